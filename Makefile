@@ -1,0 +1,55 @@
+# Two commands for a newcomer: `make demo` and `make test`. Both set up .venv by themselves.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+PIP_FLAGS := --quiet --disable-pip-version-check
+TEST_FLAGS ?=
+
+.PHONY: demo test check bench docs build clean help
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make demo    record real commands of this machine and prove the record"
+	@echo "make test    formatting, lint, types, layers, tests, branch coverage"
+	@echo "make check   formatting, lint, types, layers"
+	@echo "make bench   ratios beside their baselines"
+	@echo "make docs    the documentation site, into build/site"
+	@echo "make build   sdist and wheel, into dist"
+	@echo "make clean   remove everything that was built"
+
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Tooltrail needs Python 3.11 or newer; set PYTHON=/path/to/python3" >&2; exit 1; }
+	@echo "setting up $(VENV) ..."
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install $(PIP_FLAGS) "pip>=25.3"
+	@$(BIN)/python -m pip install $(PIP_FLAGS) --constraint constraints.txt --build-constraint constraints.txt --group dev --editable ".[postgres]"
+	@touch $@
+
+demo: $(STAMP)
+	@$(BIN)/python examples/demo.py
+
+check: $(STAMP)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/basedpyright
+	$(BIN)/lint-imports
+
+test: check
+	$(BIN)/python -m pytest -n 2 --cov --cov-report=term $(TEST_FLAGS)
+
+bench: $(STAMP)
+	$(BIN)/python -m benchmarks
+
+docs: $(STAMP)
+	$(BIN)/mkdocs build --strict
+
+build: $(STAMP)
+	$(BIN)/python -m build --quiet --outdir dist
+
+clean:
+	rm -rf $(VENV) build dist .coverage* htmlcov .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

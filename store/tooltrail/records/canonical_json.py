@@ -1,0 +1,211 @@
+r"""One canonical JSON: the same value gives the same bytes, in any process, on any machine.
+
+The text follows RFC 8785 (JSON Canonicalization Scheme): no white space, keys sorted by their
+UTF-16 code units, ECMAScript number spelling, minimal escapes, UTF-8. JSON of the outside world
+holds values that RFC 8785 cannot carry, so these differ, reversibly:
+
+- integers beyond 2**53 keep all their digits, where RFC 8785 would round them to a double;
+- NaN and the infinities become `{"$tooltrail.float": "NaN" | "Infinity" | "-Infinity"}`;
+- a string with lone surrogates becomes `{"$tooltrail.text": "…\\ud800…"}`, a key with them
+  `$tooltrail.key:…`, where a backslash is doubled and a surrogate is written `\\\\udxxx`;
+- a key that itself looks like such a mark gets one more `$` in front.
+
+As in RFC 8785, negative zero is written `0` and `1.0` is written `1`.
+"""
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from json.encoder import encode_basestring as _quote
+from typing import cast
+
+from pydantic import JsonValue
+
+from tooltrail.records.errors import InvalidRecordError
+
+MAX_DEPTH = 256
+"""Levels of nesting. Common parsers give up between 500 and 1000, and an envelope adds its own."""
+
+_FLOAT_MARK = "$tooltrail.float"
+_TEXT_MARK = "$tooltrail.text"
+_KEY_MARK = "$tooltrail.key:"
+_LOOKS_LIKE_MARK = re.compile(r"\$+tooltrail\.")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_ESCAPE = re.compile(r"\\\\|\\u(d[89a-f][0-9a-f]{2})")
+_NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+
+
+_Emit = Callable[[str], None]
+
+
+def encode(value: object) -> bytes:
+    """The canonical JSON of a value made of dict, list, tuple, str, int, float, bool and None.
+
+    Raises:
+        InvalidRecordError: another type, a key that is not a string, nesting deeper than
+            `MAX_DEPTH`, or an integer too long for Python to print.
+    """
+    parts: list[str] = []
+    _write(value, parts.append, 0)
+    return "".join(parts).encode()
+
+
+def encode_text(value: object) -> str:
+    """The same as `encode`, as text."""
+    return encode(value).decode()
+
+
+def decode(data: bytes | str) -> JsonValue:
+    """The value behind canonical JSON, with every mark turned back.
+
+    Raises:
+        InvalidRecordError: not JSON, a duplicate key, a bare NaN, or nesting too deep.
+    """
+    try:
+        value = json.loads(data, object_pairs_hook=_unique, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise InvalidRecordError(f"not canonical JSON: {error}") from error
+    marked = "$tooltrail." in data if isinstance(data, str) else b"$tooltrail." in data
+    return _restore(value) if marked else cast("JsonValue", value)
+
+
+def _write(value: object, emit: _Emit, depth: int) -> None:  # noqa: PLR0911  one return per type
+    if isinstance(value, str):
+        return emit(_text(value))
+    if value is None:
+        return emit("null")
+    if value is True:
+        return emit("true")
+    if value is False:
+        return emit("false")
+    if isinstance(value, int):
+        return emit(_integer(value))
+    if isinstance(value, float):
+        return emit(_float(value))
+    if depth >= MAX_DEPTH:
+        raise InvalidRecordError(f"nested deeper than {MAX_DEPTH} levels")
+    if isinstance(value, dict):
+        return _write_object(cast("Mapping[object, object]", value), emit, depth + 1)
+    if isinstance(value, list | tuple):
+        return _write_array(cast("Sequence[object]", value), emit, depth + 1)
+    raise InvalidRecordError(f"{type(value).__name__} is not a JSON type")
+
+
+def _write_object(value: Mapping[object, object], emit: _Emit, depth: int) -> None:
+    members: dict[str, object] = {}
+    for key, member in value.items():
+        if not isinstance(key, str):
+            raise InvalidRecordError(f"an object key must be a string, not {type(key).__name__}")
+        members[_key(key)] = member
+    separator = "{"
+    for key in _sorted_keys(members):
+        emit(separator + _quote(key) + ":")
+        _write(members[key], emit, depth)
+        separator = ","
+    emit("}" if members else "{}")
+
+
+def _write_array(value: Sequence[object], emit: _Emit, depth: int) -> None:
+    separator = "["
+    for member in value:
+        emit(separator)
+        _write(member, emit, depth)
+        separator = ","
+    emit("]" if value else "[]")
+
+
+def _sorted_keys(members: Mapping[str, object]) -> list[str]:
+    if all(map(str.isascii, members)):
+        return sorted(members)
+    return sorted(members, key=lambda key: key.encode("utf-16-be"))
+
+
+def _text(text: str) -> str:
+    if text.isascii() or _SURROGATE.search(text) is None:
+        return _quote(text)
+    return "{" + _quote(_TEXT_MARK) + ":" + _quote(_escape(text)) + "}"
+
+
+def _key(key: str) -> str:
+    if key.startswith("$") and _LOOKS_LIKE_MARK.match(key):
+        key = "$" + key
+    if key.isascii() or _SURROGATE.search(key) is None:
+        return key
+    return _KEY_MARK + _escape(key)
+
+
+def _escape(text: str) -> str:
+    return _SURROGATE.sub(lambda m: f"\\u{ord(m[0]):04x}", text.replace("\\", "\\\\"))
+
+
+def _unescape(text: str) -> str:
+    return _ESCAPE.sub(lambda m: chr(int(m[1], 16)) if m[1] else "\\", text)
+
+
+def _integer(value: int) -> str:
+    try:
+        return int.__repr__(value)
+    except ValueError as error:
+        raise InvalidRecordError(f"an integer is too long to be written: {error}") from error
+
+
+def _float(value: float) -> str:
+    """ECMAScript's Number::toString, which RFC 8785 section 3.2.2.3 prescribes."""
+    if not math.isfinite(value):
+        name = next(name for name, number in _NON_FINITE.items() if repr(number) == repr(value))
+        return f'{{"{_FLOAT_MARK}":"{name}"}}'
+    if value == 0:
+        return "0"
+    sign = "-" if value < 0 else ""
+    # Python's repr gives the same shortest digits as ECMAScript and differs only in layout.
+    mantissa, _, exponent = float.__repr__(abs(value)).partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    digits = (whole + fraction).lstrip("0")
+    point = len(whole) + int(exponent or 0) - (len(whole + fraction) - len(digits))
+    return sign + _layout(digits.rstrip("0"), point)
+
+
+def _layout(digits: str, point: int) -> str:
+    """Write 0.DIGITS x 10**point: plain between 1e-6 and 1e21, with an exponent outside."""
+    count = len(digits)
+    if count <= point <= 21:
+        return digits + "0" * (point - count)
+    if 0 < point <= 21:
+        return f"{digits[:point]}.{digits[point:]}"
+    if -6 < point <= 0:
+        return f"0.{'0' * -point}{digits}"
+    mantissa = digits[0] + (f".{digits[1:]}" if count > 1 else "")
+    return f"{mantissa}e{point - 1:+d}"
+
+
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise ValueError("an object has a key twice")
+    return members
+
+
+def _refuse_constant(name: str) -> object:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _restore(value: object) -> JsonValue:
+    if isinstance(value, list):
+        return [_restore(member) for member in cast("list[object]", value)]
+    if not isinstance(value, dict):
+        return cast("JsonValue", value)
+    members = cast("dict[str, object]", value)
+    match list(members.items()):
+        case [(key, str(text))] if key == _FLOAT_MARK and text in _NON_FINITE:
+            return _NON_FINITE[text]
+        case [(key, str(text))] if key == _TEXT_MARK:
+            return _unescape(text)
+        case _:
+            return {_restore_key(key): _restore(member) for key, member in members.items()}
+
+
+def _restore_key(key: str) -> str:
+    if key.startswith(_KEY_MARK):
+        key = _unescape(key.removeprefix(_KEY_MARK))
+    return key[1:] if key.startswith("$$") and _LOOKS_LIKE_MARK.match(key) else key

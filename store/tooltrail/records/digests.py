@@ -1,0 +1,52 @@
+"""Content digests, spelled `sha256:<64 lower-case hex digits>` everywhere."""
+
+import hashlib
+import re
+from typing import Annotated, NewType
+
+from pydantic import StringConstraints
+
+from tooltrail.records.errors import InvalidRecordError
+
+ALGORITHM = "sha256"
+_PATTERN = re.compile(r"sha256:[0-9a-f]{64}")
+
+Digest = NewType("Digest", str)
+"""A digest in its one spelling; `digest_of` and `parse_digest` make them."""
+
+DigestField = Annotated[Digest, StringConstraints(pattern=r"^sha256:[0-9a-f]{64}$")]
+"""The same as a pydantic field that checks the spelling."""
+
+
+def digest_of(data: bytes) -> Digest:
+    """The digest of `data`."""
+    return Digest(f"{ALGORITHM}:{hashlib.sha256(data).hexdigest()}")
+
+
+def digest_from_hex(hex_digits: str) -> Digest:
+    """The digest whose hexadecimal digits are known.
+
+    Raises:
+        InvalidRecordError: not 64 lower-case hexadecimal digits.
+    """
+    return parse_digest(f"{ALGORITHM}:{hex_digits}")
+
+
+def parse_digest(text: str) -> Digest:
+    """Check the spelling of a digest.
+
+    Raises:
+        InvalidRecordError: not `sha256:` and 64 lower-case hexadecimal digits.
+    """
+    if _PATTERN.fullmatch(text) is None:
+        raise InvalidRecordError(f"not a digest of the form sha256:<hex>: {text[:80]!r}")
+    return Digest(text)
+
+
+def hex_of(digest: Digest) -> str:
+    """The 64 hexadecimal digits of a digest."""
+    return digest.removeprefix(f"{ALGORITHM}:")
+
+
+EMPTY = digest_of(b"")
+"""The digest of no bytes at all."""

@@ -1,0 +1,126 @@
+"""The two ends of a projection: what the tool really gave, and the bounded envelope made of it.
+
+Both have the same five fields, and a success has a result and no error, a failure an error and no
+result. A `CompleteOutput` holds a typed result of its family, whose streams may be of any size. A
+`CanonicalResult` holds plain JSON and stands for itself.
+"""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, JsonValue, SerializeAsAny, model_validator
+
+from tooltrail.records import canonical_json
+from tooltrail.records._model import Record
+from tooltrail.records.digests import Digest, digest_of
+from tooltrail.records.tool_errors import ErrorKind, ToolError
+
+SUMMARY_CHARS = 200
+"""Longest summary of a canonical result, in characters."""
+
+Status = Literal["success", "error"]
+InvocationState = Literal["started", "success", "error", "interrupted", "denied", "cancelled"]
+
+_STATE_OF_KIND: dict[str, InvocationState] = {
+    ErrorKind.PERMISSION_DENIED: "denied",
+    ErrorKind.CANCELLED: "cancelled",
+    ErrorKind.INTERRUPTED: "interrupted",
+}
+
+
+class ArtifactReference(Record):
+    """Where a stored payload is: a path relative to the artifact root, and nothing more."""
+
+    path: Annotated[str, Field(min_length=1)]
+
+
+class _Envelope(Record):
+    tool_name: Annotated[str, Field(min_length=1, max_length=256)]
+    status: Status
+
+    def _check_exclusive(self, result: object, error: object) -> None:
+        wanted = (True, False) if self.status == "success" else (False, True)
+        if (result is not None, error is not None) != wanted:
+            raise ValueError(
+                "a success has a result and no error; an error has an error and no result"
+            )
+
+
+class CompleteOutput(_Envelope):
+    """Everything that a tool produced, before anything is cut.
+
+    Attributes:
+        tool_name: the name that the model used.
+        status: whether the tool did its work; a command that exits 1 is a success of the tool.
+        summary_text: one sentence; cut to `SUMMARY_CHARS` in the canonical result.
+        result: the typed result of the tool's family; None for an error.
+        error: what went wrong; None for a success.
+    """
+
+    summary_text: Annotated[str, Field(min_length=1)]
+    result: SerializeAsAny[Record] | None = None
+    error: ToolError | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        self._check_exclusive(self.result, self.error)
+        return self
+
+    @classmethod
+    def failure(cls, tool_name: str, error: ToolError) -> Self:
+        """The output of a tool that failed."""
+        return cls(tool_name=tool_name, status="error", summary_text=error.message, error=error)
+
+    @property
+    def final_state(self) -> InvocationState:
+        """The state in which an invocation with this output ends."""
+        if self.error is None:
+            return "success"
+        return _STATE_OF_KIND.get(self.error.kind, "error")
+
+
+class CanonicalResult(_Envelope):
+    """The bounded, typed envelope that the runtime owns: exactly five fields, nulls written out.
+
+    Attributes:
+        tool_name: the name that the model used.
+        status: `success` or `error`.
+        summary_text: never empty, at most `SUMMARY_CHARS` characters.
+        result: the family's result as JSON; None for an error.
+        error: None for a success.
+    """
+
+    summary_text: Annotated[str, Field(min_length=1, max_length=SUMMARY_CHARS)]
+    result: dict[str, JsonValue] | None
+    error: ToolError | None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        self._check_exclusive(self.result, self.error)
+        return self
+
+    def to_json(self) -> bytes:
+        """The canonical JSON of the envelope; equal envelopes give equal bytes."""
+        return canonical_json.encode(
+            {
+                "tool_name": self.tool_name,
+                "status": self.status,
+                "summary_text": self.summary_text,
+                "result": self.result,
+                "error": None if self.error is None else self.error.model_dump(),
+            }
+        )
+
+    @classmethod
+    def from_json(cls, data: bytes | str) -> Self:
+        """Read what `to_json` wrote.
+
+        Raises:
+            InvalidRecordError: not canonical JSON.
+            pydantic.ValidationError: not an envelope.
+        """
+        return cls.model_validate(canonical_json.decode(data))
+
+    @property
+    def digest(self) -> Digest:
+        """The digest of `to_json()`."""
+        return digest_of(self.to_json())

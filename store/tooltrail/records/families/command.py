@@ -1,0 +1,205 @@
+"""The command family: a process that ran, what it printed, and how it ended.
+
+A command that exits with 1, is killed, or runs into its timeout is a success of the tool: the tool
+did run it. That it could not be started at all is an error.
+"""
+
+import signal as signals
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from tooltrail.records._model import Record
+from tooltrail.records.digests import DigestField, digest_of
+from tooltrail.records.envelope import ArtifactReference, CanonicalResult, CompleteOutput
+from tooltrail.records.families._shared import (
+    SparseRecord,
+    is_cut,
+    preview_stream,
+    readable,
+    shares,
+)
+from tooltrail.records.policy import FRAME_CHARS, Policy
+from tooltrail.records.previews import Encoding
+from tooltrail.records.projection import ArtifactList, Family, Projected
+from tooltrail.records.streams import Count, StreamRecord
+
+TOOL_NAMES = frozenset({"ExecCommand", "Bash", "exec_command", "shell", "local_shell", "exec"})
+
+
+class CommandOutput(Record):
+    """A finished command with both streams complete.
+
+    Attributes:
+        command: what was run, as a shell would spell it.
+        cwd: the folder it ran in, as it was asked for.
+        exit_status: 0 to 255, None when a signal ended it.
+        signal: number of the signal that ended it.
+        timed_out: whether it was ended because its time was over.
+        timeout_ms: the time it had; given when `timed_out`.
+        stdout: its standard output.
+        stderr: its standard error.
+        order: lines `FD BYTES MS`: how the chunks of both streams came, and when after the start.
+    """
+
+    disposition: Literal["completed"] = "completed"
+    command: str | None = None
+    cwd: str | None = None
+    exit_status: Annotated[int, Field(ge=0, le=255)] | None = None
+    signal: Annotated[int, Field(ge=1, le=128)] | None = None
+    timed_out: bool = False
+    timeout_ms: Count | None = None
+    stdout: StreamRecord
+    stderr: StreamRecord
+    order: StreamRecord | None = None
+
+    @model_validator(mode="after")
+    def _check_ending(self) -> Self:
+        if (self.exit_status is None) == (self.signal is None):
+            raise ValueError("a command ends with an exit status or by a signal, and not by both")
+        if self.timed_out and self.timeout_ms is None:
+            raise ValueError("a command that timed out had a timeout")
+        return self
+
+
+class CommandSummary(Record):
+    """Which command it was, bounded."""
+
+    preview: str
+    char_count: Count
+    cwd: str | None
+    digest: DigestField
+
+
+class CommandResult(SparseRecord):
+    """The canonical result of a finished command."""
+
+    disposition: Literal["completed"]
+    exit_status: int | None
+    signal: int | None = None
+    timed_out: bool
+    timeout_ms: int | None = None
+    command: CommandSummary | None = None
+    stdout_preview: str | None
+    stderr_preview: str | None
+    stdout_encoding: Encoding | None = None
+    stderr_encoding: Encoding | None = None
+    stdout_truncated: bool
+    stderr_truncated: bool
+    truncated: bool
+    artifacts: tuple[ArtifactReference, ...] | None = None
+    stdout_artifact: int | None = None
+    stderr_artifact: int | None = None
+
+
+def command_completed(tool_name: str, result: CommandOutput) -> CompleteOutput:
+    """The complete output of a command that ran."""
+    return CompleteOutput(
+        tool_name=tool_name, status="success", summary_text=_summary(result), result=result
+    )
+
+
+def project_command(result: CommandOutput, policy: Policy, artifacts: ArtifactList) -> Projected:
+    """Bound both streams; a stream that needs less than half leaves the rest to the other."""
+    budget = policy.command
+    out_share, err_share = shares([result.stdout, result.stderr], budget.preview_chars)
+    out, out_index, out_omissions = preview_stream(result.stdout, out_share, policy, artifacts)
+    err, err_index, err_omissions = preview_stream(result.stderr, err_share, policy, artifacts)
+    out_cut, err_cut = is_cut(result.stdout, out), is_cut(result.stderr, err)
+    bounded = CommandResult(
+        disposition="completed",
+        exit_status=result.exit_status,
+        signal=result.signal,
+        timed_out=result.timed_out,
+        timeout_ms=result.timeout_ms if result.timed_out else None,
+        command=_command_summary(result, budget.command_chars),
+        stdout_preview=out.text or None,
+        stderr_preview=err.text or None,
+        stdout_encoding=None if out.encoding == "utf-8" else out.encoding,
+        stderr_encoding=None if err.encoding == "utf-8" else err.encoding,
+        stdout_truncated=out_cut,
+        stderr_truncated=err_cut,
+        truncated=out_cut or err_cut,
+        artifacts=artifacts.references,
+        stdout_artifact=out_index,
+        stderr_artifact=err_index,
+    )
+    return Projected(bounded, out_omissions + err_omissions)
+
+
+class CommandRenderer:
+    """A receipt as a shell would give it: outcome first, then each stream that spoke."""
+
+    name = "command"
+    version = 1
+
+    def render(self, canonical: CanonicalResult, policy: Policy) -> str:
+        """The receipt of a finished command."""
+        result = CommandResult.model_validate(canonical.result)
+        sections = [_outcome(result)]
+        room = policy.command.receipt_chars - FRAME_CHARS
+        for name, text, truncated in (
+            ("stdout", result.stdout_preview, result.stdout_truncated),
+            ("stderr", result.stderr_preview, result.stderr_truncated),
+        ):
+            if text is not None:
+                body = readable(text, truncated=truncated, room=room)
+                room -= len(body)
+                sections.append(f"{name}:\n{body}")
+        if result.artifacts:
+            sections.append(_artifact_lines(result, result.artifacts))
+        return "\n".join(s if s.endswith("\n") else s + "\n" for s in sections)
+
+
+def _artifact_lines(result: CommandResult, artifacts: tuple[ArtifactReference, ...]) -> str:
+    roles = {result.stdout_artifact: "stdout", result.stderr_artifact: "stderr"}
+    lines = (f"{a.path} ({roles.get(n, 'artifact')})" for n, a in enumerate(artifacts))
+    return "Artifacts:\n" + "\n".join(lines)
+
+
+def _outcome(result: CommandResult) -> str:
+    if result.timed_out and result.timeout_ms is not None:
+        return f"Process timed out after {result.timeout_ms / 1000:g} s"
+    if result.signal is not None:
+        return f"Process killed by {_signal_name(result.signal)}"
+    return f"Process exited with code {result.exit_status}"
+
+
+def _summary(result: CommandOutput) -> str:
+    if result.timed_out and result.timeout_ms is not None:
+        return f"command timed out after {result.timeout_ms / 1000:g} s"
+    if result.signal is not None:
+        return f"command killed by {_signal_name(result.signal)}"
+    return f"command exited with status {result.exit_status}"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return f"signal {number} ({signals.Signals(number).name})"
+    except ValueError:
+        return f"signal {number}"
+
+
+def _command_summary(result: CommandOutput, limit: int) -> CommandSummary | None:
+    if result.command is None:
+        return None
+    # A command line may hold bytes that are no text; surrogateescape is how Python carries them.
+    raw = result.command.encode("utf-8", "surrogateescape")
+    text = raw.decode("utf-8", "backslashreplace")
+    preview = text if len(text) <= limit else text[: limit - 1] + "…"
+    cwd = result.cwd and result.cwd.encode("utf-8", "surrogateescape")
+    return CommandSummary(
+        preview=preview,
+        char_count=len(text),
+        cwd=cwd.decode("utf-8", "backslashreplace") if cwd else None,
+        digest=digest_of(raw),
+    )
+
+
+FAMILY = Family(
+    name="command",
+    result_type=CommandOutput,
+    projector=project_command,
+    renderer=CommandRenderer(),
+    tool_names=TOOL_NAMES,
+)

@@ -1,0 +1,82 @@
+"""What is known of one stream of bytes: its identity, its size, and its two ends.
+
+A stream of a running tool can be of any size, so a record of it carries the digest and the counts
+of the whole, and only as much of its head and tail as a preview may need. Short streams carry
+their whole content. Where the bytes of a long one are is the business of whoever captured it.
+"""
+
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from tooltrail.records._model import Record
+from tooltrail.records.digests import DigestField, digest_of
+
+Count = Annotated[int, Field(ge=0)]
+
+
+class StreamRecord(Record):
+    """One stream, completely identified and partly quoted.
+
+    Invariants: `head` and `tail` are the first and the last bytes of the *kept* bytes, and they
+    never overlap: when the whole of it fits into the head, the tail is empty. `content` is the
+    whole of it, or None when it is too long to be carried around.
+
+    Attributes:
+        role: what the stream is for: `stdout`, `stderr`, `order`, `content`, …
+        digest: of the kept bytes.
+        size: bytes kept.
+        line_count: newline characters in the kept bytes, plus one for an unfinished last line.
+        head: the first bytes, at most what the capture was told to keep.
+        tail: the last bytes, the same; empty when `head` is everything.
+        content: all kept bytes, or None.
+        produced_size: bytes that the tool produced; more than `size` when some could not be kept.
+        produced_line_count: lines that the tool produced.
+        loss_reason: why some bytes could not be kept; None when all were.
+    """
+
+    role: Annotated[str, Field(min_length=1, max_length=64)]
+    digest: DigestField
+    size: Count
+    line_count: Count
+    head: bytes = Field(repr=False)
+    tail: bytes = Field(default=b"", repr=False)
+    content: bytes | None = Field(default=None, repr=False)
+    produced_size: Count
+    produced_line_count: Count
+    loss_reason: str | None = None
+
+    @model_validator(mode="after")
+    def _check_sizes(self) -> Self:
+        if len(self.head) + len(self.tail) > self.size:
+            raise ValueError("head and tail together are longer than the stream")
+        if self.content is not None and len(self.content) != self.size:
+            raise ValueError("content is not as long as size says")
+        if (self.produced_size > self.size) != (self.loss_reason is not None):
+            raise ValueError("loss_reason must be given exactly when bytes were lost")
+        return self
+
+    @property
+    def is_whole_in_head(self) -> bool:
+        """Whether `head` is the entire stream."""
+        return len(self.head) == self.size
+
+    @classmethod
+    def from_bytes(cls, role: str, data: bytes) -> Self:
+        """The record of a stream that is wholly in memory."""
+        line_count = count_lines(data)
+        return cls(
+            role=role,
+            digest=digest_of(data),
+            size=len(data),
+            line_count=line_count,
+            head=data,
+            content=data,
+            produced_size=len(data),
+            produced_line_count=line_count,
+        )
+
+
+def count_lines(data: bytes) -> int:
+    """Lines in `data`: its newlines, plus one when it does not end with a newline."""
+    return data.count(b"\n") + (1 if data and not data.endswith(b"\n") else 0)

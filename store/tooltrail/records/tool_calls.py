@@ -1,0 +1,44 @@
+"""What the model asked for."""
+
+from typing import Annotated, Self
+
+from pydantic import Field, JsonValue
+
+from tooltrail.records import canonical_json
+from tooltrail.records._model import Record
+
+ARGUMENTS_PREVIEW_CHARS = 240
+"""Characters of the arguments that a list of invocations shows."""
+
+
+class ToolCall(Record):
+    """One request to run a tool, with the arguments exactly as the model sent them.
+
+    Attributes:
+        tool_name: the name that the model used.
+        arguments_raw: the argument text as sent, also when it is not valid JSON.
+        call_id: the provider's id for the call, which may repeat or be empty: data, not identity.
+        title: a short human spelling of the arguments, a command line for instance.
+    """
+
+    tool_name: Annotated[str, Field(min_length=1, max_length=256)]
+    arguments_raw: str = "{}"
+    call_id: str | None = None
+    title: str | None = None
+
+    @classmethod
+    def of(cls, tool_name: str, arguments: JsonValue, *, call_id: str | None = None) -> Self:
+        """A call whose arguments are a JSON value."""
+        return cls(
+            tool_name=tool_name,
+            arguments_raw=canonical_json.encode_text(arguments),
+            call_id=call_id,
+        )
+
+    @property
+    def arguments_preview(self) -> str:
+        """The title, else the raw arguments, on one line and bounded."""
+        line = " ".join((self.title or self.arguments_raw).split())
+        if len(line) > ARGUMENTS_PREVIEW_CHARS:
+            line = line[: ARGUMENTS_PREVIEW_CHARS - 1] + "…"
+        return line
