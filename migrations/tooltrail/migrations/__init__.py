@@ -1,0 +1,10 @@
+"""The schema's history. Revisions are frozen: they import alembic and sqlalchemy, never our tables.
+
+`HEAD_REVISION` is what this program reads and writes. It is a constant so that opening a store does
+not have to import alembic; a test compares it with the revisions themselves.
+"""
+
+HEAD_REVISION = "0001"
+VERSION_TABLE = "alembic_version"
+
+__all__ = ["HEAD_REVISION", "VERSION_TABLE"]

@@ -1,0 +1,49 @@
+"""Where alembic gets its connection: from the program, or from $TOOLTRAIL_DB for a developer.
+
+The program puts an open connection into `config.attributes["connection"]` and decides about the
+transaction itself. `target_metadata` is handed in by the tests, since this wing never imports the
+tables.
+"""
+
+import os
+
+from alembic import context
+from sqlalchemy import Connection, create_engine
+
+
+def _migrate(connection: Connection) -> None:
+    context.configure(
+        connection=connection,
+        target_metadata=context.config.attributes.get("target_metadata"),
+        # SQLite cannot alter most things in place; a batch rebuilds the table instead.
+        render_as_batch=connection.dialect.name == "sqlite",
+        compare_server_default=True,
+    )
+    with context.begin_transaction():
+        context.run_migrations()
+
+
+def _offline() -> None:
+    dialect = context.config.attributes.get("dialect", "sqlite")
+    context.configure(
+        dialect_name=dialect, literal_binds=True, dialect_opts={"paramstyle": "named"}
+    )
+    with context.begin_transaction():
+        context.run_migrations()
+
+
+def _online() -> None:
+    connection = context.config.attributes.get("connection")
+    if connection is not None:
+        _migrate(connection)
+        return
+    engine = create_engine(os.environ["TOOLTRAIL_DB"])
+    with engine.begin() as own:
+        _migrate(own)
+    engine.dispose()
+
+
+if context.is_offline_mode():
+    _offline()
+else:
+    _online()

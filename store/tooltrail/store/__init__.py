@@ -1,0 +1,42 @@
+"""Where records are kept: recording, reading, creating and upgrading a store."""
+
+from tooltrail.store.filters import InvocationFilter
+from tooltrail.store.info import StoreInfo
+from tooltrail.store.opening import create_store, open_store, store_revision, upgrade_store
+from tooltrail.store.reader import Reader
+from tooltrail.store.recorder import Finished, Invocation, Session
+from tooltrail.store.store import Store
+from tooltrail.store.views import (
+    ArtifactView,
+    InvocationDetail,
+    InvocationView,
+    MessageView,
+    Page,
+    ReceiptView,
+    SessionView,
+    StoreCounts,
+    StreamView,
+)
+
+__all__ = [
+    "ArtifactView",
+    "Finished",
+    "Invocation",
+    "InvocationDetail",
+    "InvocationFilter",
+    "InvocationView",
+    "MessageView",
+    "Page",
+    "Reader",
+    "ReceiptView",
+    "Session",
+    "SessionView",
+    "Store",
+    "StoreCounts",
+    "StoreInfo",
+    "StreamView",
+    "create_store",
+    "open_store",
+    "store_revision",
+    "upgrade_store",
+]

@@ -1,0 +1,181 @@
+"""Invocations with all their surfaces, in a fixed handful of queries whatever their number."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, Connection, select
+from sqlalchemy.orm import aliased
+
+from tooltrail.records import Digest, Omission
+from tooltrail.store._bodies import decode_body
+from tooltrail.store._queries import AnyRow, AnySelect, invocation_view, select_invocations
+from tooltrail.store.tables import (
+    BodyRow,
+    CanonicalResultRow,
+    CompleteOutputRow,
+    InvocationArtifactRow,
+    InvocationRow,
+    MessageRow,
+    OmissionRow,
+    OutputStreamRow,
+    ReceiptRow,
+    SessionRow,
+)
+from tooltrail.store.views import InvocationDetail, MessageView, ReceiptView, StreamView
+
+Grouped = dict[int, list[AnyRow]]
+
+
+def details_of_session(connection: Connection, session_id: UUID) -> list[InvocationDetail]:
+    """All invocations of a session in their order."""
+    key = select(SessionRow.key).where(SessionRow.id == session_id).scalar_subquery()
+    return _details(connection, InvocationRow.session_key == key)
+
+
+def details_of(connection: Connection, invocation_id: UUID) -> InvocationDetail:
+    """One invocation."""
+    return _details(connection, InvocationRow.id == invocation_id)[0]
+
+
+def messages_of(connection: Connection, session_id: UUID) -> list[MessageView]:
+    """All messages of a session in their order."""
+    query = (
+        select(
+            MessageRow.id,
+            MessageRow.seq,
+            MessageRow.role,
+            MessageRow.created_at,
+            BodyRow.digest,
+            BodyRow.size,
+            BodyRow.encoding,
+            BodyRow.data,
+        )
+        .join(BodyRow, BodyRow.digest == MessageRow.body_digest)
+        .join(SessionRow, SessionRow.key == MessageRow.session_key)
+        .where(SessionRow.id == session_id)
+        .order_by(MessageRow.seq)
+    )
+    return [
+        MessageView(row.id, row.seq, row.role, _text(row), row.created_at)
+        for row in connection.execute(query)
+    ]
+
+
+def _details(connection: Connection, which: ColumnElement[bool]) -> list[InvocationDetail]:
+    arguments = aliased(BodyRow)
+    query = (
+        select_invocations(
+            InvocationRow.policy_digest,
+            arguments.digest,
+            arguments.size,
+            arguments.encoding,
+            arguments.data,
+            CompleteOutputRow.document.label("complete"),
+            CanonicalResultRow.document.label("canonical"),
+        )
+        .join(arguments, arguments.digest == InvocationRow.arguments_digest)
+        .outerjoin(CompleteOutputRow, CompleteOutputRow.invocation_key == InvocationRow.key)
+        .outerjoin(CanonicalResultRow, CanonicalResultRow.invocation_key == InvocationRow.key)
+        .where(which)
+        .order_by(InvocationRow.session_key, InvocationRow.seq)
+    )
+    rows = connection.execute(query).all()
+    receipts = _grouped(connection, _receipts(which))
+    streams = _children(connection, OutputStreamRow, which)
+    artifacts = _children(connection, InvocationArtifactRow, which)
+    omissions = _children(connection, OmissionRow, which)
+    return [
+        InvocationDetail(
+            summary=invocation_view(row),
+            arguments=decode_body(row.digest, row.size, row.encoding, row.data),
+            policy_digest=Digest(row.policy_digest),
+            complete_json=row.complete,
+            streams=tuple(map(_stream_view, streams[row.key])),
+            canonical_json=row.canonical,
+            artifacts=tuple((child.role, child.path) for child in artifacts[row.key]),
+            receipt=_receipt_view(receipts[row.key]),
+            omissions=tuple(map(_omission, omissions[row.key])),
+        )
+        for row in rows
+    ]
+
+
+def _children(
+    connection: Connection,
+    table: type[OutputStreamRow | InvocationArtifactRow | OmissionRow],
+    which: ColumnElement[bool],
+) -> Grouped:
+    query = (
+        select(*table.__table__.columns)
+        .join(InvocationRow, InvocationRow.key == table.invocation_key)
+        .where(which)
+        .order_by(table.invocation_key, table.n)
+    )
+    return _grouped(connection, query)
+
+
+def _receipts(which: ColumnElement[bool]) -> AnySelect:
+    return (
+        select(
+            ReceiptRow.invocation_key,
+            ReceiptRow.renderer_name,
+            ReceiptRow.renderer_version,
+            ReceiptRow.policy_digest,
+            BodyRow.digest,
+            BodyRow.size,
+            BodyRow.encoding,
+            BodyRow.data,
+        )
+        .join(BodyRow, BodyRow.digest == ReceiptRow.body_digest)
+        .join(InvocationRow, InvocationRow.key == ReceiptRow.invocation_key)
+        .where(which, ReceiptRow.n == 0)
+    )
+
+
+def _grouped(connection: Connection, query: AnySelect) -> Grouped:
+    groups: Grouped = defaultdict(list)
+    for row in connection.execute(query):
+        groups[row.invocation_key].append(row)
+    return groups
+
+
+def _stream_view(row: AnyRow) -> StreamView:
+    return StreamView(
+        row.role,
+        Digest(row.digest),
+        row.size,
+        row.line_count,
+        row.produced_size,
+        row.produced_line_count,
+        row.loss_reason,
+        row.artifact_path,
+    )
+
+
+def _receipt_view(rows: Iterable[AnyRow]) -> ReceiptView | None:
+    for row in rows:
+        return ReceiptView(
+            _text(row),
+            Digest(row.digest),
+            row.renderer_name,
+            row.renderer_version,
+            Digest(row.policy_digest),
+        )
+    return None
+
+
+def _omission(row: AnyRow) -> Omission:
+    return Omission(
+        stage=row.stage,
+        field=row.field,
+        unit=row.unit,
+        before=row.before_count,
+        after=row.after_count,
+        reason=row.reason,
+    )
+
+
+def _text(row: AnyRow) -> str:
+    data = decode_body(row.digest, row.size, row.encoding, row.data)
+    return data.decode("utf-8", "surrogatepass")

@@ -1,0 +1,153 @@
+"""The one transaction that ends an invocation."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import Connection
+
+from tooltrail.artifacts import StoredArtifact
+from tooltrail.records import CompleteOutput, Projection, Receipt, digest_of
+from tooltrail.records.families import CommandOutput
+from tooltrail.store import _writes as writes
+from tooltrail.store._clock import now
+from tooltrail.store._publisher import StreamPublisher
+from tooltrail.store._writes import Chain, Row
+from tooltrail.store.tables import (
+    ArtifactRow,
+    CanonicalResultRow,
+    CompleteOutputRow,
+    InvocationArtifactRow,
+    OmissionRow,
+    OutputStreamRow,
+    ReceiptRow,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedRows:
+    """Everything that is known of an invocation at its end."""
+
+    key: int
+    id: UUID
+    started_at: datetime
+    output: CompleteOutput
+    projection: Projection
+    receipt: Receipt
+
+
+def write_finished(
+    connection: Connection, chain: Chain, rows: FinishedRows, publisher: StreamPublisher
+) -> bool:
+    """Write all surfaces of an invocation and its ledger entry.
+
+    Returns:
+        False when the invocation was finished before; then nothing was written.
+    """
+    finished_at = max(now(), rows.started_at)  # a clock set back must not give a negative duration
+    if not writes.finish_invocation(connection, rows.key, _final_columns(rows, finished_at)):
+        return False
+    for artifact in publisher.published:
+        writes.put_once(connection, ArtifactRow, _artifact_row(artifact, finished_at))
+    complete = _write_complete(connection, rows, publisher)
+    canonical = _write_canonical(connection, rows)
+    receipt = _write_receipt(connection, rows, finished_at)
+    payload: Row = {
+        "state": rows.output.final_state,
+        "complete_output": complete,
+        "canonical_result": canonical,
+        "receipt": receipt,
+    }
+    event = writes.Event("invocation.finished", rows.id, finished_at, payload)
+    writes.append_entry(connection, chain, event)
+    return True
+
+
+def _final_columns(rows: FinishedRows, finished_at: datetime) -> Row:
+    output = rows.output
+    command = output.result if isinstance(output.result, CommandOutput) else None
+    elapsed = finished_at - rows.started_at
+    return {
+        "state": output.final_state,
+        "finished_at": finished_at,
+        "duration_ms": round(elapsed.total_seconds() * 1000),
+        "error_kind": output.error.kind if output.error else None,
+        "exit_status": command.exit_status if command else None,
+        "signal": command.signal if command else None,
+        "output_size": sum(s.produced_size for s in output.streams if s.role != "order"),
+        "truncated": bool(rows.projection.omissions or rows.receipt.omissions),
+    }
+
+
+def _write_complete(connection: Connection, rows: FinishedRows, publisher: StreamPublisher) -> str:
+    document = rows.output.to_json()
+    digest = digest_of(document)
+    writes.insert_rows(
+        connection,
+        CompleteOutputRow,
+        [{"invocation_key": rows.key, "document": document.decode(), "digest": digest}],
+    )
+    streams: list[Row] = []
+    for stream in rows.output.streams:
+        path = publisher.path_of(stream)
+        if path is None and stream.content is not None:
+            writes.put_body(connection, stream.content)
+        streams.append({**stream.model_dump(), "artifact_path": path})
+    writes.insert_rows(connection, OutputStreamRow, writes.numbered(rows.key, streams))
+    return digest
+
+
+def _write_canonical(connection: Connection, rows: FinishedRows) -> str:
+    canonical = rows.projection.canonical
+    document = canonical.to_json()
+    digest = digest_of(document)
+    row = {
+        "invocation_key": rows.key,
+        "status": canonical.status,
+        "summary_text": canonical.summary_text,
+        "document": document.decode(),
+        "digest": digest,
+    }
+    writes.insert_rows(connection, CanonicalResultRow, [row])
+    artifacts = ({"role": role, "path": ref.path} for role, ref in rows.projection.artifacts)
+    writes.insert_rows(connection, InvocationArtifactRow, writes.numbered(rows.key, artifacts))
+    return digest
+
+
+def _write_receipt(connection: Connection, rows: FinishedRows, created_at: datetime) -> str:
+    receipt = rows.receipt
+    data = receipt.to_bytes()
+    digest = writes.put_body(connection, data)
+    row = {
+        "renderer_name": receipt.renderer_name,
+        "renderer_version": receipt.renderer_version,
+        "policy_digest": receipt.policy_digest,
+        "body_digest": digest,
+        "size": len(data),
+        "created_at": created_at,
+    }
+    writes.insert_rows(connection, ReceiptRow, writes.numbered(rows.key, [row]))
+    omissions = (
+        {
+            "stage": o.stage,
+            "field": o.field,
+            "unit": o.unit,
+            "before_count": o.before,
+            "after_count": o.after,
+            "reason": o.reason,
+        }
+        for o in (*rows.projection.omissions, *receipt.omissions)
+    )
+    writes.insert_rows(connection, OmissionRow, writes.numbered(rows.key, omissions))
+    return digest
+
+
+def _artifact_row(artifact: StoredArtifact, created_at: datetime) -> Row:
+    return {
+        "path": artifact.path,
+        "digest": artifact.digest,
+        "size": artifact.size,
+        "stored_size": artifact.stored_size,
+        "line_count": artifact.line_count,
+        "created_at": created_at,
+    }

@@ -1,0 +1,111 @@
+"""How people point at an invocation or a session: a full id, a part of it, a place, or the last."""
+
+import re
+from collections.abc import Sequence
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, Connection, LargeBinary, String, cast, func, select
+
+from tooltrail.records import AmbiguousNameError, NotFoundError
+from tooltrail.store.tables import InvocationRow, SessionRow
+
+LAST = "@last"
+MIN_PART = 4
+"""Digits of a shortened id at the least; fewer fit too many."""
+
+_CANDIDATES = 5
+_HEX = re.compile(r"[0-9a-f]+")
+
+
+def find_invocation(connection: Connection, name: str) -> UUID:
+    """The invocation that a name means.
+
+    Args:
+        connection: a snapshot.
+        name: an id, a unique beginning or end of it, `SESSION#SEQ`, `@last` or `@last:TOOL`.
+
+    Raises:
+        NotFoundError: no invocation has this name.
+        AmbiguousNameError: more than one has.
+    """
+    if name == LAST or name.startswith(f"{LAST}:"):
+        return _last(connection, name)
+    if "#" in name:
+        return _at_place(connection, name)
+    return _by_id(connection, name, "invocation", InvocationRow)
+
+
+def find_session(connection: Connection, name: str) -> UUID:
+    """The session that a name means: an id, a unique beginning or end of it, or `@last`.
+
+    Raises:
+        NotFoundError: no session has this name.
+        AmbiguousNameError: more than one has.
+    """
+    if name == LAST:
+        found = connection.scalar(select(SessionRow.id).order_by(SessionRow.key.desc()).limit(1))
+        if found is None:
+            raise NotFoundError("the store has no session yet")
+        return found
+    return _by_id(connection, name, "session", SessionRow)
+
+
+def _last(connection: Connection, name: str) -> UUID:
+    query = select(InvocationRow.id).order_by(InvocationRow.key.desc()).limit(1)
+    tool = name.partition(":")[2]
+    if tool:
+        query = query.where(InvocationRow.tool_name == tool)
+    found = connection.scalar(query)
+    if found is None:
+        what = f"invocation of {tool}" if tool else "invocation"
+        raise NotFoundError(f"the store has no {what} yet")
+    return found
+
+
+def _at_place(connection: Connection, name: str) -> UUID:
+    session_name, _, seq = name.rpartition("#")
+    session_id = find_session(connection, session_name)
+    if seq.isascii() and seq.isdigit():
+        found = connection.scalar(
+            select(InvocationRow.id)
+            .join(SessionRow, SessionRow.key == InvocationRow.session_key)
+            .where(SessionRow.id == session_id, InvocationRow.seq == int(seq))
+        )
+        if found is not None:
+            return found
+    raise NotFoundError(f"session {session_id} has no invocation at #{seq}")
+
+
+def _by_id(
+    connection: Connection, name: str, kind: str, row: type[InvocationRow | SessionRow]
+) -> UUID:
+    part = name.lower().replace("-", "")
+    if not _HEX.fullmatch(part) or not MIN_PART <= len(part) <= 32:
+        raise NotFoundError(f"no {kind} is named {name!r}")
+    if len(part) == 32:
+        exact = connection.scalar(select(row.id).where(row.id == UUID(part)))
+        if exact is None:
+            raise NotFoundError(f"no {kind} is named {name!r}")
+        return exact
+    digits = _digits(connection, row)
+    query = (
+        select(row.id)
+        .where((digits.like(f"{part}%")) | (digits.like(f"%{part}")))
+        .order_by(row.key.desc())
+        .limit(_CANDIDATES)
+    )
+    return _only(connection.scalars(query).all(), name, kind)
+
+
+def _digits(connection: Connection, row: type[InvocationRow | SessionRow]) -> ColumnElement[str]:
+    if connection.dialect.name == "postgresql":
+        return func.replace(cast(row.id, String), "-", "")
+    return func.lower(func.hex(cast(row.id, LargeBinary)))
+
+
+def _only(found: Sequence[UUID], name: str, kind: str) -> UUID:
+    if not found:
+        raise NotFoundError(f"no {kind} is named {name!r}")
+    if len(found) > 1:
+        raise AmbiguousNameError(name, [str(candidate) for candidate in found])
+    return found[0]

@@ -1,0 +1,54 @@
+"""Makes the long streams of one invocation durable, and remembers where each went."""
+
+from collections.abc import Mapping
+
+from tooltrail.artifacts import ArtifactArchive, CapturedStream, StoredArtifact
+from tooltrail.records import ArtifactReference, Digest, InvalidRecordError, StreamRecord
+
+
+class StreamPublisher:
+    """Publishes streams of one invocation, from the spool or from memory; used by one thread.
+
+    Args:
+        archive: where artifacts go.
+        captured: what was captured for this invocation, by digest.
+    """
+
+    def __init__(self, archive: ArtifactArchive, captured: Mapping[Digest, CapturedStream]) -> None:
+        self._archive = archive
+        self._captured = captured
+        self._published: dict[Digest, StoredArtifact] = {}
+
+    def publish(self, stream: StreamRecord) -> ArtifactReference:
+        """Publish a stream once and say where it is; see `ArtifactPublisher`.
+
+        Raises:
+            InvalidRecordError: a stream that was not captured for this invocation.
+            UnavailableError: the sink cannot be written now.
+        """
+        stored = self._published.get(stream.digest)
+        if stored is None:
+            stored = self._archive.publish(self._source(stream))
+            self._published[stream.digest] = stored
+        return ArtifactReference(path=stored.path)
+
+    def path_of(self, stream: StreamRecord) -> str | None:
+        """Where a stream was published, None when it was not."""
+        stored = self._published.get(stream.digest)
+        return None if stored is None else stored.path
+
+    @property
+    def published(self) -> tuple[StoredArtifact, ...]:
+        """Everything published so far."""
+        return tuple(self._published.values())
+
+    def _source(self, stream: StreamRecord) -> CapturedStream:
+        captured = self._captured.get(stream.digest)
+        if captured is not None and captured.staged is not None:
+            return captured
+        if stream.content is None:
+            raise InvalidRecordError(
+                f"stream {stream.role!r} was not captured for this invocation: "
+                "its bytes are not at hand"
+            )
+        return CapturedStream(stream, None)

@@ -1,0 +1,190 @@
+"""The questions as SQL. Lists read small columns; surfaces are read for chosen invocations only."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, Connection, Row, Select, func, select
+from sqlalchemy.orm import InstrumentedAttribute
+
+from tooltrail.records import Digest, InvalidRecordError
+from tooltrail.store.filters import InvocationFilter
+from tooltrail.store.tables import (
+    ArtifactRow,
+    BodyRow,
+    InvocationRow,
+    LedgerHeadRow,
+    OutputStreamRow,
+    SessionRow,
+)
+from tooltrail.store.views import (
+    ArtifactView,
+    InvocationView,
+    Page,
+    SessionView,
+    StoreCounts,
+)
+
+AnySelect = Select[*tuple[Any, ...]]
+AnyRow = Row[*tuple[Any, ...]]
+
+_SMALL_COLUMNS = (
+    InvocationRow.key,
+    InvocationRow.id,
+    InvocationRow.seq,
+    InvocationRow.call_id,
+    InvocationRow.tool_name,
+    InvocationRow.family,
+    InvocationRow.state,
+    InvocationRow.arguments_preview,
+    InvocationRow.started_at,
+    InvocationRow.finished_at,
+    InvocationRow.duration_ms,
+    InvocationRow.error_kind,
+    InvocationRow.exit_status,
+    InvocationRow.signal,
+    InvocationRow.output_size,
+    InvocationRow.truncated,
+    SessionRow.id.label("session_id"),
+)
+
+
+def select_invocations(*more: InstrumentedAttribute[Any] | ColumnElement[Any]) -> AnySelect:
+    """The small columns of invocations with the id of their session."""
+    return select(*_SMALL_COLUMNS, *more).join(
+        SessionRow, SessionRow.key == InvocationRow.session_key
+    )
+
+
+def invocation_view(row: AnyRow) -> InvocationView:
+    """The view of one row of `select_invocations`."""
+    return InvocationView(**{name: getattr(row, name) for name in InvocationView.__slots__})
+
+
+def page(
+    connection: Connection,
+    where: InvocationFilter,
+    limit: int | None,
+    cursor: str | None,
+    *,
+    oldest_first: bool,
+) -> Page[InvocationView]:
+    """One page by keyset: what follows the cursor in the order asked for."""
+    key = InvocationRow.key
+    query = select_invocations().where(where.condition())
+    query = query.order_by(key if oldest_first else key.desc())
+    if cursor is not None:
+        after = _key_of(cursor)
+        query = query.where(key > after if oldest_first else key < after)
+    rows = connection.execute(query if limit is None else query.limit(limit + 1)).all()
+    shown = rows if limit is None else rows[:limit]
+    more = len(rows) > len(shown)
+    return Page(tuple(invocation_view(row) for row in shown), str(shown[-1].key) if more else None)
+
+
+def count(connection: Connection, where: InvocationFilter) -> int:
+    """How many invocations a filter means."""
+    query = select(func.count()).select_from(InvocationRow).where(where.condition())
+    return connection.scalars(query).one()
+
+
+def sessions(
+    connection: Connection, *, only: UUID | None = None, limit: int | None = None
+) -> list[SessionView]:
+    """Sessions, the newest first."""
+    parent = SessionRow.__table__.alias("parent")
+    mine = InvocationRow.session_key == SessionRow.key
+    counted = select(func.count()).select_from(InvocationRow).where(mine)
+    query = (
+        select(
+            SessionRow.id,
+            parent.c.id.label("parent_id"),
+            SessionRow.title,
+            SessionRow.agent,
+            SessionRow.environment,
+            SessionRow.opened_at,
+            LedgerHeadRow.closed_at,
+            counted.scalar_subquery().label("invocation_count"),
+            counted.where(InvocationRow.state == "started").scalar_subquery().label("open_count"),
+        )
+        .join(LedgerHeadRow, LedgerHeadRow.session_key == SessionRow.key)
+        .outerjoin(parent, parent.c.key == SessionRow.parent_key)
+        .order_by(SessionRow.key.desc())
+    )
+    if only is not None:
+        query = query.where(SessionRow.id == only)
+    if limit is not None:
+        query = query.limit(limit)
+    return [SessionView(*row) for row in connection.execute(query)]
+
+
+def artifacts(
+    connection: Connection, *, invocation: UUID | None, session: UUID | None
+) -> list[ArtifactView]:
+    """Artifacts by path, of one invocation or session when one is given."""
+    query = select(
+        ArtifactRow.path,
+        ArtifactRow.digest,
+        ArtifactRow.size,
+        ArtifactRow.stored_size,
+        ArtifactRow.line_count,
+        ArtifactRow.created_at,
+    ).order_by(ArtifactRow.path)
+    if invocation is not None or session is not None:
+        used = select(OutputStreamRow.artifact_path).join(
+            InvocationRow, InvocationRow.key == OutputStreamRow.invocation_key
+        )
+        if invocation is not None:
+            used = used.where(InvocationRow.id == invocation)
+        if session is not None:
+            used = used.join(SessionRow, SessionRow.key == InvocationRow.session_key).where(
+                SessionRow.id == session
+            )
+        query = query.where(ArtifactRow.path.in_(used))
+    return [ArtifactView(row[0], Digest(row[1]), *row[2:]) for row in connection.execute(query)]
+
+
+def counts(connection: Connection) -> StoreCounts:
+    """Totals of the store."""
+    states: dict[str, int] = defaultdict(int)
+    produced = 0
+    by_state = select(
+        InvocationRow.state, func.count(), func.sum(InvocationRow.output_size)
+    ).group_by(InvocationRow.state)
+    for state, number, size in connection.execute(by_state):
+        states[state] = number
+        produced += int(size or 0)
+    bodies = connection.execute(
+        select(
+            func.count(),
+            func.sum(BodyRow.size),
+            func.sum(func.length(BodyRow.data)),
+        )
+    ).one()
+    stored = connection.execute(
+        select(
+            func.count(),
+            func.sum(ArtifactRow.size),
+            func.sum(ArtifactRow.stored_size),
+        )
+    ).one()
+    session_count = connection.scalars(select(func.count()).select_from(SessionRow)).one()
+    # PostgreSQL sums integers into a decimal.
+    return StoreCounts(
+        session_count,
+        dict(states),
+        produced,
+        *_integers(bodies.tuple()),
+        *_integers(stored.tuple()),
+    )
+
+
+def _integers(row: Sequence[int | None]) -> list[int]:
+    return [int(value or 0) for value in row]
+
+
+def _key_of(cursor: str) -> int:
+    if not (cursor.isascii() and cursor.isdigit()):
+        raise InvalidRecordError(f"not a cursor of this list: {cursor[:40]!r}")
+    return int(cursor)

@@ -1,0 +1,187 @@
+"""The statements behind a record, each on the caller's transaction.
+
+Core, not the ORM unit of work, which was measured 5 to 30 times slower.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, cast
+from uuid import UUID
+
+from sqlalchemy import Connection, TableClause, insert, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from tooltrail.records import Digest, LedgerEntry, SessionClosedError, digest_of
+from tooltrail.records.canonical_json import encode_text
+from tooltrail.records.ledger import GENESIS, EntryKind
+from tooltrail.store._bodies import encode_body
+from tooltrail.store.tables import (
+    Base,
+    BodyRow,
+    InvocationRow,
+    LedgerEntryRow,
+    LedgerHeadRow,
+    MessageRow,
+    SessionRow,
+)
+
+Row = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Chain:
+    """The end of a session's ledger while its row is locked, and the next place in its order."""
+
+    session_key: int
+    session_id: UUID
+    entry_count: int
+    digest: str
+    next_seq: int
+    closed_at: datetime | None
+
+    def take_seq(self) -> int:
+        """The next place in the conversation."""
+        self.next_seq += 1
+        return self.next_seq - 1
+
+    def refuse_if_closed(self) -> None:
+        """Raise when the session takes no new records.
+
+        Raises:
+            SessionClosedError: it was closed.
+        """
+        if self.closed_at is not None:
+            raise SessionClosedError(f"session {self.session_id} is closed")
+
+
+def lock_chain(connection: Connection, session_key: int, session_id: UUID) -> Chain:
+    """Lock a session's head, which orders all its writers, and read it."""
+    head = connection.execute(
+        select(
+            LedgerHeadRow.entry_count,
+            LedgerHeadRow.digest,
+            LedgerHeadRow.next_seq,
+            LedgerHeadRow.closed_at,
+        )
+        .where(LedgerHeadRow.session_key == session_key)
+        .with_for_update()
+    ).one()
+    return Chain(
+        session_key, session_id, head.entry_count, head.digest, head.next_seq, head.closed_at
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What a ledger entry is about."""
+
+    kind: EntryKind
+    subject_id: UUID
+    happened_at: datetime
+    payload: Row
+
+
+def append_entry(connection: Connection, chain: Chain, happened: Event) -> None:
+    """Add a link to the chain and move the head."""
+    entry = LedgerEntry(
+        session_id=chain.session_id,
+        n=chain.entry_count,
+        kind=happened.kind,
+        subject_id=happened.subject_id,
+        happened_at=happened.happened_at,
+        payload=happened.payload,
+        previous=Digest(chain.digest),
+    )
+    chain.entry_count += 1
+    chain.digest = entry.digest
+    connection.execute(
+        insert(LedgerEntryRow).values(
+            session_key=chain.session_key,
+            n=entry.n,
+            kind=entry.kind,
+            subject_id=entry.subject_id,
+            happened_at=entry.happened_at,
+            payload=encode_text(entry.payload),
+            previous=entry.previous,
+            digest=chain.digest,
+        )
+    )
+    connection.execute(
+        update(LedgerHeadRow)
+        .where(LedgerHeadRow.session_key == chain.session_key)
+        .values(
+            entry_count=chain.entry_count,
+            digest=chain.digest,
+            next_seq=chain.next_seq,
+            closed_at=chain.closed_at,
+        )
+    )
+
+
+def insert_session(connection: Connection, row: Row) -> Chain:
+    """Insert a session with an empty chain."""
+    key = _insert_returning(connection, SessionRow, row)
+    connection.execute(
+        insert(LedgerHeadRow).values(session_key=key, entry_count=0, digest=GENESIS, next_seq=0)
+    )
+    return Chain(key, row["id"], 0, GENESIS, 0, None)
+
+
+def insert_invocation(connection: Connection, row: Row) -> int:
+    """Insert a started invocation and return its key."""
+    return _insert_returning(connection, InvocationRow, row)
+
+
+def finish_invocation(connection: Connection, key: int, row: Row) -> bool:
+    """Move an invocation to its final state; False when it is there already."""
+    done = connection.execute(
+        update(InvocationRow)
+        .where(InvocationRow.key == key, InvocationRow.state == "started")
+        .values(row)
+    )
+    return done.rowcount == 1
+
+
+def insert_message(connection: Connection, row: Row) -> None:
+    """Insert a message."""
+    connection.execute(insert(MessageRow).values(row))
+
+
+def put_body(connection: Connection, data: bytes) -> Digest:
+    """Store bytes once and return their digest."""
+    digest = digest_of(data)
+    encoding, stored = encode_body(data)
+    put_once(
+        connection,
+        BodyRow,
+        {"digest": digest, "size": len(data), "encoding": encoding, "data": stored},
+    )
+    return digest
+
+
+def put_once(connection: Connection, table: type[Base], row: Row) -> None:
+    """Insert a row that is named by its content; the same one again changes nothing."""
+    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
+    connection.execute(dialect.insert(_table(table)).values(row).on_conflict_do_nothing())
+
+
+def insert_rows(connection: Connection, table: type[Base], rows: Sequence[Row]) -> None:
+    """Insert rows, or nothing."""
+    if rows:
+        connection.execute(insert(_table(table)), list(rows))
+
+
+def numbered(invocation_key: int, rows: Iterable[Row]) -> list[Row]:
+    """Child rows of an invocation, numbered from 0."""
+    return [{"invocation_key": invocation_key, "n": n, **row} for n, row in enumerate(rows)]
+
+
+def _insert_returning(
+    connection: Connection, table: type[SessionRow | InvocationRow], row: Row
+) -> int:
+    return connection.execute(insert(table).values(row).returning(table.key)).scalar_one()
+
+
+def _table(row_class: type[Base]) -> TableClause:
+    return cast("TableClause", row_class.__table__)

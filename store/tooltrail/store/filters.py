@@ -1,0 +1,80 @@
+"""Which invocations are meant. A field with several values is OR, different fields are AND."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, and_, select
+
+from tooltrail.store.tables import CanonicalResultRow, InvocationRow, SessionRow
+
+
+@dataclass(frozen=True, slots=True)
+class InvocationFilter:
+    """Conditions on invocations; an empty one means all.
+
+    Attributes:
+        sessions: ids of sessions.
+        tools: tool names.
+        families: family names.
+        states: invocation states.
+        statuses: `success` or `error` of the canonical result.
+        error_kinds: kinds of error.
+        agents: names of agents that held the session.
+        since: started at this time or later, aware.
+        until: started before this time, aware.
+        exit_statuses: exit statuses of commands.
+        min_size: produced at least so many bytes.
+    """
+
+    sessions: tuple[UUID, ...] = ()
+    tools: tuple[str, ...] = ()
+    families: tuple[str, ...] = ()
+    states: tuple[str, ...] = ()
+    statuses: tuple[str, ...] = ()
+    error_kinds: tuple[str, ...] = ()
+    agents: tuple[str, ...] = ()
+    since: datetime | None = None
+    until: datetime | None = None
+    exit_statuses: tuple[int, ...] = ()
+    min_size: int | None = None
+
+    def condition(self) -> ColumnElement[bool]:
+        """The filter as SQL over `invocations`."""
+        row = InvocationRow
+        parts: list[ColumnElement[bool]] = [row.key > 0]
+        for column, values in (
+            (row.tool_name, self.tools),
+            (row.family, self.families),
+            (row.state, self.states),
+            (row.error_kind, self.error_kinds),
+            (row.exit_status, self.exit_statuses),
+        ):
+            if values:
+                parts.append(column.in_(values))
+        if self.since is not None:
+            parts.append(row.started_at >= self.since)
+        if self.until is not None:
+            parts.append(row.started_at < self.until)
+        if self.min_size is not None:
+            parts.append(row.output_size >= self.min_size)
+        return and_(*parts, *self._of_other_tables())
+
+    def _of_other_tables(self) -> list[ColumnElement[bool]]:
+        parts: list[ColumnElement[bool]] = []
+        if self.sessions:
+            keys = select(SessionRow.key).where(SessionRow.id.in_(self.sessions))
+            parts.append(InvocationRow.session_key.in_(keys))
+        if self.agents:
+            keys = select(SessionRow.key).where(SessionRow.agent.in_(self.agents))
+            parts.append(InvocationRow.session_key.in_(keys))
+        if self.statuses:
+            done = select(CanonicalResultRow.invocation_key).where(
+                CanonicalResultRow.invocation_key == InvocationRow.key,
+                CanonicalResultRow.status.in_(self.statuses),
+            )
+            parts.append(done.exists())
+        return parts
+
+
+ALL = InvocationFilter()

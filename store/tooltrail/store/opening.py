@@ -1,0 +1,219 @@
+"""Creating, opening and upgrading a store: the functions that do work, so constructors need not."""
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+from sqlalchemy import insert
+
+from tooltrail.artifacts import ArtifactArchive, open_sink
+from tooltrail.records import (
+    DEFAULT_POLICY,
+    FamilyRegistry,
+    InvalidRecordError,
+    Policy,
+    StoreExistsError,
+    StoreNotFoundError,
+    UnavailableError,
+    default_families,
+)
+from tooltrail.store._clock import new_id
+from tooltrail.store._database import Database, open_database
+from tooltrail.store._schema import check_revision, migrate, migrate_within, read_revision
+from tooltrail.store._targets import SqliteTarget, Target, parse_target
+from tooltrail.store.info import FORMAT, StoreInfo, read_info
+from tooltrail.store.store import Store
+from tooltrail.store.tables import StoreInfoRow
+
+_ARTIFACTS_FOLDER = "artifacts"
+_SPOOL_FOLDER = "spool"
+_PRIVATE = 0o700
+"""Tool output can hold anything, secrets included: folders are for their owner alone."""
+
+
+def create_store(
+    database: str | Path,
+    *,
+    artifacts: str | None = None,
+    spool: Path | None = None,
+    policy: Policy = DEFAULT_POLICY,
+    families: FamilyRegistry | None = None,
+) -> Store:
+    """Make a new store and open it. The schema and the store's row appear together or not at all.
+
+    Args:
+        database: a file path, `sqlite:///PATH` or `postgresql://…`.
+        artifacts: folder or URL of the artifact root. For SQLite it defaults to `artifacts` beside
+            the database file and is remembered relative to it, so that both can move together.
+        spool: local folder for output that is being captured; beside the database by default.
+        policy: the budgets of new records.
+        families: the tool families; all built-in ones by default.
+
+    Raises:
+        StoreExistsError: there is a store already; it is left as it is.
+        InvalidRecordError: the database or the artifact root cannot be what was named.
+        UnavailableError: the database or the artifact root cannot be reached or written.
+    """
+    target = parse_target(database)
+    root = _remembered_root(target, artifacts)
+    _make_parent(target)
+    opened = open_database(target, create=True, foreign_keys=False)
+    try:
+        with opened.write() as connection:
+            if read_revision(connection) is not None:
+                raise StoreExistsError(f"there is a store in {target} already")
+            open_sink(resolve_root(target, root), create=True)
+            migrate_within(connection, target)
+            connection.execute(
+                insert(StoreInfoRow).values(
+                    key=1,
+                    id=new_id(),
+                    format=FORMAT,
+                    artifact_root=root,
+                    created_at=datetime.now(UTC),
+                )
+            )
+    finally:
+        opened.close()
+    return open_store(database, spool=spool, policy=policy, families=families)
+
+
+def open_store(
+    database: str | Path,
+    *,
+    artifacts: str | None = None,
+    spool: Path | None = None,
+    policy: Policy = DEFAULT_POLICY,
+    families: FamilyRegistry | None = None,
+) -> Store:
+    """Open a store that is there.
+
+    Args:
+        database: as for `create_store`.
+        artifacts: where the artifact root is now, when it is not where the store remembers it.
+        spool: as for `create_store`.
+        policy: the budgets of new records.
+        families: the tool families; all built-in ones by default.
+
+    Raises:
+        StoreNotFoundError: there is no store here.
+        SchemaMismatchError: the store is of another revision than this program's.
+        DamageError: the database file is damaged.
+        UnavailableError: the database or the artifact root cannot be reached.
+    """
+    target = parse_target(database)
+    opened = open_existing(target)
+    try:
+        info = _checked_info(opened)
+        sink = open_sink(resolve_root(target, artifacts or info.artifact_root))
+    except BaseException:
+        opened.close()
+        raise
+    return Store(
+        database=opened,
+        archive=ArtifactArchive(sink),
+        info=info,
+        spool=spool or default_spool(target),
+        policy=policy,
+        families=families or default_families(),
+    )
+
+
+def upgrade_store(database: str | Path) -> tuple[str, str]:
+    """Bring a store's schema to head.
+
+    Returns:
+        The revision before and after.
+
+    Raises:
+        StoreNotFoundError: there is no store here.
+        SchemaMismatchError: the store is of a revision that this program does not know.
+        DamageError, UnavailableError: see `open_store`.
+    """
+    before = store_revision(database)
+    opened = open_existing(parse_target(database), foreign_keys=False)
+    try:
+        migrate(opened)
+    finally:
+        opened.close()
+    return before, store_revision(database)
+
+
+def store_revision(database: str | Path) -> str:
+    """The schema revision of a store, head or not.
+
+    Raises:
+        StoreNotFoundError, DamageError, UnavailableError: see `open_store`.
+    """
+    target = parse_target(database)
+    opened = open_existing(target)
+    try:
+        with opened.read() as connection:
+            revision = read_revision(connection)
+    finally:
+        opened.close()
+    if revision is None:
+        raise StoreNotFoundError(f"no store in {target}; create one with `tooltrail init`")
+    return revision
+
+
+def open_existing(target: Target, *, foreign_keys: bool = True) -> Database:
+    """Connect to a database that is there.
+
+    Raises:
+        StoreNotFoundError: a database file that is not there.
+    """
+    if isinstance(target, SqliteTarget) and not target.path.exists():
+        raise StoreNotFoundError(f"no store at {target}; create one with `tooltrail init`")
+    return open_database(target, foreign_keys=foreign_keys)
+
+
+def resolve_root(target: Target, root: str) -> str:
+    """The artifact root as a URL or an absolute path."""
+    if "://" in root or not isinstance(target, SqliteTarget):
+        return root
+    return str(target.path.parent / root)
+
+
+def default_spool(target: Target) -> Path:
+    """Where captured output waits: beside a database file, else in the user's state folder."""
+    if isinstance(target, SqliteTarget):
+        return target.path.parent / _SPOOL_FOLDER
+    state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
+    return Path(state) / "tooltrail" / _SPOOL_FOLDER
+
+
+def _checked_info(database: Database) -> StoreInfo:
+    with database.read() as connection:
+        check_revision(connection, database.target)
+        info = read_info(connection)
+    if info.format > FORMAT:
+        raise InvalidRecordError(
+            f"the store in {database.target} has format {info.format}, "
+            f"this program reads up to {FORMAT}"
+        )
+    return info
+
+
+def _remembered_root(target: Target, artifacts: str | None) -> str:
+    if artifacts is None:
+        if not isinstance(target, SqliteTarget):
+            raise InvalidRecordError("a PostgreSQL store needs an artifact root: name one")
+        return _ARTIFACTS_FOLDER
+    if "://" in artifacts:
+        return artifacts
+    path = Path(artifacts).expanduser().absolute()
+    if isinstance(target, SqliteTarget) and path.is_relative_to(target.path.parent):
+        return str(path.relative_to(target.path.parent))
+    return str(path)
+
+
+def _make_parent(target: Target) -> None:
+    if not isinstance(target, SqliteTarget):
+        return
+    try:
+        target.path.parent.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
+    except OSError as error:
+        raise UnavailableError(
+            f"folder {target.path.parent} cannot be made: {error.strerror}"
+        ) from error

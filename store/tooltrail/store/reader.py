@@ -1,0 +1,141 @@
+"""Reading a store: lists by key, one invocation with all its surfaces, a stream's bytes."""
+
+import io
+from typing import BinaryIO
+from uuid import UUID
+
+from sqlalchemy import select
+
+from tooltrail.artifacts import ArtifactArchive
+from tooltrail.records import NotFoundError
+from tooltrail.store import _details, _names, _queries
+from tooltrail.store._bodies import decode_body
+from tooltrail.store._database import Database
+from tooltrail.store.filters import ALL, InvocationFilter
+from tooltrail.store.tables import BodyRow, SessionRow
+from tooltrail.store.views import (
+    ArtifactView,
+    InvocationDetail,
+    InvocationView,
+    MessageView,
+    Page,
+    SessionView,
+    StoreCounts,
+    StreamView,
+)
+
+
+class Reader:
+    """Questions to a store. Each answer is one snapshot; safe to share between threads.
+
+    Every method raises `UnavailableError` when the store cannot be reached and `DamageError` when
+    what it holds is not what was stored.
+    """
+
+    def __init__(self, database: Database, archive: ArtifactArchive) -> None:
+        self._database = database
+        self._archive = archive
+
+    def invocations(
+        self,
+        where: InvocationFilter = ALL,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        oldest_first: bool = False,
+    ) -> Page[InvocationView]:
+        """A page of invocations, the newest first unless asked otherwise.
+
+        Raises:
+            InvalidRecordError: a cursor that no page gave.
+        """
+        with self._database.read() as connection:
+            return _queries.page(connection, where, limit, cursor, oldest_first=oldest_first)
+
+    def count_invocations(self, where: InvocationFilter = ALL) -> int:
+        """How many invocations a filter means; reads an index, or all rows for some filters."""
+        with self._database.read() as connection:
+            return _queries.count(connection, where)
+
+    def invocation(self, name: str | UUID) -> InvocationDetail:
+        """One invocation with all its surfaces.
+
+        Args:
+            name: its id, a unique beginning or end of it, `SESSION#SEQ`, `@last`, `@last:TOOL`.
+
+        Raises:
+            NotFoundError: no invocation has this name; AmbiguousNameError: several have.
+        """
+        with self._database.read() as connection:
+            found = _names.find_invocation(connection, str(name))
+            return _details.details_of(connection, found)
+
+    def session(self, name: str | UUID) -> SessionView:
+        """One session by its id, a unique beginning or end of it, or `@last`.
+
+        Raises:
+            NotFoundError: no session has this name; AmbiguousNameError: several have.
+        """
+        with self._database.read() as connection:
+            found = _names.find_session(connection, str(name))
+            return _queries.sessions(connection, only=found)[0]
+
+    def sessions(self, *, limit: int | None = None) -> list[SessionView]:
+        """Sessions, the newest first."""
+        with self._database.read() as connection:
+            return _queries.sessions(connection, limit=limit)
+
+    def session_key(self, session_id: UUID) -> int:
+        """The internal key of a session.
+
+        Raises:
+            NotFoundError: there is no such session.
+        """
+        with self._database.read() as connection:
+            key = connection.scalar(select(SessionRow.key).where(SessionRow.id == session_id))
+        if key is None:
+            raise NotFoundError(f"no session has the id {session_id}")
+        return key
+
+    def conversation(self, session_id: UUID) -> tuple[list[MessageView], list[InvocationDetail]]:
+        """Everything of one session, each part in the order of its `seq`, from one snapshot.
+
+        Raises:
+            NotFoundError: there is no such session.
+        """
+        with self._database.read() as connection:
+            _names.find_session(connection, str(session_id))
+            return (
+                _details.messages_of(connection, session_id),
+                _details.details_of_session(connection, session_id),
+            )
+
+    def open_stream(self, stream: StreamView) -> BinaryIO:
+        """The bytes of a stream, checked against its digest and size while they are read.
+
+        Raises:
+            MissingArtifactError, DigestMismatchError: here or at a later read.
+        """
+        if stream.artifact_path is not None:
+            return self._archive.open(stream.artifact_path, size=stream.size)
+        with self._database.read() as connection:
+            row = connection.execute(
+                select(BodyRow.size, BodyRow.encoding, BodyRow.data).where(
+                    BodyRow.digest == stream.digest
+                )
+            ).one_or_none()
+        if row is None:
+            raise NotFoundError(f"the store has no body {stream.digest}")
+        return io.BytesIO(decode_body(stream.digest, row.size, row.encoding, row.data))
+
+    def artifacts(
+        self, *, invocation: UUID | None = None, session: UUID | None = None
+    ) -> list[ArtifactView]:
+        """The artifacts that the store knows, by path; of one invocation or session if given."""
+        with self._database.read() as connection:
+            return _queries.artifacts(connection, invocation=invocation, session=session)
+
+    def counts(self) -> StoreCounts:
+        """Totals of the store; reads every row of the counted tables."""
+        with self._database.read() as connection:
+            return _queries.counts(connection)

@@ -1,0 +1,208 @@
+"""Recording: a session, and in it invocations that are started before and finished after the tool.
+
+What is acknowledged is durable: when `start` returns, the invocation is in the store; when `finish`
+returns, its three surfaces are, and every artifact that they refer to was durable before.
+"""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+from uuid import UUID
+
+from tooltrail.artifacts import Capture, CapturedStream
+from tooltrail.records import (
+    CanonicalResult,
+    CompleteOutput,
+    Digest,
+    InvocationFinishedError,
+    InvocationState,
+    Policy,
+    Projection,
+    Receipt,
+    StreamRecord,
+    ToolCall,
+    project,
+    render,
+)
+from tooltrail.store import _writes as writes
+from tooltrail.store._clock import new_id, now
+from tooltrail.store._finishing import FinishedRows, write_finished
+from tooltrail.store._publisher import StreamPublisher
+from tooltrail.store._starting import Started, write_started
+
+if TYPE_CHECKING:
+    from tooltrail.store.store import Store
+
+
+class Session:
+    """One conversation or agent run that takes records. Safe to share between threads.
+
+    Made by `Store.open_session` or `Store.join_session`.
+    """
+
+    def __init__(self, store: "Store", key: int, session_id: UUID) -> None:
+        self._store = store
+        self.key = key
+        self.id = session_id
+
+    def start(self, call: ToolCall, *, policy: Policy | None = None) -> "Invocation":
+        """Record that a tool is about to run; durable when this returns.
+
+        Args:
+            call: what the model asked for.
+            policy: other budgets than the store's, for this invocation alone.
+
+        Raises:
+            SessionClosedError: the session was closed.
+            UnavailableError: the store cannot be written now.
+        """
+        started = Started(new_id(), now(), call, policy or self._store.policy)
+        family = self._store.families.of_tool(call.tool_name)
+        with self._store.database.write() as connection:
+            chain = writes.lock_chain(connection, self.key, self.id)
+            chain.refuse_if_closed()
+            key = write_started(connection, chain, started, family)
+        return Invocation(self._store, self, key, started)
+
+    def add_message(self, role: str, text: str) -> UUID:
+        """Record an entry of the conversation that is not a tool call.
+
+        Args:
+            role: `user`, `assistant`, `system` or what the runtime calls it.
+            text: the whole text; kept exactly, lone surrogates included.
+
+        Raises:
+            SessionClosedError: the session was closed.
+            UnavailableError: the store cannot be written now.
+        """
+        message_id, created_at = new_id(), now()
+        with self._store.database.write() as connection:
+            chain = writes.lock_chain(connection, self.key, self.id)
+            chain.refuse_if_closed()
+            body = writes.put_body(connection, text.encode("utf-8", "surrogatepass"))
+            row = {"seq": chain.take_seq(), "role": role, "body_digest": body}
+            writes.insert_message(
+                connection,
+                {**row, "id": message_id, "session_key": self.key, "created_at": created_at},
+            )
+            event = writes.Event("message", message_id, created_at, row)
+            writes.append_entry(connection, chain, event)
+        return message_id
+
+    def close(self) -> None:
+        """End the session: it takes no new records. Running invocations may still finish.
+
+        Raises:
+            SessionClosedError: it was closed before.
+            UnavailableError: the store cannot be written now.
+        """
+        closed_at = now()
+        with self._store.database.write() as connection:
+            chain = writes.lock_chain(connection, self.key, self.id)
+            chain.refuse_if_closed()
+            chain.closed_at = closed_at
+            event = writes.Event("session.closed", self.id, closed_at, {})
+            writes.append_entry(connection, chain, event)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """What `Invocation.finish` hands back once everything is durable.
+
+    Attributes:
+        invocation_id: of the invocation.
+        state: its final state.
+        canonical: the canonical result.
+        receipt: what to show to the model.
+    """
+
+    invocation_id: UUID
+    state: InvocationState
+    canonical: CanonicalResult
+    receipt: Receipt
+
+
+class Invocation:
+    """One running tool. Its captures may be used by different threads, `finish` by one.
+
+    Made by `Session.start`.
+    """
+
+    def __init__(self, store: "Store", session: Session, key: int, started: Started) -> None:
+        self._store = store
+        self._session = session
+        self._key = key
+        self._captured: dict[Digest, CapturedStream] = {}
+        self.id = started.id
+        self.call = started.call
+        self.policy = started.policy
+        self.started_at = started.at
+
+    @property
+    def spool(self) -> Path:
+        """The folder of this invocation's output while it is being captured."""
+        return self._store.spool / str(self.id)
+
+    def capture(self, role: str) -> Capture:
+        """A writer for one stream of this invocation, of any length, at constant memory.
+
+        Hand what its `close` gives to `captured`.
+        """
+        return Capture(
+            role,
+            self.spool / f"{role}.zst",
+            edge_bytes=self.policy.edge_bytes,
+            inline_bytes=self.policy.inline_bytes,
+        )
+
+    def captured(self, stream: CapturedStream) -> StreamRecord:
+        """Take a closed capture; its record goes into the complete output."""
+        self._captured[stream.record.digest] = stream
+        return stream.record
+
+    def finish(self, output: CompleteOutput) -> Finished:
+        """Record the end: publish artifacts, then commit all surfaces in one transaction.
+
+        The spool of this invocation is removed when everything is durable, and left when not.
+
+        Raises:
+            InvocationFinishedError: it was finished before; nothing is changed.
+            InvalidRecordError: the output is not of the tool's family.
+            UnavailableError: the sink or the database cannot be written now.
+        """
+        family = self._store.families.of_tool(self.call.tool_name)
+        publisher = StreamPublisher(self._store.archive, self._captured)
+        projection = project(output, family, self.policy, publisher)
+        for stream in output.streams:
+            if stream.size > self.policy.inline_bytes:
+                publisher.publish(stream)
+        receipt = render(projection.canonical, family, self.policy)
+        self._commit(output, projection, receipt, publisher)
+        shutil.rmtree(self.spool, ignore_errors=True)
+        return Finished(self.id, output.final_state, projection.canonical, receipt)
+
+    def _commit(
+        self,
+        output: CompleteOutput,
+        projection: Projection,
+        receipt: Receipt,
+        publisher: StreamPublisher,
+    ) -> None:
+        rows = FinishedRows(self._key, self.id, self.started_at, output, projection, receipt)
+        with self._store.database.write() as connection:
+            chain = writes.lock_chain(connection, self._session.key, self._session.id)
+            if not write_finished(connection, chain, rows, publisher):
+                raise InvocationFinishedError(f"invocation {self.id} is finished already")

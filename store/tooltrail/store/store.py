@@ -1,0 +1,103 @@
+"""A store that is open: where sessions begin, and where everything recorded is read."""
+
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+from uuid import UUID
+
+from tooltrail.artifacts import ArtifactArchive
+from tooltrail.records import FamilyRegistry, Policy
+from tooltrail.store import _writes as writes
+from tooltrail.store._clock import new_id, now
+from tooltrail.store._database import Database
+from tooltrail.store.environment import current_environment, environment_json
+from tooltrail.store.info import StoreInfo
+from tooltrail.store.reader import Reader
+from tooltrail.store.recorder import Session
+
+
+class Store:
+    """An open store. Safe to share between threads; a forked process opens its own.
+
+    Made by `create_store` or `open_store`. Any number of processes may have the same store open.
+    """
+
+    def __init__(
+        self,
+        *,
+        database: Database,
+        archive: ArtifactArchive,
+        info: StoreInfo,
+        spool: Path,
+        policy: Policy,
+        families: FamilyRegistry,
+    ) -> None:
+        self.database = database
+        self.archive = archive
+        self.info = info
+        self.spool = spool
+        self.policy = policy
+        self.families = families
+
+    @property
+    def reader(self) -> Reader:
+        """Everything that can be asked of the store."""
+        return Reader(self.database, self.archive)
+
+    def open_session(
+        self, *, title: str | None = None, agent: str | None = None, parent: UUID | None = None
+    ) -> Session:
+        """Begin a conversation; durable when this returns.
+
+        Args:
+            title: what people will call it.
+            agent: the name of the agent that holds it.
+            parent: the session that started this one, when it is a sub-agent's.
+
+        Raises:
+            NotFoundError: there is no session `parent`.
+            UnavailableError: the store cannot be written now.
+        """
+        session_id, opened_at = new_id(), now()
+        parent_key = None if parent is None else self.reader.session_key(parent)
+        facts = {"title": title, "agent": agent}
+        with self.database.write() as connection:
+            chain = writes.insert_session(
+                connection,
+                {
+                    **facts,
+                    "id": session_id,
+                    "parent_key": parent_key,
+                    "environment": environment_json(current_environment()),
+                    "opened_at": opened_at,
+                },
+            )
+            payload = {**facts, "parent": None if parent is None else str(parent)}
+            writes.append_entry(
+                connection, chain, writes.Event("session.opened", session_id, opened_at, payload)
+            )
+        return Session(self, chain.session_key, session_id)
+
+    def join_session(self, session_id: UUID) -> Session:
+        """Go on with a session that is open, from this or any other process.
+
+        Raises:
+            NotFoundError: there is no such session.
+            SessionClosedError: by the first record, when it was closed.
+        """
+        return Session(self, self.reader.session_key(session_id), session_id)
+
+    def close(self) -> None:
+        """Give the connections back. Open sessions stay open in the store."""
+        self.database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()

@@ -1,0 +1,52 @@
+"""The schema as typed classes, one module for each group of tables."""
+
+from tooltrail.store.tables._base import Base
+from tooltrail.store.tables.evidence import (
+    CheckpointRow,
+    HoldRow,
+    LedgerEntryRow,
+    LedgerHeadRow,
+    StoreInfoRow,
+    TombstoneRow,
+)
+from tooltrail.store.tables.invocations import InvocationRow, PolicyRow, ToolRow
+from tooltrail.store.tables.payloads import ArtifactRow, BodyRow, InvocationArtifactRow
+from tooltrail.store.tables.sessions import AgentRow, MessageRow, SessionRow
+from tooltrail.store.tables.surfaces import (
+    CanonicalResultRow,
+    CompleteOutputRow,
+    OmissionRow,
+    OutputStreamRow,
+    ReceiptRow,
+    RedactionRow,
+    StructuredOutputRow,
+)
+
+metadata = Base.metadata
+
+__all__ = [
+    "AgentRow",
+    "ArtifactRow",
+    "Base",
+    "BodyRow",
+    "CanonicalResultRow",
+    "CheckpointRow",
+    "CompleteOutputRow",
+    "HoldRow",
+    "InvocationArtifactRow",
+    "InvocationRow",
+    "LedgerEntryRow",
+    "LedgerHeadRow",
+    "MessageRow",
+    "OmissionRow",
+    "OutputStreamRow",
+    "PolicyRow",
+    "ReceiptRow",
+    "RedactionRow",
+    "SessionRow",
+    "StoreInfoRow",
+    "StructuredOutputRow",
+    "TombstoneRow",
+    "ToolRow",
+    "metadata",
+]

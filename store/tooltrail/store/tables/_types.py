@@ -1,0 +1,72 @@
+"""Column types that mean the same on SQLite and PostgreSQL."""
+
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import BigInteger, Dialect, Integer, LargeBinary, Text
+from sqlalchemy.dialects.postgresql import TIMESTAMP
+from sqlalchemy.dialects.postgresql import UUID as PG_UUID
+from sqlalchemy.types import TypeDecorator, TypeEngine
+
+# SQLite makes a rowid alias of INTEGER only; psycopg overflows on a plain Integer.
+BigInt = BigInteger().with_variant(Integer(), "sqlite")
+
+_ISO_MICROSECONDS = "%Y-%m-%dT%H:%M:%S.%fZ"
+
+
+class Uuid16(TypeDecorator[UUID]):
+    """A UUID: native on PostgreSQL, 16 bytes on SQLite (half of its text, same order)."""
+
+    impl = LargeBinary(16)
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        """The column type of a dialect."""
+        if dialect.name == "postgresql":
+            return dialect.type_descriptor(PG_UUID(as_uuid=True))
+        return dialect.type_descriptor(LargeBinary(16))
+
+    def process_bind_param(self, value: UUID | None, dialect: Dialect) -> object:
+        """To the driver."""
+        return value if value is None or dialect.name == "postgresql" else value.bytes
+
+    def process_result_value(self, value: object, dialect: Dialect) -> UUID | None:
+        """From the driver."""
+        del dialect
+        if isinstance(value, bytes):
+            return UUID(bytes=value)
+        return value if isinstance(value, UUID) else None
+
+
+class UtcTime(TypeDecorator[datetime]):
+    """An aware UTC time to the microsecond: timestamptz on PostgreSQL, sortable text on SQLite."""
+
+    impl = Text()
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        """The column type of a dialect."""
+        if dialect.name == "postgresql":
+            return dialect.type_descriptor(TIMESTAMP(timezone=True))
+        return dialect.type_descriptor(Text())
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> object:
+        """To the driver.
+
+        Raises:
+            ValueError: a time without a zone.
+        """
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError("a stored time must know its zone")
+        value = value.astimezone(UTC)
+        return value if dialect.name == "postgresql" else value.strftime(_ISO_MICROSECONDS)
+
+    def process_result_value(self, value: object, dialect: Dialect) -> datetime | None:
+        """From the driver."""
+        del dialect
+        if isinstance(value, str):
+            return datetime.fromisoformat(value)
+        return value.astimezone(UTC) if isinstance(value, datetime) else None

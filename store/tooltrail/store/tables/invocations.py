@@ -1,0 +1,81 @@
+"""The hot table, and what it names by digest: tool versions and policies."""
+
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import CheckConstraint, ForeignKey, Index, UniqueConstraint, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from tooltrail.store.tables._base import Base
+
+
+class PolicyRow(Base):
+    """The budgets that shaped results and receipts."""
+
+    __tablename__ = "policies"
+
+    digest: Mapped[str] = mapped_column(primary_key=True)
+    document: Mapped[str]
+    created_at: Mapped[datetime]
+
+
+class ToolRow(Base):
+    """One version of a tool: its name, family and schema."""
+
+    __tablename__ = "tools"
+
+    digest: Mapped[str] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(index=True)
+    family: Mapped[str]
+    document: Mapped[str]
+    created_at: Mapped[datetime]
+
+
+def _partial(column: str, condition: str) -> Index:
+    """An index on the few rows that a search for this column is about."""
+    where = text(condition)
+    return Index(None, column, sqlite_where=where, postgresql_where=where)
+
+
+class InvocationRow(Base):
+    """One execution of one tool call, small columns only; bodies live in other tables.
+
+    The columns down to `started_at` are written at the start and never change. The others are
+    written once, when `state` leaves `started`.
+    """
+
+    __tablename__ = "invocations"
+    __table_args__ = (
+        UniqueConstraint("session_key", "seq"),
+        CheckConstraint(
+            "state IN ('started', 'success', 'error', 'interrupted', 'denied', 'cancelled')",
+            name="state",
+        ),
+        CheckConstraint("(state = 'started') = (finished_at IS NULL)", name="finished"),
+        Index(None, "started_at"),
+        Index(None, "tool_name", "started_at"),
+        _partial("state", "state <> 'success'"),
+        _partial("error_kind", "error_kind IS NOT NULL"),
+        _partial("call_id", "call_id IS NOT NULL"),
+    )
+
+    key: Mapped[int] = mapped_column(primary_key=True)
+    id: Mapped[UUID] = mapped_column(unique=True)
+    session_key: Mapped[int] = mapped_column(ForeignKey("sessions.key"))
+    seq: Mapped[int]
+    call_id: Mapped[str | None]
+    tool_name: Mapped[str]
+    tool_digest: Mapped[str | None] = mapped_column(ForeignKey("tools.digest"))
+    family: Mapped[str]
+    policy_digest: Mapped[str] = mapped_column(ForeignKey("policies.digest"))
+    arguments_digest: Mapped[str] = mapped_column(ForeignKey("bodies.digest"))
+    arguments_preview: Mapped[str]
+    started_at: Mapped[datetime]
+    state: Mapped[str]
+    finished_at: Mapped[datetime | None]
+    duration_ms: Mapped[int | None]
+    error_kind: Mapped[str | None]
+    exit_status: Mapped[int | None]
+    signal: Mapped[int | None]
+    output_size: Mapped[int | None]
+    truncated: Mapped[bool | None]

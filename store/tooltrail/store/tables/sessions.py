@@ -1,0 +1,52 @@
+"""Conversations: sessions, their messages, and the agents that held them."""
+
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import ForeignKey, Index, UniqueConstraint
+from sqlalchemy.orm import Mapped, mapped_column
+
+from tooltrail.store.tables._base import Base
+
+
+class AgentRow(Base):
+    """One version of an agent, named by the digest of its description."""
+
+    __tablename__ = "agents"
+
+    digest: Mapped[str] = mapped_column(primary_key=True)
+    agent_id: Mapped[str] = mapped_column(index=True)
+    version: Mapped[str | None]
+    document: Mapped[str]
+    created_at: Mapped[datetime]
+
+
+class SessionRow(Base):
+    """One conversation or agent run. That it was closed is an entry of its ledger."""
+
+    __tablename__ = "sessions"
+    __table_args__ = (Index(None, "opened_at"), Index(None, "parent_key"))
+
+    key: Mapped[int] = mapped_column(primary_key=True)
+    id: Mapped[UUID] = mapped_column(unique=True)
+    parent_key: Mapped[int | None] = mapped_column(ForeignKey("sessions.key"))
+    agent: Mapped[str | None]
+    agent_digest: Mapped[str | None] = mapped_column(ForeignKey("agents.digest"))
+    title: Mapped[str | None]
+    environment: Mapped[str]
+    opened_at: Mapped[datetime]
+
+
+class MessageRow(Base):
+    """One entry of a conversation that is not a tool call; its text is a body."""
+
+    __tablename__ = "messages"
+    __table_args__ = (UniqueConstraint("session_key", "seq"),)
+
+    key: Mapped[int] = mapped_column(primary_key=True)
+    id: Mapped[UUID] = mapped_column(unique=True)
+    session_key: Mapped[int] = mapped_column(ForeignKey("sessions.key"))
+    seq: Mapped[int]
+    role: Mapped[str]
+    body_digest: Mapped[str] = mapped_column(ForeignKey("bodies.digest"))
+    created_at: Mapped[datetime]

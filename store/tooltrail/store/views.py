@@ -1,0 +1,198 @@
+"""What reading gives back: plain values that hold no connection."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Generic, TypeVar
+from uuid import UUID
+
+from tooltrail.records import Digest, InvocationState, Omission
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class SessionView:
+    """One session.
+
+    Attributes:
+        id: its id.
+        parent_id: the session that started it.
+        title: what people call it.
+        agent: who held it.
+        environment: canonical JSON of host, user, folder and program.
+        opened_at: aware UTC.
+        closed_at: aware UTC, None while it takes records.
+        invocation_count: tools that ran in it.
+        open_count: invocations that have not ended.
+    """
+
+    id: UUID
+    parent_id: UUID | None
+    title: str | None
+    agent: str | None
+    environment: str
+    opened_at: datetime
+    closed_at: datetime | None
+    invocation_count: int
+    open_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class InvocationView:
+    """One row of a list: small facts only. Times are aware UTC."""
+
+    id: UUID
+    session_id: UUID
+    seq: int
+    call_id: str | None
+    tool_name: str
+    family: str
+    state: InvocationState
+    arguments_preview: str
+    started_at: datetime
+    finished_at: datetime | None
+    duration_ms: int | None
+    error_kind: str | None
+    exit_status: int | None
+    signal: int | None
+    output_size: int | None
+    truncated: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class StreamView:
+    """One stream of a complete output; `Reader.open_stream` gives its bytes.
+
+    Attributes:
+        role: `stdout`, `stderr`, `order`, `content.0`, …
+        digest: of the kept bytes.
+        size: kept bytes.
+        line_count: kept lines.
+        produced_size: bytes that the tool produced.
+        produced_line_count: lines that the tool produced.
+        loss_reason: why some were not kept.
+        artifact_path: where the bytes are in the sink; None for a body in the database.
+    """
+
+    role: str
+    digest: Digest
+    size: int
+    line_count: int
+    produced_size: int
+    produced_line_count: int
+    loss_reason: str | None
+    artifact_path: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReceiptView:
+    """What the model was shown, and who worded it with which budgets."""
+
+    text: str
+    digest: Digest
+    renderer_name: str
+    renderer_version: int
+    policy_digest: Digest
+
+
+@dataclass(frozen=True, slots=True)
+class InvocationDetail:
+    """One invocation with all of its surfaces; those of an open one are None.
+
+    Attributes:
+        summary: the small facts.
+        arguments: as the model sent them, in bytes.
+        policy_digest: of the budgets.
+        complete_json: the complete output without its bytes.
+        streams: the streams of the complete output.
+        canonical_json: the canonical result.
+        artifacts: role and path of each artifact of the canonical result, by index.
+        receipt: the first receipt.
+        omissions: what was left out between the surfaces.
+    """
+
+    summary: InvocationView
+    arguments: bytes
+    policy_digest: Digest
+    complete_json: str | None
+    streams: tuple[StreamView, ...]
+    canonical_json: str | None
+    artifacts: tuple[tuple[str, str], ...]
+    receipt: ReceiptView | None
+    omissions: tuple[Omission, ...]
+
+    def stream(self, role: str) -> StreamView | None:
+        """The stream of this role."""
+        return next((stream for stream in self.streams if stream.role == role), None)
+
+
+@dataclass(frozen=True, slots=True)
+class MessageView:
+    """One message of a conversation."""
+
+    id: UUID
+    seq: int
+    role: str
+    text: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactView:
+    """One artifact that the store knows.
+
+    Attributes:
+        path: relative to the artifact root.
+        digest: of the plain bytes.
+        size: plain bytes.
+        stored_size: bytes as stored.
+        line_count: lines of the plain bytes.
+        created_at: aware UTC.
+    """
+
+    path: str
+    digest: Digest
+    size: int
+    stored_size: int
+    line_count: int
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    """A part of a list.
+
+    Attributes:
+        items: in the order asked for.
+        next_cursor: hand it in again for what follows; None at the end.
+    """
+
+    items: tuple[T, ...]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class StoreCounts:
+    """Totals of a store.
+
+    Attributes:
+        sessions: sessions, open or closed.
+        invocations: all invocations by state.
+        produced_bytes: bytes that tools produced.
+        body_count: bodies in the database.
+        body_bytes: their plain bytes.
+        body_stored_bytes: their bytes in the database.
+        artifact_count: artifacts.
+        artifact_bytes: their plain bytes.
+        artifact_stored_bytes: their bytes in the sink.
+    """
+
+    sessions: int
+    invocations: dict[str, int]
+    produced_bytes: int
+    body_count: int
+    body_bytes: int
+    body_stored_bytes: int
+    artifact_count: int
+    artifact_bytes: int
+    artifact_stored_bytes: int
