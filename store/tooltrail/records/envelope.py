@@ -10,8 +10,9 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, JsonValue, SerializeAsAny, model_validator
 
 from tooltrail.records import canonical_json
-from tooltrail.records._model import Record
+from tooltrail.records._model import Record, Sentence
 from tooltrail.records.digests import Digest, digest_of
+from tooltrail.records.streams import StreamRecord, iter_streams
 from tooltrail.records.tool_errors import ErrorKind, ToolError
 
 SUMMARY_CHARS = 200
@@ -56,7 +57,7 @@ class CompleteOutput(_Envelope):
         error: what went wrong; None for a success.
     """
 
-    summary_text: Annotated[str, Field(min_length=1)]
+    summary_text: Annotated[Sentence, Field(min_length=1)]
     result: SerializeAsAny[Record] | None = None
     error: ToolError | None = None
 
@@ -69,6 +70,15 @@ class CompleteOutput(_Envelope):
     def failure(cls, tool_name: str, error: ToolError) -> Self:
         """The output of a tool that failed."""
         return cls(tool_name=tool_name, status="error", summary_text=error.message, error=error)
+
+    @property
+    def streams(self) -> tuple[StreamRecord, ...]:
+        """Every stream of the result, in the order of its fields."""
+        return tuple(iter_streams(self.result))
+
+    def to_json(self) -> bytes:
+        """The canonical JSON of everything but the bytes, which it names by digest."""
+        return canonical_json.encode(self.model_dump())
 
     @property
     def final_state(self) -> InvocationState:

@@ -4,11 +4,11 @@ An entry commits to digests of bodies, never to bodies, so that a body can be er
 still verifies. The chain of a session starts from `GENESIS`.
 """
 
-from datetime import datetime
-from typing import Literal
+from datetime import UTC, datetime
+from typing import Annotated, Literal
 from uuid import UUID
 
-from pydantic import JsonValue
+from pydantic import AfterValidator, AwareDatetime, JsonValue
 
 from tooltrail.records import canonical_json
 from tooltrail.records._model import Record
@@ -23,6 +23,11 @@ EntryKind = Literal[
 ]
 
 
+def _in_utc(moment: datetime) -> datetime:
+    # The digest is taken of the spelling, which differs from zone to zone.
+    return moment.astimezone(UTC)
+
+
 class LedgerEntry(Record):
     """One link of a session's chain.
 
@@ -31,7 +36,7 @@ class LedgerEntry(Record):
         n: position in the chain, from 0 and without gaps.
         kind: what happened.
         subject_id: the session, message or invocation that it happened to.
-        happened_at: when, aware UTC.
+        happened_at: when; aware, and turned into UTC.
         payload: digests and other facts of what happened, the same forever.
         previous: digest of the entry before, `GENESIS` for the first.
     """
@@ -40,7 +45,7 @@ class LedgerEntry(Record):
     n: Count
     kind: EntryKind
     subject_id: UUID
-    happened_at: datetime
+    happened_at: Annotated[AwareDatetime, AfterValidator(_in_utc)]
     payload: dict[str, JsonValue]
     previous: DigestField
 

@@ -5,7 +5,6 @@ preview ends where it ends. Budgets of different stages must agree: a receipt ma
 preview and its frame, so that no second cut can swallow the first.
 """
 
-from functools import cached_property
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
@@ -21,21 +20,34 @@ MIN_PREVIEW_CHARS = 1_000
 FRAME_CHARS = 2_000
 """Room in a receipt for everything that is not preview: outcome, headings, artifact paths."""
 
+ITEM_FRAME_CHARS = 160
+"""Room in a receipt for what stands around one content item: media type, size, artifact path."""
+
+MAX_RECEIPT_CHARS = MAX_PREVIEW_CHARS + FRAME_CHARS + 64 * ITEM_FRAME_CHARS
+
 MAX_UTF8_BYTES = 4
 """Bytes that one character takes at most."""
 
 PreviewChars = Annotated[int, Field(ge=MIN_PREVIEW_CHARS, le=MAX_PREVIEW_CHARS)]
 
 
+ReceiptChars = Annotated[int, Field(le=MAX_RECEIPT_CHARS)]
+
+
 class _PreviewBudget(Record):
     preview_chars: PreviewChars
-    receipt_chars: Annotated[int, Field(le=MAX_PREVIEW_CHARS + FRAME_CHARS)]
+    receipt_chars: ReceiptChars
+
+    @property
+    def frame_chars(self) -> int:
+        """Characters of the receipt that are kept free of previews."""
+        return FRAME_CHARS
 
     @model_validator(mode="after")
     def _check_stages_agree(self) -> Self:
-        if self.receipt_chars < self.preview_chars + FRAME_CHARS:
+        if self.receipt_chars < self.preview_chars + self.frame_chars:
             raise ValueError(
-                f"receipt_chars must be at least preview_chars + {FRAME_CHARS}, "
+                f"receipt_chars must be at least preview_chars + {self.frame_chars}, "
                 f"or a second cut would swallow the preview"
             )
         return self
@@ -51,7 +63,7 @@ class CommandBudget(_PreviewBudget):
     """
 
     preview_chars: PreviewChars = 32_000
-    receipt_chars: Annotated[int, Field(le=MAX_PREVIEW_CHARS + FRAME_CHARS)] = 34_000
+    receipt_chars: ReceiptChars = 34_000
     command_chars: Annotated[int, Field(ge=16, le=240)] = 240
 
 
@@ -65,8 +77,13 @@ class GenericBudget(_PreviewBudget):
     """
 
     preview_chars: PreviewChars = 20_000
-    receipt_chars: Annotated[int, Field(le=MAX_PREVIEW_CHARS + FRAME_CHARS)] = 26_000
+    receipt_chars: ReceiptChars = 28_000
     max_items: Annotated[int, Field(ge=1, le=64)] = 32
+
+    @property
+    def frame_chars(self) -> int:
+        """Characters of the receipt that are kept free of previews: every item has its frame."""
+        return FRAME_CHARS + self.max_items * ITEM_FRAME_CHARS
 
 
 class ErrorBudget(Record):
@@ -97,9 +114,10 @@ class Policy(Record):
         """The canonical JSON of all budgets."""
         return canonical_json.encode(self.model_dump())
 
-    @cached_property
+    @property
     def digest(self) -> Digest:
         """The digest of `to_json()`: the policy's name in the store."""
+        # Not cached in the object: model_copy would carry it over to a changed policy.
         return digest_of(self.to_json())
 
     @property

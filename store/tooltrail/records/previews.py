@@ -9,7 +9,7 @@ as `\xhh`; a stream that is not text at all is described in one line.
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from tooltrail.records._text_cuts import cut_after, cut_before
+from tooltrail.records._text_cuts import REACH, cut_after, cut_before
 from tooltrail.records.policy import MAX_PREVIEW_CHARS, MAX_UTF8_BYTES
 from tooltrail.records.streams import StreamRecord
 
@@ -23,9 +23,6 @@ _PATH_CHARS = 200
 
 _MAX_UNDECODABLE = 0.1
 """Share of undecodable bytes above which a stream is not text."""
-
-_ESCAPE_WIDTH = 4
-r"""Characters of `\xhh`, which stands for one undecodable byte."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +150,9 @@ def _take_head(data: bytes, budget: int) -> _Piece:
         end, used, count = newline + 1, used + width, count + 1
     if used >= budget // 2 or end == len(data):
         return _Piece(_text(data[:end]), end, count, "lines")
-    text = _fit(data[: budget * _ESCAPE_WIDTH].decode("utf-8", "surrogateescape"), budget, 1)
+    # The characters behind the cut say whether it may be there.
+    reach = (budget + REACH) * MAX_UTF8_BYTES
+    text = _fit(data[:reach].decode("utf-8", "surrogateescape"), budget, 1)
     return _Piece(_shown(text), _size(text), len(text), "characters")
 
 
@@ -169,7 +168,8 @@ def _take_tail(data: bytes, budget: int) -> _Piece:
         start, used, count = newline + 1, used + width, count + 1
     if used >= budget // 2 or start == 0:
         return _Piece(_text(data[start:]), len(data) - start, count, "lines")
-    text = _fit(data[-budget * _ESCAPE_WIDTH :].decode("utf-8", "surrogateescape"), budget, -1)
+    # All of it: flags are pairs, which can only be told apart from the beginning of their row.
+    text = _fit(data.decode("utf-8", "surrogateescape"), budget, -1)
     return _Piece(_shown(text), _size(text), len(text), "characters")
 
 

@@ -12,6 +12,7 @@ from pydantic import JsonValue
 
 from tooltrail.records import canonical_json
 from tooltrail.records._model import Record
+from tooltrail.records._text_cuts import shorten
 from tooltrail.records.digests import Digest, digest_of
 from tooltrail.records.envelope import (
     SUMMARY_CHARS,
@@ -25,6 +26,9 @@ from tooltrail.records.policy import ErrorBudget, Policy
 from tooltrail.records.previews import preview
 from tooltrail.records.streams import StreamRecord
 from tooltrail.records.tool_errors import ToolError
+
+MAX_EMBEDDED_DEPTH = canonical_json.MAX_DEPTH - 6
+"""Levels of a foreign value that stands inside a result, which stands inside an envelope."""
 
 ResultT_contra = TypeVar("ResultT_contra", bound=Record, contravariant=True)
 
@@ -236,11 +240,16 @@ def _project_error(error: ToolError, budget: ErrorBudget) -> tuple[ToolError, tu
     message, omissions = _bounded("error.message", error.message, budget.message_chars)
     details = canonical_json.encode_text(error.details)
     bounded = error.details
+    reason = None
     if len(details) > budget.details_chars:
+        reason = f"longer than {budget.details_chars} characters"
+    elif canonical_json.is_deeper_than(error.details, MAX_EMBEDDED_DEPTH):
+        reason = f"nested deeper than {MAX_EMBEDDED_DEPTH} levels"
+    if reason is not None:
         shown = preview(StreamRecord.from_bytes("details", details.encode()), budget.details_chars)
         bounded = {
             "omitted": True,
-            "reason": f"longer than {budget.details_chars} characters",
+            "reason": reason,
             "char_count": len(details),
             "digest": digest_of(details.encode()),
             "preview": shown.text,
@@ -251,21 +260,26 @@ def _project_error(error: ToolError, budget: ErrorBudget) -> tuple[ToolError, tu
             "bytes",
             before=len(details.encode()),
             after=len(details.encode()) - shown.omitted_bytes,
-            reason=f"details longer than {budget.details_chars} characters",
+            reason=f"details {reason}",
         )
-    return error.model_copy(update={"message": message, "details": bounded}), omissions
+    hint = error.recovery_hint
+    if hint is not None:
+        hint, cut = _bounded("error.recovery_hint", hint, budget.message_chars)
+        omissions += cut
+    return error.model_copy(
+        update={"message": message, "details": bounded, "recovery_hint": hint}
+    ), omissions
 
 
 def _bounded(name: str, text: str, limit: int) -> tuple[str, tuple[Omission, ...]]:
-    """Cut a sentence to `limit` characters, and spell out what no text may hold."""
-    text = text.encode("utf-8", "backslashreplace").decode()
-    cut = text if len(text) <= limit else text[: limit - 1] + "…"
+    """Cut a sentence to `limit` characters."""
+    cut = shorten(text, limit)
     omissions = omission_if_any(
         "projection",
         name,
         "chars",
         before=len(text),
-        after=min(len(text), limit - 1 if len(text) > limit else limit),
+        after=len(cut) if cut == text else len(cut) - 1,
         reason=f"longer than {limit} characters",
     )
     return cut, omissions

@@ -2,10 +2,12 @@
 
 A stream of a running tool can be of any size, so a record of it carries the digest and the counts
 of the whole, and only as much of its head and tail as a preview may need. Short streams carry
-their whole content. Where the bytes of a long one are is the business of whoever captured it.
+their whole content. Where the bytes of a long one are is the business of whoever captured it; the
+bytes never enter the JSON of a record.
 """
 
-from typing import Annotated, Self
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Self, cast
 
 from pydantic import Field, model_validator
 
@@ -39,9 +41,9 @@ class StreamRecord(Record):
     digest: DigestField
     size: Count
     line_count: Count
-    head: bytes = Field(repr=False)
-    tail: bytes = Field(default=b"", repr=False)
-    content: bytes | None = Field(default=None, repr=False)
+    head: bytes = Field(repr=False, exclude=True)
+    tail: bytes = Field(default=b"", repr=False, exclude=True)
+    content: bytes | None = Field(default=None, repr=False, exclude=True)
     produced_size: Count
     produced_line_count: Count
     loss_reason: str | None = None
@@ -52,6 +54,12 @@ class StreamRecord(Record):
             raise ValueError("head and tail together are longer than the stream")
         if self.content is not None and len(self.content) != self.size:
             raise ValueError("content is not as long as size says")
+        if self.content is not None and not (
+            self.content.startswith(self.head) and self.content.endswith(self.tail)
+        ):
+            raise ValueError("head and tail are not the ends of content")
+        if self.produced_size < self.size or self.produced_line_count < self.line_count:
+            raise ValueError("more was kept than was produced")
         if (self.produced_size > self.size) != (self.loss_reason is not None):
             raise ValueError("loss_reason must be given exactly when bytes were lost")
         return self
@@ -75,6 +83,18 @@ class StreamRecord(Record):
             produced_size=len(data),
             produced_line_count=line_count,
         )
+
+
+def iter_streams(value: object) -> Iterator[StreamRecord]:
+    """All streams inside a record, in the order of its fields."""
+    if isinstance(value, StreamRecord):
+        yield value
+    elif isinstance(value, Record):
+        for name in type(value).model_fields:
+            yield from iter_streams(getattr(value, name))
+    elif isinstance(value, tuple | list):
+        for member in cast("Sequence[object]", value):
+            yield from iter_streams(member)
 
 
 def count_lines(data: bytes) -> int:

@@ -6,6 +6,7 @@ from pydantic import Field, JsonValue
 
 from tooltrail.records import canonical_json
 from tooltrail.records._model import Record
+from tooltrail.records._text_cuts import shorten
 
 ARGUMENTS_PREVIEW_CHARS = 240
 """Characters of the arguments that a list of invocations shows."""
@@ -36,9 +37,22 @@ class ToolCall(Record):
         )
 
     @property
+    def arguments_bytes(self) -> bytes:
+        """The arguments as they are stored: UTF-8, lone surrogates included."""
+        return self.arguments_raw.encode("utf-8", "surrogatepass")
+
+    @property
+    def call_id_text(self) -> str | None:
+        """The call id as any database can carry it: NUL and lone surrogates spelled out."""
+        return None if self.call_id is None else storable(self.call_id)
+
+    @property
     def arguments_preview(self) -> str:
         """The title, else the raw arguments, on one line and bounded."""
         line = " ".join((self.title or self.arguments_raw).split())
-        if len(line) > ARGUMENTS_PREVIEW_CHARS:
-            line = line[: ARGUMENTS_PREVIEW_CHARS - 1] + "…"
-        return line
+        return shorten(storable(line), ARGUMENTS_PREVIEW_CHARS)
+
+
+def storable(text: str) -> str:
+    """Text that every database can carry: NUL and lone surrogates become escapes."""
+    return text.replace("\0", "\\0").encode("utf-8", "backslashreplace").decode()

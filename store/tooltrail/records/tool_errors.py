@@ -4,7 +4,7 @@ from typing import Annotated, Final
 
 from pydantic import Field, JsonValue
 
-from tooltrail.records._model import Record
+from tooltrail.records._model import Record, Sentence
 
 
 class ErrorKind:
@@ -38,7 +38,7 @@ class ToolError(Record):
     """
 
     kind: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
-    message: Annotated[str, Field(min_length=1)]
+    message: Annotated[Sentence, Field(min_length=1)]
     details: JsonValue = None
-    recovery_hint: str | None = None
+    recovery_hint: Sentence | None = None
     retryable: bool = False

@@ -1,7 +1,7 @@
 """The questions as SQL. Lists read small columns; surfaces are read for chosen invocations only."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
@@ -175,12 +175,12 @@ def counts(connection: Connection) -> StoreCounts:
         session_count,
         dict(states),
         produced,
-        *_integers(bodies.tuple()),
-        *_integers(stored.tuple()),
+        *_integers(bodies),
+        *_integers(stored),
     )
 
 
-def _integers(row: Sequence[int | None]) -> list[int]:
+def _integers(row: Iterable[int | None]) -> list[int]:
     return [int(value or 0) for value in row]
 
 

@@ -36,12 +36,17 @@ class FamilyRegistry:
     """The families that a store knows, by name and by the tools that they serve.
 
     Not safe to change while other threads record; register at start.
+
+    Raises:
+        InvalidRecordError: two of the families share a name or a tool.
     """
 
     def __init__(self, fallback: Family, *families: Family) -> None:
         self._fallback = fallback
-        self._by_name = {family.name: family for family in (fallback, *families)}
-        self._by_tool = {tool: family for family in families for tool in family.tool_names}
+        self._by_name: dict[str, Family] = {}
+        self._by_tool: dict[str, Family] = {}
+        for family in (fallback, *families):
+            self.register(family)
 
     def register(self, family: Family) -> None:
         """Add a family and the tools that it serves.

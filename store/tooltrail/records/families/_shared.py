@@ -2,12 +2,14 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from pydantic import model_serializer
 from pydantic_core.core_schema import SerializerFunctionWrapHandler
 
-from tooltrail.records._model import Record
+from tooltrail.records._model import Record, spelled_out
+from tooltrail.records._text_cuts import shorten
 from tooltrail.records.omissions import Omission, omission_if_any
 from tooltrail.records.policy import Policy
 from tooltrail.records.previews import Preview, needed_chars, preview
@@ -17,8 +19,17 @@ from tooltrail.records.streams import StreamRecord
 _INDENT = "  "
 _JSON_LEXEME = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},:]|[^\s"\[\]{},:]+')
 
-_JSON_START = re.compile(r'\s*(?:\{\s*["}]|\[\s*[\[{"\]\d-])')
+_JSON_START = re.compile(r'\s*(?:\{\s*["}]|\[\s*(?:[\[{"\]\d-]|true\b|false\b|null\b))')
 """How JSON starts; a log line such as `[INFO] …` must not be taken for it."""
+
+_JSON_STUMP = 8
+"""Longer than anything that a cut leaves of a literal or an escape, `\\ud83` for instance."""
+
+_NOTICE = re.compile(r"\n?\[output (?:truncated|incomplete): ")
+"""How the notice begins that stands in a preview where something is missing."""
+
+_REASON_CHARS = 200
+"""Longest reason for a loss that a preview repeats."""
 
 
 class SparseRecord(Record):
@@ -55,8 +66,8 @@ def preview_stream(
         The preview (with a closing line when the capture itself lost bytes), the artifact index
         or None, and the omissions of capture and projection.
     """
-    notice = _loss_notice(stream)
-    budget = max(budget - len(notice), 0)
+    notice = _loss_notice(stream)[: max(budget, 0)]
+    budget -= len(notice)
     shown = preview(stream, budget)
     index = None
     if shown.truncated or stream.size > policy.inline_bytes:
@@ -65,9 +76,9 @@ def preview_stream(
             shown = preview(stream, budget, full_output=artifacts.path(index))
     omissions = capture_omissions(stream) + _projection_omissions(stream, shown)
     if notice:
-        shown = Preview(
-            shown.text + notice, shown.encoding, shown.omitted_bytes, shown.omitted_lines
-        )
+        if not shown.text or shown.text.endswith("\n"):
+            notice = notice.removeprefix("\n")
+        shown = replace(shown, text=shown.text + notice)
     return shown, index, omissions
 
 
@@ -81,14 +92,51 @@ def is_cut(stream: StreamRecord, shown: Preview) -> bool:
     return shown.truncated or stream.loss_reason is not None
 
 
-def readable(text: str, *, truncated: bool, room: int) -> str:
-    """Text for a receipt: JSON is indented when it is whole and fits, and named when it is cut."""
+def readable(texts: Iterable[tuple[str, bool]], room: int) -> list[str]:
+    """Texts for a receipt: JSON is indented when it is whole and fits, and named when it is cut.
+
+    Args:
+        texts: each with whether it was cut.
+        room: characters for all of them; only what they leave is used to indent.
+    """
+    pairs = list(texts)
+    spare = room - sum(len(text) for text, _ in pairs)
+    bodies: list[str] = []
+    for text, truncated in pairs:
+        body = _name_cut_json(text) if truncated else _indent_json(text, len(text) + spare)
+        # The notice about cut JSON stands in the frame, so that no cut can go without it.
+        spare -= 0 if truncated else len(body) - len(text)
+        bodies.append(body)
+    return bodies
+
+
+def _name_cut_json(text: str) -> str:
+    if _JSON_START.match(text) is None or not _is_json_beginning(_NOTICE.split(text)[0]):
+        return text
+    separator = "" if text.endswith("\n") else "\n"
+    return f"{text}{separator}[the JSON above is incomplete]\n"
+
+
+def _is_json_beginning(text: str) -> bool:
+    """Whether JSON could go on where `text` ends; a log line in brackets could not."""
+    text = text.rstrip()
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        rest = text[error.pos :]
+        return (
+            len(rest) < _JSON_STUMP
+            or error.msg.startswith("Unterminated")
+            or (error.msg == "Extra data" and _JSON_START.match(rest) is not None)
+        )
+    except (ValueError, RecursionError):
+        pass  # a number too long or a nesting too deep for Python is still JSON
+    return True
+
+
+def _indent_json(text: str, room: int) -> str:
     if _JSON_START.match(text) is None:
         return text
-    if truncated:
-        notice = "[the JSON above is incomplete]\n"
-        separator = "" if text.endswith("\n") else "\n"
-        return f"{text}{separator}{notice}" if len(text) + len(notice) < room else text
     try:
         json.loads(text)
     except (ValueError, RecursionError):
@@ -140,4 +188,5 @@ def _loss_notice(stream: StreamRecord) -> str:
     if stream.loss_reason is None:
         return ""
     lost = stream.produced_size - stream.size
-    return f"\n[output incomplete: the last {lost:,} bytes were not kept: {stream.loss_reason}]\n"
+    reason = shorten(spelled_out(stream.loss_reason), _REASON_CHARS)
+    return f"\n[output incomplete: the last {lost:,} bytes were not kept: {reason}]\n"

@@ -10,6 +10,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from tooltrail.records._model import Record
+from tooltrail.records._text_cuts import shorten
 from tooltrail.records.digests import DigestField, digest_of
 from tooltrail.records.envelope import ArtifactReference, CanonicalResult, CompleteOutput
 from tooltrail.records.families._shared import (
@@ -19,7 +20,7 @@ from tooltrail.records.families._shared import (
     readable,
     shares,
 )
-from tooltrail.records.policy import FRAME_CHARS, Policy
+from tooltrail.records.policy import Policy
 from tooltrail.records.previews import Encoding
 from tooltrail.records.projection import ArtifactList, Family, Projected
 from tooltrail.records.streams import Count, StreamRecord
@@ -137,15 +138,14 @@ class CommandRenderer:
         """The receipt of a finished command."""
         result = CommandResult.model_validate(canonical.result)
         sections = [_outcome(result)]
-        room = policy.command.receipt_chars - FRAME_CHARS
-        for name, text, truncated in (
-            ("stdout", result.stdout_preview, result.stdout_truncated),
-            ("stderr", result.stderr_preview, result.stderr_truncated),
-        ):
-            if text is not None:
-                body = readable(text, truncated=truncated, room=room)
-                room -= len(body)
-                sections.append(f"{name}:\n{body}")
+        texts = (
+            (result.stdout_preview or "", result.stdout_truncated),
+            (result.stderr_preview or "", result.stderr_truncated),
+        )
+        budget = policy.command
+        bodies = readable(texts, budget.receipt_chars - budget.frame_chars)
+        spoken = zip(("stdout", "stderr"), bodies, strict=True)
+        sections.extend(f"{name}:\n{body}" for name, body in spoken if body)
         if result.artifacts:
             sections.append(_artifact_lines(result, result.artifacts))
         return "\n".join(s if s.endswith("\n") else s + "\n" for s in sections)
@@ -159,7 +159,7 @@ def _artifact_lines(result: CommandResult, artifacts: tuple[ArtifactReference, .
 
 def _outcome(result: CommandResult) -> str:
     if result.timed_out and result.timeout_ms is not None:
-        return f"Process timed out after {result.timeout_ms / 1000:g} s"
+        return f"Process timed out after {_seconds(result.timeout_ms)}"
     if result.signal is not None:
         return f"Process killed by {_signal_name(result.signal)}"
     return f"Process exited with code {result.exit_status}"
@@ -167,10 +167,15 @@ def _outcome(result: CommandResult) -> str:
 
 def _summary(result: CommandOutput) -> str:
     if result.timed_out and result.timeout_ms is not None:
-        return f"command timed out after {result.timeout_ms / 1000:g} s"
+        return f"command timed out after {_seconds(result.timeout_ms)}"
     if result.signal is not None:
         return f"command killed by {_signal_name(result.signal)}"
     return f"command exited with status {result.exit_status}"
+
+
+def _seconds(duration_ms: int) -> str:
+    whole, rest = divmod(duration_ms, 1000)
+    return f"{whole}.{rest:03}".rstrip("0").rstrip(".") + " s"
 
 
 def _signal_name(number: int) -> str:
@@ -183,17 +188,23 @@ def _signal_name(number: int) -> str:
 def _command_summary(result: CommandOutput, limit: int) -> CommandSummary | None:
     if result.command is None:
         return None
-    # A command line may hold bytes that are no text; surrogateescape is how Python carries them.
-    raw = result.command.encode("utf-8", "surrogateescape")
+    raw = _bytes_of(result.command)
     text = raw.decode("utf-8", "backslashreplace")
-    preview = text if len(text) <= limit else text[: limit - 1] + "…"
-    cwd = result.cwd and result.cwd.encode("utf-8", "surrogateescape")
     return CommandSummary(
-        preview=preview,
+        preview=shorten(text, limit),
         char_count=len(text),
-        cwd=cwd.decode("utf-8", "backslashreplace") if cwd else None,
+        cwd=_bytes_of(result.cwd).decode("utf-8", "backslashreplace") if result.cwd else None,
         digest=digest_of(raw),
     )
+
+
+def _bytes_of(text: str) -> bytes:
+    """The bytes that the system saw, or as much as there can be of them."""
+    try:
+        # Python carries bytes that are no text as low surrogates, a JSON escape may give any.
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
 
 
 FAMILY = Family(

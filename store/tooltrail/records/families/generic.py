@@ -4,12 +4,13 @@ Its result is a list of content items in order, text or bytes of a media type, a
 structured JSON value.
 """
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import JsonValue
+from pydantic import Field, JsonValue
 
 from tooltrail.records import canonical_json
 from tooltrail.records._model import Record
+from tooltrail.records._text_cuts import shorten
 from tooltrail.records.envelope import ArtifactReference, CanonicalResult, CompleteOutput
 from tooltrail.records.families._shared import (
     SparseRecord,
@@ -19,19 +20,28 @@ from tooltrail.records.families._shared import (
     shares,
 )
 from tooltrail.records.omissions import Omission, omission_if_any
-from tooltrail.records.policy import FRAME_CHARS, Policy
+from tooltrail.records.policy import ITEM_FRAME_CHARS, Policy
 from tooltrail.records.previews import Encoding
-from tooltrail.records.projection import ArtifactList, Family, Projected
+from tooltrail.records.projection import (
+    MAX_EMBEDDED_DEPTH,
+    ArtifactList,
+    Family,
+    Projected,
+    capture_omissions,
+)
 from tooltrail.records.streams import Count, StreamRecord
 
 TEXT = "text/plain"
 _SUMMARY_ITEMS = "tool returned {count} content {noun}"
 
+_MEDIA_TYPE_CHARS = 24
+"""Characters of a media type that are shown however long the path of its artifact is."""
+
 
 class ContentItem(Record):
     """One piece of content: text, or bytes of another media type."""
 
-    media_type: str = TEXT
+    media_type: Annotated[str, Field(min_length=1, max_length=255)] = TEXT
     stream: StreamRecord
 
 
@@ -94,30 +104,22 @@ def generic_completed(
 
 def project_generic(result: GenericOutput, policy: Policy, artifacts: ArtifactList) -> Projected:
     """Bound every item and the structured value within one shared budget."""
-    budget = policy.generic
-    shown = result.content[: budget.max_items]
-    streams = [item.stream for item in shown]
+    shown = result.content[: policy.generic.max_items]
+    streams = [item.stream for item in shown if _is_text(item)]
     if result.structured is not None:
         streams.append(result.structured)
-    parts = shares(streams, budget.preview_chars)
+    parts = iter(shares(streams, policy.generic.preview_chars))
     pairs = [
-        _project_item(item, share, policy, artifacts)
-        for item, share in zip(shown, parts, strict=False)
+        _project_text(item, next(parts), policy, artifacts)
+        if _is_text(item)
+        else _project_binary(item, artifacts)
+        for item in shown
     ]
-    # An item beyond the budget is not shown, but its bytes are kept like all others.
-    for item in result.content[budget.max_items :]:
-        artifacts.add(item.stream)
-    omissions = sum((cut for _, cut in pairs), ())
-    omissions += omission_if_any(
-        "projection",
-        "content",
-        "items",
-        before=len(result.content),
-        after=len(shown),
-        reason=f"more than {budget.max_items} content items",
-    )
-    fields, cut = _project_structured(result.structured, parts[-1:], policy, artifacts)
-    omissions += cut
+    omissions = sum((cut for _, cut in pairs), ()) + _hide(result.content, len(shown), artifacts)
+    fields: dict[str, object] = {}
+    if result.structured is not None:
+        fields, cut = _project_structured(result.structured, next(parts), policy, artifacts)
+        omissions += cut
     bounded = GenericResult.model_validate(
         {
             "content": tuple(item for item, _ in pairs),
@@ -139,17 +141,22 @@ class GenericRenderer:
     def render(self, canonical: CanonicalResult, policy: Policy) -> str:
         """The receipt of a generic result."""
         result = GenericResult.model_validate(canonical.result)
-        room = policy.generic.receipt_chars - FRAME_CHARS
+        texts = [(i.text_preview, i.truncated) for i in result.content if i.text_preview]
+        if not any(item.type == "text" for item in result.content):
+            texts.extend(_structured_texts(result))
+        budget = policy.generic
+        bodies = iter(readable(texts, budget.receipt_chars - budget.frame_chars))
         sections: list[str] = []
         for item in result.content:
-            text = _render_item(item, result.artifacts or (), room)
-            room -= len(text)
-            sections.append(text)
+            if item.text_preview:
+                sections.append(next(bodies))
+            elif item.type == "binary":
+                sections.append(_describe(item, result.artifacts or ()))
         hidden = result.content_count - len(result.content)
         if hidden:
-            sections.append(f"[{hidden:,} further content items are not shown]")
-        if not any(item.type == "text" for item in result.content):
-            sections.extend(_render_structured(result, room))
+            noun = "item is" if hidden == 1 else "items are"
+            sections.append(f"[{hidden:,} further content {noun} not shown]")
+        sections.extend(bodies)
         return "\n".join(s if s.endswith("\n") else s + "\n" for s in sections) or "(no content)\n"
 
 
@@ -163,15 +170,18 @@ def _item(number: int, part: str | bytes) -> ContentItem:
     return ContentItem(stream=StreamRecord.from_bytes(role, part.encode("utf-8", "surrogatepass")))
 
 
-def _project_item(
+def _is_text(item: ContentItem) -> bool:
+    return item.media_type.startswith("text/")
+
+
+def _project_text(
     item: ContentItem, share: int, policy: Policy, artifacts: ArtifactList
 ) -> tuple[ContentPreview, tuple[Omission, ...]]:
-    is_text = item.media_type.startswith("text/")
     shown, index, omissions = preview_stream(item.stream, share, policy, artifacts)
     preview = ContentPreview(
-        type="text" if is_text else "binary",
-        text_preview=shown.text if is_text else None,
-        text_encoding=shown.encoding if is_text and shown.encoding != "utf-8" else None,
+        type="text",
+        text_preview=shown.text,
+        text_encoding=None if shown.encoding == "utf-8" else shown.encoding,
         truncated=is_cut(item.stream, shown),
         media_type=item.media_type,
         size=item.stream.size,
@@ -180,32 +190,81 @@ def _project_item(
     return preview, omissions
 
 
+def _project_binary(
+    item: ContentItem, artifacts: ArtifactList
+) -> tuple[ContentPreview, tuple[Omission, ...]]:
+    """An item of which nothing is shown, so that all of it must be found behind its index."""
+    stream = item.stream
+    omissions = capture_omissions(stream) + omission_if_any(
+        "projection",
+        stream.role,
+        "bytes",
+        before=stream.size,
+        after=0,
+        reason=f"{item.media_type} is not shown",
+    )
+    preview = ContentPreview(
+        type="binary",
+        truncated=bool(omissions),
+        media_type=item.media_type,
+        size=stream.size,
+        artifact=artifacts.add(stream) if stream.size else None,
+    )
+    return preview, omissions
+
+
+def _hide(
+    content: tuple[ContentItem, ...], shown: int, artifacts: ArtifactList
+) -> tuple[Omission, ...]:
+    """Items beyond the budget are not shown, but their bytes are kept like all others."""
+    for item in content[shown:]:
+        artifacts.add(item.stream)
+    sizes = [item.stream.size for item in content]
+    reason = f"more than {shown} content items"
+    lost = (capture_omissions(item.stream) for item in content[shown:])
+    return (
+        sum(lost, ())
+        + omission_if_any(
+            "projection", "content", "items", before=len(content), after=shown, reason=reason
+        )
+        + omission_if_any(
+            "projection",
+            "content",
+            "bytes",
+            before=sum(sizes),
+            after=sum(sizes[:shown]),
+            reason=reason,
+        )
+    )
+
+
 def _project_structured(
-    stream: StreamRecord | None, share: list[int], policy: Policy, artifacts: ArtifactList
+    stream: StreamRecord, share: int, policy: Policy, artifacts: ArtifactList
 ) -> tuple[dict[str, object], tuple[Omission, ...]]:
-    if stream is None:
-        return {}, ()
-    shown, index, omissions = preview_stream(stream, share[0], policy, artifacts)
-    if not shown.truncated and stream.content is not None:
-        value = canonical_json.decode(stream.content)
-        return {"structured": value, "structured_artifact": index}, omissions
-    return {"structured_preview": shown.text, "structured_artifact": index}, omissions
+    shown, index, omissions = preview_stream(stream, share, policy, artifacts)
+    fields: dict[str, object] = {"structured_artifact": index}
+    if not is_cut(stream, shown):
+        value = canonical_json.decode(
+            stream.head + stream.tail if stream.content is None else stream.content
+        )
+        if not canonical_json.is_deeper_than(value, MAX_EMBEDDED_DEPTH):
+            return fields | {"structured": value}, omissions
+    return fields | {"structured_preview": shown.text}, omissions
 
 
-def _render_item(item: ContentPreview, artifacts: tuple[ArtifactReference, ...], room: int) -> str:
-    if item.type == "text" and item.text_preview is not None:
-        return readable(item.text_preview, truncated=item.truncated, room=room)
+def _describe(item: ContentPreview, artifacts: tuple[ArtifactReference, ...]) -> str:
     where = "" if item.artifact is None else f": {artifacts[item.artifact].path}"
-    return f"[{item.media_type}, {item.size:,} bytes{where}]"
+    rest = f", {item.size:,} bytes{where}]"
+    room = ITEM_FRAME_CHARS - len(rest) - len("[\n\n")
+    return f"[{shorten(item.media_type, max(room, _MEDIA_TYPE_CHARS))}{rest}"
 
 
-def _render_structured(result: GenericResult, room: int) -> list[str]:
+def _structured_texts(result: GenericResult) -> list[tuple[str, bool]]:
     if result.structured_preview is not None:
-        return [readable(result.structured_preview, truncated=True, room=room)]
+        return [(result.structured_preview, result.truncated)]
     if result.structured is None:
         return []
-    text = canonical_json.encode_text(result.structured)
-    return [readable(text, truncated=False, room=room)]
+    return [(canonical_json.encode_text(result.structured), False)]
 
 
 FAMILY = Family(
