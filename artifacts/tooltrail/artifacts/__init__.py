@@ -1,0 +1,28 @@
+"""Large bytes: where they are kept, how they are encoded, and how they are taken in and checked."""
+
+from tooltrail.artifacts.archive import ArtifactArchive, Outcome, StoredArtifact
+from tooltrail.artifacts.capture import Capture, CapturedStream
+from tooltrail.artifacts.codec import FRAME_SIZE, FrameWriter, encode, open_plain
+from tooltrail.artifacts.fsspec_sink import FsspecSink, open_sink
+from tooltrail.artifacts.paths import artifact_path, check_path, digest_of_path
+from tooltrail.artifacts.sink import ArtifactSink, ObjectStat, SinkCapabilities
+
+__all__ = [
+    "FRAME_SIZE",
+    "ArtifactArchive",
+    "ArtifactSink",
+    "Capture",
+    "CapturedStream",
+    "FrameWriter",
+    "FsspecSink",
+    "ObjectStat",
+    "Outcome",
+    "SinkCapabilities",
+    "StoredArtifact",
+    "artifact_path",
+    "check_path",
+    "digest_of_path",
+    "encode",
+    "open_plain",
+    "open_sink",
+]

@@ -1,0 +1,205 @@
+"""Plain bytes by content: names, compresses and checks what a sink only stores.
+
+An object's path is the digest of its plain bytes, so equal content is stored once, and a reader
+knows what it must find. Nothing that stands in a sink is trusted because it has the right name.
+"""
+
+import contextlib
+import io
+import tempfile
+from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Literal
+
+from tooltrail.artifacts._checked import CheckedReader
+from tooltrail.artifacts.capture import CapturedStream
+from tooltrail.artifacts.codec import READ_SIZE, PlainReader, encode
+from tooltrail.artifacts.paths import artifact_path, digest_of_path
+from tooltrail.artifacts.sink import ArtifactSink, ObjectStat
+from tooltrail.records.digests import Digest
+from tooltrail.records.errors import (
+    DamageError,
+    InvalidRecordError,
+    MissingArtifactError,
+    UnavailableError,
+)
+
+HEAL_ATTEMPTS = 3
+"""Replacements of a damaged object before giving up: one, and two races lost to other healers."""
+
+Outcome = Literal["created", "existed", "healed"]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredArtifact:
+    """One stream that stands in the sink.
+
+    Attributes:
+        path: relative to the artifact root.
+        digest: of the plain bytes.
+        size: plain bytes.
+        stored_size: bytes as stored.
+        line_count: lines in the plain bytes.
+        outcome: `created` by this call; `existed` and was found to be right; `healed` when a
+            damaged object stood there and was replaced.
+    """
+
+    path: str
+    digest: Digest
+    size: int
+    stored_size: int
+    line_count: int
+    outcome: Outcome
+
+
+class ArtifactArchive:
+    """Publishes and reads artifacts in one sink, at constant memory.
+
+    As safe for threads and processes, and as durable, as the sink is.
+    """
+
+    def __init__(self, sink: ArtifactSink) -> None:
+        """Keep artifacts in `sink`."""
+        self._sink = sink
+
+    @property
+    def sink(self) -> ArtifactSink:
+        """The sink underneath."""
+        return self._sink
+
+    def publish(self, captured: CapturedStream) -> StoredArtifact:
+        """Store a captured stream; the staged file is left for the caller to delete.
+
+        Idempotent: publishing the same content again finds it there. An object that is there is
+        compared, and one that is damaged is replaced, because these bytes are the proof of how
+        it should be.
+
+        Raises:
+            InvalidRecordError: the stream has neither a staged file nor its content.
+            DamageError: the object stays damaged although it was replaced.
+            UnavailableError: the sink or the staged file cannot serve.
+        """
+        record = captured.record
+        path = artifact_path(record.digest)
+        with _source_of(captured) as source:
+            outcome = self._place(path, source, record.size)
+        return StoredArtifact(
+            path=path,
+            digest=record.digest,
+            size=record.size,
+            stored_size=self._sink.stat(path).stored_size,
+            line_count=record.line_count,
+            outcome=outcome,
+        )
+
+    def open(self, path: str, *, size: int | None = None) -> BinaryIO:
+        """The plain bytes of an artifact, checked against the digest in its path.
+
+        The check fails before the end of the stream is reported, and with a known `size` before
+        the last bytes are handed out. Who stops reading earlier has checked the frames only.
+
+        Raises:
+            MissingArtifactError: no object stands there.
+            DamageError: from a read, when the object is cut or altered; `DigestMismatchError`
+                when it can be decoded all the same.
+            InvalidRecordError: not the path of an artifact.
+            UnavailableError: the sink cannot serve.
+        """
+        return io.BufferedReader(self._checked(path, size), READ_SIZE)
+
+    def verify(self, path: str, *, size: int | None = None) -> int:
+        """Read an artifact through and return its plain size.
+
+        Raises:
+            DamageError: see `open`.
+            InvalidRecordError: see `open`.
+            UnavailableError: see `open`.
+        """
+        buffer = bytearray(READ_SIZE)
+        plain_size = 0
+        with self._checked(path, size) as reader:
+            while count := reader.readinto(buffer):
+                plain_size += count
+        return plain_size
+
+    def stat(self, path: str) -> ObjectStat:
+        """What the sink knows of an artifact.
+
+        Raises:
+            MissingArtifactError: no object stands there.
+            InvalidRecordError: not the path of an artifact.
+        """
+        digest_of_path(path)
+        return self._sink.stat(path)
+
+    def exists(self, path: str) -> bool:
+        """Whether an object has this path; says nothing of its content.
+
+        Raises:
+            InvalidRecordError: not the path of an artifact.
+        """
+        digest_of_path(path)
+        return self._sink.exists(path)
+
+    def _checked(self, path: str, size: int | None) -> CheckedReader:
+        digest = digest_of_path(path)
+        return CheckedReader(PlainReader(self._sink.open(path), path), path, digest, size)
+
+    def _place(self, path: str, source: Path, size: int) -> Outcome:
+        if self._sink.put(path, source):
+            return "created"
+        outcome: Outcome = "existed"
+        for _ in range(HEAL_ATTEMPTS):
+            if self._is_sound(path, source, size):
+                return outcome
+            outcome = "healed"
+            # Whoever heals the same object may have deleted it first.
+            with contextlib.suppress(MissingArtifactError):
+                self._sink.delete(path)
+            if self._sink.put(path, source):
+                return outcome
+        raise DamageError(f"artifact {path} is damaged and cannot be replaced", path=path)
+
+    def _is_sound(self, path: str, source: Path, size: int) -> bool:
+        try:
+            with source.open("rb") as ours, self._sink.open(path) as stored:
+                if _equal(ours, stored):
+                    return True
+            # Another version of the codec may have compressed the same bytes differently.
+            self.verify(path, size=size)
+        except DamageError:
+            return False
+        except OSError as error:
+            raise UnavailableError(
+                f"artifact {path} cannot be compared: {error.strerror or error}"
+            ) from error
+        return True
+
+
+@contextlib.contextmanager
+def _source_of(captured: CapturedStream) -> Generator[Path]:
+    """A local file with the stored object of a stream."""
+    if captured.staged is not None:
+        yield captured.staged
+        return
+    content = captured.record.content
+    if content is None:
+        raise InvalidRecordError(f"there are no bytes of {captured.record.role} to publish")
+    with contextlib.ExitStack() as stack:
+        try:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="tooltrail-"))
+            source = Path(folder, "content.zst")
+            source.write_bytes(encode(content))
+        except OSError as error:
+            raise UnavailableError(
+                f"no temporary file for {captured.record.role}: {error.strerror}"
+            ) from error
+        yield source
+
+
+def _equal(ours: BinaryIO, stored: BinaryIO) -> bool:
+    while block := ours.read(READ_SIZE):
+        if stored.read(len(block)) != block:
+            return False
+    return not stored.read(1)

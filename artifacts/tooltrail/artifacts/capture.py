@@ -1,0 +1,192 @@
+"""One stream of a running tool, taken in whole at constant memory.
+
+Bytes gather in one block of the size of a frame. A full block is hashed, counted, compressed and
+appended to the spool file in one go while it is hot in the processor's cache. Everything that is
+known of the *kept* bytes moves forward only when a frame is complete on disk, so when the spool
+fails the record simply stops there, and the capture counts on.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from tooltrail.artifacts._spool import SpoolFile
+from tooltrail.artifacts._tally import Tail, Tally
+from tooltrail.artifacts.codec import FRAME_SIZE
+from tooltrail.records.digests import Digest, digest_from_hex, digest_of
+from tooltrail.records.errors import InvalidRecordError, UnavailableError
+from tooltrail.records.streams import StreamRecord, count_lines
+
+
+@dataclass(frozen=True, slots=True)
+class CapturedStream:
+    """The outcome of a capture.
+
+    Attributes:
+        record: what is known of the stream.
+        staged: the closed spool file, which holds exactly the bytes of the record as a stored
+            object; None when nothing was written, or when the bytes are in `record.content` only.
+    """
+
+    record: StreamRecord
+    staged: Path | None
+
+
+class Capture:
+    """Takes one stream in, chunk by chunk, and ends in a `CapturedStream`.
+
+    The spool file is created exclusively at the first byte, with its folders, and grows by whole
+    frames, so another process can decode what is there. It is not synced: publishing does that.
+    A file that cannot be written never breaks the caller: the record then covers the longest
+    prefix that is safe, on disk or in memory, and says why the rest is missing.
+
+    Memory is about a frame, a compressor, and `edge_bytes` and `inline_bytes` once or twice,
+    whatever the size of the stream. One thread at a time.
+    """
+
+    def __init__(self, role: str, spool_path: Path, *, edge_bytes: int, inline_bytes: int) -> None:
+        """Prepare; nothing is created yet.
+
+        Args:
+            role: of the record, such as `stdout`.
+            spool_path: the file to create, by custom `<role>.zst` in a folder of its invocation.
+            edge_bytes: how much of the head, and of the tail, the record quotes.
+            inline_bytes: up to this size the record carries all bytes as its `content`.
+        """
+        self._role = role
+        self._edge_bytes = edge_bytes
+        self._inline_bytes = inline_bytes
+        self._buffer = bytearray(FRAME_SIZE)
+        self._block = memoryview(self._buffer)
+        self._fill = 0
+        self._prefix = bytearray()
+        self._kept = Tally()
+        self._produced = Tally()
+        self._tail = Tail(edge_bytes)
+        self._hasher = hashlib.sha256()
+        self._spool = SpoolFile(spool_path)
+        self._outcome: CapturedStream | None = None
+
+    def write(self, chunk: bytes | bytearray | memoryview) -> None:
+        """Take the next bytes in; `chunk` may be reused afterwards.
+
+        Raises:
+            InvalidRecordError: the capture is closed.
+        """
+        if self._outcome is not None:
+            raise InvalidRecordError(f"the capture of {self._role} is closed")
+        rest = memoryview(chunk)
+        if rest:
+            self._spool.create()
+        while rest:
+            part = rest[: FRAME_SIZE - self._fill]
+            end = self._fill + len(part)
+            self._block[self._fill : end] = part
+            self._fill = end
+            rest = rest[len(part) :]
+            if end == FRAME_SIZE:
+                self.flush()
+
+    def flush(self) -> None:
+        """End the current frame, so that all bytes so far can be decoded from the spool file.
+
+        Small frames compress badly: call it about once a second, not after every write.
+        """
+        if not self._fill:
+            return
+        block = self._block[: self._fill]
+        newline_count = self._buffer.count(b"\n", 0, self._fill)
+        self._fill = 0
+        self._remember_prefix(block)
+        self._produced.add(len(block), newline_count, block[-1])
+        if self._spool.append(block):
+            self._hasher.update(block)
+            self._kept.add(len(block), newline_count, block[-1])
+            self._tail.add(block)
+
+    def close(self) -> CapturedStream:
+        """End the stream; a second call returns the same."""
+        if self._outcome is None:
+            self.flush()
+            self._outcome = self._conclude()
+        return self._outcome
+
+    def discard(self) -> None:
+        """End the stream and delete the spool file; nothing happens to one that is gone.
+
+        Raises:
+            UnavailableError: the file cannot be deleted.
+        """
+        staged = self.close().staged
+        if staged is None:
+            return
+        try:
+            staged.unlink(missing_ok=True)
+        except OSError as error:
+            raise UnavailableError(f"cannot delete {staged}: {error.strerror}") from error
+
+    def _remember_prefix(self, block: memoryview) -> None:
+        room = max(self._edge_bytes, self._inline_bytes) - len(self._prefix)
+        if room > 0:
+            self._prefix += block[:room]
+
+    def _conclude(self) -> CapturedStream:
+        staged = self._spool.close()
+        in_memory = bytes(self._prefix[: self._inline_bytes])
+        kept_size = self._kept.size if staged else 0
+        if len(in_memory) >= kept_size:
+            record = self._record_in_memory(in_memory)
+        else:
+            record = self._record_on_disk()
+        if staged is None or record.size != kept_size:
+            # The file holds less than memory does, or nothing that can be trusted.
+            self._spool.remove()
+            staged = None
+        return CapturedStream(record, staged)
+
+    def _record_in_memory(self, data: bytes) -> StreamRecord:
+        head = data[: self._edge_bytes]
+        return self._record(
+            digest=digest_of(data),
+            size=len(data),
+            line_count=count_lines(data),
+            head=head,
+            tail=data[max(len(head), len(data) - self._edge_bytes) :],
+            content=data,
+        )
+
+    def _record_on_disk(self) -> StreamRecord:
+        size = self._kept.size
+        head = bytes(self._prefix[: min(size, self._edge_bytes)])
+        return self._record(
+            digest=digest_from_hex(self._hasher.hexdigest()),
+            size=size,
+            line_count=self._kept.line_count,
+            head=head,
+            tail=self._tail.last(min(size - len(head), self._edge_bytes)),
+            content=None,
+        )
+
+    def _record(
+        self,
+        *,
+        digest: Digest,
+        size: int,
+        line_count: int,
+        head: bytes,
+        tail: bytes,
+        content: bytes | None,
+    ) -> StreamRecord:
+        lost = self._produced.size > size
+        return StreamRecord(
+            role=self._role,
+            digest=digest,
+            size=size,
+            line_count=line_count,
+            head=head,
+            tail=tail,
+            content=content,
+            produced_size=self._produced.size,
+            produced_line_count=self._produced.line_count,
+            loss_reason=f"spool cannot be written: {self._spool.failure}" if lost else None,
+        )

@@ -1,0 +1,175 @@
+"""The format of a stored object: independent zstd frames, one after the other.
+
+Each frame holds up to `FRAME_SIZE` plain bytes, tells their number and ends with a checksum, so
+whatever is complete on disk can be decoded, by `zstd -d` as well. An empty stream is one empty
+frame. Two traps shape the reader: `ZstdDecompressor.decompress` stops after the first frame
+without a word, and a file that was cut reads short without an error. Inside a frame the second is
+caught here; between frames only size and digest help, which the archive compares.
+"""
+
+import io
+from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
+
+import zstandard
+
+from tooltrail.records.errors import DamageError, UnavailableError
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+FRAME_SIZE = 256 * 1024
+"""Plain bytes in a full frame: larger compresses no better, smaller slices no faster on a disk."""
+
+LEVEL = 3
+"""zstd's own default: higher levels halve the speed for a few per cent of size."""
+
+READ_SIZE = 128 * 1024
+"""Bytes that one read asks of a sink, zstd's recommended input size."""
+
+
+_SEAL = b"\x50\x2a\x4d\x18" + (2 * FRAME_SIZE).to_bytes(4, "little") + b"\xff" * (2 * FRAME_SIZE)
+"""A skippable frame that the reader puts behind every stored object, and that decodes to nothing.
+
+Behind an object that ends inside a frame its bytes are taken for the rest of that frame, and they
+are wrong as a header, as a block and as a checksum; they are more than any block can swallow.
+Without it zstandard takes a lost checksum, or the first bytes of another frame, for a good end.
+"""
+
+
+class RawWriter(Protocol):
+    """An unbuffered file: its write may take a part of what it is given."""
+
+    def write(self, data: memoryview, /) -> int | None:
+        """How many bytes were taken."""
+        ...
+
+
+class _Decoder(Protocol):
+    def readinto(self, buffer: "WriteableBuffer", /) -> int: ...
+
+
+class _Sealed:
+    """A stored object followed by the seal."""
+
+    def __init__(self, stored: BinaryIO) -> None:
+        self._stored = stored
+        self._seal: BinaryIO | None = None
+
+    def read(self, size: int) -> bytes:
+        if self._seal is None:
+            data = self._stored.read(size)
+            if data:
+                return data
+            self._seal = io.BytesIO(_SEAL)
+        return self._seal.read(size)
+
+
+class FrameWriter:
+    """Appends frames to an unbuffered file.
+
+    Not safe for several threads. After an exception the file may end in an unfinished frame:
+    cut it to `stored_size`.
+
+    Attributes:
+        plain_size: plain bytes in the frames completed so far.
+        stored_size: bytes of those frames, that is the offset at which the next one starts.
+    """
+
+    def __init__(self, raw: RawWriter) -> None:
+        """Write to `raw`, which stays the caller's to close."""
+        self._raw = raw
+        self._compressor = zstandard.ZstdCompressor(
+            level=LEVEL, write_checksum=True, write_content_size=True
+        )
+        self.plain_size = 0
+        self.stored_size = 0
+
+    def write(self, plain: bytes | bytearray | memoryview) -> None:
+        """Append one frame that holds exactly these bytes.
+
+        Raises:
+            OSError: as the file raises it.
+        """
+        frame = self._compressor.compress(plain)
+        rest = memoryview(frame)
+        while rest:
+            # A raw file may take a part: a disk that is nearly full does.
+            rest = rest[self._raw.write(rest) or 0 :]
+        self.plain_size += len(plain)
+        self.stored_size += len(frame)
+
+    def close(self) -> None:
+        """Make a file without a frame a valid object, by an empty one.
+
+        Raises:
+            OSError: as the file raises it.
+        """
+        if not self.stored_size:
+            self.write(b"")
+
+
+def encode(plain: bytes) -> bytes:
+    """The stored object of bytes that are wholly in memory."""
+    raw = io.BytesIO()
+    writer = FrameWriter(raw)
+    for start in range(0, len(plain), FRAME_SIZE):
+        writer.write(plain[start : start + FRAME_SIZE])
+    writer.close()
+    return raw.getvalue()
+
+
+class PlainReader(io.RawIOBase):
+    """The plain bytes of a stored object, across all frames, at constant memory.
+
+    Closes the stored stream with itself. An object that was cut inside a frame is damage. One that
+    was cut between frames ends early without an error: use `ArtifactArchive.open`, which knows
+    how it should end.
+    """
+
+    def __init__(self, stored: BinaryIO, path: str) -> None:
+        """Decode `stored`; `path` names it in errors."""
+        self._stored = stored
+        self._path = path
+        # zstandard calls nothing but read.
+        sealed = cast("BinaryIO", _Sealed(stored))
+        self._decoder: _Decoder = zstandard.ZstdDecompressor().stream_reader(
+            sealed, read_size=READ_SIZE, read_across_frames=True
+        )
+
+    def readable(self) -> bool:
+        """True."""
+        return True
+
+    def readinto(self, buffer: "WriteableBuffer") -> int:
+        """Fill `buffer`, or less at the end.
+
+        Raises:
+            DamageError: the bytes are not zstd frames, or a checksum does not fit.
+            UnavailableError: the stored bytes cannot be read.
+        """
+        try:
+            return self._decoder.readinto(buffer)
+        except zstandard.ZstdError as error:
+            raise DamageError(
+                f"artifact {self._path} cannot be decoded: {error}", path=self._path
+            ) from error
+        except OSError as error:
+            raise UnavailableError(
+                f"artifact {self._path} cannot be read: {error.strerror or error}"
+            ) from error
+
+    def close(self) -> None:
+        """Close the stored stream too."""
+        if not self.closed:
+            self._stored.close()
+        super().close()
+
+
+def open_plain(stored: BinaryIO, *, path: str = "stream") -> BinaryIO:
+    """The plain bytes of `stored`, unchecked except for the frames' own checksums.
+
+    Raises:
+        DamageError: from its reads; see `PlainReader`.
+        UnavailableError: the same.
+    """
+    return io.BufferedReader(PlainReader(stored, path), READ_SIZE)

@@ -1,0 +1,364 @@
+"""What the archive gives back is what was stored, or an error; never something in between."""
+
+import io
+import os
+import shutil
+import subprocess
+import tempfile
+import uuid
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import BinaryIO
+
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tooltrail.artifacts.archive import ArtifactArchive, StoredArtifact
+from tooltrail.artifacts.capture import Capture, CapturedStream
+from tooltrail.artifacts.codec import FRAME_SIZE, encode
+from tooltrail.artifacts.fsspec_sink import open_sink
+from tooltrail.artifacts.paths import artifact_path
+from tooltrail.artifacts.sink import ArtifactSink
+from tooltrail.records.digests import digest_of
+from tooltrail.records.errors import (
+    DamageError,
+    DigestMismatchError,
+    InvalidRecordError,
+    MissingArtifactError,
+    PathEscapeError,
+    UnavailableError,
+)
+from tooltrail.records.streams import StreamRecord
+
+LINES = [b"the first frame\n", b"the second frame\n", b"the third"]
+PLAIN = b"".join(LINES)
+ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+
+needs_proc = pytest.mark.skipif(
+    not Path("/proc/self/mem").exists(), reason="there is no /proc to make a real read error with"
+)
+
+
+def captured_from(folder: Path, chunks: list[bytes]) -> CapturedStream:
+    """A stream with one frame for each chunk."""
+    path = folder / str(uuid.uuid4()) / "stdout.zst"
+    capture = Capture("stdout", path, edge_bytes=10, inline_bytes=10)
+    for chunk in chunks:
+        capture.write(chunk)
+        capture.flush()
+    return capture.close()
+
+
+@pytest.fixture(params=["local", "memory"])
+def sink(request: pytest.FixtureRequest, tmp_path: Path) -> ArtifactSink:
+    place = {"local": str(tmp_path / "root"), "memory": f"memory://{uuid.uuid4()}"}
+    return open_sink(place[request.param], create=True)
+
+
+@pytest.fixture
+def archive(sink: ArtifactSink) -> ArtifactArchive:
+    return ArtifactArchive(sink)
+
+
+@pytest.fixture
+def captured(tmp_path: Path) -> CapturedStream:
+    return captured_from(tmp_path, LINES)
+
+
+def store_raw(sink: ArtifactSink, folder: Path, path: str, stored: bytes) -> None:
+    """Make `stored` the object at `path`, whatever was there."""
+    source = folder / f"raw-{uuid.uuid4()}"
+    source.write_bytes(stored)
+    if sink.exists(path):
+        sink.delete(path)
+    assert sink.put(path, source)
+
+
+def stored_bytes(sink: ArtifactSink, path: str) -> bytes:
+    with sink.open(path) as reader:
+        return reader.read()
+
+
+def test_publishing_names_the_object_by_its_content(
+    archive: ArtifactArchive, sink: ArtifactSink, captured: CapturedStream
+) -> None:
+    digest = digest_of(PLAIN)
+    stored = archive.publish(captured)
+    assert stored == StoredArtifact(
+        path=artifact_path(digest),
+        digest=digest,
+        size=len(PLAIN),
+        stored_size=sink.stat(stored.path).stored_size,
+        line_count=3,
+        outcome="created",
+    )
+    assert archive.sink is sink
+    assert archive.exists(stored.path)
+    assert archive.stat(stored.path) == sink.stat(stored.path)
+
+
+def test_a_published_stream_is_read_back(
+    archive: ArtifactArchive, captured: CapturedStream
+) -> None:
+    stored = archive.publish(captured)
+    with archive.open(stored.path) as reader:
+        assert reader.read() == PLAIN
+    with archive.open(stored.path, size=stored.size) as reader:
+        assert list(reader) == LINES
+    assert archive.verify(stored.path) == len(PLAIN)
+    assert archive.verify(stored.path, size=len(PLAIN)) == len(PLAIN)
+
+
+def test_publishing_twice_finds_the_object(
+    archive: ArtifactArchive, sink: ArtifactSink, tmp_path: Path
+) -> None:
+    first = archive.publish(captured_from(tmp_path, LINES))
+    again = archive.publish(captured_from(tmp_path, LINES))
+    assert again == replace(first, outcome="existed")
+    assert [stat.path for stat in sink.list()] == [first.path]
+
+
+def test_equal_content_in_other_frames_is_the_same_artifact(
+    archive: ArtifactArchive, sink: ArtifactSink, tmp_path: Path
+) -> None:
+    first = archive.publish(captured_from(tmp_path, LINES))
+    before = stored_bytes(sink, first.path)
+    again = archive.publish(captured_from(tmp_path, [PLAIN]))
+    assert again.outcome == "existed"
+    assert again.stored_size == first.stored_size
+    assert stored_bytes(sink, first.path) == before
+
+
+def test_what_is_only_in_memory_is_published_too(archive: ArtifactArchive) -> None:
+    for content in (b"", b"some text\n"):
+        stored = archive.publish(
+            CapturedStream(StreamRecord.from_bytes("content", content), staged=None)
+        )
+        assert stored.outcome == "created"
+        assert archive.verify(stored.path, size=len(content)) == len(content)
+
+
+def test_a_stream_without_bytes_to_publish_is_invalid(archive: ArtifactArchive) -> None:
+    record = StreamRecord.from_bytes("stdout", b"bytes").model_copy(update={"content": None})
+    with pytest.raises(InvalidRecordError, match="no bytes of stdout to publish"):
+        archive.publish(CapturedStream(record, staged=None))
+
+
+def test_a_staged_file_that_is_gone_is_invalid(
+    archive: ArtifactArchive, captured: CapturedStream
+) -> None:
+    assert captured.staged is not None
+    captured.staged.unlink()
+    with pytest.raises(InvalidRecordError, match="there is no file"):
+        archive.publish(captured)
+
+
+def test_no_room_for_a_temporary_file_is_unavailable(
+    archive: ArtifactArchive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    with pytest.raises(UnavailableError, match="no temporary file"):
+        archive.publish(CapturedStream(StreamRecord.from_bytes("content", b"x"), staged=None))
+
+
+@pytest.mark.parametrize("damage", ["cut", "altered", "emptied", "foreign", "garbage behind"])
+def test_publishing_heals_a_damaged_object(
+    archive: ArtifactArchive,
+    sink: ArtifactSink,
+    captured: CapturedStream,
+    tmp_path: Path,
+    damage: str,
+) -> None:
+    stored = archive.publish(captured)
+    good = stored_bytes(sink, stored.path)
+    bad = {
+        "cut": good[:-3],
+        "altered": good[:12] + bytes([good[12] ^ 1]) + good[13:],
+        "emptied": b"",
+        "foreign": encode(b"something else"),
+        "garbage behind": good + b"garbage",
+    }[damage]
+    store_raw(sink, tmp_path, stored.path, bad)
+    with pytest.raises(DamageError):
+        archive.verify(stored.path)
+    assert archive.publish(captured) == replace(stored, outcome="healed")
+    assert archive.verify(stored.path, size=stored.size) == len(PLAIN)
+    assert archive.publish(captured).outcome == "existed"
+
+
+def damaged_versions(good: bytes) -> Iterator[tuple[str, bytes]]:
+    for offset in range(len(good)):
+        yield f"cut at {offset}", good[:offset]
+        yield f"{offset} bytes more", good + good[:offset] if offset else good + b"\0"
+        for bit in range(8):
+            altered = bytes([good[offset] ^ (1 << bit)])
+            yield f"bit {bit} at {offset}", good[:offset] + altered + good[offset + 1 :]
+    yield "a frame twice", good + good
+    yield "another frame", good + encode(b"x")
+    yield "zeros", good + bytes(100)
+
+
+def harmless_flips(good: bytes) -> set[str]:
+    """Flips that change no plain byte, so the digest is right: two bits of a frame's descriptor.
+
+    Bit 4 is unused, which decoders must ignore (RFC 8878, 3.1.1.1.1.4). Without bit 5 the next
+    byte, our content size, is read as a window size instead.
+    """
+    starts = [start for start in range(len(good)) if good.startswith(ZSTD_MAGIC, start)]
+    assert len(starts) == len(LINES)
+    return {f"bit {bit} at {start + 4}" for start in starts for bit in (4, 5)}
+
+
+@pytest.mark.parametrize("with_size", [True, False])
+def test_every_flip_cut_and_addition_anywhere_is_damage(tmp_path: Path, with_size: bool) -> None:
+    sink = open_sink(f"memory://{uuid.uuid4()}", create=True)
+    archive = ArtifactArchive(sink)
+    stored = archive.publish(captured_from(tmp_path, LINES))
+    size = stored.size if with_size else None
+    good = stored_bytes(sink, stored.path)
+    harmless = harmless_flips(good)
+    versions = dict(damaged_versions(good))
+    assert len(versions) > 9 * len(good)
+    for what, bad in versions.items():
+        store_raw(sink, tmp_path, stored.path, bad)
+        if what in harmless:
+            assert archive.verify(stored.path, size=size) == len(PLAIN), what
+            continue
+        with archive.open(stored.path, size=size) as reader, pytest.raises(DamageError) as caught:
+            reader.read()
+        assert caught.value.path == stored.path, what
+
+
+def test_a_cut_at_a_frame_is_a_mismatch_and_stays_one(
+    archive: ArtifactArchive, sink: ArtifactSink, tmp_path: Path
+) -> None:
+    path = artifact_path(digest_of(PLAIN))
+    store_raw(sink, tmp_path, path, encode(LINES[0]) + encode(LINES[1]))
+    with archive.open(path) as reader:
+        assert reader.readline() == LINES[0]
+        for _ in range(3):
+            with pytest.raises(DigestMismatchError, match="another digest than its name"):
+                reader.read()
+    with pytest.raises(DigestMismatchError, match=f"holds less than the {len(PLAIN)} bytes"):
+        archive.verify(path, size=len(PLAIN))
+
+
+def test_with_a_size_the_last_bytes_of_an_altered_object_are_never_handed_out(
+    archive: ArtifactArchive, sink: ArtifactSink, tmp_path: Path
+) -> None:
+    path = artifact_path(digest_of(PLAIN))
+    store_raw(sink, tmp_path, path, encode(b"X" * len(PLAIN)))
+    with (
+        archive.open(path, size=len(PLAIN)) as reader,
+        pytest.raises(DigestMismatchError, match="another digest"),
+    ):
+        reader.read(len(PLAIN))
+
+
+def test_an_object_that_goes_on_is_a_mismatch(
+    archive: ArtifactArchive, sink: ArtifactSink, tmp_path: Path
+) -> None:
+    path = artifact_path(digest_of(PLAIN))
+    store_raw(sink, tmp_path, path, encode(PLAIN + b"more"))
+    with pytest.raises(DigestMismatchError, match="holds more than the"):
+        archive.verify(path, size=len(PLAIN))
+
+
+def test_what_is_absent_is_missing(archive: ArtifactArchive) -> None:
+    path = artifact_path(digest_of(b"never stored"))
+    assert not archive.exists(path)
+    for method in (archive.open, archive.verify, archive.stat):
+        with pytest.raises(MissingArtifactError):
+            method(path)
+
+
+def test_only_paths_of_artifacts_are_taken(archive: ArtifactArchive) -> None:
+    for method in (archive.open, archive.verify, archive.stat, archive.exists):
+        with pytest.raises(PathEscapeError):
+            method("../sha256")
+        with pytest.raises(InvalidRecordError):
+            method("sha256/notes.txt")
+
+
+def test_objects_of_another_codec_level_are_read(
+    archive: ArtifactArchive, sink: ArtifactSink, tmp_path: Path
+) -> None:
+    plain = b"line\n" * FRAME_SIZE
+    path = artifact_path(digest_of(plain))
+    store_raw(sink, tmp_path, path, zstandard.compress(plain, 19))
+    assert archive.verify(path, size=len(plain)) == len(plain)
+    again = archive.publish(captured_from(tmp_path, [plain]))
+    assert again.outcome == "existed"
+
+
+@pytest.mark.skipif(shutil.which("zstd") is None, reason="there is no zstd program")
+def test_the_plain_program_reads_a_published_object(tmp_path: Path) -> None:
+    archive = ArtifactArchive(open_sink(str(tmp_path / "root"), create=True))
+    plain = os.urandom(FRAME_SIZE) + b"text\n" * FRAME_SIZE
+    stored = archive.publish(captured_from(tmp_path, [plain]))
+    done = subprocess.run(
+        ["zstd", "-d", "-c", str(tmp_path / "root" / stored.path)], capture_output=True, check=True
+    )
+    assert done.stdout == plain
+
+
+@given(st.binary(max_size=2000), st.lists(st.integers(-1, 500), min_size=1, max_size=20))
+def test_reads_of_any_size_give_the_stream_in_order(data: bytes, sizes: list[int]) -> None:
+    archive = ArtifactArchive(open_sink(f"memory://{uuid.uuid4()}", create=True))
+    path = archive.publish(CapturedStream(StreamRecord.from_bytes("x", data), None)).path
+    expected = io.BytesIO(data)
+    with archive.open(path, size=len(data)) as reader:
+        for size in sizes:
+            assert reader.read(size) == expected.read(size)
+        assert reader.read() == expected.read()
+
+
+class StubbornSink:
+    """A sink on a disk that damages whatever is stored on it."""
+
+    def __init__(self, sink: ArtifactSink, folder: Path) -> None:
+        self.sink = sink
+        self.folder = folder
+        self.capabilities = sink.capabilities
+        self.url = sink.url
+        self.stat = sink.stat
+        self.exists = sink.exists
+        self.delete = sink.delete
+        self.list = sink.list
+
+    def put(self, path: str, source: Path) -> bool:
+        bad = self.folder / f"bad-{uuid.uuid4()}"
+        bad.write_bytes(source.read_bytes()[:-1])
+        self.sink.put(path, bad)
+        return False
+
+    def open(self, path: str) -> BinaryIO:
+        return self.sink.open(path)
+
+
+class UnreadableSink(StubbornSink):
+    """A sink whose objects open and cannot be read."""
+
+    def open(self, path: str) -> BinaryIO:
+        return Path("/proc/self/mem").open("rb", buffering=0)
+
+
+def test_an_object_that_stays_damaged_is_reported(
+    sink: ArtifactSink, captured: CapturedStream, tmp_path: Path
+) -> None:
+    archive = ArtifactArchive(StubbornSink(sink, tmp_path))
+    with pytest.raises(DamageError, match="is damaged and cannot be replaced"):
+        archive.publish(captured)
+
+
+@needs_proc
+def test_an_object_that_cannot_be_compared_is_unavailable_and_stays(
+    sink: ArtifactSink, captured: CapturedStream, tmp_path: Path
+) -> None:
+    archive = ArtifactArchive(UnreadableSink(sink, tmp_path))
+    with pytest.raises(UnavailableError, match="cannot be compared: Input/output error"):
+        archive.publish(captured)
+    assert len(list(sink.list())) == 1

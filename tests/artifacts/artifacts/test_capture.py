@@ -1,0 +1,352 @@
+"""A capture knows exactly what it kept, at constant memory, whatever happens to its spool."""
+
+import contextlib
+import itertools
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import textwrap
+from collections.abc import Generator, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tooltrail.artifacts._tally import Tail
+from tooltrail.artifacts.capture import Capture, CapturedStream
+from tooltrail.artifacts.codec import FRAME_SIZE, open_plain
+from tooltrail.records.errors import InvalidRecordError, UnavailableError
+from tooltrail.records.streams import StreamRecord, count_lines
+
+EDGE = 1000
+INLINE = 5000
+
+
+def new_capture(folder: Path, *, edge_bytes: int = EDGE, inline_bytes: int = INLINE) -> Capture:
+    return Capture(
+        "stdout", folder / "spool" / "stdout.zst", edge_bytes=edge_bytes, inline_bytes=inline_bytes
+    )
+
+
+def capture_all(capture: Capture, chunks: Sequence[bytes]) -> CapturedStream:
+    for chunk in chunks:
+        capture.write(chunk)
+    return capture.close()
+
+
+def decode(path: Path) -> bytes:
+    with open_plain(path.open("rb")) as reader:
+        return reader.read()
+
+
+def check_against(record: StreamRecord, data: bytes, *, edge: int, inline: int) -> None:
+    """The record says of its stream what a look at all of `data` says."""
+    whole = StreamRecord.from_bytes(record.role, data)
+    assert record.digest == whole.digest
+    assert record.size == whole.size
+    assert record.line_count == whole.line_count
+    assert record.head == data[:edge]
+    assert len(record.tail) == min(edge, max(0, len(data) - edge))
+    assert data.endswith(record.tail)
+    assert record.content == (data if len(data) <= inline else None)
+
+
+@given(
+    data=st.binary(max_size=400),
+    cuts=st.lists(st.integers(0, 400), max_size=8),
+    flushes=st.sets(st.integers(0, 8)),
+    edge=st.integers(0, 450),
+    inline=st.integers(0, 450),
+)
+def test_any_chunking_gives_the_record_of_the_whole(
+    data: bytes, cuts: list[int], flushes: set[int], edge: int, inline: int
+) -> None:
+    bounds = [0, *sorted(cuts), len(data)]
+    with tempfile.TemporaryDirectory() as folder:
+        capture = new_capture(Path(folder), edge_bytes=edge, inline_bytes=inline)
+        for number, (start, end) in enumerate(itertools.pairwise(bounds)):
+            capture.write(data[start:end])
+            if number in flushes:
+                capture.flush()
+        captured = capture.close()
+        check_against(captured.record, data, edge=edge, inline=inline)
+        assert captured.record.produced_size == len(data)
+        assert captured.record.produced_line_count == count_lines(data)
+        assert captured.record.loss_reason is None
+        assert (decode(captured.staged) if captured.staged else b"") == data
+
+
+@pytest.mark.parametrize("chunk_size", [1000, 65_536, FRAME_SIZE, FRAME_SIZE + 1, 3_000_000])
+def test_streams_of_many_frames_are_recorded_whole(tmp_path: Path, chunk_size: int) -> None:
+    data = b"".join(b"line %d\n" % number for number in range(150_000)) + b"unfinished"
+    chunks = [data[start : start + chunk_size] for start in range(0, len(data), chunk_size)]
+    captured = capture_all(new_capture(tmp_path), chunks)
+    check_against(captured.record, data, edge=EDGE, inline=INLINE)
+    staged = tmp_path / "spool" / "stdout.zst"
+    assert captured.staged == staged
+    assert decode(staged) == data
+
+
+def test_the_same_stream_gives_the_same_stored_bytes_however_it_is_cut(tmp_path: Path) -> None:
+    data = os.urandom(FRAME_SIZE) + b"text\n" * FRAME_SIZE
+    one = capture_all(new_capture(tmp_path / "one"), [data])
+    other = capture_all(
+        new_capture(tmp_path / "other"), [data[i : i + 777] for i in range(0, len(data), 777)]
+    )
+    assert one.staged is not None
+    assert other.staged is not None
+    assert one.staged.read_bytes() == other.staged.read_bytes()
+
+
+def test_nothing_is_created_before_the_first_byte(tmp_path: Path) -> None:
+    capture = new_capture(tmp_path)
+    capture.write(b"")
+    capture.flush()
+    assert list(tmp_path.iterdir()) == []
+    captured = capture.close()
+    assert list(tmp_path.iterdir()) == []
+    assert captured.staged is None
+    assert captured.record == StreamRecord.from_bytes("stdout", b"")
+
+
+def test_the_spool_file_stands_from_the_first_byte(tmp_path: Path) -> None:
+    capture = new_capture(tmp_path)
+    capture.write(b"x")
+    assert (tmp_path / "spool" / "stdout.zst").is_file()
+    capture.discard()
+
+
+def test_what_was_flushed_can_be_decoded_while_the_capture_runs(tmp_path: Path) -> None:
+    capture = new_capture(tmp_path)
+    capture.write(b"first\n")
+    capture.flush()
+    capture.write(b"second\n")
+    assert decode(tmp_path / "spool" / "stdout.zst") == b"first\n"
+    capture.flush()
+    assert decode(tmp_path / "spool" / "stdout.zst") == b"first\nsecond\n"
+    capture.discard()
+
+
+def test_a_chunk_may_be_reused_by_its_writer(tmp_path: Path) -> None:
+    capture = new_capture(tmp_path)
+    buffer = bytearray(b"first ")
+    capture.write(buffer)
+    buffer[:] = b"second"
+    capture.write(memoryview(buffer))
+    assert capture.close().record.content == b"first second"
+
+
+def test_closing_twice_gives_the_same_and_writing_after_it_is_refused(tmp_path: Path) -> None:
+    capture = new_capture(tmp_path)
+    capture.write(b"bytes")
+    assert capture.close() is capture.close()
+    with pytest.raises(InvalidRecordError, match="the capture of stdout is closed"):
+        capture.write(b"more")
+
+
+def test_discarding_deletes_the_spool_file_once(tmp_path: Path) -> None:
+    capture = new_capture(tmp_path)
+    capture.write(b"bytes")
+    capture.discard()
+    capture.discard()
+    assert list((tmp_path / "spool").iterdir()) == []
+    new_capture(tmp_path).discard()
+
+
+def test_a_spool_file_that_cannot_be_deleted_is_unavailable(tmp_path: Path) -> None:
+    capture = new_capture(tmp_path)
+    capture.write(b"bytes")
+    staged = capture.close().staged
+    assert staged is not None
+    staged.unlink()
+    staged.mkdir()
+    with pytest.raises(UnavailableError, match="cannot delete"):
+        capture.discard()
+
+
+@given(st.lists(st.binary(min_size=1, max_size=30), max_size=30), st.integers(0, 50))
+def test_the_tail_is_the_end_of_everything(blocks: list[bytes], limit: int) -> None:
+    tail = Tail(limit)
+    for block in blocks:
+        tail.add(memoryview(block))
+    data = b"".join(blocks)
+    for size in range(min(limit, len(data)) + 1):
+        assert tail.last(size) == data[len(data) - size :]
+
+
+def test_the_tail_forgets_what_is_before_it() -> None:
+    tail = Tail(100)
+    for _ in range(1000):
+        tail.add(memoryview(b"0123456789"))
+    # Asking for more than the limit shows what is remembered.
+    assert len(tail.last(10_000)) <= 110
+
+
+class TestSpoolThatCannotBeMade:
+    def capture(self, folder: Path, **sizes: int) -> Capture:
+        (folder / "spool").write_bytes(b"a file where the folder should be")
+        return new_capture(folder, **sizes)
+
+    def test_a_short_stream_loses_nothing(self, tmp_path: Path) -> None:
+        captured = capture_all(self.capture(tmp_path), [b"a\n" * 1000, b"b"])
+        check_against(captured.record, b"a\n" * 1000 + b"b", edge=EDGE, inline=INLINE)
+        assert captured.record.loss_reason is None
+        assert captured.staged is None
+
+    def test_a_long_stream_keeps_what_memory_holds_and_counts_the_rest(
+        self, tmp_path: Path
+    ) -> None:
+        data = b"line\n" * FRAME_SIZE + b"end"
+        captured = capture_all(self.capture(tmp_path), [data])
+        record = captured.record
+        check_against(record, data[:INLINE], edge=EDGE, inline=INLINE)
+        assert (record.produced_size, record.produced_line_count) == (len(data), FRAME_SIZE + 1)
+        assert record.loss_reason == "spool cannot be written: File exists"
+        assert captured.staged is None
+
+    def test_without_room_in_memory_nothing_is_kept(self, tmp_path: Path) -> None:
+        captured = capture_all(self.capture(tmp_path, inline_bytes=0), [b"line\n"])
+        assert (captured.record.size, captured.record.head) == (0, b"")
+        assert captured.record.produced_line_count == 1
+
+    def test_a_file_that_is_there_is_left_alone(self, tmp_path: Path) -> None:
+        other = tmp_path / "spool" / "stdout.zst"
+        other.parent.mkdir()
+        other.write_bytes(b"left by a run that was killed")
+        captured = capture_all(new_capture(tmp_path), [bytes(INLINE + 1)])
+        assert captured.record.loss_reason == "spool cannot be written: File exists"
+        assert other.read_bytes() == b"left by a run that was killed"
+
+
+@contextlib.contextmanager
+def room_for(size: int) -> Generator[None]:
+    """No file of this process may grow over `size` bytes.
+
+    The limit stands for a full disk: it works everywhere and for every user, and like a full disk
+    it takes a part of a frame before it refuses. Python ignores the signal that comes with it.
+    """
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def capture_with_room_for(room: int, capture: Capture, data: bytes) -> CapturedStream:
+    chunks = [data[start : start + 10_000] for start in range(0, len(data), 10_000)]
+    with room_for(room):
+        return capture_all(capture, chunks)
+
+
+def test_a_full_disk_keeps_the_frames_that_are_complete(tmp_path: Path) -> None:
+    data = os.urandom(2_000_000)
+    captured = capture_with_room_for(700_000, new_capture(tmp_path), data)
+    kept = data[: 2 * FRAME_SIZE]
+    check_against(captured.record, kept, edge=EDGE, inline=INLINE)
+    assert captured.record.produced_size == len(data)
+    assert captured.record.produced_line_count == count_lines(data)
+    assert captured.record.loss_reason == "spool cannot be written: File too large"
+    assert captured.staged is not None
+    assert decode(captured.staged) == kept
+
+
+def test_a_disk_that_fills_up_at_the_end_loses_the_last_frame(tmp_path: Path) -> None:
+    data = os.urandom(2 * FRAME_SIZE + 200_000)
+    captured = capture_with_room_for(700_000, new_capture(tmp_path), data)
+    check_against(captured.record, data[: 2 * FRAME_SIZE], edge=EDGE, inline=INLINE)
+    assert captured.record.loss_reason == "spool cannot be written: File too large"
+
+
+def test_a_disk_that_has_room_again_does_not_leave_a_hole(tmp_path: Path) -> None:
+    capture = new_capture(tmp_path)
+    data = os.urandom(3 * FRAME_SIZE)
+    with room_for(400_000):
+        capture.write(data)
+    capture.write(b"later")
+    captured = capture.close()
+    check_against(captured.record, data[:FRAME_SIZE], edge=EDGE, inline=INLINE)
+    assert captured.record.produced_size == len(data) + 5
+
+
+def test_a_full_disk_loses_nothing_that_fits_into_memory(tmp_path: Path) -> None:
+    data = os.urandom(1_000_000)
+    capture = new_capture(tmp_path, inline_bytes=len(data))
+    captured = capture_with_room_for(100_000, capture, data)
+    check_against(captured.record, data, edge=EDGE, inline=len(data))
+    assert captured.record.loss_reason is None
+    assert captured.staged is None
+    assert list((tmp_path / "spool").iterdir()) == []
+
+
+def test_a_disk_without_room_for_a_frame_leaves_no_file(tmp_path: Path) -> None:
+    capture = new_capture(tmp_path, inline_bytes=0)
+    captured = capture_with_room_for(100_000, capture, os.urandom(1_000_000))
+    assert (captured.record.size, captured.record.produced_size) == (0, 1_000_000)
+    assert captured.staged is None
+    assert list((tmp_path / "spool").iterdir()) == []
+
+
+def close_under(path: Path) -> None:
+    """Close the descriptor of an open file under its user: from now on all calls on it fail."""
+    for descriptor in range(3, 256):
+        with contextlib.suppress(OSError):
+            if os.path.samestat(os.fstat(descriptor), path.stat()):
+                os.close(descriptor)
+                return
+    raise AssertionError(f"{path} is not open")
+
+
+def test_a_spool_that_cannot_even_be_cut_is_not_trusted(tmp_path: Path) -> None:
+    capture = new_capture(tmp_path)
+    data = os.urandom(3 * FRAME_SIZE)
+    capture.write(data[:FRAME_SIZE])
+    close_under(tmp_path / "spool" / "stdout.zst")
+    capture.write(data[FRAME_SIZE:])
+    captured = capture.close()
+    check_against(captured.record, data[:INLINE], edge=EDGE, inline=INLINE)
+    assert captured.record.produced_size == len(data)
+    assert captured.record.loss_reason == "spool cannot be written: Bad file descriptor"
+    assert captured.staged is None
+    assert list((tmp_path / "spool").iterdir()) == []
+
+
+PEAK = textwrap.dedent(
+    """
+    import resource, sys
+    from pathlib import Path
+    from tooltrail.artifacts import Capture
+    megabytes = int(sys.argv[2])
+    text = b"".join(b"%d: the quick brown fox jumps over %d\\n" % (n, n * n) for n in range(20_000))
+    path = Path(sys.argv[1], "stdout.zst")
+    capture = Capture("stdout", path, edge_bytes=65_536, inline_bytes=65_536)
+    written = 0
+    while written < megabytes * 1_000_000:
+        capture.write(text[: 1 << 16])
+        written += 1 << 16
+    capture.close()
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+    """
+)
+
+
+def peak_kib(folder: Path, megabytes: int) -> int:
+    folder.mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", PEAK, str(folder), str(megabytes)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return int(done.stdout)
+
+
+def test_memory_does_not_grow_with_the_stream(tmp_path: Path) -> None:
+    idle = peak_kib(tmp_path / "idle", 0)
+    small = peak_kib(tmp_path / "small", 32)
+    large = peak_kib(tmp_path / "large", 256)
+    assert large - small < 4 * 1024
+    assert large - idle < 16 * 1024
