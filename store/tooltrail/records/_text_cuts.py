@@ -8,7 +8,10 @@ import re
 import unicodedata
 
 _ZERO_WIDTH_JOINER = "\u200d"
-_ZERO_WIDTH_NON_JOINER = "\u200c"
+
+_EXTENDERS = frozenset("\u200c\u200d\u0e33\u0eb3\uff9e\uff9f")
+"""What continues a cluster without being a mark: joiners, Thai and Lao AM, half-width sound marks."""
+
 _LOOK_BACK = 64
 """Characters of one cluster that are honoured; longer ones are made to break layouts."""
 
@@ -81,7 +84,7 @@ def _is_boundary(text: str, index: int) -> bool:
 def _extends(char: str) -> bool:
     code = ord(char)
     return (
-        char in (_ZERO_WIDTH_JOINER, _ZERO_WIDTH_NON_JOINER)
+        char in _EXTENDERS
         or unicodedata.category(char) in ("Mn", "Mc", "Me")
         or 0x1F3FB <= code <= 0x1F3FF
         or 0xE0020 <= code <= 0xE007F

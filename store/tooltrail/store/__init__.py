@@ -1,5 +1,6 @@
 """Where records are kept: recording, reading, creating and upgrading a store."""
 
+from tooltrail.store.checking import check_database
 from tooltrail.store.filters import InvocationFilter
 from tooltrail.store.info import StoreInfo
 from tooltrail.store.opening import create_store, open_store, store_revision, upgrade_store
@@ -35,6 +36,7 @@ __all__ = [
     "StoreCounts",
     "StoreInfo",
     "StreamView",
+    "check_database",
     "create_store",
     "open_store",
     "store_revision",

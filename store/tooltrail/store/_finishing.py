@@ -74,6 +74,7 @@ def _final_columns(rows: FinishedRows, finished_at: datetime) -> Row:
         "error_kind": output.error.kind if output.error else None,
         "exit_status": command.exit_status if command else None,
         "signal": command.signal if command else None,
+        "timed_out": command.timed_out if command else None,
         "output_size": sum(s.produced_size for s in output.streams if s.role != "order"),
         "truncated": bool(rows.projection.omissions or rows.receipt.omissions),
     }

@@ -44,6 +44,7 @@ _SMALL_COLUMNS = (
     InvocationRow.error_kind,
     InvocationRow.exit_status,
     InvocationRow.signal,
+    InvocationRow.timed_out,
     InvocationRow.output_size,
     InvocationRow.truncated,
     SessionRow.id.label("session_id"),
@@ -143,6 +144,18 @@ def artifacts(
             )
         query = query.where(ArtifactRow.path.in_(used))
     return [ArtifactView(row[0], Digest(row[1]), *row[2:]) for row in connection.execute(query)]
+
+
+def artifact_owners(connection: Connection, path: str) -> list[UUID]:
+    """The invocations that refer to an artifact, the oldest first."""
+    query = (
+        select(InvocationRow.id)
+        .join(OutputStreamRow, OutputStreamRow.invocation_key == InvocationRow.key)
+        .where(OutputStreamRow.artifact_path == path)
+        .distinct()
+        .order_by(InvocationRow.id)
+    )
+    return list(connection.scalars(query))
 
 
 def counts(connection: Connection) -> StoreCounts:

@@ -38,7 +38,7 @@ def write_started(connection: Connection, chain: Chain, started: Started, family
         "id": started.id,
         "session_key": chain.session_key,
         "seq": chain.take_seq(),
-        "call_id": call.call_id_text,
+        "call_id": call.call_id,
         "tool_name": call.tool_name,
         "family": family.name,
         "policy_digest": policy.digest,

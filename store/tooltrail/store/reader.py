@@ -135,6 +135,11 @@ class Reader:
         with self._database.read() as connection:
             return _queries.artifacts(connection, invocation=invocation, session=session)
 
+    def artifact_owners(self, path: str) -> list[UUID]:
+        """The invocations that refer to an artifact, the oldest first."""
+        with self._database.read() as connection:
+            return _queries.artifact_owners(connection, path)
+
     def counts(self) -> StoreCounts:
         """Totals of the store; reads every row of the counted tables."""
         with self._database.read() as connection:

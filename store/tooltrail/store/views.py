@@ -55,6 +55,7 @@ class InvocationView:
     error_kind: str | None
     exit_status: int | None
     signal: int | None
+    timed_out: bool | None
     output_size: int | None
     truncated: bool | None
 

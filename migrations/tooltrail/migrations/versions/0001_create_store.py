@@ -212,6 +212,7 @@ def _create_invocations() -> None:
         sa.Column("error_kind", sa.Text(), nullable=True),
         sa.Column("exit_status", BIG, nullable=True),
         sa.Column("signal", BIG, nullable=True),
+        sa.Column("timed_out", sa.Boolean(), nullable=True),
         sa.Column("output_size", BIG, nullable=True),
         sa.Column("truncated", sa.Boolean(), nullable=True),
         sa.CheckConstraint(

@@ -3,10 +3,10 @@
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import MetaData, Text
+from sqlalchemy import MetaData
 from sqlalchemy.orm import DeclarativeBase
 
-from tooltrail.store.tables._types import BigInt, UtcTime, Uuid16
+from tooltrail.store.tables._types import AnyText, BigInt, UtcTime, Uuid16
 
 NAMING_CONVENTION = {
     "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -24,7 +24,7 @@ class Base(DeclarativeBase):
     type_annotation_map = {  # noqa: RUF012  SQLAlchemy reads it as a plain class attribute
         UUID: Uuid16(),
         datetime: UtcTime(),
-        str: Text(),
+        str: AnyText(),
         int: BigInt,
     }
 

@@ -9,10 +9,28 @@ from sqlalchemy.dialects.postgresql import TIMESTAMP
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
+from tooltrail.records.tool_calls import storable
+
 # SQLite makes a rowid alias of INTEGER only; psycopg overflows on a plain Integer.
 BigInt = BigInteger().with_variant(Integer(), "sqlite")
 
 _ISO_MICROSECONDS = "%Y-%m-%dT%H:%M:%S.%fZ"
+
+
+class AnyText(TypeDecorator[str]):
+    """Text that may hold what no database can: NUL and lone surrogates become escapes.
+
+    The exact text is in the canonical JSON of the record or of its ledger entry. Comparisons bind
+    through this type too, so a search for such a text finds it.
+    """
+
+    impl = Text()
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        """To the driver."""
+        del dialect
+        return None if value is None else storable(value)
 
 
 class Uuid16(TypeDecorator[UUID]):

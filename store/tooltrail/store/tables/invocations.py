@@ -77,5 +77,6 @@ class InvocationRow(Base):
     error_kind: Mapped[str | None]
     exit_status: Mapped[int | None]
     signal: Mapped[int | None]
+    timed_out: Mapped[bool | None]
     output_size: Mapped[int | None]
     truncated: Mapped[bool | None]

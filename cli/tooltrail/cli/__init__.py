@@ -1,0 +1,1 @@
+"""The command line: parse, one library call, print. Data on stdout, messages on stderr."""

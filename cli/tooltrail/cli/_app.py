@@ -1,0 +1,58 @@
+"""The tree of commands. A command's module is imported when the command is used."""
+
+from importlib import import_module
+
+import click
+
+from tooltrail.cli._exit_codes import table
+
+COMMANDS = {
+    "artifact": "read and verify stored artifacts",
+    "db": "the schema of the store",
+    "exec": "run a command and record it whole",
+    "init": "create a store",
+    "log": "list invocations, the newest first",
+    "session": "open, close and list sessions",
+    "show": "one invocation with its three surfaces",
+    "status": "what the store holds, where, and in which state",
+    "transcript": "a session as the conversation that it was",
+}
+
+
+class LazyGroup(click.Group):
+    """A group that knows the names and one-line helps of its commands without importing them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names in alphabetical order."""
+        del ctx
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the command, or None for an unknown name."""
+        del ctx
+        if cmd_name not in COMMANDS:
+            return None
+        command: object = import_module(f"tooltrail.cli.commands.{cmd_name}_command").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands from the table above."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl(sorted(COMMANDS.items()))
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """End with the exit codes."""
+        del ctx
+        formatter.write(f"\n{table()}\n")
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="tooltrail", message="%(package)s %(version)s")
+def app() -> None:
+    """Keep a permanent, complete and provable record of every tool that an AI agent runs.
+
+    The store is the one named by --db, else by $TOOLTRAIL_DB, else the file
+    tooltrail/tooltrail.db in the user's data folder ($XDG_DATA_HOME).
+    """

@@ -1,0 +1,131 @@
+"""What `tooltrail artifact` does with stored objects."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, BinaryIO, Literal
+
+from tooltrail.artifacts import artifact_path, check_path
+from tooltrail.cli._output import copy_stream
+from tooltrail.cli._times import shown
+from tooltrail.records import AmbiguousNameError, DamageError, MissingArtifactError
+from tooltrail.records.digests import parse_digest
+from tooltrail.records.errors import InvalidRecordError
+from tooltrail.store import Store
+
+MIN_PREFIX = 4
+_CANDIDATES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What verifying one artifact found.
+
+    Attributes:
+        path: of the artifact.
+        state: how it is.
+        size: plain bytes that the store expects.
+        reason: one sentence, empty when it is right.
+    """
+
+    path: str
+    state: Literal["ok", "damaged", "missing"]
+    size: int
+    reason: str = ""
+
+
+def find_artifact(store: Store, name: str) -> str:
+    """The artifact path that a name means: a path, a digest, or a unique beginning of its digits.
+
+    Raises:
+        PathEscapeError: a path that leaves the artifact root.
+        AmbiguousNameError: more than one digest begins so.
+    """
+    if name.startswith("sha256:"):
+        return artifact_path(parse_digest(name))
+    if "/" in name or not _is_hex(name):
+        check_path(name)
+        return name
+    fits = [v.path for v in store.reader.artifacts() if v.digest.startswith(f"sha256:{name}")]
+    if len(fits) > 1:
+        raise AmbiguousNameError(name, fits[:_CANDIDATES])
+    if not fits:
+        raise MissingArtifactError(f"the store knows no artifact {name}", path=name)
+    return fits[0]
+
+
+def copy_head(source: BinaryIO, target: BinaryIO, lines: int) -> None:
+    """Copy the first lines."""
+    for _ in range(lines):
+        line = source.readline()
+        if not line:
+            break
+        target.write(line)
+    target.flush()
+
+
+def copy_tail(store: Store, path: str, target: BinaryIO, lines: int) -> None:
+    """Copy the last lines at constant memory: the store knows how many there are in all."""
+    known = next((v for v in store.reader.artifacts() if v.path == path), None)
+    total = known.line_count if known else _count_lines(store, path)
+    with store.archive.open(path) as source:
+        for _ in range(total - lines):
+            source.readline()
+        copy_stream(source, target)
+
+
+def facts_of(store: Store, path: str) -> dict[str, Any]:
+    """What the sink and the store know of an artifact.
+
+    Raises:
+        MissingArtifactError: the sink has no such object.
+    """
+    stat = store.archive.stat(path)
+    known = next((v for v in store.reader.artifacts() if v.path == path), None)
+    facts: dict[str, Any] = {"path": path, "stored_size": stat.stored_size}
+    if known is None:
+        return facts | {"referenced_by": []}
+    return facts | {
+        "digest": known.digest,
+        "size": known.size,
+        "line_count": known.line_count,
+        "created_at": known.created_at,
+        "referenced_by": [str(owner) for owner in store.reader.artifact_owners(path)],
+    }
+
+
+def fact_lines(facts: Mapping[str, Any], *, utc: bool) -> Iterator[str]:
+    """The facts for people, one a line."""
+    for name, value in facts.items():
+        if name == "referenced_by":
+            continue
+        text = shown(value, utc=utc) if name.endswith("_at") else str(value)
+        yield f"{name.replace('_', ' '):12} {text}"
+    for owner in facts["referenced_by"]:
+        yield f"{'referred by':12} {owner}"
+
+
+def verify_artifacts(store: Store, paths: Sequence[str]) -> list[Verdict]:
+    """Read artifacts through: those named, else all that the store refers to."""
+    sizes = {view.path: view.size for view in store.reader.artifacts()}
+    return [_verify(store, path, sizes.get(path)) for path in (paths or sizes)]
+
+
+def _verify(store: Store, path: str, size: int | None) -> Verdict:
+    try:
+        found = store.archive.verify(path, size=size)
+    except MissingArtifactError as error:
+        return Verdict(path, "missing", size or 0, str(error))
+    except DamageError as error:
+        return Verdict(path, "damaged", size or 0, str(error))
+    return Verdict(path, "ok", found)
+
+
+def _count_lines(store: Store, path: str) -> int:
+    with store.archive.open(path) as source:
+        return sum(1 for _ in source)
+
+
+def _is_hex(name: str) -> bool:
+    if len(name) < MIN_PREFIX:
+        raise InvalidRecordError(f"{name!r} is too short to name an artifact")
+    return all(c in "0123456789abcdef" for c in name)

@@ -1,0 +1,37 @@
+"""The exit codes, in one table; `--help` prints it."""
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """What a command's exit code means. `exec` mirrors its child instead."""
+
+    OK = 0
+    DAMAGED = 1
+    USAGE = 2
+    NOT_FOUND = 3
+    INCOMPLETE = 4
+    UNAVAILABLE = 5
+    INTERRUPTED = 130
+    BROKEN_PIPE = 141
+
+
+MEANINGS: dict[ExitCode, str] = {
+    ExitCode.OK: "done",
+    ExitCode.DAMAGED: "verification failed, or a difference was found",
+    ExitCode.USAGE: "wrong usage or invalid input",
+    ExitCode.NOT_FOUND: "nothing has this name",
+    ExitCode.INCOMPLETE: "incomplete: a missing artifact, an open invocation, a cut tail",
+    ExitCode.UNAVAILABLE: "store missing, unavailable, or not at head",
+}
+
+EXEC_MEANINGS = (
+    "`exec` mirrors its command: its status, 128+N for signal N, 124 timeout,\n"
+    "126 cannot be run, 127 not found."
+)
+
+
+def table() -> str:
+    """The table as `--help` shows it."""
+    lines = [f"  {code.value}  {meaning}" for code, meaning in MEANINGS.items()]
+    return "\n".join(["Exit codes:", *lines, "", EXEC_MEANINGS])

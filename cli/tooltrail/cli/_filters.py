@@ -1,0 +1,68 @@
+"""The filters that every list of invocations takes."""
+
+from collections.abc import Callable
+from datetime import datetime
+from functools import wraps
+from typing import Any
+from uuid import UUID
+
+import click
+
+from tooltrail.cli._location import Location
+from tooltrail.cli._options import Decorated, stacked
+from tooltrail.cli._times import Moment
+from tooltrail.store import InvocationFilter
+
+_STATES = ("started", "success", "error", "interrupted", "denied", "cancelled")
+_STATUSES = ("success", "error")
+
+
+def _many(flag: str, name: str, help_text: str, kind: Any = str) -> Callable[[Any], Any]:
+    return click.option(flag, name, multiple=True, type=kind, help=help_text)
+
+
+def filter_options(function: Decorated) -> Decorated:
+    """All filters, handed on as one `where`; a session is named as everywhere."""
+
+    @wraps(function)
+    def with_filter(
+        *args: Any,
+        location: Location,
+        session_names: tuple[str, ...],
+        since: datetime | None,
+        until: datetime | None,
+        min_size: int | None,
+        **kwargs: Any,
+    ) -> Any:
+        sessions: tuple[UUID, ...] = ()
+        if session_names:
+            with location.open() as store:
+                sessions = tuple(store.reader.session(name).id for name in session_names)
+        lists = {name: kwargs.pop(name) for name in _LISTS}
+        where = InvocationFilter(
+            sessions=sessions, since=since, until=until, min_size=min_size, **lists
+        )
+        return function(*args, location=location, where=where, **kwargs)
+
+    return stacked(*_OPTIONS)(with_filter)
+
+
+_LISTS = ("tools", "families", "states", "statuses", "error_kinds", "agents", "exit_statuses")
+
+_OPTIONS = (
+    _many("--session", "session_names", "Of this session."),
+    _many("--tool", "tools", "Of this tool."),
+    _many("--family", "families", "Of this family of tools."),
+    _many("--state", "states", "In this state.", click.Choice(_STATES)),
+    _many("--status", "statuses", "With this status.", click.Choice(_STATUSES)),
+    _many("--error-kind", "error_kinds", "That failed with this kind of error."),
+    _many("--agent", "agents", "Of this agent."),
+    _many(
+        "--exit-code", "exit_statuses", "Whose command exited with this.", click.IntRange(0, 255)
+    ),
+    click.option(
+        "--since", type=Moment(), help="Started then or later: 2h, 3d, yesterday, a date."
+    ),
+    click.option("--until", type=Moment(), help="Started before then."),
+    click.option("--min-size", type=click.IntRange(min=0), help="Produced so many bytes or more."),
+)

@@ -1,0 +1,42 @@
+"""Which store a command means: flags, then the environment, then the user's data folder."""
+
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tooltrail.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """Where the store is.
+
+    Attributes:
+        database: a file path or a URL.
+        artifacts: the artifact root if it was named; else the store remembers it.
+        spool: the spool folder if it was named.
+    """
+
+    database: str
+    artifacts: str | None = None
+    spool: Path | None = None
+
+    @contextmanager
+    def open(self) -> "Generator[Store]":
+        """The store, closed at the end of the block."""
+        from tooltrail.store import open_store  # noqa: PLC0415  heavy, and not every command needs it
+
+        with open_store(self.database, artifacts=self.artifacts, spool=self.spool) as store:
+            yield store
+
+
+def default_database() -> str:
+    """The database file in the user's data folder (XDG Base Directory Specification)."""
+    home = os.environ.get("XDG_DATA_HOME", "")
+    # The specification wants a relative value ignored.
+    folder = Path(home) if Path(home).is_absolute() else Path.home() / ".local" / "share"
+    return str(folder / "tooltrail" / "tooltrail.db")

@@ -1,0 +1,88 @@
+"""Options that several commands share, each one defined once."""
+
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tooltrail.cli._location import Location, default_database
+
+Decorated = Callable[..., Any]
+
+
+def store_options(function: Decorated) -> Decorated:
+    """`--db`, `--artifacts` and `--spool`, handed on as one `location`."""
+
+    @wraps(function)
+    def with_location(
+        *args: Any, db: str | None, artifacts: str | None, spool: Path | None, **kwargs: Any
+    ) -> Any:
+        location = Location(db or default_database(), artifacts, spool)
+        return function(*args, location=location, **kwargs)
+
+    return stacked(
+        click.option(
+            "--db",
+            envvar="TOOLTRAIL_DB",
+            metavar="PATH|URL",
+            help="The store's database: a file, sqlite:///PATH or postgresql://… ($TOOLTRAIL_DB).",
+        ),
+        click.option(
+            "--artifacts",
+            envvar="TOOLTRAIL_ARTIFACTS",
+            metavar="PATH|URL",
+            help="The artifact root, if it is not where the store remembers it"
+            " ($TOOLTRAIL_ARTIFACTS).",
+        ),
+        click.option(
+            "--spool",
+            envvar="TOOLTRAIL_SPOOL",
+            type=click.Path(path_type=Path, file_okay=False),
+            metavar="PATH",
+            help="Local folder for output that is being captured ($TOOLTRAIL_SPOOL).",
+        ),
+    )(with_location)
+
+
+def json_option(function: Decorated) -> Decorated:
+    """`--json`: one array, each element with its schema_version."""
+    return click.option("--json", "as_json", is_flag=True, help="Print one JSON array.")(function)
+
+
+def output_options(function: Decorated) -> Decorated:
+    """The ways in which a list can be printed."""
+    return stacked(
+        click.option("--json", "style", flag_value="json", help="Print one JSON array."),
+        click.option(
+            "--ndjson", "style", flag_value="ndjson", help="Print one JSON object a line."
+        ),
+        click.option("--csv", "style", flag_value="csv", help="Print comma-separated values."),
+        click.option(
+            "--fields", metavar="A,B", help="Print these fields only, in this order, in any style."
+        ),
+    )(function)
+
+
+def time_option(function: Decorated) -> Decorated:
+    """`--utc`: stored times are UTC and shown local."""
+    return click.option("--utc", is_flag=True, help="Show times in UTC, not local time.")(function)
+
+
+def count_option(function: Decorated) -> Decorated:
+    """`-n`: how many."""
+    return click.option(
+        "-n", "count", type=click.IntRange(min=0), default=20, show_default=True, help="0 for all."
+    )(function)
+
+
+def stacked(*decorators: Callable[[Any], Any]) -> Callable[[Decorated], Decorated]:
+    """One decorator that applies several, so that `--help` lists them in this order."""
+
+    def decorate(function: Decorated) -> Decorated:
+        for decorator in reversed(decorators):
+            function = decorator(function)
+        return function
+
+    return decorate

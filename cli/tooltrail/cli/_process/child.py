@@ -1,0 +1,97 @@
+"""The direct child and its process group.
+
+The child stays a zombie until its output has been read to the end. As long as it is not reaped, its
+process id, which is also the id of its group, cannot be given to a stranger, and a forwarded signal
+cannot hit one.
+"""
+
+import os
+import signal
+import subprocess
+from contextlib import suppress
+
+# As a status, in subprocess's spelling: -n is a death by signal n, and there is no such signal.
+_REAPED_BY_OTHERS = -1000
+
+
+class Child:
+    """A started command, leader of a process group of its own. Not thread-safe."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+        self.pid = process.pid
+        self._status: int | None = None
+        self._stopped_by: int | None = None
+
+    @property
+    def exit_status(self) -> int | None:
+        """The exit status of a reaped child that was not killed by a signal."""
+        status = self._status
+        return None if status is None or status < 0 else status
+
+    @property
+    def signal(self) -> int | None:
+        """The signal that killed a reaped child."""
+        status = self._status
+        return None if status is None or status >= 0 or status == _REAPED_BY_OTHERS else -status
+
+    def send(self, signum: int) -> None:
+        """Signal the whole group; a group that is gone or not ours to signal is left alone."""
+        # macOS answers EPERM where Linux answers ESRCH, when only zombies are left.
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signum)
+
+    def has_ended(self) -> bool:
+        """Whether the direct child has ended. Reaps it only where there is no `waitid`."""
+        if self._status is not None:
+            return True
+        if not hasattr(os, "waitid"):
+            return self.reap()
+        try:
+            found = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        except ChildProcessError:
+            return self.reap()
+        return found is not None
+
+    def poll_stop(self) -> int | None:
+        """The signal that stopped the child since the last call, None when it is not stopped."""
+        if self._status is not None:
+            return None
+        if hasattr(os, "waitid"):
+            # ECHILD is the answer for a zombie, which no longer can be stopped.
+            with suppress(ChildProcessError):
+                found = os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOHANG)
+                return None if found is None else found.si_status
+            return None
+        self._wait(os.WNOHANG | os.WUNTRACED)
+        stopped_by, self._stopped_by = self._stopped_by, None
+        return stopped_by
+
+    def reap(self) -> bool:
+        """Take the exit status when the child has ended; whether it is known to have ended."""
+        return self._status is not None or self._wait(os.WNOHANG)
+
+    def destroy(self) -> None:
+        """Kill the group and reap the child, when that has not happened yet."""
+        if not self.has_ended():
+            self.send(signal.SIGKILL)
+        if self._status is None:
+            self._wait(0)
+
+    def _wait(self, options: int) -> bool:
+        try:
+            pid, raw = os.waitpid(self.pid, options)
+        except ChildProcessError:
+            return self._end(_REAPED_BY_OTHERS)
+        if pid == 0:
+            return False
+        if os.WIFSTOPPED(raw):
+            self._stopped_by = os.WSTOPSIG(raw)
+            return False
+        return self._end(os.waitstatus_to_exitcode(raw))
+
+    def _end(self, status: int) -> bool:
+        self._status = status
+        # Popen must not wait again, nor warn that the child still runs.
+        self._process.returncode = status
+        return True

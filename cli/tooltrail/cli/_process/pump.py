@@ -1,0 +1,175 @@
+"""Moving the child's output: out of its pipes, into the record, on to our own outlets.
+
+Each ready stream is read once per round, so neither can starve the other. A stream whose outlet is
+full is not read until the outlet has taken all of it: the child then waits, as it would without us.
+"""
+
+import os
+import selectors
+from collections.abc import Callable, Iterable, Mapping
+
+from tooltrail.cli._process.outcome import StreamName
+from tooltrail.cli._process.outlet import Outlet
+from tooltrail.cli._process.recorder import Recorder
+from tooltrail.cli._process.spawn import Source
+
+Ready = Callable[[], None]
+
+
+class _Feed:
+    def __init__(self, name: StreamName, source: Source, outlet: Outlet) -> None:
+        self.name: StreamName = name
+        self.source = source
+        self.outlet = outlet
+        self.is_open = True
+
+
+class Pump:
+    """Both streams of one child. Not thread-safe; `close` gives every descriptor back.
+
+    Attributes:
+        tee_closed: streams that could not be passed on to the end.
+        tee_error: the first failure to write other than a reader's going away.
+        progress_count: rises when an outlet takes bytes.
+    """
+
+    def __init__(
+        self,
+        selector: selectors.BaseSelector,
+        outlets: Mapping[StreamName, Outlet],
+        recorder: Recorder,
+    ) -> None:
+        self._selector = selector
+        self._outlets = outlets
+        self._recorder = recorder
+        self._feeds: list[_Feed] = []
+        self.tee_closed: list[StreamName] = []
+        self.tee_error: OSError | None = None
+        self.progress_count = 0
+
+    def start(self, sources: Mapping[StreamName, Source]) -> None:
+        """Begin to listen to `sources`, and own them."""
+        self._feeds = [_Feed(name, source, self._outlets[name]) for name, source in sources.items()]
+        for feed in self._feeds:
+            self._listen(feed)
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether output may still come."""
+        return any(feed.is_open for feed in self._feeds)
+
+    @property
+    def is_delivering(self) -> bool:
+        """Whether an outlet has not taken all yet."""
+        return any(outlet.is_pending for outlet in self._outlets.values())
+
+    def stop_reading(self) -> None:
+        """Record and queue what the pipes hold now, then close them whoever may hold them."""
+        for feed in self._open_feeds():
+            self._drain(feed)
+            self._end(feed)
+        for outlet in self._distinct_outlets():
+            self._flush(outlet)
+
+    def give_up_delivering(self) -> None:
+        """Drop what the readers do not take."""
+        for outlet in self._distinct_outlets():
+            if outlet.is_pending:
+                self._abandon(outlet)
+
+    def close(self) -> None:
+        """Close the pipes and the outlets, without reading further."""
+        for feed in self._open_feeds():
+            self._end(feed)
+        for outlet in self._distinct_outlets():
+            self._unregister(outlet.fd)
+            outlet.close()
+
+    def _pull(self, feed: _Feed) -> None:
+        if not feed.is_open:
+            return  # an earlier event of the same round closed it
+        data = self._read(feed)
+        if data:
+            feed.outlet.put(data)
+            self._flush(feed.outlet)
+        elif data is not None:
+            self._end(feed)
+
+    def _read(self, feed: _Feed) -> bytes | None:
+        """One recorded read; None when nothing is there, no bytes at the end."""
+        try:
+            data = os.read(feed.source.fd, feed.source.capacity)
+        except BlockingIOError:
+            return None
+        if data:
+            self._recorder.chunk(feed.name, data)
+        return data
+
+    def _drain(self, feed: _Feed) -> None:
+        """Take what is in the pipe: no more than it can hold, or a fast writer would keep us."""
+        taken = 0
+        while taken < feed.source.capacity and (data := self._read(feed)):
+            taken += len(data)
+            feed.outlet.put(data)
+
+    def _flush(self, outlet: Outlet) -> None:
+        was_held = self._is_registered(outlet.fd)
+        try:
+            self.progress_count += outlet.flush()
+        except OSError as error:
+            self._reader_gone(outlet, error)
+            return
+        if outlet.is_pending and not was_held:
+            self._hold(outlet)
+        elif was_held and not outlet.is_pending:
+            self._release(outlet)
+
+    def _hold(self, outlet: Outlet) -> None:
+        for feed in self._open_feeds(outlet):
+            self._unregister(feed.source.fd)
+        assert outlet.fd is not None
+        ready: Ready = lambda: self._flush(outlet)  # noqa: E731 - typed, for the selector's `data`
+        self._selector.register(outlet.fd, selectors.EVENT_WRITE, ready)
+
+    def _release(self, outlet: Outlet) -> None:
+        self._unregister(outlet.fd)
+        for feed in self._open_feeds(outlet):
+            self._listen(feed)
+
+    def _reader_gone(self, outlet: Outlet, error: OSError) -> None:
+        """Let the child meet the closed pipe itself, once what it has written is recorded."""
+        if not isinstance(error, BrokenPipeError) and self.tee_error is None:
+            self.tee_error = error
+        feeds = self._open_feeds(outlet)
+        self._abandon(outlet)
+        for feed in feeds:
+            self._drain(feed)
+            self._end(feed)
+
+    def _abandon(self, outlet: Outlet) -> None:
+        self._unregister(outlet.fd)
+        outlet.drop()
+        self.tee_closed.extend(feed.name for feed in self._feeds if feed.outlet is outlet)
+
+    def _listen(self, feed: _Feed) -> None:
+        ready: Ready = lambda: self._pull(feed)  # noqa: E731 - typed, for the selector's `data`
+        self._selector.register(feed.source.fd, selectors.EVENT_READ, ready)
+
+    def _end(self, feed: _Feed) -> None:
+        self._unregister(feed.source.fd)
+        os.close(feed.source.fd)
+        feed.is_open = False
+
+    def _open_feeds(self, outlet: Outlet | None = None) -> list[_Feed]:
+        feeds = [feed for feed in self._feeds if feed.is_open]
+        return feeds if outlet is None else [feed for feed in feeds if feed.outlet is outlet]
+
+    def _distinct_outlets(self) -> Iterable[Outlet]:
+        return {id(outlet): outlet for outlet in self._outlets.values()}.values()
+
+    def _is_registered(self, fd: int | None) -> bool:
+        return fd is not None and fd in self._selector.get_map()
+
+    def _unregister(self, fd: int | None) -> None:
+        if fd is not None and self._is_registered(fd):
+            self._selector.unregister(fd)

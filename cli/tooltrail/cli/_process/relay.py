@@ -1,0 +1,125 @@
+"""Signals on their way to the child's group, and the wake-ups that they cause.
+
+The handlers forward at once, whatever the main thread is doing; what else follows from a signal is
+left to the loop, which a wake-up descriptor lets notice it. Only the main thread can have handlers:
+elsewhere the relay does nothing.
+"""
+
+import os
+import signal
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from types import FrameType
+from typing import Any, Self
+
+from tooltrail.cli._process.child import Child
+
+FATAL = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT})
+_FORWARDED = FATAL | {signal.SIGTSTP, signal.SIGCONT}
+
+_Handler = Callable[[int, FrameType | None], Any] | int | None
+
+_WAKE_READ_SIZE = 4096
+
+
+class SignalRelay:
+    """Context manager: our handlers inside, the old ones again outside.
+
+    A signal that is ignored when we start stays ignored, here and in the child (`nohup`). Signals
+    that arrive before `attach` are forwarded by it. While the context is entered, none of these
+    signals ends this process or raises KeyboardInterrupt.
+
+    Attributes:
+        wake_fd: readable after a signal; None outside the main thread.
+    """
+
+    def __init__(self) -> None:
+        self.wake_fd: int | None = None
+        self._wake_writer: int | None = None
+        self._old_wakeup_fd = -1
+        self._old_handlers: dict[int, _Handler] = {}
+        self._received: list[int] = []
+        self._unsent: list[int] = []
+        self._child: Child | None = None
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            self._install()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.wake_fd is None or self._wake_writer is None:
+            return
+        for signum, handler in self._old_handlers.items():
+            signal.signal(signum, handler)
+        signal.set_wakeup_fd(self._old_wakeup_fd)
+        os.close(self.wake_fd)
+        os.close(self._wake_writer)
+
+    def attach(self, child: Child) -> None:
+        """Forward to `child` from now on, and what came earlier."""
+        self._child = child
+        for signum in self._unsent:
+            child.send(signum)
+
+    def detach(self) -> None:
+        """Forward no more: the child is reaped, its number may soon be another process's."""
+        self._child = None
+
+    def take(self) -> list[int]:
+        """The signals since the last call, in order; empties the wake-up descriptor."""
+        if self.wake_fd is None:
+            return []
+        with suppress(BlockingIOError):
+            os.read(self.wake_fd, _WAKE_READ_SIZE)
+        taken, self._received = self._received, []
+        return taken
+
+    def _install(self) -> None:
+        self.wake_fd, self._wake_writer = os.pipe()
+        os.set_blocking(self.wake_fd, False)
+        os.set_blocking(self._wake_writer, False)
+        # A full pipe is as good a wake-up as a longer one.
+        self._old_wakeup_fd = signal.set_wakeup_fd(self._wake_writer, warn_on_full_buffer=False)
+        for signum in sorted(_FORWARDED):
+            if signal.getsignal(signum) != signal.SIG_IGN:
+                self._handle(signum)
+        # With SIGCHLD ignored, the system would reap the child and its status would be lost.
+        self._handle(signal.SIGCHLD)
+
+    def _handle(self, signum: int) -> None:
+        # None stands for a handler that was not set from Python and could not be put back.
+        if signal.getsignal(signum) is not None:
+            self._old_handlers[signum] = signal.signal(signum, self._on_signal)
+
+    def _on_signal(self, signum: int, _frame: FrameType | None) -> None:
+        self._received.append(signum)
+        if signum not in _FORWARDED:
+            return
+        if self._child is None:
+            self._unsent.append(signum)
+        else:
+            self._child.send(signum)
+
+
+def stop_self(*, whole_group: bool) -> bool:
+    """Stop as on Ctrl-Z, until somebody continues us; whether the system let us stop.
+
+    It does not when our process group is orphaned, that is, when no shell could continue it.
+
+    Args:
+        whole_group: stop the rest of our job, too, which has not been stopped yet.
+    """
+    continued: list[int] = []
+    old_continue = signal.signal(signal.SIGCONT, lambda signum, _: continued.append(signum))
+    old_stop = signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+    try:
+        if whole_group:
+            os.killpg(os.getpgrp(), signal.SIGTSTP)
+        if not continued:
+            signal.raise_signal(signal.SIGTSTP)
+        return bool(continued)
+    finally:
+        signal.signal(signal.SIGTSTP, old_stop)
+        signal.signal(signal.SIGCONT, old_continue)

@@ -1,0 +1,143 @@
+"""Starting the child, and saying exactly why it did not start.
+
+The child sees what it would have seen without us: our standard input, the descriptors that we were
+started with, default signals (Python's ignored SIGPIPE and SIGXFSZ are put back), and ignored ones
+only where we were started with them ignored, as under `nohup`. Only its standard output and
+standard error are pipes of ours, and its process group is its own.
+"""
+
+import errno
+import fcntl
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from tooltrail.cli._process.child import Child
+from tooltrail.cli._process.outcome import CANNOT_RUN, NOT_FOUND, SpawnFailure
+
+# Linux lets an unprivileged process have 1 MiB per pipe, until it holds many of them.
+_PIPE_SIZES = (1 << 20, 1 << 18)
+_DEFAULT_PIPE_SIZE = 1 << 16
+
+
+@dataclass(frozen=True)
+class Source:
+    """The read end of a pipe, non-blocking, and how many bytes the pipe holds."""
+
+    fd: int
+    capacity: int
+
+
+@dataclass(frozen=True)
+class Spawned:
+    """A started child and where its output comes from; whoever gets it closes both sources."""
+
+    child: Child
+    stdout: Source
+    stderr: Source
+
+
+def spawn(argv: Sequence[str], cwd: str | None, env: Mapping[str, str] | None) -> Spawned:
+    """Start `argv` in a process group of its own.
+
+    Raises:
+        SpawnFailure: the folder or the command is at fault, or the system is out of means.
+    """
+    fds: list[int] = []
+    try:
+        for _ in range(2):
+            fds += os.pipe()
+        child = Child(_popen(argv, cwd, env, stdout=fds[1], stderr=fds[3]))
+        return Spawned(child, _source(fds.pop(0)), _source(fds.pop(1)))
+    except OSError as error:
+        raise _failure(error, argv, cwd, env) from error
+    except ValueError as error:
+        raise _refusal(error, argv, cwd) from error
+    finally:
+        for fd in fds:
+            os.close(fd)
+
+
+def _popen(
+    argv: Sequence[str],
+    cwd: str | None,
+    env: Mapping[str, str] | None,
+    *,
+    stdout: int,
+    stderr: int,
+) -> subprocess.Popen[bytes]:
+    if not argv:
+        raise ValueError("there is no command")
+    return subprocess.Popen(
+        list(argv),
+        cwd=cwd,
+        env=env,
+        stdout=stdout,
+        stderr=stderr,
+        process_group=0,
+        restore_signals=True,
+        # Shells pass descriptors by number: `diff <(a) <(b)`, make's job server. Ours are all
+        # opened close-on-exec and stay with us.
+        close_fds=False,
+    )
+
+
+def _source(fd: int) -> Source:
+    os.set_blocking(fd, False)
+    return Source(fd, _enlarge(fd))
+
+
+def _enlarge(fd: int) -> int:
+    if not hasattr(fcntl, "F_SETPIPE_SZ"):
+        return _DEFAULT_PIPE_SIZE
+    for size in _PIPE_SIZES:
+        with suppress(OSError):
+            return fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, size)
+    return fcntl.fcntl(fd, fcntl.F_GETPIPE_SZ)
+
+
+def _refusal(error: ValueError, argv: Sequence[str], cwd: str | None) -> SpawnFailure:
+    """A request that the system cannot even express, such as an argument with a NUL in it."""
+    if cwd is not None and "\0" in cwd:
+        message = f"the working folder {cwd!r} cannot exist: {error}"
+        return SpawnFailure("workdir_not_found", CANNOT_RUN, message)
+    name = repr(argv[0]) if argv else "nothing"
+    return SpawnFailure("command_spawn_failed", CANNOT_RUN, f"cannot run {name}: {error}")
+
+
+def _failure(
+    error: OSError, argv: Sequence[str], cwd: str | None, env: Mapping[str, str] | None
+) -> SpawnFailure:
+    # Popen names what the failed call was about. A folder may bear the command's name, too.
+    if cwd is not None and error.filename == cwd and not _can_enter(cwd):
+        message = f"cannot enter the working folder {cwd!r}: {_reason(error)}"
+        return SpawnFailure("workdir_not_found", CANNOT_RUN, message)
+    program = argv[0]
+    # An empty name is looked for in the folders of PATH and finds the folders themselves.
+    if error.errno != errno.ENOENT and program:
+        message = f"cannot run {program!r}: {_reason(error)}"
+        return SpawnFailure("command_spawn_failed", CANNOT_RUN, message)
+    if _is_there(program, cwd, env):
+        message = f"cannot run {program!r}: the interpreter that it names is not found"
+        return SpawnFailure("command_spawn_failed", CANNOT_RUN, message)
+    return SpawnFailure("command_spawn_failed", NOT_FOUND, f"command {program!r} is not found")
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()
+
+
+def _can_enter(folder: str) -> bool:
+    return os.path.isdir(folder) and os.access(folder, os.X_OK)  # noqa: PTH112 - plain strings here
+
+
+def _is_there(program: str, cwd: str | None, env: Mapping[str, str] | None) -> bool:
+    if not program:
+        return False
+    if "/" in program:
+        return os.path.exists(os.path.join(cwd or "", program))  # noqa: PTH110, PTH118 - the same
+    path = os.pathsep.join(os.get_exec_path(env))
+    return shutil.which(program, path=path) is not None

@@ -1,0 +1,94 @@
+"""The facts behind `tooltrail status`."""
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import text
+
+from tooltrail.cli._output import size_of
+from tooltrail.cli._times import shown
+from tooltrail.migrations import HEAD_REVISION
+from tooltrail.store import Store
+
+_SAFE_SQLITE = (3, 51, 3)
+"""First SQLite release without the WAL-reset corruption of 3.7.0 to 3.51.2."""
+
+
+def status_of(store: Store) -> dict[str, Any]:
+    """Where a store is, what it holds, and how much room that takes."""
+    counts = store.reader.counts()
+    with store.database.read() as connection:
+        if store.database.engine.dialect.name == "sqlite":
+            engine = f"SQLite {sqlite3.sqlite_version}"
+            size = _file_size(Path(str(store.database.target)))
+        else:
+            engine = f"PostgreSQL {connection.scalar(text('SHOW server_version'))}"
+            size = connection.scalar(text("SELECT pg_database_size(current_database())")) or 0
+    return {
+        "database": str(store.database.target),
+        "engine": engine,
+        "revision": HEAD_REVISION,
+        "artifact_root": store.archive.sink.url,
+        "spool": str(store.spool),
+        "store_id": store.info.id,
+        "created_at": store.info.created_at,
+        "sessions": counts.sessions,
+        "invocations": counts.invocations,
+        "produced_bytes": counts.produced_bytes,
+        "bodies": counts.body_count,
+        "body_bytes": counts.body_bytes,
+        "body_stored_bytes": counts.body_stored_bytes,
+        "artifacts": counts.artifact_count,
+        "artifact_bytes": counts.artifact_bytes,
+        "artifact_stored_bytes": counts.artifact_stored_bytes,
+        "database_bytes": size,
+        "spooled_invocations": _spooled(store.spool),
+    }
+
+
+def lines_of(status: dict[str, Any], *, utc: bool) -> Iterator[str]:
+    """The status for people."""
+    states: dict[str, int] = status["invocations"]
+    by_state = ", ".join(f"{count:,} {state}" for state, count in sorted(states.items()))
+    yield f"database     {status['database']} ({status['engine']}, revision {status['revision']})"
+    yield f"artifacts    {status['artifact_root']}"
+    yield f"spool        {status['spool']}"
+    yield f"created      {shown(status['created_at'], utc=utc)}"
+    yield f"sessions     {status['sessions']:,}"
+    yield f"invocations  {sum(states.values()):,}{f' ({by_state})' if states else ''}"
+    yield f"captured     {size_of(status['produced_bytes'])}"
+    stored = status["database_bytes"] + status["artifact_stored_bytes"]
+    yield (
+        f"on disk      {size_of(stored)}: database {size_of(status['database_bytes'])}, "
+        f"{status['artifacts']:,} artifacts {size_of(status['artifact_stored_bytes'])} "
+        f"for {size_of(status['artifact_bytes'])}"
+    )
+
+
+def warnings_of(status: dict[str, Any]) -> Iterator[str]:
+    """What needs attention."""
+    engine, _, version = status["engine"].partition(" ")
+    if engine == "SQLite" and tuple(map(int, version.split("."))) < _SAFE_SQLITE:
+        yield (
+            f"SQLite {version} has the WAL-reset fault of 3.7.0 to 3.51.2, which can corrupt a "
+            "database that several processes write; use a newer SQLite where you can"
+        )
+    started = status["invocations"].get("started", 0)
+    if started:
+        yield f"{started:,} invocations have not ended: running, or their process was killed"
+    if status["spooled_invocations"]:
+        yield (
+            f"{status['spooled_invocations']:,} invocations have output in the spool: "
+            "running, or their process was killed"
+        )
+
+
+def _file_size(path: Path) -> int:
+    parts = (path, path.with_name(f"{path.name}-wal"))
+    return sum(part.stat().st_size for part in parts if part.exists())
+
+
+def _spooled(spool: Path) -> int:
+    return sum(1 for entry in spool.iterdir() if entry.is_dir()) if spool.is_dir() else 0

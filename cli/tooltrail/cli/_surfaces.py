@@ -1,0 +1,134 @@
+"""One invocation for people and for programs: the facts, then the three surfaces side by side."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from tooltrail.cli._output import duration_of, size_of
+from tooltrail.cli._times import shown
+from tooltrail.records.families._shared import indent_json
+from tooltrail.store import InvocationDetail, Reader, StreamView
+
+_EXCERPT = 4_000
+"""Bytes of each end of a stream that the overview quotes; the whole is one command away."""
+
+
+def as_record(detail: InvocationDetail) -> dict[str, Any]:
+    """The invocation as one JSON object, the surfaces as they are stored."""
+    return {
+        **asdict(detail.summary),
+        "arguments_raw": detail.arguments.decode("utf-8", "surrogatepass"),
+        "policy_digest": detail.policy_digest,
+        "complete_output": _parsed(detail.complete_json),
+        "streams": [asdict(stream) for stream in detail.streams],
+        "canonical_result": _parsed(detail.canonical_json),
+        "artifacts": [{"role": role, "path": path} for role, path in detail.artifacts],
+        "receipt": None if detail.receipt is None else asdict(detail.receipt),
+        "omissions": [omission.model_dump() for omission in detail.omissions],
+    }
+
+
+def describe(detail: InvocationDetail, reader: Reader, *, utc: bool) -> str:
+    """The overview that `show` prints."""
+    return "".join(
+        f"{line}\n"
+        for part in (
+            _facts(detail, utc),
+            _complete(detail, reader),
+            _canonical(detail),
+            _receipt(detail),
+            _omissions(detail),
+        )
+        for line in part
+    )
+
+
+def _facts(detail: InvocationDetail, utc: bool) -> Iterator[str]:
+    summary = detail.summary
+    yield f"invocation {summary.id}"
+    yield f"session    {summary.session_id}#{summary.seq}"
+    yield f"tool       {summary.tool_name} ({summary.family} family)"
+    if summary.call_id is not None:
+        yield f"call id    {summary.call_id}"
+    yield f"call       {summary.arguments_preview}"
+    yield f"state      {summary.state}{_ending(detail)}"
+    took = duration_of(summary.duration_ms)
+    yield f"started    {shown(summary.started_at, utc=utc)}{f', took {took}' if took else ''}"
+
+
+def _ending(detail: InvocationDetail) -> str:
+    summary = detail.summary
+    if summary.error_kind is not None:
+        return f" ({summary.error_kind})"
+    if summary.timed_out:
+        return ", timed out"
+    if summary.signal is not None:
+        return f", signal {summary.signal}"
+    return "" if summary.exit_status is None else f", exit status {summary.exit_status}"
+
+
+def _complete(detail: InvocationDetail, reader: Reader) -> Iterator[str]:
+    yield from _title("complete output", _total(detail))
+    if detail.complete_json is None:
+        yield "(the invocation has not ended)"
+    for stream in detail.streams:
+        where = stream.artifact_path or "in the database"
+        lines = f"{stream.line_count:,} {'line' if stream.line_count == 1 else 'lines'}"
+        yield f"[{stream.role}] {stream.size:,} bytes, {lines}, {stream.digest}, {where}"
+        if stream.loss_reason is not None:
+            yield f"  {stream.produced_size - stream.size:,} bytes lost: {stream.loss_reason}"
+        if stream.role != "order":
+            yield from _excerpt(stream, reader)
+
+
+def _total(detail: InvocationDetail) -> str:
+    return size_of(detail.summary.output_size)
+
+
+def _excerpt(stream: StreamView, reader: Reader) -> Iterator[str]:
+    with reader.open_stream(stream) as source:
+        data = source.read(_EXCERPT)
+    for line in data.decode("utf-8", "backslashreplace").splitlines():
+        yield f"  {line}"
+    rest = stream.size - len(data)
+    if rest:
+        yield f"  … {rest:,} further bytes: tooltrail show --stream {stream.role}"
+
+
+def _canonical(detail: InvocationDetail) -> Iterator[str]:
+    text = detail.canonical_json
+    yield from _title("canonical result", "" if text is None else f"{len(text.encode()):,} bytes")
+    if text is not None:
+        yield from indent_json(text).splitlines()
+
+
+def _receipt(detail: InvocationDetail) -> Iterator[str]:
+    receipt = detail.receipt
+    if receipt is None:
+        yield from _title("receipt", "")
+        return
+    renderer = f"{receipt.renderer_name} {receipt.renderer_version}"
+    size = f"{len(receipt.text.encode()):,} bytes by renderer {renderer}"
+    yield from _title("receipt", size)
+    yield from receipt.text.splitlines()
+
+
+def _omissions(detail: InvocationDetail) -> Iterator[str]:
+    if detail.omissions:
+        yield from _title("left out", "")
+    for cut in detail.omissions:
+        missing = cut.before - cut.after
+        yield (
+            f"{cut.stage}: {cut.field} shows {cut.after:,} of {cut.before:,} {cut.unit} "
+            f"({missing:,} left out): {cut.reason}"
+        )
+
+
+def _title(name: str, note: str) -> Iterator[str]:
+    yield ""
+    yield f"── {name}{f', {note}' if note else ''} ──"
+
+
+def _parsed(document: str | None) -> Any:
+    return None if document is None else json.loads(document)

@@ -1,0 +1,59 @@
+"""Times as people write them: RFC 3339, a date, `2h`, `3d`, `yesterday`."""
+
+import re
+from datetime import UTC, datetime, time, timedelta
+from typing import Any
+
+import click
+
+_AGO = re.compile(r"(\d{1,9})\s*([smhdw])")
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+
+
+class Moment(click.ParamType[datetime]):
+    """A point in time. What has no zone is local time; a date or a day is its first moment."""
+
+    name = "time"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> datetime:
+        """Read a time, or fail as a usage error."""
+        if isinstance(value, datetime):
+            return value
+        try:
+            return parse_moment(str(value), datetime.now().astimezone())
+        except ValueError:
+            self.fail(f"{value!r} is not RFC 3339, a date, 2h, 3d, today or yesterday", param, ctx)
+
+
+def parse_moment(text: str, now: datetime) -> datetime:
+    """Read a time relative to `now`, whose zone is the local one; the result is aware UTC.
+
+    Raises:
+        ValueError: not a time.
+    """
+    word = text.strip().lower()
+    midnight = datetime.combine(now.date(), time(), now.tzinfo)
+    if word == "now":
+        moment = now
+    elif word == "today":
+        moment = midnight
+    elif word == "yesterday":
+        moment = midnight - timedelta(days=1)
+    elif ago := _AGO.fullmatch(word):
+        moment = now - timedelta(seconds=int(ago[1]) * _SECONDS[ago[2]])
+    else:
+        moment = datetime.fromisoformat(text.strip())
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=now.tzinfo)
+    return moment.astimezone(UTC)
+
+
+def shown(moment: datetime | None, *, utc: bool) -> str:
+    """A time for people, to the second."""
+    if moment is None:
+        return ""
+    if utc:
+        return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+    return moment.astimezone().strftime("%Y-%m-%d %H:%M:%S")

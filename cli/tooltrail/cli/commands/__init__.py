@@ -1,0 +1,1 @@
+"""One module for each noun; each defines `command`."""

@@ -1,0 +1,134 @@
+"""`tooltrail artifact`: stored objects, read through and checked."""
+
+import sys
+from dataclasses import asdict
+
+import click
+
+from tooltrail.cli._artifacts import (
+    copy_head,
+    copy_tail,
+    fact_lines,
+    facts_of,
+    find_artifact,
+    verify_artifacts,
+)
+from tooltrail.cli._exit_codes import ExitCode
+from tooltrail.cli._location import Location
+from tooltrail.cli._options import json_option, output_options, store_options, time_option
+from tooltrail.cli._output import copy_stream, print_records, print_table, say, size_of, write
+from tooltrail.cli._times import shown
+
+LINES = click.IntRange(min=0)
+PATH_HELP = "PATH is a path of `artifact ls`, or a unique beginning of its digest."
+
+
+@click.group("artifact")
+def command() -> None:
+    """Read and verify stored artifacts."""
+
+
+@command.command("ls")
+@store_options
+@click.option("--invocation", metavar="INVOCATION", help="Of this invocation.")
+@click.option("--session", metavar="SESSION", help="Of this session.")
+@output_options
+@time_option
+def ls(
+    *,
+    location: Location,
+    invocation: str | None,
+    session: str | None,
+    style: str | None,
+    fields: str | None,
+    utc: bool,
+) -> None:
+    """List artifacts."""
+    with location.open() as store:
+        reader = store.reader
+        views = reader.artifacts(
+            invocation=reader.invocation(invocation).summary.id if invocation else None,
+            session=reader.session(session).id if session else None,
+        )
+    if style or fields:
+        print_records([asdict(view) for view in views], style or "json", fields)
+        return
+    rows = [
+        (
+            size_of(v.size),
+            size_of(v.stored_size),
+            f"{v.line_count:,}",
+            shown(v.created_at, utc=utc),
+            v.path,
+        )
+        for v in views
+    ]
+    print_table(
+        ("SIZE", "STORED", "LINES", "CREATED", "PATH"), rows, right=("SIZE", "STORED", "LINES")
+    )
+
+
+@command.command(epilog=PATH_HELP)
+@store_options
+@click.argument("path")
+def cat(location: Location, path: str) -> None:
+    """Print an artifact's bytes, exactly as they were captured."""
+    with location.open() as store, store.archive.open(find_artifact(store, path)) as source:
+        copy_stream(source, sys.stdout.buffer)
+
+
+@command.command(epilog=PATH_HELP)
+@store_options
+@click.argument("path")
+@click.option("-n", "lines", type=LINES, default=10, show_default=True, help="Lines.")
+def head(location: Location, path: str, lines: int) -> None:
+    """Print an artifact's first lines."""
+    with location.open() as store, store.archive.open(find_artifact(store, path)) as source:
+        copy_head(source, sys.stdout.buffer, lines)
+
+
+@command.command(epilog=PATH_HELP)
+@store_options
+@click.argument("path")
+@click.option("-n", "lines", type=LINES, default=10, show_default=True, help="Lines.")
+def tail(location: Location, path: str, lines: int) -> None:
+    """Print an artifact's last lines."""
+    with location.open() as store:
+        copy_tail(store, find_artifact(store, path), sys.stdout.buffer, lines)
+
+
+@command.command(epilog=PATH_HELP)
+@store_options
+@click.argument("path")
+@json_option
+@time_option
+def stat(location: Location, path: str, as_json: bool, utc: bool) -> None:
+    """Say what is known of an artifact, and who refers to it."""
+    with location.open() as store:
+        facts = facts_of(store, find_artifact(store, path))
+    if as_json:
+        print_records([facts], "json", None)
+        return
+    for line in fact_lines(facts, utc=utc):
+        write(f"{line}\n")
+
+
+@command.command(epilog="Without a PATH: every artifact that the store refers to.")
+@store_options
+@click.argument("paths", metavar="[PATH]...", nargs=-1)
+@json_option
+def verify(location: Location, paths: tuple[str, ...], as_json: bool) -> int:
+    """Read artifacts through and compare them with their digests and sizes."""
+    with location.open() as store:
+        verdicts = verify_artifacts(store, [find_artifact(store, path) for path in paths])
+    bad = [verdict for verdict in verdicts if verdict.state != "ok"]
+    if as_json:
+        print_records([asdict(verdict) for verdict in verdicts], "json", None)
+    else:
+        for verdict in bad:
+            write(f"{verdict.state:8} {verdict.path}: {verdict.reason}\n")
+    total = sum(verdict.size for verdict in verdicts)
+    say(f"{len(verdicts):,} artifacts, {size_of(total)}: {len(bad):,} damaged or missing")
+    if any(verdict.state == "damaged" for verdict in bad):
+        return ExitCode.DAMAGED
+    return ExitCode.INCOMPLETE if bad else ExitCode.OK

@@ -1,0 +1,30 @@
+"""`tooltrail init`: create a store, or say that it is there."""
+
+import click
+
+from tooltrail.cli._location import Location
+from tooltrail.cli._options import store_options
+from tooltrail.cli._output import say
+from tooltrail.records.errors import StoreExistsError
+
+
+@click.command("init")
+@store_options
+def command(location: Location) -> None:
+    """Create a store.
+
+    Without flags: an SQLite file in the user's data folder, with the artifacts in a folder beside
+    it. For a team: --db postgresql://… --artifacts PATH. A store that is there is left as it is.
+    """
+    from tooltrail.store import create_store  # noqa: PLC0415  heavy, and --help needs none of it
+
+    try:
+        with create_store(
+            location.database, artifacts=location.artifacts, spool=location.spool
+        ) as store:
+            say(
+                f"created a store in {store.database.target}, artifacts in {store.archive.sink.url}"
+            )
+    except StoreExistsError:
+        with location.open() as store:
+            say(f"there is a store in {store.database.target} already; nothing was changed")

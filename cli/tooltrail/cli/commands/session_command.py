@@ -1,0 +1,72 @@
+"""`tooltrail session`: conversations that scripts hold across many commands."""
+
+from dataclasses import asdict
+
+import click
+
+from tooltrail.cli._location import Location
+from tooltrail.cli._options import count_option, output_options, store_options, time_option
+from tooltrail.cli._output import print_records, print_table, say, write
+from tooltrail.cli._times import shown
+from tooltrail.store import SessionView
+
+
+@click.group("session")
+def command() -> None:
+    """Open, close and list sessions."""
+
+
+@command.command("open")
+@store_options
+@click.option("--title", help="What people will call it.")
+@click.option("--agent", help="The name of the agent that holds it.")
+@click.option("--parent", metavar="SESSION", help="The session that started this one.")
+def open_(location: Location, title: str | None, agent: str | None, parent: str | None) -> None:
+    r"""Open a session and print its id.
+
+    \b
+    export TOOLTRAIL_SESSION=$(tooltrail session open --title build)
+    """
+    with location.open() as store:
+        parent_id = None if parent is None else store.reader.session(parent).id
+        session = store.open_session(title=title, agent=agent, parent=parent_id)
+        write(f"{session.id}\n")
+
+
+@command.command()
+@store_options
+@click.argument("name", metavar="SESSION", envvar="TOOLTRAIL_SESSION")
+def close(location: Location, name: str) -> None:
+    """Close a session; it takes no new records, running ones may finish."""
+    with location.open() as store:
+        view = store.reader.session(name)
+        store.join_session(view.id).close()
+        say(f"closed session {view.id}")
+
+
+@command.command("ls")
+@store_options
+@count_option
+@output_options
+@time_option
+def ls(location: Location, count: int, style: str | None, fields: str | None, utc: bool) -> None:
+    """List sessions, the newest first."""
+    with location.open() as store:
+        views = store.reader.sessions(limit=count or None)
+    if style or fields:
+        print_records([asdict(view) for view in views], style or "json", fields)
+        return
+    header = ("SESSION", "OPENED", "CLOSED", "CALLS", "OPEN", "AGENT", "TITLE")
+    print_table(header, [_row(view, utc) for view in views], right=("CALLS", "OPEN"))
+
+
+def _row(view: SessionView, utc: bool) -> tuple[str, ...]:
+    return (
+        str(view.id),
+        shown(view.opened_at, utc=utc),
+        shown(view.closed_at, utc=utc),
+        str(view.invocation_count),
+        str(view.open_count),
+        view.agent or "",
+        view.title or "",
+    )

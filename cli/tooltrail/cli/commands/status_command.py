@@ -1,0 +1,24 @@
+"""`tooltrail status`: the store at a glance, for the engineer on call."""
+
+import click
+
+from tooltrail.cli._location import Location
+from tooltrail.cli._options import json_option, store_options, time_option
+from tooltrail.cli._output import print_records, say, write
+from tooltrail.cli._status import lines_of, status_of, warnings_of
+
+
+@click.command("status")
+@store_options
+@json_option
+@time_option
+def command(location: Location, as_json: bool, utc: bool) -> None:
+    """Say where the store is, what it holds, and what needs attention."""
+    with location.open() as store:
+        status = status_of(store)
+    if as_json:
+        print_records([status], "json", None)
+    else:
+        write("".join(f"{line}\n" for line in lines_of(status, utc=utc)))
+    for warning in warnings_of(status):
+        say(f"warning: {warning}")

@@ -1,0 +1,6 @@
+"""How a session is read back: an ordered conversation, and the formats it is printed in."""
+
+from tooltrail.transcripts.conversation import Conversation, load_conversation
+from tooltrail.transcripts.formats import FORMATS, Writer
+
+__all__ = ["FORMATS", "Conversation", "Writer", "load_conversation"]

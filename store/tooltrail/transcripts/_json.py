@@ -1,0 +1,62 @@
+"""A transcript as one JSON document: for programs."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from tooltrail.store import InvocationDetail, MessageView
+from tooltrail.transcripts._wording import arguments
+from tooltrail.transcripts.conversation import Conversation
+
+SCHEMA_VERSION = 1
+
+
+def write_json(conversation: Conversation) -> Iterator[str]:
+    """`{"schema_version", "session", "entries": [{"type": "message" | "tool_call", …}]}`."""
+    session = conversation.session
+    head: dict[str, Any] = {
+        "id": str(session.id),
+        "parent_id": None if session.parent_id is None else str(session.parent_id),
+        "title": session.title,
+        "agent": session.agent,
+        "opened_at": session.opened_at.isoformat(),
+        "closed_at": None if session.closed_at is None else session.closed_at.isoformat(),
+    }
+    yield f'{{"schema_version":{SCHEMA_VERSION},"session":{_dump(head)},"entries":['
+    for number, entry in enumerate(conversation.entries):
+        yield ",\n" if number else "\n"
+        yield _dump(_message(entry) if isinstance(entry, MessageView) else _call(entry))
+    yield "\n]}\n"
+
+
+def _message(message: MessageView) -> dict[str, Any]:
+    return {
+        "type": "message",
+        "seq": message.seq,
+        "id": str(message.id),
+        "role": message.role,
+        "text": message.text,
+        "created_at": message.created_at.isoformat(),
+    }
+
+
+def _call(detail: InvocationDetail) -> dict[str, Any]:
+    summary, receipt = detail.summary, detail.receipt
+    return {
+        "type": "tool_call",
+        "seq": summary.seq,
+        "id": str(summary.id),
+        "call_id": summary.call_id,
+        "tool_name": summary.tool_name,
+        "arguments_raw": arguments(detail),
+        "state": summary.state,
+        "started_at": summary.started_at.isoformat(),
+        "finished_at": None if summary.finished_at is None else summary.finished_at.isoformat(),
+        "receipt": None if receipt is None else receipt.text,
+        "receipt_digest": None if receipt is None else receipt.digest,
+    }
+
+
+def _dump(value: dict[str, Any]) -> str:
+    # Escaped to ASCII, so that a lone surrogate in a message is still valid JSON.
+    return json.dumps(value, separators=(",", ":"))

@@ -1,0 +1,30 @@
+"""A transcript as plain text: for a terminal, and for diff."""
+
+from collections.abc import Iterator
+
+from tooltrail.store import InvocationDetail, MessageView
+from tooltrail.transcripts._wording import arguments, ended, heading, shown, stamp
+from tooltrail.transcripts.conversation import Conversation
+
+
+def write_text(conversation: Conversation) -> Iterator[str]:
+    """One block for each entry, headed by its place, its time and its role."""
+    session = conversation.session
+    title = f" {session.title}" if session.title else ""
+    yield f"Session {session.id}{title}, opened {stamp(session.opened_at)}\n"
+    for entry in conversation.entries:
+        yield from _message(entry) if isinstance(entry, MessageView) else _call(entry)
+    if session.closed_at is not None:
+        yield f"\nClosed {stamp(session.closed_at)}\n"
+
+
+def _message(message: MessageView) -> Iterator[str]:
+    yield f"\n#{message.seq} {stamp(message.created_at)} {message.role}\n{ended(message.text)}"
+
+
+def _call(detail: InvocationDetail) -> Iterator[str]:
+    summary = detail.summary
+    yield f"\n#{summary.seq} {stamp(summary.started_at)} {heading(detail)}\n"
+    yield ended(arguments(detail))
+    yield "--- shown to the model ---\n"
+    yield ended(shown(detail))

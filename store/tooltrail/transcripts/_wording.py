@@ -1,0 +1,34 @@
+"""Words that the formats for people share."""
+
+from datetime import datetime
+
+from tooltrail.store import InvocationDetail
+
+OPEN = "[no result: the invocation has not ended]"
+
+
+def heading(detail: InvocationDetail) -> str:
+    """Which call it was, and how it went."""
+    summary = detail.summary
+    call = f" {summary.call_id}" if summary.call_id else ""
+    return f"{summary.tool_name}{call} [{summary.state}]"
+
+
+def arguments(detail: InvocationDetail) -> str:
+    """The arguments exactly as the model sent them."""
+    return detail.arguments.decode("utf-8", "surrogatepass")
+
+
+def shown(detail: InvocationDetail) -> str:
+    """What the model was shown, or that there is nothing yet."""
+    return OPEN if detail.receipt is None else detail.receipt.text
+
+
+def stamp(moment: datetime) -> str:
+    """A time in UTC to the second, the same on every machine."""
+    return moment.strftime("%Y-%m-%d %H:%M:%SZ")
+
+
+def ended(text: str) -> str:
+    """The text with a newline at its end."""
+    return text if text.endswith("\n") else f"{text}\n"

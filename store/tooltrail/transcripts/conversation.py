@@ -1,0 +1,38 @@
+"""A session as an ordered conversation: messages, calls, and what the model was shown."""
+
+from dataclasses import dataclass
+
+from tooltrail.store import InvocationDetail, MessageView, Reader, SessionView
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """One session read back.
+
+    Attributes:
+        session: whose conversation it is.
+        entries: messages and tool calls in the order in which they were recorded.
+    """
+
+    session: SessionView
+    entries: tuple[MessageView | InvocationDetail, ...]
+
+
+def load_conversation(reader: Reader, session: str) -> Conversation:
+    """Read a session in a fixed number of queries.
+
+    Args:
+        reader: of the store.
+        session: its id, a unique beginning or end of it, or `@last`.
+
+    Raises:
+        NotFoundError: no session has this name; AmbiguousNameError: several have.
+    """
+    view = reader.session(session)
+    messages, invocations = reader.conversation(view.id)
+    entries: list[MessageView | InvocationDetail] = [*messages, *invocations]
+    return Conversation(view, tuple(sorted(entries, key=_seq)))
+
+
+def _seq(entry: MessageView | InvocationDetail) -> int:
+    return entry.seq if isinstance(entry, MessageView) else entry.summary.seq
