@@ -33,6 +33,12 @@ class Location:
         with open_store(self.database, artifacts=self.artifacts, spool=self.spool) as store:
             yield store
 
+    def spool_folder(self) -> Path:
+        """Where captured output waits, also when the store cannot be opened."""
+        from tooltrail.store import spool_folder  # noqa: PLC0415
+
+        return self.spool or spool_folder(self.database)
+
 
 def default_database() -> str:
     """The database file in the user's data folder (XDG Base Directory Specification)."""

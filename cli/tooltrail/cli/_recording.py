@@ -6,17 +6,19 @@ started, with the captured output in the spool, which is said on stderr.
 """
 
 import shlex
-import time
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from pydantic import JsonValue
 
+from tooltrail.artifacts import Capture, CapturedStream
+from tooltrail.cli._aside import Aside
 from tooltrail.cli._failures import say_error
 from tooltrail.cli._location import Location
 from tooltrail.cli._output import say
-from tooltrail.cli._process import ChildExit, SpawnFailure, StreamName, run_child
+from tooltrail.cli._process import ChildExit, SpawnFailure, held_signals, run_child
+from tooltrail.cli._streams import StreamCapture
 from tooltrail.records import (
     CommandOutput,
     CompleteOutput,
@@ -24,17 +26,13 @@ from tooltrail.records import (
     ToolCall,
     ToolError,
     TooltrailError,
+    UnavailableError,
     command_completed,
 )
 from tooltrail.store import Invocation, Session, Store
 
-_TICK_MS = 100
-"""Chunks of one stream within this time are one line of the order."""
-
 _UNKNOWN_STATUS = 255
 """Recorded when somebody else reaped the child, so that nobody knows how it ended."""
-
-_FD = {"stdout": 1, "stderr": 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,73 +76,68 @@ class Request:
         return call.model_copy(update={"title": self.command_line})
 
 
-class StreamCapture:
-    """Both streams of one invocation, and the order in which their chunks came."""
-
-    def __init__(self, invocation: Invocation) -> None:
-        self._invocation = invocation
-        self._streams = {name: invocation.capture(name) for name in _FD}
-        self._order = invocation.capture("order")
-        self._began = time.monotonic()
-        self._last: tuple[StreamName, int, int] | None = None
-
-    def write(self, name: StreamName, chunk: bytes | memoryview) -> None:
-        """Take a chunk in; see `ChunkHandler`."""
-        self._streams[name].write(chunk)
-        at = int((time.monotonic() - self._began) * 1000)
-        last = self._last
-        if last is not None and last[0] == name and at - last[2] < _TICK_MS:
-            self._last = (name, last[1] + len(chunk), last[2])
-        else:
-            self._write_order()
-            self._last = (name, len(chunk), at)
-
-    def flush(self) -> None:
-        """Make what came so far readable from the spool."""
-        for capture in self._streams.values():
-            capture.flush()
-
-    def close(self) -> dict[str, StreamRecord]:
-        """End all streams; their records by role."""
-        self._write_order()
-        captures = {**self._streams, "order": self._order}
-        return {
-            name: self._invocation.captured(capture.close()) for name, capture in captures.items()
-        }
-
-    def _write_order(self) -> None:
-        if self._last is not None:
-            name, size, at = self._last
-            self._order.write(f"{_FD[name]} {size} {at}\n".encode())
-
-
 def run_recorded(
     location: Location, session_name: str | None, request: Request, *, verbose: bool
 ) -> int:
     """Run a command and record it; the exit code mirrors the command's.
 
+    When the store is away, the command runs all the same and its record is set aside.
+
     Raises:
-        TooltrailError: the start could not be recorded, so nothing was run.
+        TooltrailError: there is no such store or session; nothing was run.
     """
-    with location.open() as store, _session(store, session_name) as session:
-        invocation = session.start(request.to_call())
-        capture = StreamCapture(invocation)
+    with ExitStack() as stack:
         try:
-            ended = run_child(
-                request.argv,
-                on_chunk=capture.write,
-                on_idle=capture.flush,
-                cwd=request.cwd,
-                timeout_s=request.timeout_s,
-                grace_s=request.grace_s,
-            )
-        except SpawnFailure as failure:
-            say(f"tooltrail: {failure.message}")
-            output, code = _not_started(request, failure), failure.exit_code
-        else:
-            output, code = _ended(request, ended, capture), ended.mirrored
+            store = stack.enter_context(location.open())
+            session = stack.enter_context(_session(store, session_name))
+            invocation = session.start(request.to_call())
+        except UnavailableError as error:
+            say_error(error)
+            return run_aside(location, request)
+        output, code = run_request(request, invocation.capture, invocation.captured)
         _finish(invocation, output, verbose=verbose)
     return code
+
+
+def run_aside(location: Location, request: Request) -> int:
+    """Run a command whose start no store can take, and keep its record in the spool."""
+    aside = Aside(location.spool_folder(), request.to_call())
+    output, code = run_request(request, aside.capture, aside.captured)
+    say(f"tooltrail: {aside.finish(output)}")
+    return code
+
+
+def run_request(
+    request: Request,
+    capture: Callable[[str], Capture],
+    captured: Callable[[CapturedStream], StreamRecord],
+) -> tuple[CompleteOutput, int]:
+    """Run a command to its end.
+
+    Args:
+        request: the command.
+        capture: makes the capture of a role.
+        captured: takes a closed capture.
+
+    Returns:
+        What to record, and the exit code that mirrors the command's.
+    """
+    streams = StreamCapture(capture)
+    try:
+        ended = run_child(
+            request.argv,
+            on_chunk=streams.write,
+            on_idle=streams.flush,
+            cwd=request.cwd,
+            timeout_s=request.timeout_s,
+            grace_s=request.grace_s,
+        )
+    except SpawnFailure as failure:
+        say(f"tooltrail: {failure.message}")
+        return _not_started(request, failure), failure.exit_code
+    _say_faults(ended)
+    records = {role: captured(stream) for role, stream in streams.close().items()}
+    return _ended(request, ended, records), ended.mirrored
 
 
 @contextmanager
@@ -163,7 +156,8 @@ def _session(store: Store, name: str | None) -> Generator[Session]:
 
 def _finish(invocation: Invocation, output: CompleteOutput, *, verbose: bool) -> None:
     try:
-        invocation.finish(output)
+        with held_signals():
+            invocation.finish(output)
     except TooltrailError as error:
         say_error(error)
         say(
@@ -175,12 +169,16 @@ def _finish(invocation: Invocation, output: CompleteOutput, *, verbose: bool) ->
             say(f"tooltrail: recorded {invocation.id}")
 
 
-def _ended(request: Request, ended: ChildExit, capture: StreamCapture) -> CompleteOutput:
-    streams = capture.close()
+def _say_faults(ended: ChildExit) -> None:
     if ended.recorder_error is not None:
         say(f"tooltrail: recording stopped early: {ended.recorder_error}")
     if ended.tee_error is not None:
         say(f"tooltrail: output could not be passed on: {ended.tee_error.strerror}")
+
+
+def _ended(
+    request: Request, ended: ChildExit, streams: Mapping[str, StreamRecord]
+) -> CompleteOutput:
     exit_status = ended.exit_status
     if exit_status is None and ended.signal is None:
         exit_status = _UNKNOWN_STATUS

@@ -6,6 +6,7 @@ untouched and at once, forwards signals, lends it the terminal, keeps a time lim
 ended.
 """
 
+from tooltrail.cli._process.held import held_signals
 from tooltrail.cli._process.outcome import (
     ChildExit,
     ChunkHandler,
@@ -21,5 +22,6 @@ __all__ = [
     "SpawnFailure",
     "SpawnFailureKind",
     "StreamName",
+    "held_signals",
     "run_child",
 ]

@@ -1,0 +1,57 @@
+"""A record that no store could take: a folder in the spool that holds all of it.
+
+The folder has the streams as they are captured everywhere, readable with `zstd -d`, and
+`record.json` with the call, the times, the complete output without its bytes, and its digests.
+"""
+
+from pathlib import Path
+
+from tooltrail.artifacts import Capture, CapturedStream
+from tooltrail.records import DEFAULT_POLICY, CompleteOutput, StreamRecord, ToolCall
+from tooltrail.records.canonical_json import decode, encode
+from tooltrail.store import new_id, now
+
+_PRIVATE = 0o700
+
+
+class Aside:
+    """One invocation whose record waits in the spool. One thread at a time."""
+
+    def __init__(self, spool: Path, call: ToolCall) -> None:
+        self._id = new_id()
+        self._folder = spool / f"aside-{self._id}"
+        self._call = call
+        self._started_at = now()
+
+    def capture(self, role: str) -> Capture:
+        """A writer for one stream, which never keeps all of it in memory."""
+        return Capture(
+            role,
+            self._folder / f"{role}.zst",
+            edge_bytes=DEFAULT_POLICY.edge_bytes,
+            inline_bytes=0,
+        )
+
+    def captured(self, stream: CapturedStream) -> StreamRecord:
+        """Take a closed capture."""
+        return stream.record
+
+    def finish(self, output: CompleteOutput) -> str:
+        """Write `record.json`; one sentence that says what is kept and where."""
+        record = {
+            "schema_version": 1,
+            "id": str(self._id),
+            "call": self._call.model_dump(),
+            "started_at": self._started_at.isoformat(),
+            "finished_at": now().isoformat(),
+            "complete_output": decode(output.to_json()),
+        }
+        try:
+            self._folder.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
+            (self._folder / "record.json").write_bytes(encode(record))
+        except OSError as error:
+            return f"nothing was recorded: {self._folder} cannot be written: {error.strerror}"
+        lost = sum(stream.produced_size - stream.size for stream in output.streams)
+        if lost:
+            return f"the record is kept in {self._folder}, without {lost:,} bytes of output"
+        return f"the record is kept in {self._folder}"

@@ -1,0 +1,392 @@
+import os
+import select
+import signal
+import subprocess
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.process.harness import HANG_S, Driver, finish, pipe_of, python
+
+from tooltrail.cli._process import ChildExit, run_child
+from tooltrail.cli._process.child import Child
+from tooltrail.cli._process.clock import Agenda, Step
+from tooltrail.cli._process.jobs import Job
+from tooltrail.cli._process.relay import SignalRelay
+from tooltrail.cli._process.terminal import Terminal
+
+TRAP = "import signal,sys\nsignal.signal({n}, lambda *_: sys.exit(7))\n"
+READY = "print('ready', flush=True)\nwhile True: signal.pause()\n"
+FORWARDED = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT]
+
+# Ways to notice the end: a signal, a process descriptor, a look now and then.
+WATCHES: list[dict[str, Any]] = [
+    {},
+    {"thread": True},
+    {"thread": True, "without": ["pidfd_open"]},
+    {"without": ["waitid"]},
+]
+
+
+def wait_for_end(pid: int) -> None:
+    """Until a process that is not our child is a zombie."""
+    if not hasattr(os, "pidfd_open"):
+        pytest.skip("no way to watch a process that is not ours")
+    fd = os.pidfd_open(pid)
+    try:
+        assert select.select([fd], [], [], HANG_S)[0]
+    finally:
+        os.close(fd)
+
+
+@pytest.mark.parametrize("status", [0, 1, 255])
+def test_the_status_is_mirrored(driver: Driver, status: int) -> None:
+    report = driver.run("sh", "-c", f"exit {status}")
+    assert (report.exit_status, report.signal, report.mirrored) == (status, None, status)
+
+
+@pytest.mark.parametrize("signum", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_a_death_by_signal_is_128_and_the_number(driver: Driver, signum: int) -> None:
+    report = driver.run("sh", "-c", f"kill -{signum} $$")
+    assert (report.exit_status, report.signal, report.mirrored) == (None, signum, 128 + signum)
+
+
+@pytest.mark.parametrize("signum", FORWARDED)
+def test_a_signal_reaches_the_child_whose_answer_is_mirrored(driver: Driver, signum: int) -> None:
+    process = driver.start(*python(TRAP.format(n=int(signum)) + READY))
+    assert pipe_of(process.stdout).readline() == b"ready\n"
+    process.send_signal(signum)
+    finish(process)
+    assert driver.report().exit_status == 7
+
+
+def test_a_signal_reaches_the_whole_group(driver: Driver) -> None:
+    inner = "trap 'echo inner; exit' TERM; echo ready; while :; do read x; done"
+    code = f"sh -c \"{inner}\" & trap 'wait; exit 3' TERM; wait"
+    reader, writer = os.pipe()
+    process = driver.start("sh", "-c", f"{{ {code}; }} <&0", popen={"stdin": reader})
+    os.close(reader)
+    assert pipe_of(process.stdout).readline() == b"ready\n"
+    process.send_signal(signal.SIGTERM)
+    os.close(writer)
+    out, _ = finish(process)
+    assert out == b"inner\n"
+
+
+def test_a_signal_passes_although_the_reader_stalls(driver: Driver) -> None:
+    pid_file = driver.folder / "pid"
+    process = driver.start("yes", pid_file=str(pid_file))
+    assert pipe_of(process.stdout).read(2) == b"y\n"
+    process.send_signal(signal.SIGTERM)
+    wait_for_end(int(pid_file.read_text()))
+    out, _ = finish(process)
+    report = driver.report()
+    assert (report.signal, report.tee_closed) == (signal.SIGTERM, [])
+    assert b"y\n" + out == report.stream("stdout")
+
+
+def test_a_child_that_ignores_the_signal_is_waited_for(driver: Driver) -> None:
+    code = "trap '' INT; echo ready; read x; echo done"
+    process = driver.start("sh", "-c", code, popen={"stdin": subprocess.PIPE})
+    assert pipe_of(process.stdout).readline() == b"ready\n"
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(b"\n", timeout=HANG_S)
+    assert (out, err) == (b"done\n", b"")
+    assert driver.report().exit_status == 0
+
+
+def test_stop_and_continue_are_forwarded(driver: Driver) -> None:
+    code = TRAP.format(n="signal.SIGCONT") + READY
+    process = driver.start(*python(code))
+    assert pipe_of(process.stdout).readline() == b"ready\n"
+    process.send_signal(signal.SIGTSTP)
+    process.send_signal(signal.SIGCONT)
+    finish(process)
+    assert driver.report().exit_status == 7
+
+
+def test_a_signal_that_we_ignore_does_not_reach_the_child(driver: Driver) -> None:
+    code = TRAP.format(n="signal.SIGTERM") + READY
+    process = driver.start(*python(code), ignore=["SIGHUP"])
+    assert pipe_of(process.stdout).readline() == b"ready\n"
+    process.send_signal(signal.SIGHUP)
+    process.send_signal(signal.SIGTERM)
+    finish(process)
+    assert driver.report().exit_status == 7
+
+
+def test_a_signal_before_the_start_is_forwarded_at_the_start() -> None:
+    with SignalRelay() as relay:
+        signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(signal.SIGCHLD)
+        # Between a signal and its handler there may be one more bytecode.
+        process = subprocess.Popen(["sleep", "1000"], process_group=0)
+        child = Child(process)
+        relay.attach(child)
+        child.destroy()
+        assert child.signal in {signal.SIGTERM, signal.SIGKILL}
+        assert relay.take()[:2] == [signal.SIGTERM, signal.SIGCHLD]
+        relay.detach()
+        signal.raise_signal(signal.SIGTERM)
+
+
+def test_output_of_a_background_process_is_waited_for(driver: Driver) -> None:
+    code = "{ read x; echo late; } <&0 & exit 6"
+    pid_file = driver.folder / "pid"
+    process = driver.start(
+        "sh", "-c", code, popen={"stdin": subprocess.PIPE}, pid_file=str(pid_file)
+    )
+    # The output is open although the child has ended.
+    out, _ = process.communicate(b"\n", timeout=HANG_S)
+    assert out == b"late\n"
+    assert driver.report().exit_status == 6
+
+
+HOLDER = (
+    "import os,sys,time\n"
+    "pid = os.fork()\n"
+    "if pid == 0:\n"
+    "  os.setsid(); print('held', os.getpid(), flush=True)\n"
+    "  time.sleep(1000)\n"
+    "os.read(0, 1); os._exit(6)\n"
+)
+
+
+@pytest.mark.parametrize("missing", [[], ["waitid"]])
+def test_a_signal_after_the_childs_end_ends_the_wait(driver: Driver, missing: list[str]) -> None:
+    pid_file = driver.folder / "pid"
+    process = driver.start(
+        *python(HOLDER), popen={"stdin": subprocess.PIPE}, pid_file=str(pid_file), without=missing
+    )
+    holder = int(pipe_of(process.stdout).readline().split()[1])
+    stdin = pipe_of(process.stdin)
+    stdin.write(b"\n")
+    stdin.flush()
+    wait_for_end(int(pid_file.read_text()))
+    process.send_signal(signal.SIGTERM)
+    process.wait(HANG_S)
+    os.kill(holder, signal.SIGKILL)
+    finish(process)
+    report = driver.report()
+    assert (report.exit_status, report.signal, report.timed_out) == (6, None, False)
+
+
+def test_a_time_limit_ends_the_child(driver: Driver) -> None:
+    report = driver.run("sleep", "1000", timeout_s=0.2)
+    assert (report.timed_out, report.signal, report.mirrored) == (True, signal.SIGTERM, 124)
+    assert report.duration_ms >= 200
+
+
+def test_a_child_that_ends_politely_has_timed_out_all_the_same(driver: Driver) -> None:
+    report = driver.run(*python(TRAP.format(n="signal.SIGTERM") + READY), timeout_s=1.0)
+    assert (report.timed_out, report.mirrored) == (True, 124)
+    # Before its trap was set, the signal would have killed it.
+    assert report.exit_status == 7 or report.signal == signal.SIGTERM
+
+
+def test_a_child_that_ignores_the_request_is_killed(driver: Driver) -> None:
+    code = "trap '' TERM; while :; do sleep 1000; done"
+    report = driver.run("sh", "-c", code, timeout_s=0.5, grace_s=0.1)
+    assert (report.timed_out, report.signal, report.mirrored) == (True, signal.SIGKILL, 124)
+
+
+def test_a_stopped_child_is_ended_by_the_time_limit(driver: Driver) -> None:
+    report = driver.run("sh", "-c", "kill -STOP $$", timeout_s=0.2, grace_s=1000)
+    assert (report.timed_out, report.signal) == (True, signal.SIGTERM)
+
+
+@pytest.mark.parametrize("spec", WATCHES)
+def test_the_time_limit_also_ends_descendants_that_hold_the_pipes(
+    driver: Driver, spec: dict[str, Any]
+) -> None:
+    code = "sh -c 'trap \"\" TERM; while :; do sleep 1000; done' & exit 3"
+    report = driver.run("sh", "-c", code, timeout_s=0.5, grace_s=0.1, **spec)
+    assert (report.timed_out, report.exit_status, report.mirrored) == (True, 3, 124)
+
+
+def test_a_holder_out_of_reach_is_left_behind(driver: Driver) -> None:
+    process = driver.start(
+        *python(HOLDER), popen={"stdin": subprocess.PIPE}, timeout_s=1.0, grace_s=0.1
+    )
+    holder = int(pipe_of(process.stdout).readline().split()[1])
+    process.wait(HANG_S)
+    os.kill(holder, signal.SIGKILL)
+    finish(process)
+    report = driver.report()
+    assert (report.timed_out, report.mirrored) == (True, 124)
+    assert report.stream("stdout") == f"held {holder}\n".encode()
+
+
+def test_the_time_limit_strikes_although_the_reader_stalls(driver: Driver) -> None:
+    process = driver.start("yes", timeout_s=0.3, grace_s=0.1, patience_s=0.2)
+    # Nobody reads until it is over.
+    process.wait(HANG_S)
+    out, err = finish(process)
+    report = driver.report()
+    assert (report.timed_out, report.tee_closed) == (True, ["stdout"])
+    assert report.stream("stdout").startswith(out)
+    assert len(out) < len(report.stream("stdout"))
+    assert err == b""
+
+
+def test_a_slow_reader_gets_everything_after_the_time_limit(driver: Driver) -> None:
+    pid_file = driver.folder / "pid"
+    process = driver.start("yes", timeout_s=0.3, grace_s=0.1, pid_file=str(pid_file))
+    assert pipe_of(process.stdout).read(2) == b"y\n"
+    wait_for_end(int(pid_file.read_text()))
+    out, _ = finish(process)
+    report = driver.report()
+    assert report.tee_closed == []
+    assert b"y\n" + out == report.stream("stdout")
+
+
+def test_a_signal_gives_up_a_reader_that_stalls_after_the_childs_end(driver: Driver) -> None:
+    pid_file = driver.folder / "pid"
+    process = driver.start(
+        *("head", "-c", "300000", "/dev/zero"), pid_file=str(pid_file), patience_s=0.2
+    )
+    assert pipe_of(process.stdout).read(1) == b"\0"
+    wait_for_end(int(pid_file.read_text()))
+    process.send_signal(signal.SIGINT)
+    process.wait(HANG_S)
+    finish(process)
+    report = driver.report()
+    assert (report.exit_status, report.tee_closed) == (0, ["stdout"])
+    assert len(report.stream("stdout")) == 300_000
+
+
+@pytest.mark.parametrize("spec", WATCHES)
+def test_a_child_that_closes_its_output_and_goes_on_is_waited_for(
+    driver: Driver, tmp_path: Path, spec: dict[str, Any]
+) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    code = 'exec >&- 2>&-; read x < "$0"; exit 9'
+    report = driver.run("sh", "-c", code, str(fifo), poke_when_idle=str(fifo), **spec)
+    assert report.exit_status == 9
+
+
+def test_a_child_that_somebody_else_reaps_has_no_known_status(driver: Driver) -> None:
+    report = driver.run("sh", "-c", "exit 3", thread=True, ignore=["SIGCHLD"])
+    assert (report.exit_status, report.signal, report.mirrored) == (None, None, 255)
+
+
+def test_ignoring_the_end_of_children_does_not_lose_the_status(driver: Driver) -> None:
+    assert driver.run("sh", "-c", "exit 3", ignore=["SIGCHLD"]).exit_status == 3
+
+
+def test_a_run_outside_the_main_thread_leaves_the_handlers_alone(driver: Driver) -> None:
+    assert driver.run("sh", "-c", "echo hi; exit 2", thread=True).exit_status == 2
+
+
+def test_an_interrupted_run_leaves_no_child() -> None:
+    pids: list[int] = []
+
+    class Abort(BaseException):
+        pass
+
+    def abort(pid: int) -> None:
+        pids.append(pid)
+        raise Abort
+
+    with pytest.raises(Abort):
+        run_child(["sleep", "1000"], on_chunk=lambda _name, _data: None, on_started=abort)
+    with pytest.raises(ProcessLookupError):
+        os.kill(pids[0], 0)
+
+
+def test_no_thread_is_left() -> None:
+    before = threading.active_count()
+    found = run_child(["true"], on_chunk=lambda _name, _data: None)
+    assert found == ChildExit(0, None, timed_out=False, duration_ms=found.duration_ms)
+    assert threading.active_count() == before
+
+
+def test_a_relay_that_was_not_entered_has_seen_nothing() -> None:
+    assert SignalRelay().take() == []
+
+
+def test_a_handler_that_was_not_set_from_python_is_left_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    real = signal.getsignal
+
+    def getsignal(signum: int) -> Any:
+        return None if signum == signal.SIGHUP else real(signum)
+
+    monkeypatch.setattr(signal, "getsignal", getsignal)
+    before = real(signal.SIGHUP)
+    with SignalRelay():
+        assert real(signal.SIGHUP) is before
+        assert real(signal.SIGTERM) != before
+
+
+def test_a_child_that_was_stopped_by_hand_does_not_stop_us() -> None:
+    child = Child(subprocess.Popen(["sh", "-c", "kill -STOP $$; exit 5"], process_group=0))
+    main, terminal = os.openpty()
+    job = Job(child, Terminal(terminal))
+    os.waitid(os.P_PID, child.pid, os.WSTOPPED | os.WNOWAIT)
+    job.on_child_changed()
+    child.send(signal.SIGCONT)
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    job.finish()
+    child.destroy()
+    assert child.exit_status == 5
+    os.close(main)
+    os.close(terminal)
+
+
+def test_a_reaped_child_stays_as_it_is() -> None:
+    child = Child(subprocess.Popen(["sh", "-c", "exit 4"], process_group=0))
+    child.destroy()
+    child.send(signal.SIGTERM)
+    assert child.has_ended()
+    assert child.reap()
+    assert child.poll_stop() is None
+
+
+def test_a_child_that_was_reaped_behind_our_back_has_ended() -> None:
+    child = Child(subprocess.Popen(["true"], process_group=0))
+    os.waitpid(child.pid, 0)
+    assert child.has_ended()
+    assert (child.exit_status, child.signal) == (None, None)
+
+
+def test_a_caller_without_anything_to_flush_is_fine() -> None:
+    got: list[bytes] = []
+    command = ["sh", "-c", "sleep 1.1; echo hi"]
+    run_child(command, on_chunk=lambda _name, data: got.append(bytes(data)))
+    assert got == [b"hi\n"]
+
+
+def test_the_steps_of_a_time_limit_come_in_order_and_once() -> None:
+    agenda = Agenda(10.0, 5.0, 2.0)
+    assert agenda.pop_due(14.9) is None
+    assert [agenda.pop_due(100.0) for _ in range(4)] == [
+        Step.TERMINATE,
+        Step.KILL,
+        Step.ABANDON,
+        None,
+    ]
+
+
+def test_hurrying_never_postpones() -> None:
+    agenda = Agenda(0.0, 1.0, 0.0)
+    agenda.hurry(1.0)
+    assert agenda.next_at() == 1.0
+    agenda = Agenda(0.0, 1000.0, 0.0)
+    agenda.hurry(1.0)
+    assert agenda.next_at() == 2.0
+    assert agenda.pop_due(2.0) is Step.ABANDON
+    assert agenda.pop_due(9999.0) is None
+
+
+def test_after_the_childs_end_nobody_is_signalled() -> None:
+    agenda = Agenda(0.0, 1.0, 1.0)
+    agenda.child_ended()
+    assert agenda.pop_due(9999.0) is None
+    agenda = Agenda(0.0, 1.0, 1.0)
+    assert agenda.pop_due(1.0) is Step.TERMINATE
+    agenda.child_ended()
+    assert agenda.pop_due(9999.0) is Step.ABANDON

@@ -1,0 +1,162 @@
+import fcntl
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.cli.process.harness import Driver, python
+
+from tooltrail.cli._process import SpawnFailure, run_child
+from tooltrail.cli._process import spawn as spawn_module
+from tooltrail.cli._process.spawn import spawn
+
+
+def refusal(argv: list[str], cwd: str | None = None, env: dict[str, str] | None = None) -> str:
+    with pytest.raises(SpawnFailure) as caught:
+        run_child(argv, on_chunk=lambda _name, _data: None, cwd=cwd, env=env)
+    failure = caught.value
+    assert failure.message == str(failure)
+    return f"{failure.kind} {failure.exit_code}: {failure.message}"
+
+
+def script(path: Path, text: str, mode: int = 0o755) -> str:
+    path.write_text(text)
+    path.chmod(mode)
+    return str(path)
+
+
+def test_a_program_that_is_nowhere_is_127() -> None:
+    said = refusal(["no-such-program"])
+    assert said == "command_spawn_failed 127: command 'no-such-program' is not found"
+
+
+def test_a_program_that_the_childs_own_path_does_not_have_is_127(tmp_path: Path) -> None:
+    assert refusal(["sh"], env={"PATH": str(tmp_path)}).startswith("command_spawn_failed 127")
+
+
+def test_an_empty_program_name_is_127() -> None:
+    assert refusal([""]) == "command_spawn_failed 127: command '' is not found"
+
+
+def test_a_missing_folder_is_told_from_a_missing_program() -> None:
+    said = refusal(["/no/such/thing"], cwd="/no/such/thing")
+    assert said == (
+        "workdir_not_found 126: cannot enter the working folder '/no/such/thing': "
+        "no such file or directory"
+    )
+    assert refusal(["/no/such/thing"], cwd="/").startswith("command_spawn_failed 127")
+
+
+def test_a_folder_that_is_a_file_is_no_folder(tmp_path: Path) -> None:
+    path = script(tmp_path / "file", "")
+    assert refusal(["true"], cwd=path).startswith("workdir_not_found 126")
+
+
+def test_running_a_folder_in_itself_is_the_commands_fault(tmp_path: Path) -> None:
+    said = refusal([str(tmp_path)], cwd=str(tmp_path))
+    assert said == f"command_spawn_failed 126: cannot run {str(tmp_path)!r}: permission denied"
+
+
+def test_a_file_that_is_not_executable_is_126(tmp_path: Path) -> None:
+    path = script(tmp_path / "plain", "echo hello", mode=0o644)
+    assert refusal([path]) == f"command_spawn_failed 126: cannot run {path!r}: permission denied"
+
+
+def test_a_file_of_no_known_format_is_126(tmp_path: Path) -> None:
+    path = script(tmp_path / "odd", "\x01\x02\x03")
+    assert refusal([path]) == f"command_spawn_failed 126: cannot run {path!r}: exec format error"
+
+
+def test_a_script_whose_interpreter_is_missing_is_126(tmp_path: Path) -> None:
+    path = script(tmp_path / "script", "#!/no/such/interpreter\n")
+    said = f"cannot run {path!r}: the interpreter that it names is not found"
+    assert refusal([path]) == f"command_spawn_failed 126: {said}"
+    assert "interpreter" in refusal(["./script"], cwd=str(tmp_path))
+    assert "interpreter" in refusal(["script"], env={"PATH": str(tmp_path)})
+
+
+def test_too_many_arguments_are_126() -> None:
+    said = refusal(["true", *["x" * 100_000] * 200])
+    assert said == "command_spawn_failed 126: cannot run 'true': argument list too long"
+
+
+def test_what_holds_a_nul_cannot_be_run() -> None:
+    assert refusal(["echo", "a\0b"]).startswith("command_spawn_failed 126: cannot run 'echo'")
+    assert refusal(["true"], cwd="a\0b").startswith("workdir_not_found 126")
+
+
+def test_no_command_at_all_cannot_be_run() -> None:
+    said = "command_spawn_failed 126: cannot run nothing: there is no command"
+    assert refusal([]) == said
+
+
+def test_a_refusal_leaves_no_descriptor_open() -> None:
+    before = len(list(Path("/dev/fd").iterdir()))
+    for argv in (["no-such-program"], ["a\0b"]):
+        refusal(argv)
+    assert len(list(Path("/dev/fd").iterdir())) == before
+
+
+def test_the_driver_reports_a_failure_and_nothing_is_left_behind(driver: Driver) -> None:
+    report = driver.run("no-such-program")
+    assert (report.kind, report.exit_code) == ("command_spawn_failed", 127)
+    assert report.pids == []
+
+
+def test_the_child_gets_folder_environment_and_arguments_as_given(
+    driver: Driver, tmp_path: Path
+) -> None:
+    code = "import os,sys; print(os.getcwd(), os.environ['COLOUR'], sys.argv[1:], sep='|')"
+    report = driver.run(*python(code), "a b", "*", cwd=str(tmp_path), env={"COLOUR": "red"})
+    expected = f"{tmp_path.resolve()}|red|['a b', '*']\n"
+    assert report.stream("stdout").decode() == expected
+
+
+def test_the_child_leads_a_group_of_its_own(driver: Driver) -> None:
+    report = driver.run(*python("import os; print(os.getpid(), os.getpgrp())"))
+    pid, group = map(int, report.stream("stdout").split())
+    assert pid == group == report.pids[0] != report.group
+
+
+def test_the_child_has_the_signals_that_it_would_have_without_us(driver: Driver) -> None:
+    command = ["grep", "Sig[BI]", "/proc/self/status"]
+    if not Path("/proc/self/status").exists():
+        pytest.skip("no /proc")
+    direct = subprocess.run(command, capture_output=True, check=True).stdout
+    assert driver.run(*command).stream("stdout") == direct
+
+
+def test_a_signal_that_we_were_told_to_ignore_is_ignored_by_the_child(driver: Driver) -> None:
+    report = driver.run("sh", "-c", "kill -HUP $$; echo alive", ignore=["SIGHUP"])
+    assert report.stream("stdout") == b"alive\n"
+
+
+def test_descriptors_that_we_were_given_reach_the_child(driver: Driver) -> None:
+    reader, writer = os.pipe()
+    os.write(writer, b"through\n")
+    os.close(writer)
+    report = driver.run(
+        *python(f"import os; os.write(1, os.read({reader}, 99))"), popen={"pass_fds": [reader]}
+    )
+    os.close(reader)
+    assert report.stream("stdout") == b"through\n"
+
+
+def capacities() -> list[int]:
+    spawned = spawn(["true"], None, None)
+    spawned.child.destroy()
+    sources = (spawned.stdout, spawned.stderr)
+    for source in sources:
+        os.close(source.fd)
+    return [source.capacity for source in sources]
+
+
+def test_pipes_are_enlarged_where_the_system_allows_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not hasattr(fcntl, "F_SETPIPE_SZ"):
+        assert capacities() == [1 << 16] * 2
+        return
+    assert set(capacities()) <= {1 << 20, 1 << 18, 1 << 16}
+    monkeypatch.setattr(spawn_module, "_PIPE_SIZES", (0xFFFF_FFFF,))
+    assert set(capacities()) <= {1 << 16, 1 << 12}
+    monkeypatch.delattr(fcntl, "F_SETPIPE_SZ")
+    assert capacities() == [1 << 16] * 2

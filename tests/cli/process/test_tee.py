@@ -1,0 +1,278 @@
+import errno
+import os
+import random
+import selectors
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.cli.process.harness import PYTHON, Driver, Terminal, finish, pipe_of, python
+
+from tooltrail.cli._process import outlet as outlet_module
+from tooltrail.cli._process.pump import Pump
+from tooltrail.cli._process.recorder import Recorder
+from tooltrail.cli._process.spawn import Source
+
+BIG = 8 << 20
+
+
+def big_file(folder: Path, size: int = BIG) -> tuple[str, bytes]:
+    data = random.Random(1).randbytes(size)
+    path = folder / "big"
+    path.write_bytes(data)
+    return str(path), data
+
+
+def test_every_byte_is_passed_on_and_recorded_apart(driver: Driver, tmp_path: Path) -> None:
+    path, data = big_file(tmp_path)
+    report = driver.run("sh", "-c", 'cat "$0"; printf "\\0\\377" >&2', path)
+    assert report.stream("stdout") == data
+    assert report.stream("stderr") == b"\0\xff"
+    assert report.exit_status == 0
+    assert report.mirrored == 0
+    assert report.tee_closed == []
+    assert report.duration_ms >= 0
+
+
+def test_chunks_come_at_once_and_in_order(driver: Driver) -> None:
+    code = "for i in 1 2 3 4; do echo o$i; read x; echo e$i >&2; read x; done"
+    process = driver.start("sh", "-c", code, popen={"stdin": subprocess.PIPE})
+    out, err, stdin = map(pipe_of, (process.stdout, process.stderr, process.stdin))
+    for i in range(1, 5):
+        for stream, line in ((out, f"o{i}\n"), (err, f"e{i}\n")):
+            assert stream.readline() == line.encode()
+            stdin.write(b"\n")
+            stdin.flush()
+    finish(process)
+    assert driver.report().chunks == [["stdout", 3], ["stderr", 3]] * 4
+
+
+def test_a_reader_that_goes_away_ends_an_endless_child_silently(driver: Driver) -> None:
+    process = driver.start("yes")
+    assert pipe_of(process.stdout).read(2) == b"y\n"
+    pipe_of(process.stdout).close()
+    process.stdout = None
+    _, err = finish(process)
+    assert (process.returncode, err) == (0, b"")
+    report = driver.report()
+    assert report.tee_closed == ["stdout"]
+    assert (report.signal, report.tee_errno, report.recorder_error) == (13, None, None)
+
+
+def test_what_was_in_the_pipe_when_the_reader_left_is_recorded(driver: Driver) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    popen = {"stdout": writer}
+    report = driver.run("sh", "-c", "echo first; echo second >&2; exit 5", popen=popen)
+    os.close(writer)
+    assert report.stream("stdout") == b"first\n"
+    assert report.stream("stderr") == b"second\n"
+    assert (report.exit_status, report.tee_closed) == (5, ["stdout"])
+
+
+def test_the_other_stream_goes_on_after_one_reader_left(driver: Driver, tmp_path: Path) -> None:
+    path, data = big_file(tmp_path)
+    code = "echo x >&2; read x; echo y >&2; cat $0"
+    process = driver.start("sh", "-c", code, path, popen={"stdin": subprocess.PIPE})
+    assert pipe_of(process.stderr).readline() == b"x\n"
+    pipe_of(process.stderr).close()
+    process.stderr = None
+    out, _ = process.communicate(b"\n", timeout=60)
+    assert out == data
+    report = driver.report()
+    assert (report.exit_status, report.tee_closed) == (0, ["stderr"])
+    assert report.stream("stderr") == b"x\ny\n"
+
+
+def test_two_streams_in_one_pipe_keep_their_order(driver: Driver) -> None:
+    # Far more than the pipe holds: each stream must wait while the other one is held.
+    code = (
+        "import os\n"
+        "for i in range(40):\n"
+        "  for fd in (1, 2):\n"
+        "    os.write(fd, b'%d:%02d;' % (fd, i) + b'x' * 200000 + b'\\n')\n"
+        "    os.read(0, 1)\n"
+    )
+    popen = {"stderr": subprocess.STDOUT, "stdin": subprocess.PIPE, "bufsize": -1}
+    process = driver.start(*python(code), popen=popen)
+    lines: list[bytes] = []
+    for line in pipe_of(process.stdout):
+        lines.append(line[:5])
+        pipe_of(process.stdin).write(b"\n")
+        pipe_of(process.stdin).flush()
+    assert process.wait(60) == 0
+    pipe_of(process.stdin).close()
+    pipe_of(process.stdout).close()
+    assert lines == [b"%d:%02d;" % (fd, i) for i in range(40) for fd in (1, 2)]
+    assert driver.report().exit_status == 0
+
+
+def test_one_reader_of_both_streams_takes_both_with_it(driver: Driver) -> None:
+    process = driver.start("yes", popen={"stderr": subprocess.STDOUT})
+    assert pipe_of(process.stdout).read(2) == b"y\n"
+    pipe_of(process.stdout).close()
+    assert process.wait(60) == 0
+    report = driver.report()
+    assert report.tee_closed == ["stdout", "stderr"]
+    assert report.signal == 13
+
+
+def test_neither_stream_starves_the_other(driver: Driver) -> None:
+    # The endless one is only ended when the other one has come through.
+    code = "yes & head -c 3000000 /dev/zero >&2; kill $!; wait"
+    report = driver.run("sh", "-c", code)
+    assert len(report.stream("stderr")) == 3_000_000
+
+
+def test_a_reader_that_stalls_on_one_stream_does_not_hold_the_other(driver: Driver) -> None:
+    code = "head -c 4000000 /dev/zero & echo here >&2; wait"
+    process = driver.start("sh", "-c", code)
+    assert pipe_of(process.stderr).readline() == b"here\n"
+    out, _ = finish(process)
+    assert out == bytes(4_000_000)
+
+
+def test_a_non_blocking_output_gets_everything(driver: Driver, tmp_path: Path) -> None:
+    path, data = big_file(tmp_path)
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    process = driver.start("cat", path, popen={"stdout": writer})
+    os.close(writer)
+    with os.fdopen(reader, "rb") as stream:
+        assert stream.read() == data
+    finish(process)
+    assert driver.report().exit_status == 0
+
+
+def test_a_socket_gets_everything(driver: Driver, tmp_path: Path) -> None:
+    path, data = big_file(tmp_path, 1 << 20)
+    ours, theirs = socket.socketpair()
+    process = driver.start("cat", path, popen={"stdout": theirs})
+    theirs.close()
+    with ours, ours.makefile("rb") as stream:
+        assert stream.read() == data
+    finish(process)
+    assert driver.report().stream("stdout") == data
+
+
+def test_a_terminal_gets_both_streams(driver: Driver, tmp_path: Path) -> None:
+    command = driver.command("sh", "-c", "seq 1 20000; echo end >&2")
+    terminal = Terminal(*command)
+    assert terminal.wait() == 0
+    terminal.close()
+    expected = b"".join(b"%d\r\n" % i for i in range(1, 20001)) + b"end\r\n"
+    assert terminal.seen == expected
+    assert driver.report().stream("stderr") == b"end\n"
+
+
+def test_a_file_is_appended_to(driver: Driver, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_bytes(b"before\n")
+    with log.open("ab") as stream:
+        driver.run("sh", "-c", "echo out; read x; echo err >&2", popen={"stdout": stream})
+    assert log.read_bytes() == b"before\nout\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_a_full_disk_is_reported_and_the_record_goes_on(driver: Driver) -> None:
+    with Path("/dev/full").open("wb") as full:
+        report = driver.run("sh", "-c", "echo lost; echo e >&2; exit 4", popen={"stdout": full})
+    assert (report.tee_closed, report.tee_errno) == (["stdout"], errno.ENOSPC)
+    assert report.stream("stdout") == b"lost\n"
+    assert (report.exit_status, report.stream("stderr")) == (4, b"e\n")
+
+
+def test_an_output_that_was_closed_from_the_start_is_only_recorded(
+    driver: Driver, tmp_path: Path
+) -> None:
+    command = driver.command("sh", "-c", "echo unheard; echo e >&2")
+    done = subprocess.run(
+        ["sh", "-c", '"$@" >&-', "sh", *command], capture_output=True, check=True, timeout=60
+    )
+    assert (done.stdout, done.stderr) == (b"", b"e\n")
+    assert driver.report().stream("stdout") == b"unheard\n"
+
+
+def test_an_output_that_we_closed_ourselves_is_only_recorded(tmp_path: Path) -> None:
+    code = (
+        "import os, sys\n"
+        "from tooltrail.cli._process import run_child\n"
+        "os.close(2)\n"
+        "got = []\n"
+        "run_child(['sh', '-c', 'echo e >&2'], on_chunk=lambda n, d: got.append((n, bytes(d))))\n"
+        "print(got)\n"
+    )
+    done = subprocess.run([PYTHON, "-c", code], capture_output=True, check=True, timeout=60)
+    assert done.stdout == b"[('stderr', b'e\\n')]\n"
+
+
+def test_a_recorder_that_fails_does_not_harm_the_child(driver: Driver) -> None:
+    code = "echo one; read x; echo two; exit 3"
+    process = driver.start("sh", "-c", code, popen={"stdin": subprocess.PIPE}, raise_at_chunk=1)
+    assert pipe_of(process.stdout).readline() == b"one\n"
+    out, err = process.communicate(b"\n", timeout=60)
+    assert (out, err) == (b"two\n", b"")
+    report = driver.report()
+    assert report.recorder_error == "the record cannot be kept"
+    assert (report.exit_status, report.chunks) == (3, [["stdout", 4]])
+
+
+def test_a_failing_start_note_is_given_back_too(driver: Driver) -> None:
+    report = driver.run("true", raise_at_start=True)
+    assert report.recorder_error == "the start cannot be noted"
+    assert report.exit_status == 0
+
+
+def test_the_caller_may_flush_about_once_a_second(driver: Driver, tmp_path: Path) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    # The child ends only when it is poked from on_idle.
+    report = driver.run("sh", "-c", 'read x < "$0"; echo $x', str(fifo), poke_when_idle=str(fifo))
+    assert report.stream("stdout") == b"go\n"
+    assert report.idle_count >= 1
+
+
+def test_an_event_without_output_or_after_the_end_does_nothing() -> None:
+    got: list[bytes] = []
+    recorder = Recorder(lambda _name, data: got.append(bytes(data)), None)
+    outlet = outlet_module.Outlet(None)
+    reader, writer = os.pipe()
+    os.set_blocking(reader, False)
+    with selectors.DefaultSelector() as selector:
+        pump = Pump(selector, {"stdout": outlet}, recorder)
+        pump.start({"stdout": Source(reader, 65536)})
+        ready = selector.get_key(reader).data
+        ready()
+        assert pump.is_reading
+        os.write(writer, b"last")
+        pump.stop_reading()
+        ready()
+        pump.close()
+    os.close(writer)
+    assert not pump.is_reading
+    assert got == [b"last"]
+
+
+def test_small_steps_pass_everything_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader, writer = os.pipe()
+    outlet = outlet_module.Outlet(writer, step=4096, owned=True)
+    data = random.Random(2).randbytes(1 << 20)
+    outlet.put(data)
+    got = bytearray()
+    while outlet.is_pending:
+        outlet.flush()
+        got += os.read(reader, 1 << 16)
+    outlet.close()
+    outlet.close()
+    while rest := os.read(reader, 1 << 16):
+        got += rest
+    os.close(reader)
+    assert bytes(got) == data
+
+
+def test_a_closed_outlet_takes_nothing() -> None:
+    outlet = outlet_module.Outlet(None)
+    outlet.put(b"gone")
+    assert not outlet.is_pending
+    assert not outlet.flush()
