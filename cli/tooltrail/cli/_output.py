@@ -85,7 +85,9 @@ def print_table(
         )
     for row in rows:
         table.add_row(*map(_cell, row))
-    console = Console(width=None if terminal else 10_000, highlight=False, markup=False)
+    console = Console(
+        width=None if terminal else 10_000, highlight=False, markup=False, emoji=False
+    )
     with console.capture() as captured:
         console.print(table)
     write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))

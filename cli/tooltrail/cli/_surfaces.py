@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from tooltrail.cli._output import duration_of, size_of
+from tooltrail.cli._side_by_side import side_by_side
 from tooltrail.cli._times import shown
 from tooltrail.records.families._shared import indent_json
 from tooltrail.store import InvocationDetail, Reader, StreamView
@@ -42,6 +43,19 @@ def describe(detail: InvocationDetail, reader: Reader, *, utc: bool) -> str:
         )
         for line in part
     )
+
+
+def describe_side_by_side(
+    detail: InvocationDetail, reader: Reader, *, utc: bool, width: int
+) -> str:
+    """The same with the three surfaces next to each other."""
+    columns: dict[str, list[str]] = {}
+    for part in (_complete(detail, reader), _canonical(detail), _receipt(detail)):
+        _, title, *lines = part
+        columns[title.strip("─ ")] = lines
+    facts = "\n".join(_facts(detail, utc))
+    omissions = "\n".join(_omissions(detail))
+    return f"{facts}\n{side_by_side(columns, width)}{omissions}\n".rstrip("\n") + "\n"
 
 
 def _facts(detail: InvocationDetail, utc: bool) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """`tooltrail show`: one invocation, whole."""
 
+import shutil
 import sys
 
 import click
@@ -8,7 +9,7 @@ from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import json_option, store_options, time_option
 from tooltrail.cli._output import copy_stream, print_records, say, write, write_bytes
-from tooltrail.cli._surfaces import as_record, describe
+from tooltrail.cli._surfaces import as_record, describe, describe_side_by_side
 from tooltrail.store import InvocationDetail, Reader
 
 SURFACES = ("complete", "canonical", "receipt", "input")
@@ -19,6 +20,7 @@ SURFACES = ("complete", "canonical", "receipt", "input")
 @click.argument("name", metavar="INVOCATION", default="@last")
 @click.option("--surface", type=click.Choice(SURFACES), help="Print this surface alone, exactly.")
 @click.option("--stream", metavar="ROLE", help="Print this stream's bytes alone: stdout, stderr, …")
+@click.option("--side-by-side", is_flag=True, help="Print the three surfaces in columns.")
 @json_option
 @time_option
 def command(
@@ -27,6 +29,7 @@ def command(
     name: str,
     surface: str | None,
     stream: str | None,
+    side_by_side: bool,
     as_json: bool,
     utc: bool,
 ) -> int:
@@ -43,6 +46,9 @@ def command(
             return _print_surface(store.reader, detail, surface)
         if as_json:
             print_records([as_record(detail)], "json", None)
+        elif side_by_side:
+            width = shutil.get_terminal_size().columns
+            write(describe_side_by_side(detail, store.reader, utc=utc, width=width))
         else:
             write(describe(detail, store.reader, utc=utc))
     return ExitCode.OK

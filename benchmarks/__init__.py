@@ -1,0 +1,1 @@
+"""Measurements beside their baselines, in one run; only the ratios mean anything."""

@@ -1,0 +1,72 @@
+"""Capturing 256 MB of real text, beside `zstd -3 -T1` on the same input."""
+
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import zstandard
+
+from benchmarks._measure import Ratio, compare
+from tooltrail.artifacts import ArtifactArchive, Capture, open_sink
+from tooltrail.store import create_store
+
+SIZE = 256 * 1024 * 1024
+ROUNDS = 5
+_CHUNK = 1 << 20
+
+
+def make_input(path: Path) -> None:
+    """Real text: the standard library's sources, again and again."""
+    files = sorted(Path(sysconfig.get_path("stdlib")).rglob("*.py"))
+    with path.open("wb") as target:
+        while target.tell() < SIZE:
+            for file in files:
+                target.write(file.read_bytes())
+        target.truncate(SIZE)
+
+
+def measure_capture(folder: Path) -> Ratio:
+    """Hash, count, compress, publish durably, in this process."""
+    source = folder / "input"
+    archive = ArtifactArchive(open_sink(str(folder / "sink"), create=True))
+
+    def subject() -> None:
+        capture = Capture("stdout", folder / "stdout.zst", edge_bytes=128_000, inline_bytes=16_384)
+        with source.open("rb") as stream:
+            while chunk := stream.read(_CHUNK):
+                capture.write(chunk)
+        stored = archive.publish(capture.close())
+        archive.sink.delete(stored.path)
+        capture.discard()
+
+    return compare(subject, lambda: _zstd(source, folder / "baseline.zst"), ROUNDS)
+
+
+def measure_exec(folder: Path) -> Ratio:
+    """The whole program: `tooltrail exec -- cat FILE`, beside the same `zstd`."""
+    source = folder / "input"
+    database = folder / "store" / "tooltrail.db"
+    create_store(database).close()
+    command = [sys.executable, "-m", "tooltrail.cli", "exec", "--db", str(database), "--"]
+
+    def subject() -> None:
+        subprocess.run([*command, "cat", str(source)], check=True, stdout=subprocess.DEVNULL)
+        shutil.rmtree(folder / "store" / "artifacts" / "sha256")
+
+    return compare(subject, lambda: _zstd(source, folder / "baseline.zst"), ROUNDS)
+
+
+def baseline_name() -> str:
+    """What the baseline is on this machine."""
+    return "zstd -3 -T1" if shutil.which("zstd") else "python-zstandard level 3, one thread"
+
+
+def _zstd(source: Path, target: Path) -> None:
+    if shutil.which("zstd"):
+        command = ["zstd", "-3", "-T1", "-q", "-f", str(source), "-o", str(target)]
+        subprocess.run(command, check=True)
+        return
+    with source.open("rb") as plain, target.open("wb") as packed:
+        zstandard.ZstdCompressor(level=3).copy_stream(plain, packed)
