@@ -1,0 +1,53 @@
+"""What the documents show is what happens."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FENCE = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
+
+
+def blocks(document: str, language: str) -> list[str]:
+    return [body for name, body in FENCE.findall((ROOT / document).read_text()) if name == language]
+
+
+def test_the_python_example_of_the_readme_prints_what_the_readme_says(tmp_path: Path) -> None:
+    (example,) = blocks("README.md", "python")
+    assert len([line for line in example.splitlines() if line.strip()]) <= 12
+    done = subprocess.run(
+        [sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.stderr == ""
+    (expected,) = blocks("README.md", "text")
+    assert done.stdout == expected
+
+
+def test_the_example_record_of_the_design_is_what_exec_records(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOOLTRAIL_DB", str(tmp_path / "tooltrail.db"))
+    tooltrail = [sys.executable, "-m", "tooltrail.cli"]
+    subprocess.run([*tooltrail, "init"], check=True, capture_output=True)
+    command = ["sh", "-c", "echo hi; echo oops >&2; exit 3"]
+    assert subprocess.run([*tooltrail, "exec", "--", *command], check=False).returncode == 3
+    shown = subprocess.run(
+        [*tooltrail, "show", "--surface", "canonical"], check=True, capture_output=True
+    ).stdout
+    (documented,) = blocks("docs/design.md", "json")
+    assert json.loads(documented) == json.loads(shown)
+    receipt = subprocess.run(
+        [*tooltrail, "show", "--surface", "receipt"], check=True, capture_output=True, text=True
+    ).stdout
+    assert receipt in blocks("docs/design.md", "text")
+
+
+def test_every_link_inside_the_documents_leads_somewhere() -> None:
+    link = re.compile(r"\]\((?!https?:|#)([^)#]+)")
+    for document in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]:
+        for target in link.findall(document.read_text()):
+            assert (document.parent / target).exists(), f"{document.name}: {target}"

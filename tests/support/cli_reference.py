@@ -1,0 +1,52 @@
+"""The reference part of docs/cli.md, made from the commands themselves.
+
+`python -m tests.support.cli_reference` writes it anew; a test compares.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from tooltrail.cli._app import app
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "cli.md"
+MARK = "<!-- reference: written by tests/support/cli_reference.py, not by hand -->\n"
+_WIDTH = 96
+
+
+def commands(
+    command: click.Command = app, path: tuple[str, ...] = ("tooltrail",)
+) -> Iterator[tuple[str, click.Command, click.Context]]:
+    """Every command below the root, by its full path."""
+    context = click.Context(command, info_name=path[-1], max_content_width=_WIDTH)
+    if len(path) > 1:
+        yield " ".join(path), command, context
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            child = command.get_command(context, name)
+            assert child is not None
+            yield from commands(child, (*path, name))
+
+
+def reference() -> str:
+    """One section for each command with its help."""
+    return "".join(
+        f"\n## {path}\n\n```text\n{_help(path, command)}\n```\n" for path, command, _ in commands()
+    )
+
+
+def _help(path: str, command: click.Command) -> str:
+    context = click.Context(
+        command, info_name=path, terminal_width=_WIDTH, max_content_width=_WIDTH
+    )
+    return "\n".join(line.rstrip() for line in command.get_help(context).splitlines()).strip()
+
+
+def prose() -> str:
+    """The part of the document that is written by hand."""
+    return DOCUMENT.read_text().partition(MARK)[0]
+
+
+if __name__ == "__main__":
+    DOCUMENT.write_text(prose() + MARK + reference())

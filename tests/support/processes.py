@@ -1,0 +1,78 @@
+"""Other processes that use a store, and the way to end them."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+NOBODY = 65534
+"""A user id without rights, for what root would never be refused."""
+
+
+def start_python(
+    *arguments: str, environment: Mapping[str, str] | None = None
+) -> subprocess.Popen[bytes]:
+    """Start this interpreter with its output on a pipe."""
+    return subprocess.Popen(
+        [sys.executable, *arguments],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, **(environment or {})},
+    )
+
+
+def run_python(
+    code: str, *arguments: str, user: int | None = None, expected: int = 0
+) -> tuple[str, str]:
+    """Run code to its end and give stdout and stderr.
+
+    Args:
+        code: of a module; it may import from `tests`.
+        arguments: for `sys.argv[1:]`.
+        user: to become after everything was imported, when this process may.
+        expected: exit status.
+    """
+    prelude = (
+        "" if user is None or os.geteuid() else f"import os; os.setgid({user}); os.setuid({user})\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", _IMPORTS + prelude + code, *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ if user is None else _without_coverage(),
+    )
+    assert done.returncode == expected, done.stderr
+    return done.stdout, done.stderr
+
+
+def start_worker(*arguments: str) -> subprocess.Popen[bytes]:
+    """Start `store_worker` with its arguments."""
+    return start_python("-m", "tests.support.store_worker", *arguments)
+
+
+def finish_all(workers: Sequence[subprocess.Popen[bytes]]) -> list[str]:
+    """Wait for workers that must succeed; give what each printed."""
+    printed: list[str] = []
+    for worker in workers:
+        out, err = worker.communicate()
+        assert worker.returncode == 0, err.decode()
+        printed.append(out.decode())
+    return printed
+
+
+# Imported before the user changes, who may not be allowed to read the interpreter's libraries.
+_IMPORTS = """
+import sys
+import alembic.command, alembic.config, psycopg, sqlalchemy.dialects.sqlite
+import tooltrail.records, tooltrail.store
+"""
+
+
+def _without_coverage() -> dict[str, str]:
+    """Another user cannot write this user's coverage data."""
+    return {k: v for k, v in os.environ.items() if not k.startswith("COV")}

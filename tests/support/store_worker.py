@@ -1,0 +1,56 @@
+"""A process that records into a store: `python -m tests.support.store_worker WHAT …`.
+
+many DB ARTIFACTS SPOOL SESSION COUNT   record COUNT messages and COUNT commands
+loop DB                                 record commands until it is killed
+create DB AT                            create a store and be killed before statement AT
+"""
+
+import os
+import signal
+import sys
+from pathlib import Path
+from uuid import UUID
+
+from sqlalchemy import Engine, event
+from tests.support.recording import command_output, run_command
+
+from tooltrail.records import ToolCall
+from tooltrail.store import create_store, open_store
+
+
+def many(database: str, artifacts: str, spool: str, session_id: str, count: str) -> None:
+    with open_store(database, artifacts=artifacts, spool=Path(spool)) as store:
+        session = store.join_session(UUID(session_id))
+        for number in range(int(count)):
+            session.add_message("user", f"{os.getpid()} says {number}")
+            run_command(session, f"{os.getpid()} prints {number}\n".encode())
+
+
+def loop(database: str) -> None:
+    with open_store(database) as store:
+        session = store.open_session(title="loop")
+        number = 0
+        while True:
+            invocation = session.start(ToolCall(tool_name="Bash"))
+            big = f"{os.getpid()} {number}\n".encode() * (5_000 if number % 3 else 10)
+            invocation.finish(command_output(invocation, big, b"common\n"))
+            number += 1
+            print(number, flush=True)  # noqa: T201  the parent waits for it
+
+
+def create(database: str, at: str) -> None:
+    left = int(at)
+
+    def count_down(*_: object) -> None:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    event.listen(Engine, "before_cursor_execute", count_down)
+    event.listen(Engine, "commit", count_down)
+    create_store(database).close()
+
+
+if __name__ == "__main__":
+    {"many": many, "loop": loop, "create": create}[sys.argv[1]](*sys.argv[2:])
