@@ -1,0 +1,93 @@
+"""Correct use of the public API. Never run; mypy and pyright check that it type-checks as written."""
+
+from pathlib import Path
+from typing import assert_type
+from uuid import UUID
+
+from tooltrail.artifacts import ArtifactArchive, ArtifactSink, Capture, CapturedStream, open_sink
+from tooltrail.records import (
+    CanonicalResult,
+    CommandBudget,
+    CommandOutput,
+    CompleteOutput,
+    Policy,
+    Receipt,
+    StreamRecord,
+    ToolCall,
+    ToolError,
+    command_completed,
+    generic_completed,
+)
+from tooltrail.store import (
+    Finished,
+    Invocation,
+    InvocationDetail,
+    InvocationFilter,
+    InvocationView,
+    Page,
+    Session,
+    Store,
+    create_store,
+    open_store,
+)
+from tooltrail.transcripts import FORMATS, Conversation, load_conversation
+
+
+def record_a_command(database: Path) -> str:
+    policy = Policy(command=CommandBudget(preview_chars=8_000, receipt_chars=10_000))
+    with create_store(database, policy=policy) as store:
+        assert_type(store, Store)
+        session = store.open_session(title="a session", agent="tester")
+        assert_type(session, Session)
+        invocation = session.start(ToolCall.of("Bash", {"command": "make"}, call_id="call_1"))
+        assert_type(invocation, Invocation)
+        capture = invocation.capture("stdout")
+        assert_type(capture, Capture)
+        capture.write(b"built\n")
+        closed = capture.close()
+        assert_type(closed, CapturedStream)
+        output = CommandOutput(
+            exit_status=0,
+            stdout=invocation.captured(closed),
+            stderr=StreamRecord.from_bytes("stderr", b""),
+        )
+        finished = invocation.finish(command_completed("Bash", output))
+        assert_type(finished, Finished)
+        assert_type(finished.canonical, CanonicalResult)
+        assert_type(finished.receipt, Receipt)
+        assert_type(finished.invocation_id, UUID)
+        session.close()
+        return finished.receipt.text
+
+
+def record_other_tools(session: Session) -> None:
+    output = generic_completed("search", "two matches", structured={"count": 2})
+    assert_type(output, CompleteOutput)
+    session.start(ToolCall.of("search", {"query": "x"})).finish(output)
+    refusal = ToolError(kind="permission_denied", message="the user said no")
+    session.start(ToolCall(tool_name="rm")).finish(CompleteOutput.failure("rm", refusal))
+
+
+def read_it_back(database: str) -> None:
+    with open_store(database) as store:
+        reader = store.reader
+        page = reader.invocations(InvocationFilter(tools=("Bash",)), limit=20)
+        assert_type(page, Page[InvocationView])
+        detail = reader.invocation("@last:Bash")
+        assert_type(detail, InvocationDetail)
+        stdout = detail.stream("stdout")
+        if stdout is not None:
+            with reader.open_stream(stdout) as source:
+                assert_type(source.read(), bytes)
+        conversation = load_conversation(reader, "@last")
+        assert_type(conversation, Conversation)
+        for piece in FORMATS["markdown"](conversation):
+            assert_type(piece, str)
+
+
+def use_artifacts_alone(folder: str) -> int:
+    sink: ArtifactSink = open_sink(folder, create=True)
+    archive = ArtifactArchive(sink)
+    capture = Capture("log", Path(folder, "log.zst"), edge_bytes=1_000, inline_bytes=0)
+    capture.write(b"text")
+    return archive.verify(archive.publish(capture.close()).path)
