@@ -10,7 +10,7 @@ import unicodedata
 _ZERO_WIDTH_JOINER = "\u200d"
 
 _EXTENDERS = frozenset("\u200c\u200d\u0e33\u0eb3\uff9e\uff9f")
-"""What continues a cluster without being a mark: joiners, Thai and Lao AM, half-width sound marks."""
+"""What continues a cluster and is no mark: joiners, Thai and Lao AM, half-width sound marks."""
 
 _LOOK_BACK = 64
 """Characters of one cluster that are honoured; longer ones are made to break layouts."""

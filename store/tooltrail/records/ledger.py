@@ -51,7 +51,9 @@ class LedgerEntry(Record):
 
     def to_json(self) -> bytes:
         """The canonical JSON that the digest is taken of."""
-        return canonical_json.encode(self.model_dump(mode="json"))
+        # The payload goes past pydantic, whose JSON mode alters lone surrogates in keys.
+        fields = self.model_dump(mode="json", exclude={"payload"})
+        return canonical_json.encode(fields | {"payload": self.payload})
 
     @property
     def digest(self) -> Digest:

@@ -5,8 +5,9 @@ give the same bytes. The envelope, the error payload and the bounds that hold fo
 here; the inner result belongs to the family's projector, the wording to its renderer.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 from pydantic import JsonValue
 
@@ -67,7 +68,10 @@ class ArtifactList:
 
 @dataclass(frozen=True, slots=True)
 class Projected:
-    """What a projector made of a complete result: the bounded one, and what it left out."""
+    """What a projector made of a complete result: the bounded one, and what it left out.
+
+    The fields of `result` hold JSON types, tuples and records of the same.
+    """
 
     result: Record
     omissions: tuple[Omission, ...] = ()
@@ -179,7 +183,7 @@ def project(
                 f"not {type(output.result).__name__}"
             )
         projected = family.projector(output.result, policy, artifacts)
-        result = projected.result.model_dump(mode="json")
+        result = cast("dict[str, JsonValue]", _plain(projected.result.model_dump()))
         omissions += projected.omissions
     if output.error is not None:
         error, cut = _project_error(output.error, policy.error)
@@ -269,6 +273,19 @@ def _project_error(error: ToolError, budget: ErrorBudget) -> tuple[ToolError, tu
     return error.model_copy(
         update={"message": message, "details": bounded, "recovery_hint": hint}
     ), omissions
+
+
+def _plain(value: object) -> object:
+    """Dumped fields as JSON has them: tuples become lists.
+
+    Not pydantic's own JSON mode, which turns lone surrogates in keys into replacement characters.
+    """
+    if isinstance(value, dict):
+        members = cast("dict[str, object]", value)
+        return {name: _plain(member) for name, member in members.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(member) for member in cast("Sequence[object]", value)]
+    return value
 
 
 def _bounded(name: str, text: str, limit: int) -> tuple[str, tuple[Omission, ...]]:

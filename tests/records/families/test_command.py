@@ -1,0 +1,449 @@
+"""Commands: both streams bounded within one budget, and a receipt as a shell would give it."""
+
+import json
+import signal
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from tests.records.support import (
+    MARKER,
+    artifact_path,
+    edged,
+    golden,
+    lossy,
+    number,
+    omitted,
+    surfaces,
+    whole,
+)
+
+from tooltrail.records import (
+    CommandBudget,
+    CommandOutput,
+    Policy,
+    Projection,
+    Receipt,
+    StreamRecord,
+    command_completed,
+    digest_of,
+)
+
+SMALL = Policy(command=CommandBudget(preview_chars=1000, receipt_chars=3000))
+
+
+def command(out: bytes | StreamRecord = b"", err: bytes | StreamRecord = b"", **fields: Any) -> (
+    CommandOutput
+):  # fmt: skip
+    ending = {} if {"exit_status", "signal"} & fields.keys() else {"exit_status": 0}
+    return CommandOutput(
+        stdout=out if isinstance(out, StreamRecord) else whole(out),
+        stderr=err if isinstance(err, StreamRecord) else whole(err, "stderr"),
+        **ending,
+        **fields,
+    )
+
+
+def run(output: CommandOutput, policy: Policy | None = None) -> tuple[Projection, Receipt]:
+    projection, receipt, publisher = surfaces(
+        command_completed("ExecCommand", output), "command", policy
+    )
+    assert set(publisher.published) == {reference.path for _, reference in projection.artifacts}
+    return projection, receipt
+
+
+def result_of(projection: Projection) -> dict[str, Any]:
+    assert projection.canonical.result is not None
+    return projection.canonical.result
+
+
+LINES = b"".join(b"line %04d\n" % n for n in range(200))
+JSON = (
+    b'{"name":"caf\\u00e9","big":1e400,"one":1.0,"one":-0.0,"empty":{},'
+    b'"list":[[],[1,{"text":"a, b: [c] {d} \\" \\\\"}],null]}'
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "output", "policy"),
+    [
+        ("command_success", command(b"src/a.py\nsrc/b.py\n"), None),
+        (
+            "command_failure",
+            command(b"collected 3 items\n", b"E   assert 1 == 2", exit_status=1),
+            None,
+        ),
+        ("command_silent", command(), None),
+        ("command_signal", command(b"", b"about to die\n", signal=9), None),
+        ("command_unnamed_signal", command(signal=99), None),
+        (
+            "command_timeout",
+            command(b"Starting server on :3000\n", signal=15, timed_out=True, timeout_ms=30_000),
+            None,
+        ),
+        ("command_json", command(JSON), None),
+        ("command_cut", command(LINES), SMALL),
+        ("command_binary", command(b"ELF\0\1\2\n"), None),
+        (
+            "command_lossy",
+            command(lossy(b"all that was kept\n", 1234), lossy(b"", 9, "stderr")),
+            None,
+        ),
+    ],
+)
+def test_the_receipt_is_worded_as_in_the_golden_file(
+    name: str, output: CommandOutput, policy: Policy | None
+) -> None:
+    _, receipt = run(output, policy)
+    assert receipt.text == golden(name)
+    assert (receipt.renderer_name, receipt.renderer_version) == ("command", 1)
+    assert receipt.policy_digest == (policy or Policy()).digest
+    assert receipt.to_bytes() == golden(name).encode()
+
+
+@pytest.mark.parametrize(
+    ("fields", "summary"),
+    [
+        ({"exit_status": 0}, "command exited with status 0"),
+        ({"exit_status": 255}, "command exited with status 255"),
+        ({"signal": 11}, "command killed by signal 11 (SIGSEGV)"),
+        ({"signal": 128}, "command killed by signal 128"),
+        (
+            {"signal": 15, "timed_out": True, "timeout_ms": 1500},
+            "command timed out after 1.5 s",
+        ),
+        (
+            {"exit_status": 143, "timed_out": True, "timeout_ms": 0},
+            "command timed out after 0 s",
+        ),
+    ],
+)
+def test_the_summary_says_how_the_command_ended(fields: dict[str, Any], summary: str) -> None:
+    projection, _ = run(command(**fields))
+    assert projection.canonical.summary_text == summary
+    assert projection.canonical.status == "success"
+    assert projection.canonical.tool_name == "ExecCommand"
+
+
+@pytest.mark.parametrize(
+    ("timeout_ms", "seconds"),
+    [(1, "0.001"), (100, "0.1"), (1000, "1"), (12_345, "12.345"), (10**9, "1000000")],
+)
+def test_a_timeout_is_spelled_in_seconds_exactly(timeout_ms: int, seconds: str) -> None:
+    _, receipt = run(command(signal=9, timed_out=True, timeout_ms=timeout_ms))
+    assert receipt.text == f"Process timed out after {seconds} s\n"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"exit_status": None},
+        {"exit_status": 0, "signal": 9},
+        {"exit_status": -1},
+        {"exit_status": 256},
+        {"signal": 0},
+        {"signal": 129},
+        {"exit_status": 0, "timed_out": True},
+        {"exit_status": 0, "timeout_ms": -1},
+        {"exit_status": 0, "disposition": "promoted_to_task"},
+    ],
+)
+def test_an_ending_that_cannot_be_is_refused(fields: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        command(**fields)
+
+
+def test_the_canonical_result_of_a_silent_command_has_no_spare_field() -> None:
+    projection, _ = run(command())
+    assert result_of(projection) == {
+        "disposition": "completed",
+        "exit_status": 0,
+        "timed_out": False,
+        "stdout_preview": None,
+        "stderr_preview": None,
+        "stdout_truncated": False,
+        "stderr_truncated": False,
+        "truncated": False,
+    }
+    assert projection.artifacts == ()
+    assert projection.omissions == ()
+
+
+def test_a_timeout_that_was_not_reached_is_left_out() -> None:
+    assert "timeout_ms" not in result_of(run(command(timeout_ms=5000))[0])
+    reached = command(signal=9, timed_out=True, timeout_ms=5000)
+    assert result_of(run(reached)[0])["timeout_ms"] == 5000
+
+
+def test_a_killed_command_has_no_exit_status_and_says_so() -> None:
+    result = result_of(run(command(signal=9))[0])
+    assert (result["exit_status"], result["signal"]) == (None, 9)
+
+
+@pytest.mark.parametrize(("size", "published"), [(16 * 1024, False), (16 * 1024 + 1, True)])
+@pytest.mark.parametrize("side", ["stdout", "stderr"])
+def test_a_stream_beyond_the_inline_threshold_becomes_an_artifact(
+    side: str, size: int, published: bool
+) -> None:
+    data = b"x" * size
+    output = command(data) if side == "stdout" else command(b"", data)
+    projection, receipt = run(output)
+    result = result_of(projection)
+    other = {"stdout": "stderr", "stderr": "stdout"}[side]
+    assert result[f"{side}_truncated"] is False
+    assert f"{other}_artifact" not in result
+    if published:
+        path = artifact_path(whole(data, side))
+        assert result["artifacts"] == [{"path": path}]
+        assert result[f"{side}_artifact"] == 0
+        assert receipt.text.endswith(f"\n\nArtifacts:\n{path} ({side})\n")
+        assert [role for role, _ in projection.artifacts] == [side]
+    else:
+        assert "artifacts" not in result
+        assert "Artifacts:" not in receipt.text
+
+
+def test_both_streams_have_their_own_artifact_and_flags() -> None:
+    out, err = b"out line\n" * 9000, b"err line\n" * 9000
+    projection, receipt = run(command(out, err))
+    result = result_of(projection)
+    paths = [artifact_path(whole(out)), artifact_path(whole(err))]
+    assert (result["stdout_artifact"], result["stderr_artifact"]) == (0, 1)
+    assert [entry["path"] for entry in result["artifacts"]] == paths
+    assert result["stdout_truncated"] is result["stderr_truncated"] is result["truncated"] is True
+    for side, path in zip(("stdout", "stderr"), paths, strict=True):
+        assert f"full output: {path}]" in result[f"{side}_preview"]
+        assert 15_000 < len(result[f"{side}_preview"]) <= 16_000
+    assert receipt.text.endswith(f"\n\nArtifacts:\n{paths[0]} (stdout)\n{paths[1]} (stderr)\n")
+    assert len(receipt.text) <= 34_000
+
+
+def test_equal_streams_have_equal_paths_and_different_indices() -> None:
+    same = b"same line\n" * 9000
+    projection, receipt = run(command(same, same))
+    result = result_of(projection)
+    assert (result["stdout_artifact"], result["stderr_artifact"]) == (0, 1)
+    assert result["artifacts"][0] == result["artifacts"][1]
+    path = result["artifacts"][0]["path"]
+    assert receipt.text.endswith(f"\n{path} (stdout)\n{path} (stderr)\n")
+
+
+def test_a_quiet_stream_leaves_its_share_to_the_other() -> None:
+    projection, _ = run(command(b"line of output\n" * 9000, b"one warning\n"))
+    result = result_of(projection)
+    assert result["stderr_preview"] == "one warning\n"
+    assert result["stderr_truncated"] is False
+    assert result["stdout_truncated"] is result["truncated"] is True
+    assert 31_000 < len(result["stdout_preview"]) <= 32_000 - len("one warning\n")
+
+
+def test_the_flag_of_the_whole_is_set_by_stderr_alone() -> None:
+    result = result_of(run(command(b"short\n", b"long line\n" * 9000))[0])
+    assert result["stdout_truncated"] is False
+    assert result["stderr_truncated"] is result["truncated"] is True
+
+
+def test_a_loss_at_capture_sets_the_flags_though_the_preview_is_whole() -> None:
+    projection, receipt = run(command(lossy(b"all that was kept\n", 1234), b"err\n"))
+    result = result_of(projection)
+    assert result["stdout_truncated"] is result["truncated"] is True
+    assert result["stderr_truncated"] is False
+    assert omitted(projection.omissions, "stdout", "bytes") == 1234
+    assert {o.stage for o in projection.omissions} == {"capture"}
+    assert "the last 1,234 bytes were not kept: the spool is full]" in receipt.text
+
+
+def test_a_loss_and_a_cut_are_counted_by_their_own_stage() -> None:
+    stream = lossy(LINES, 500)
+    projection, _ = run(command(stream), SMALL)
+    by_stage = {o.stage: o.before - o.after for o in projection.omissions if o.unit == "bytes"}
+    match = MARKER.search(result_of(projection)["stdout_preview"])
+    assert match is not None
+    assert by_stage == {"capture": 500, "projection": number(match["bytes"])}
+
+
+def test_bytes_that_are_no_text_are_named_by_their_encoding() -> None:
+    result = result_of(run(command("caf\u00e9 au lait".encode("latin-1"), b"\0\1"))[0])
+    assert result["stdout_encoding"] == "utf-8-escaped"
+    assert result["stdout_preview"] == "caf\\xe9 au lait"
+    assert result["stderr_encoding"] == "binary"
+    assert result["stderr_truncated"] is True
+    assert "stdout_encoding" not in result_of(run(command(b"plain"))[0])
+
+
+def test_json_that_is_cut_is_said_to_be_incomplete() -> None:
+    data = json.dumps({"rows": [{"id": n, "name": f"row {n}"} for n in range(9000)]}).encode()
+    projection, receipt = run(command(data))
+    assert result_of(projection)["truncated"] is True
+    preview = result_of(projection)["stdout_preview"]
+    assert preview.startswith('{"rows": [{"id": 0')
+    assert f"{preview}\n[the JSON above is incomplete]\n\nArtifacts:" in receipt.text
+    assert len(receipt.text) <= 34_000
+
+
+def test_a_cut_log_in_brackets_is_not_called_json() -> None:
+    _, receipt = run(command(b"[INFO] started\n" * 9000))
+    assert "JSON" not in receipt.text
+    _, receipt = run(command(b"[2026-04-23 10:00] started\n" * 9000))
+    assert "JSON" not in receipt.text
+
+
+def test_json_is_indented_up_to_the_budget_of_the_previews() -> None:
+    for length, indented in ((991, True), (992, False)):
+        # Two brackets, two quotes, three newlines and two spaces stand around the text.
+        _, receipt = run(command(json.dumps(["x" * length]).encode()), SMALL)
+        assert ("stdout:\n[\n" in receipt.text) is indented
+
+
+def test_json_on_stdout_does_not_push_stderr_over_the_budget() -> None:
+    rows = json.dumps(list(range(2000)), separators=(",", ":")).encode()
+    _, receipt = run(command(rows, b"x" * 20_000))
+    assert len(receipt.text) <= 34_000
+    assert "\nstderr:\n" + "x" * 20_000 in receipt.text
+
+
+def test_a_stream_known_only_by_its_ends_is_shown_like_the_whole() -> None:
+    policy = Policy()
+    data = b"".join(b"line %06d\n" % n for n in range(40_000))
+    edges = edged(data, policy.edge_bytes, policy.edge_bytes)
+    assert run(command(edges))[1] == run(command(data))[1]
+
+
+@pytest.mark.parametrize(
+    ("line", "preview", "char_count", "raw"),
+    [
+        ("ls -l", "ls -l", 5, b"ls -l"),
+        ("x" * 240, "x" * 240, 240, b"x" * 240),
+        ("x" * 241, "x" * 239 + "\u2026", 241, b"x" * 241),
+        ("", "", 0, b""),
+        ("cat caf\udce9", "cat caf\\xe9", 11, b"cat caf\xe9"),
+        ("echo \ud800", "echo \\xed\\xa0\\x80", 17, b"echo \xed\xa0\x80"),
+    ],
+    ids=["short", "exact", "long", "empty", "undecodable", "lone-surrogate"],
+)
+def test_the_command_is_repeated_bounded_with_its_digest(
+    line: str, preview: str, char_count: int, raw: bytes
+) -> None:
+    projection, receipt = run(command(command=line, cwd="/srv/app"))
+    assert result_of(projection)["command"] == {
+        "preview": preview,
+        "char_count": char_count,
+        "cwd": "/srv/app",
+        "digest": digest_of(raw),
+    }
+    receipt.to_bytes()
+
+
+@pytest.mark.parametrize(
+    ("cwd", "shown"),
+    [(None, None), ("", None), ("/caf\udce9", "/caf\\xe9"), ("/\ud800", "/\\xed\\xa0\\x80")],
+)
+def test_the_folder_of_a_command_is_shown_encodable(cwd: str | None, shown: str | None) -> None:
+    assert result_of(run(command(command="ls", cwd=cwd))[0])["command"]["cwd"] == shown
+
+
+def test_a_command_line_is_cut_to_the_budget_of_the_policy() -> None:
+    policy = Policy(command=CommandBudget(command_chars=16))
+    result = result_of(run(command(command="x" * 17), policy)[0])
+    assert result["command"]["preview"] == "x" * 15 + "\u2026"
+
+
+streams = st.one_of(
+    st.binary(max_size=200),
+    st.lists(
+        st.tuples(
+            st.sampled_from(
+                [
+                    b"line\n",
+                    b'{"a":[1,2]}',
+                    b"[1,",
+                    b"\xff",
+                    b"\0",
+                    "\u6f22".encode(),
+                    b"x" * 90,
+                    b"[INFO] ",
+                ]
+            ),
+            st.integers(1, 500),
+        ),
+        max_size=4,
+    ).map(lambda runs: b"".join(piece * n for piece, n in runs)),
+    st.integers(1, 3000).map(lambda n: json.dumps([*range(n)]).encode()),
+    st.integers(1, 400).map(lambda n: json.dumps([{"k": [*range(9)]}] * n).encode()),
+)
+losses = st.none() | st.tuples(
+    st.integers(1, 10**12), st.sampled_from(["", "full", "r" * 5000, "\udce9" * 300])
+)
+
+
+def policy_of(preview: int, more: int, inline: int, chars: int) -> Policy:
+    budget = CommandBudget(
+        preview_chars=preview, receipt_chars=preview + 2000 + more, command_chars=chars
+    )
+    return Policy(inline_bytes=inline, command=budget)
+
+
+policies = st.builds(
+    policy_of,
+    st.integers(1000, 6000),
+    st.integers(0, 4000),
+    st.sampled_from([0, 100, 16_384, 1 << 20]),
+    st.integers(16, 240),
+)
+
+
+def with_loss(data: bytes, loss: tuple[int, str] | None, role: str) -> StreamRecord:
+    return whole(data, role) if loss is None else lossy(data, loss[0], role, loss[1])
+
+
+@settings(max_examples=200)
+@given(
+    st.tuples(streams, losses),
+    st.tuples(streams, losses),
+    st.text(st.characters(), max_size=300),
+    policies,
+)
+def test_any_command_has_a_bounded_repeatable_accounted_receipt(
+    out: tuple[bytes, tuple[int, str] | None],
+    err: tuple[bytes, tuple[int, str] | None],
+    line: str,
+    policy: Policy,
+) -> None:
+    stdout, stderr = with_loss(*out, "stdout"), with_loss(*err, "stderr")
+    output = command(stdout, stderr, command=line, cwd=line, exit_status=3)
+    projection, receipt = run(output, policy)
+    again, receipt_again = run(output.model_copy(deep=True), policy)
+    assert projection.canonical.to_json() == again.canonical.to_json()
+    assert receipt == receipt_again
+    assert receipt.to_bytes() == receipt_again.to_bytes()
+    assert len(receipt.text) <= policy.command.receipt_chars
+    assert receipt.text.startswith("Process exited with code 3\n")
+    assert receipt.text.endswith("\n")
+
+    result = result_of(projection)
+    shown = len(result["stdout_preview"] or "") + len(result["stderr_preview"] or "")
+    assert shown <= policy.command.preview_chars
+    assert len(result["command"]["preview"]) <= policy.command.command_chars
+    assert result["truncated"] is (result["stdout_truncated"] or result["stderr_truncated"])
+    for stream in (stdout, stderr):
+        lost = stream.produced_size - stream.size
+        missing = omitted(projection.omissions, stream.role, "bytes")
+        match = MARKER.search(result[f"{stream.role}_preview"] or "")
+        if match is not None:
+            assert missing == lost + number(match["bytes"])
+        assert lost <= missing <= stream.produced_size
+        assert result[f"{stream.role}_truncated"] is (missing > 0)
+        index = result.get(f"{stream.role}_artifact")
+        assert (index is not None) == (missing > lost or stream.size > policy.inline_bytes)
+        if index is not None:
+            assert result["artifacts"][index]["path"] == artifact_path(stream)
+            assert projection.artifacts[index][0] == stream.role
+
+
+@pytest.mark.parametrize("number_", [s.value for s in signal.Signals])
+def test_a_signal_is_named(number_: int) -> None:
+    _, receipt = run(command(signal=number_))
+    name = signal.Signals(number_).name
+    assert receipt.text == f"Process killed by signal {number_} ({name})\n"

@@ -1,0 +1,491 @@
+"""The generic family: content items and a structured value, within one budget."""
+
+import json
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import JsonValue, ValidationError
+from tests.records.support import (
+    MARKER,
+    MemoryPublisher,
+    artifact_path,
+    edged,
+    golden,
+    lossy,
+    number,
+    omitted,
+    surfaces,
+    whole,
+)
+
+from tooltrail.records import (
+    CanonicalResult,
+    CompleteOutput,
+    ContentItem,
+    GenericBudget,
+    GenericOutput,
+    InvalidRecordError,
+    Policy,
+    Projection,
+    Receipt,
+    StreamRecord,
+    canonical_json,
+    generic_completed,
+)
+
+PNG = b"\x89PNG\r\n\x1a\n\0"
+SMALL = Policy(generic=GenericBudget(preview_chars=1000, receipt_chars=4000, max_items=2))
+
+
+def output_of(*items: ContentItem, structured: StreamRecord | None = None) -> CompleteOutput:
+    return CompleteOutput(
+        tool_name="mcp__tool",
+        status="success",
+        summary_text="done",
+        result=GenericOutput(content=items, structured=structured),
+    )
+
+
+def text_item(stream: StreamRecord) -> ContentItem:
+    return ContentItem(stream=stream)
+
+
+def run(output: CompleteOutput, policy: Policy | None = None) -> tuple[Projection, Receipt]:
+    projection, receipt, _ = surfaces(output, "generic", policy)
+    return projection, receipt
+
+
+def result_of(projection: Projection) -> dict[str, Any]:
+    assert projection.canonical.result is not None
+    return projection.canonical.result
+
+
+def nested(levels: int) -> JsonValue:
+    value: JsonValue = []
+    for _ in range(levels - 1):
+        value = [value]
+    return value
+
+
+def picture(data: bytes = PNG, media_type: str = "image/png") -> ContentItem:
+    return ContentItem(media_type=media_type, stream=whole(data, "content.1"))
+
+
+@pytest.mark.parametrize(
+    ("name", "output", "policy"),
+    [
+        (
+            "generic_texts",
+            generic_completed("tool", "first text\n", "second text", '{"k":[1,2]}'),
+            None,
+        ),
+        ("generic_empty", generic_completed("tool"), None),
+        ("generic_empty", generic_completed("tool", "", ""), None),
+        (
+            "generic_structured",
+            generic_completed("tool", structured={"names": ["a", "b"], "count": 2}),
+            None,
+        ),
+        (
+            "generic_binary",
+            output_of(
+                text_item(whole(b"a picture\n", "content.0")),
+                picture(),
+                picture(b"hi", "application/octet-stream"),
+            ),
+            None,
+        ),
+        ("generic_hidden", generic_completed("tool", "one", "two", "three", "four"), SMALL),
+    ],
+)
+def test_the_receipt_is_worded_as_in_the_golden_file(
+    name: str, output: CompleteOutput, policy: Policy | None
+) -> None:
+    _, receipt = run(output, policy)
+    assert receipt.text == golden(name)
+    assert (receipt.renderer_name, receipt.renderer_version) == ("generic", 1)
+
+
+@pytest.mark.parametrize(
+    ("content", "summary"),
+    [
+        ((), "tool returned 0 content items"),
+        (("a",), "tool returned 1 content item"),
+        (("a", b"b"), "tool returned 2 content items"),
+    ],
+)
+def test_the_summary_counts_the_items_unless_it_is_given(
+    content: tuple[str | bytes, ...], summary: str
+) -> None:
+    assert generic_completed("tool", *content).summary_text == summary
+    assert generic_completed("tool", *content, summary="found it").summary_text == "found it"
+
+
+def test_the_canonical_result_of_a_short_text_is_the_text() -> None:
+    projection, receipt = run(generic_completed("tool", "short"))
+    assert result_of(projection) == {
+        "content": [
+            {
+                "type": "text",
+                "text_preview": "short",
+                "truncated": False,
+                "media_type": "text/plain",
+                "size": 5,
+            }
+        ],
+        "content_count": 1,
+        "truncated": False,
+    }
+    assert receipt.text == "short\n"
+    assert projection.omissions == ()
+
+
+def test_a_long_text_is_cut_published_and_flagged() -> None:
+    text = "line of text\n" * 4000
+    projection, receipt = run(generic_completed("tool", text))
+    (item,) = result_of(projection)["content"]
+    path = artifact_path(whole(text.encode()))
+    assert item["truncated"] is result_of(projection)["truncated"] is True
+    assert item["artifact"] == 0
+    assert result_of(projection)["artifacts"] == [{"path": path}]
+    assert f"full output: {path}]" in receipt.text
+    assert len(item["text_preview"]) <= 20_000
+    match = MARKER.search(receipt.text)
+    assert match is not None
+    assert omitted(projection.omissions, "content.0", "bytes") == number(match["bytes"])
+
+
+def test_a_text_beyond_the_inline_threshold_is_published_though_shown_whole() -> None:
+    projection, _ = run(generic_completed("tool", "x" * (16 * 1024 + 1)))
+    (item,) = result_of(projection)["content"]
+    assert (item["truncated"], item["artifact"]) == (False, 0)
+    projection, _ = run(generic_completed("tool", "x" * (16 * 1024)))
+    assert "artifact" not in result_of(projection)["content"][0]
+
+
+def test_items_share_one_budget() -> None:
+    projection, _ = run(generic_completed("tool", "a" * 15_000, "b" * 15_000, "c" * 100))
+    first, second, third = result_of(projection)["content"]
+    assert third["text_preview"] == "c" * 100
+    assert 9_000 < len(first["text_preview"]) <= 9_950
+    assert 9_000 < len(second["text_preview"]) <= 9_950
+
+
+@pytest.mark.parametrize("data", [PNG, b"readable after all\n", b'{"json":true}'])
+def test_nothing_is_shown_of_another_media_type_so_all_of_it_is_published(data: bytes) -> None:
+    stream = whole(data, "content.0")
+    item = ContentItem(media_type="application/x-thing", stream=stream)
+    projection, receipt = run(output_of(item))
+    path = artifact_path(stream)
+    assert result_of(projection)["content"] == [
+        {
+            "type": "binary",
+            "truncated": True,
+            "media_type": "application/x-thing",
+            "size": len(data),
+            "artifact": 0,
+        }
+    ]
+    assert result_of(projection)["truncated"] is True
+    assert omitted(projection.omissions, "content.0", "bytes") == len(data)
+    assert receipt.text == f"[application/x-thing, {len(data):,} bytes: {path}]\n"
+
+
+def test_an_empty_item_of_another_media_type_leaves_nothing_out() -> None:
+    projection, receipt = run(output_of(picture(b"")))
+    assert receipt.text == "[image/png, 0 bytes]\n"
+    assert result_of(projection)["truncated"] is False
+    assert projection.artifacts == ()
+
+
+def test_an_item_that_is_not_shown_takes_nothing_of_the_budget() -> None:
+    big = ContentItem(media_type="application/json", stream=whole(b"x" * 90_000, "content.1"))
+    projection, _ = run(output_of(text_item(whole(b"y" * 20_000, "content.0")), big))
+    assert result_of(projection)["content"][0]["truncated"] is False
+
+
+def test_a_long_media_type_is_shortened_in_the_receipt_only() -> None:
+    media_type = "application/" + "x" * 243
+    projection, receipt = run(output_of(picture(PNG, media_type)))
+    assert result_of(projection)["content"][0]["media_type"] == media_type
+    assert receipt.text.startswith("[application/xxx")
+    assert len(receipt.text) < 160
+    with pytest.raises(ValidationError):
+        picture(PNG, media_type + "x")
+    with pytest.raises(ValidationError):
+        picture(PNG, "")
+
+
+def test_a_usual_media_type_is_shown_completely() -> None:
+    media_type = "application/vnd.oasis.opendocument.text"
+    _, receipt = run(output_of(picture(PNG, media_type)))
+    assert receipt.text.startswith(f"[{media_type}, 9 bytes: sha256/")
+
+
+def test_json_is_indented_up_to_the_budget_of_the_previews() -> None:
+    policy = Policy(generic=GenericBudget(preview_chars=1000, receipt_chars=3160, max_items=1))
+    for length, indented in ((991, True), (992, False)):
+        # Two brackets, two quotes, three newlines and two spaces stand around the text.
+        text = json.dumps(["x" * length])
+        _, receipt = run(generic_completed("tool", text), policy)
+        assert receipt.text.startswith("[\n") is indented
+
+
+def test_text_that_turns_out_to_be_binary_is_described() -> None:
+    projection, receipt = run(generic_completed("tool", "a\0b"))
+    (item,) = result_of(projection)["content"]
+    assert (item["type"], item["text_encoding"], item["truncated"]) == ("text", "binary", True)
+    assert receipt.text.startswith("[binary output: 3 bytes, sha256:")
+
+
+def test_a_lone_surrogate_in_a_text_is_spelled_out() -> None:
+    projection, receipt = run(generic_completed("tool", "half a pair: \ud83d and more"))
+    assert receipt.text == "half a pair: \\xed\\xa0\\xbd and more\n"
+    assert result_of(projection)["content"][0]["text_encoding"] == "utf-8-escaped"
+
+
+def test_items_beyond_the_maximum_are_counted_and_kept() -> None:
+    output = generic_completed("tool", "one", "two", "three", "", "five")
+    projection, receipt, publisher = surfaces(output, "generic", SMALL)
+    result = result_of(projection)
+    assert (len(result["content"]), result["content_count"]) == (2, 5)
+    assert result["truncated"] is True
+    assert omitted(projection.omissions, "content", "items") == 3
+    assert omitted(projection.omissions, "content", "bytes") == len("three" + "five")
+    assert "[3 further content items are not shown]\n" in receipt.text
+    assert [role for role, _ in projection.artifacts] == ["content.2", "content.3", "content.4"]
+    assert {s.content for s in publisher.published.values()} == {b"three", b"", b"five"}
+    _, receipt = run(generic_completed("tool", "one", "two", "three"), SMALL)
+    assert receipt.text.endswith("[1 further content item is not shown]\n")
+
+
+def test_a_hidden_item_that_lost_bytes_says_so() -> None:
+    items = [text_item(whole(b"x", "content.0"))] * 2
+    projection, _ = run(output_of(*items, text_item(lossy(b"abc", 7, "content.2"))), SMALL)
+    assert omitted(projection.omissions, "content.2", "bytes") == 7
+    assert omitted(projection.omissions, "content", "bytes") == 3
+
+
+def test_a_loss_shows_in_flags_omissions_and_text() -> None:
+    projection, receipt = run(output_of(text_item(lossy(b"kept\n", 95, "content.0"))))
+    assert result_of(projection)["content"][0]["truncated"] is True
+    assert result_of(projection)["truncated"] is True
+    assert omitted(projection.omissions, "content.0", "bytes") == 95
+    assert receipt.text == (
+        "kept\n[output incomplete: the last 95 bytes were not kept: the spool is full]\n"
+    )
+
+
+def test_a_loss_of_what_is_not_shown_shows_in_flags_and_omissions() -> None:
+    item = ContentItem(media_type="image/png", stream=lossy(b"", 95, "content.0"))
+    projection, _ = run(output_of(item))
+    assert result_of(projection)["content"][0]["truncated"] is True
+    assert omitted(projection.omissions, "content.0", "bytes") == 95
+
+
+@pytest.mark.parametrize(
+    "value", [0, False, "", [], {}, "text", 10**60, {"deep": {"er": [None, 1.5]}}]
+)
+def test_a_structured_value_stands_in_the_result_as_it_is(value: JsonValue) -> None:
+    projection, receipt = run(generic_completed("tool", structured=value))
+    result = result_of(projection)
+    assert result["structured"] == value
+    assert result["truncated"] is False
+    assert json.loads(receipt.text) == value
+    assert CanonicalResult.from_json(projection.canonical.to_json()) == projection.canonical
+
+
+def test_nan_surrogates_and_great_integers_in_a_structured_value_survive() -> None:
+    value: JsonValue = {
+        "nan": math.nan,
+        "inf": -math.inf,
+        "big": 10**60,
+        "half": "\ud800",
+        "\udfff": 1,
+        "$tooltrail.float": "NaN",
+    }
+    projection, receipt = run(generic_completed("tool", structured=value))
+    again = CanonicalResult.from_json(projection.canonical.to_json())
+    for canonical in (projection.canonical, again):
+        assert canonical.result is not None
+        kept = canonical.result["structured"]
+        assert isinstance(kept, dict)
+        assert canonical_json.encode(kept) == canonical_json.encode(value)
+        assert isinstance(kept["nan"], float)
+        assert math.isnan(kept["nan"])
+    assert "1" + "0" * 60 in receipt.text
+    receipt.to_bytes()
+
+
+def test_a_long_structured_value_becomes_a_preview_and_an_artifact() -> None:
+    value: JsonValue = {"rows": [*range(9000)]}
+    projection, receipt = run(generic_completed("tool", structured=value))
+    result = result_of(projection)
+    assert "structured" not in result
+    assert result["structured_artifact"] == 0
+    assert result["truncated"] is True
+    assert len(result["structured_preview"]) <= 20_000
+    assert receipt.text == f"{result['structured_preview']}\n[the JSON above is incomplete]\n"
+
+
+def test_a_structured_value_beyond_the_inline_threshold_is_published_though_whole() -> None:
+    projection, _ = run(generic_completed("tool", structured="x" * 17_000))
+    result = result_of(projection)
+    assert (result["structured"], result["structured_artifact"]) == ("x" * 17_000, 0)
+    assert result["truncated"] is False
+
+
+def test_a_structured_value_that_lost_bytes_is_shown_as_the_text_it_is() -> None:
+    structured = lossy(b'{"a":[1,2', 50, "structured")
+    projection, receipt = run(output_of(structured=structured))
+    assert "structured" not in result_of(projection)
+    assert result_of(projection)["truncated"] is True
+    assert receipt.text == (
+        '{"a":[1,2\n[output incomplete: the last 50 bytes were not kept: the spool is full]\n'
+        "[the JSON above is incomplete]\n"
+    )
+
+
+def test_a_structured_value_known_by_ends_that_meet_is_the_value() -> None:
+    projection, _ = run(output_of(structured=edged(b'{"a":[1,2]}', 4, 7, "structured")))
+    assert result_of(projection)["structured"] == {"a": [1, 2]}
+
+
+@pytest.mark.parametrize("levels", [250, 251, 256])
+def test_a_structured_value_too_deep_for_an_envelope_is_shown_as_text(levels: int) -> None:
+    projection, receipt = run(generic_completed("tool", structured=nested(levels)))
+    result = result_of(projection)
+    if levels == 250:
+        assert result["structured"] == nested(250)
+    else:
+        assert result["structured_preview"] == "[" * levels + "]" * levels
+    assert "[" * levels + "]" * levels == "".join(receipt.text.split())
+    assert CanonicalResult.from_json(projection.canonical.to_json()) == projection.canonical
+
+
+def test_a_structured_value_deeper_than_canonical_json_is_refused() -> None:
+    with pytest.raises(InvalidRecordError, match="nested deeper than 256 levels"):
+        generic_completed("tool", structured=nested(257))
+    with pytest.raises(InvalidRecordError, match="bytes is not a JSON type"):
+        generic_completed("tool", structured=b"x")  # type: ignore[arg-type]  # the border is checked
+
+
+def test_a_structured_stream_that_is_no_json_is_refused() -> None:
+    with pytest.raises(InvalidRecordError, match="not canonical JSON"):
+        run(output_of(structured=whole(b"no json", "structured")))
+
+
+def test_a_text_that_says_the_same_stands_for_the_structured_value_in_the_receipt() -> None:
+    projection, receipt = run(generic_completed("tool", "two rows", structured={"rows": 2}))
+    assert receipt.text == "two rows\n"
+    assert result_of(projection)["structured"] == {"rows": 2}
+
+
+def test_a_structured_value_beside_pictures_is_shown() -> None:
+    _, receipt = run(output_of(picture(), structured=whole(b'{"rows":2}', "structured")))
+    assert receipt.text.endswith('.zst]\n\n{\n  "rows": 2\n}\n')
+
+
+items = st.one_of(
+    st.text(st.characters(), max_size=200),
+    st.tuples(
+        st.sampled_from(["line\n", "x", '{"a":1}', "\u6f22", "\0", "[1,2,"]), st.integers(1, 3000)
+    ).map(lambda run: run[0] * run[1]),
+    st.integers(1, 900).map(lambda n: json.dumps([*range(n)])),
+    st.binary(max_size=300),
+    st.sampled_from([b"x" * 20_000, PNG * 500]),
+)
+
+
+def policy_of(preview: int, more: int, inline: int, most: int) -> Policy:
+    budget = GenericBudget(
+        preview_chars=preview, receipt_chars=preview + 2000 + 160 * most + more, max_items=most
+    )
+    return Policy(inline_bytes=inline, generic=budget)
+
+
+def rows(count: int) -> JsonValue:
+    return [*range(count)]
+
+
+def measured(values: dict[str, float]) -> JsonValue:
+    return {**values}
+
+
+structured_values: st.SearchStrategy[JsonValue] = st.one_of(
+    st.none(),
+    st.integers(0, 2000).map(rows),
+    st.dictionaries(st.text(st.characters(), max_size=5), st.floats(), max_size=5).map(measured),
+)
+policies = st.builds(
+    policy_of,
+    st.integers(1000, 6000),
+    st.integers(0, 4000),
+    st.sampled_from([0, 100, 16_384]),
+    st.sampled_from([1, 2, 5, 32, 64]),
+)
+
+
+@settings(max_examples=150)
+@given(st.lists(items, max_size=8), st.integers(1, 12), structured_values, policies)
+def test_any_content_has_a_bounded_repeatable_accounted_receipt(
+    content: list[str | bytes], times: int, structured: JsonValue, policy: Policy
+) -> None:
+    output = generic_completed("tool", *(content * times), structured=structured)
+    projection, receipt = run(output, policy)
+    again, receipt_again = run(output.model_copy(deep=True), policy)
+    assert projection.canonical.to_json() == again.canonical.to_json()
+    assert receipt == receipt_again
+    assert len(receipt.text) <= policy.generic.receipt_chars
+    assert receipt.text.endswith("\n")
+    receipt.to_bytes()
+
+    result = result_of(projection)
+    shown = result["content"]
+    assert len(shown) == min(len(content) * times, policy.generic.max_items)
+    assert result["truncated"] is bool(projection.omissions)
+    previews = sum(len(item.get("text_preview", "")) for item in shown)
+    assert previews + len(result.get("structured_preview", "")) <= policy.generic.preview_chars
+    complete = output.result
+    assert isinstance(complete, GenericOutput)
+    for item, source in zip(shown, complete.content, strict=False):
+        missing = omitted(projection.omissions, source.stream.role, "bytes")
+        assert item["truncated"] is (missing > 0)
+        assert item["size"] == source.stream.size >= missing
+        if item["type"] == "binary":
+            assert missing == source.stream.size
+        if "artifact" in item:
+            path = result["artifacts"][item["artifact"]]["path"]
+            assert path == artifact_path(source.stream)
+        else:
+            assert not item["truncated"]
+    hidden = complete.content[policy.generic.max_items :]
+    assert omitted(projection.omissions, "content", "bytes") == sum(i.stream.size for i in hidden)
+
+
+def test_the_widest_frames_of_the_most_items_fit_into_the_smallest_receipt() -> None:
+    policy = Policy(
+        generic=GenericBudget(preview_chars=1000, receipt_chars=3000 + 64 * 160, max_items=64)
+    )
+    item = ContentItem(media_type="application/" + "m" * 200, stream=whole(PNG * 120_000, "c"))
+    texts = [text_item(whole(b'{"a": "' + b"x" * 5000, f"c{n}")) for n in range(32)]
+    for content in ([item] * 80, texts * 3, [item, texts[0]] * 40):
+        _, receipt = run(output_of(*content), policy)
+        assert len(receipt.text) <= policy.generic.receipt_chars
+
+
+def test_publishing_follows_the_order_of_the_items() -> None:
+    publisher = MemoryPublisher()
+    output = generic_completed("tool", b"a", "b" * 17_000, b"c", structured="d" * 17_000)
+    policy = Policy(generic=GenericBudget(preview_chars=40_000, receipt_chars=60_000))
+    projection, _, publisher = surfaces(output, "generic", policy)
+    assert [role for role, _ in projection.artifacts] == [
+        "content.0",
+        "content.1",
+        "content.2",
+        "structured",
+    ]
+    assert len(publisher.published) == 4

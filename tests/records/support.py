@@ -1,0 +1,111 @@
+"""What the tests of the records share: a publisher in memory, and streams of every kind."""
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tooltrail.records import (
+    ArtifactReference,
+    CompleteOutput,
+    FamilyRegistry,
+    Omission,
+    Policy,
+    Projection,
+    Receipt,
+    StreamRecord,
+    count_lines,
+    default_families,
+    digest_of,
+    hex_of,
+    project,
+    render,
+)
+
+GOLDEN = Path(__file__).parent / "golden"
+
+MARKER = re.compile(
+    r"\[output truncated: showing first (?P<first>[\d,]+) (?P<first_unit>lines|characters)"
+    r" and last (?P<last>[\d,]+) (?P<last_unit>lines|characters);"
+    r" (?P<lines>[\d,]+) lines, (?P<bytes>[\d,]+) bytes omitted(?:; full output: (?P<path>.*))?\]"
+)
+
+
+@dataclass
+class MemoryPublisher:
+    """Keeps what was published, under the path that a real sink would give it."""
+
+    published: dict[str, StreamRecord] = field(default_factory=dict)
+
+    def publish(self, stream: StreamRecord) -> ArtifactReference:
+        path = artifact_path(stream)
+        self.published[path] = stream
+        return ArtifactReference(path=path)
+
+
+def artifact_path(stream: StreamRecord) -> str:
+    """The content-addressed path of a stream."""
+    digits = hex_of(stream.digest)
+    return f"sha256/{digits[:2]}/{digits}.zst"
+
+
+def whole(data: bytes, role: str = "stdout") -> StreamRecord:
+    """A stream that is carried completely."""
+    return StreamRecord.from_bytes(role, data)
+
+
+def edged(data: bytes, head: int, tail: int, role: str = "stdout") -> StreamRecord:
+    """A stream of which only the two ends are known."""
+    head = min(head, len(data))
+    tail = min(tail, len(data) - head)
+    return StreamRecord(
+        role=role,
+        digest=digest_of(data),
+        size=len(data),
+        line_count=count_lines(data),
+        head=data[:head],
+        tail=data[len(data) - tail :],
+        produced_size=len(data),
+        produced_line_count=count_lines(data),
+    )
+
+
+def lossy(
+    kept: bytes, lost: int, role: str = "stdout", reason: str = "the spool is full"
+) -> StreamRecord:
+    """A stream whose capture could not keep the last `lost` bytes, one of them a line."""
+    return StreamRecord.from_bytes(role, kept).model_copy(
+        update={
+            "produced_size": len(kept) + lost,
+            "produced_line_count": count_lines(kept) + 1,
+            "loss_reason": reason,
+        }
+    )
+
+
+def surfaces(
+    output: CompleteOutput,
+    family: str,
+    policy: Policy | None = None,
+    families: FamilyRegistry | None = None,
+) -> tuple[Projection, Receipt, MemoryPublisher]:
+    """Both steps, as a store takes them."""
+    policy = Policy() if policy is None else policy
+    chosen = (default_families() if families is None else families).named(family)
+    publisher = MemoryPublisher()
+    projection = project(output, chosen, policy, publisher)
+    return projection, render(projection.canonical, chosen, policy), publisher
+
+
+def omitted(omissions: tuple[Omission, ...], field_name: str, unit: str) -> int:
+    """The sum of what all stages left out of a field."""
+    return sum(o.before - o.after for o in omissions if (o.field, o.unit) == (field_name, unit))
+
+
+def golden(name: str) -> str:
+    """The receipt that stands in a golden file."""
+    return (GOLDEN / f"{name}.txt").read_bytes().decode()
+
+
+def number(text: str) -> int:
+    """A number with its thousands separated."""
+    return int(text.replace(",", ""))

@@ -1,0 +1,82 @@
+"""The tree of errors is branched by what the caller does next."""
+
+import inspect
+
+import pytest
+
+from tooltrail import records
+from tooltrail.records import errors
+
+TREE = [
+    (errors.TooltrailError, Exception),
+    (errors.NotFoundError, errors.TooltrailError),
+    (errors.NotFoundError, LookupError),
+    (errors.AmbiguousNameError, errors.NotFoundError),
+    (errors.StoreNotFoundError, errors.NotFoundError),
+    (errors.InvalidRecordError, errors.TooltrailError),
+    (errors.InvalidRecordError, ValueError),
+    (errors.PathEscapeError, errors.InvalidRecordError),
+    (errors.StoreExistsError, errors.InvalidRecordError),
+    (errors.SessionClosedError, errors.InvalidRecordError),
+    (errors.InvocationFinishedError, errors.InvalidRecordError),
+    (errors.DamageError, errors.TooltrailError),
+    (errors.DigestMismatchError, errors.DamageError),
+    (errors.MissingArtifactError, errors.DamageError),
+    (errors.SchemaMismatchError, errors.TooltrailError),
+    (errors.UnavailableError, errors.TooltrailError),
+]
+EVERY = [
+    value
+    for value in vars(errors).values()
+    if inspect.isclass(value) and issubclass(value, Exception)
+]
+
+
+@pytest.mark.parametrize(("child", "parent"), TREE)
+def test_an_error_is_caught_by_its_branch(child: type[Exception], parent: type[Exception]) -> None:
+    assert issubclass(child, parent)
+
+
+def test_the_branches_exclude_each_other() -> None:
+    branches = [
+        errors.NotFoundError,
+        errors.InvalidRecordError,
+        errors.DamageError,
+        errors.SchemaMismatchError,
+        errors.UnavailableError,
+    ]
+    for error in EVERY:
+        if error is not errors.TooltrailError:
+            assert sum(issubclass(error, branch) for branch in branches) == 1
+
+
+@pytest.mark.parametrize("error", EVERY)
+def test_every_error_is_public_has_a_docstring_and_a_place_in_the_tree(
+    error: type[Exception],
+) -> None:
+    assert getattr(records, error.__name__) is error
+    assert error.__name__ in records.__all__
+    assert error.__doc__
+    assert errors.__doc__ is not None
+    assert error.__name__ in errors.__doc__
+    assert error in {child for child, _ in TREE}
+
+
+def test_an_ambiguous_name_says_what_it_fits() -> None:
+    error = errors.AmbiguousNameError("ab", ["1ab", "2ab"])
+    assert (error.name, error.candidates) == ("ab", ("1ab", "2ab"))
+    assert str(error) == "'ab' is ambiguous: it fits 1ab, 2ab"
+
+
+@pytest.mark.parametrize(
+    "kind", [errors.DamageError, errors.DigestMismatchError, errors.MissingArtifactError]
+)
+def test_damage_names_its_path(kind: type[errors.DamageError]) -> None:
+    error = kind("the object is cut", path="sha256/ab/cd.zst")
+    assert (str(error), error.path) == ("the object is cut", "sha256/ab/cd.zst")
+
+
+@pytest.mark.parametrize("found", [None, "0001"])
+def test_a_schema_mismatch_names_both_revisions(found: str | None) -> None:
+    error = errors.SchemaMismatchError("of another revision", found=found, expected="0002")
+    assert (str(error), error.found, error.expected) == ("of another revision", found, "0002")

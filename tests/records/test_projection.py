@@ -1,0 +1,271 @@
+"""The two steps: what holds for every family, and how a failure is shown."""
+
+import dataclasses
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import JsonValue
+from tests.records.support import MemoryPublisher, golden, lossy, omitted, surfaces, whole
+
+from tooltrail.records import (
+    SUMMARY_CHARS,
+    ArtifactList,
+    CanonicalResult,
+    CommandOutput,
+    CompleteOutput,
+    ErrorBudget,
+    GenericOutput,
+    InvalidRecordError,
+    Policy,
+    ToolError,
+    canonical_json,
+    default_families,
+    digest_of,
+    generic_completed,
+)
+from tooltrail.records.projection import capture_omissions
+
+details_of_any_kind: st.SearchStrategy[JsonValue] = st.recursive(
+    st.none() | st.floats() | st.integers() | st.text(st.characters(), max_size=300),
+    lambda inner: (
+        st.lists(inner, max_size=6)
+        | st.dictionaries(st.text(st.characters(), max_size=9), inner, max_size=6)
+    ),
+    max_leaves=20,
+)
+
+
+def failure(**fields: Any) -> CompleteOutput:
+    return CompleteOutput.failure(
+        "ExecCommand", ToolError.model_validate({"kind": "it_broke", "message": "m"} | fields)
+    )
+
+
+def nested(levels: int) -> JsonValue:
+    value: JsonValue = []
+    for _ in range(levels - 1):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize("family", ["command", "generic"])
+@pytest.mark.parametrize(
+    ("name", "output"),
+    [
+        (
+            "error_full",
+            failure(
+                kind="invalid_tool_input",
+                message="input for ExecCommand does not match the tool schema",
+                recovery_hint=(
+                    "provide input for ExecCommand that matches the published tool schema"
+                ),
+                details={"tool_name": "ExecCommand", "parse_error": "missing field `cmd`"},
+            ),
+        ),
+        (
+            "error_plain",
+            failure(kind="rate_limited", message="the provider asks to slow down", retryable=True),
+        ),
+    ],
+)
+def test_a_failure_is_worded_alike_in_every_family(
+    family: str, name: str, output: CompleteOutput
+) -> None:
+    projection, receipt, publisher = surfaces(output, family)
+    assert receipt.text == golden(name)
+    assert receipt.renderer_name == family
+    assert projection.canonical.error == output.error
+    assert projection.canonical.result is None
+    assert projection.omissions == ()
+    assert publisher.published == {}
+
+
+@pytest.mark.parametrize(
+    ("result", "family", "message"),
+    [
+        (GenericOutput(), "command", "the command family takes CommandOutput, not GenericOutput"),
+        (
+            CommandOutput(exit_status=0, stdout=whole(b""), stderr=whole(b"", "stderr")),
+            "generic",
+            "the generic family takes GenericOutput, not CommandOutput",
+        ),
+    ],
+)
+def test_a_result_of_another_family_is_refused(
+    result: GenericOutput | CommandOutput, family: str, message: str
+) -> None:
+    output = CompleteOutput(tool_name="T", status="success", summary_text="s", result=result)
+    with pytest.raises(InvalidRecordError, match=message):
+        surfaces(output, family)
+
+
+@pytest.mark.parametrize("length", [1, SUMMARY_CHARS])
+def test_a_summary_that_fits_is_whole(length: int) -> None:
+    projection, _, _ = surfaces(generic_completed("T", summary="s" * length), "generic")
+    assert projection.canonical.summary_text == "s" * length
+    assert projection.omissions == ()
+
+
+def test_a_summary_that_does_not_fit_is_cut_and_counted() -> None:
+    projection, _, _ = surfaces(generic_completed("T", summary="s" * 300), "generic")
+    assert projection.canonical.summary_text == "s" * (SUMMARY_CHARS - 1) + "\u2026"
+    (omission,) = projection.omissions
+    assert (omission.stage, omission.field, omission.unit) == (
+        "projection",
+        "summary_text",
+        "chars",
+    )
+    assert (omission.before, omission.after) == (300, SUMMARY_CHARS - 1)
+
+
+def test_a_summary_is_not_cut_inside_a_cluster() -> None:
+    family = "\U0001f469\u200d\U0001f469\u200d\U0001f467\u200d\U0001f466"
+    projection, _, _ = surfaces(generic_completed("T", summary="s" * 196 + family * 9), "generic")
+    assert projection.canonical.summary_text == "s" * 196 + "\u2026"
+    assert omitted(projection.omissions, "summary_text", "chars") == len(family) * 9
+
+
+def test_a_failure_whose_message_is_too_long_for_a_summary_keeps_it_as_the_message() -> None:
+    projection, receipt, _ = surfaces(failure(message="m" * 500), "command")
+    assert projection.canonical.error is not None
+    assert projection.canonical.error.message == "m" * 500
+    assert len(projection.canonical.summary_text) == SUMMARY_CHARS
+    assert "m" * 500 in receipt.text
+
+
+def test_message_and_hint_beyond_their_budget_are_cut_and_counted() -> None:
+    output = failure(message="m" * 701, recovery_hint="h" * 1000)
+    projection, receipt, _ = surfaces(output, "command")
+    error = projection.canonical.error
+    assert error is not None
+    assert error.message == "m" * 699 + "\u2026"
+    assert error.recovery_hint == "h" * 699 + "\u2026"
+    assert omitted(projection.omissions, "error.message", "chars") == 2
+    assert omitted(projection.omissions, "error.recovery_hint", "chars") == 301
+    assert receipt.text.startswith("Error (it_broke): mmm")
+    assert "\nHint: hhh" in receipt.text
+
+
+def test_details_beyond_their_budget_are_replaced_and_all_else_stays() -> None:
+    details = {"log": ["a line of the log"] * 200}
+    output = failure(details=details, recovery_hint="try again", retryable=True)
+    projection, receipt, _ = surfaces(output, "command")
+    error = projection.canonical.error
+    assert error is not None
+    assert (error.kind, error.message) == ("it_broke", "m")
+    assert (error.recovery_hint, error.retryable) == ("try again", True)
+    text = canonical_json.encode_text(details)
+    assert isinstance(error.details, dict)
+    preview = error.details["preview"]
+    assert error.details == {
+        "omitted": True,
+        "reason": "longer than 1000 characters",
+        "char_count": len(text),
+        "digest": digest_of(text.encode()),
+        "preview": preview,
+    }
+    assert isinstance(preview, str)
+    assert 800 < len(preview) <= 1000
+    (omission,) = projection.omissions
+    assert (omission.stage, omission.field) == ("error", "error.details")
+    assert f"{omission.before - omission.after:,} bytes omitted]" in preview
+    assert "Hint: try again\nRetryable: yes\nDetails: {" in receipt.text
+
+
+def test_details_at_exactly_their_budget_stay() -> None:
+    policy = Policy(error=ErrorBudget(details_chars=100))
+    for length, kept in ((98, True), (99, False)):
+        projection, _, _ = surfaces(failure(details="d" * length), "command", policy)
+        assert projection.canonical.error is not None
+        assert (projection.canonical.error.details == "d" * length) is kept
+
+
+@pytest.mark.parametrize("levels", [250, 251, 255])
+def test_details_too_deep_for_an_envelope_are_shown_as_text(levels: int) -> None:
+    projection, _, _ = surfaces(failure(details=nested(levels)), "command")
+    error = projection.canonical.error
+    assert error is not None
+    if levels == 250:
+        assert error.details == nested(250)
+    else:
+        assert isinstance(error.details, dict)
+        assert error.details["reason"] == "nested deeper than 250 levels"
+        assert error.details["preview"] == "[" * levels + "]" * levels
+    assert projection.omissions == ()
+    assert CanonicalResult.from_json(projection.canonical.to_json()) == projection.canonical
+
+
+@given(
+    details_of_any_kind,
+    st.text(st.characters(), min_size=1, max_size=900),
+    st.none() | st.text(st.characters(), max_size=900),
+    st.integers(100, 1200),
+    st.integers(100, 900),
+)
+def test_any_failure_is_bounded_repeatable_and_encodable(
+    details: JsonValue, message: str, hint: str | None, details_chars: int, message_chars: int
+) -> None:
+    policy = Policy(error=ErrorBudget(details_chars=details_chars, message_chars=message_chars))
+    output = failure(details=details, message=message, recovery_hint=hint)
+    projection, receipt, _ = surfaces(output, "generic", policy)
+    again, receipt_again, _ = surfaces(output.model_copy(deep=True), "generic", policy)
+    assert projection.canonical.to_json() == again.canonical.to_json()
+    assert receipt.to_bytes() == receipt_again.to_bytes()
+    # Quotes and backslashes of the details' JSON are escaped once more inside the preview.
+    assert len(receipt.text) <= 2 * message_chars + 2 * details_chars + 400
+    error = projection.canonical.error
+    assert error is not None
+    assert len(error.message) <= message_chars
+    assert error.kind == "it_broke"
+    assert receipt.text.startswith(f"Error (it_broke): {error.message}\n")
+    json.loads(projection.canonical.to_json())
+
+
+def test_a_list_of_artifacts_gives_indices_in_order_and_nothing_when_empty() -> None:
+    artifacts = ArtifactList(MemoryPublisher())
+    assert artifacts.references is None
+    assert [artifacts.add(whole(b"a")), artifacts.add(whole(b"b", "stderr"))] == [0, 1]
+    paths = [reference.path for _, reference in artifacts.entries]
+    assert paths == [artifacts.path(0), artifacts.path(1)]
+    assert artifacts.references == tuple(reference for _, reference in artifacts.entries)
+    assert [role for role, _ in artifacts.entries] == ["stdout", "stderr"]
+
+
+def test_a_capture_that_kept_everything_omits_nothing() -> None:
+    assert capture_omissions(whole(b"kept\n")) == ()
+
+
+def test_a_capture_that_lost_bytes_omits_bytes_and_lines() -> None:
+    lost = capture_omissions(lossy(b"kept\n", 5, "stderr"))
+    assert [(o.stage, o.field, o.unit, o.before, o.after) for o in lost] == [
+        ("capture", "stderr", "bytes", 10, 5),
+        ("capture", "stderr", "lines", 2, 1),
+    ]
+
+
+def test_the_policy_of_a_receipt_is_named_by_its_digest() -> None:
+    policy = Policy(inline_bytes=7)
+    _, receipt, _ = surfaces(generic_completed("T", "text"), "generic", policy)
+    assert receipt.policy_digest == policy.digest
+    assert receipt.omissions == ()
+
+
+def test_every_built_in_family_names_its_renderer_like_itself() -> None:
+    for name in ("command", "generic"):
+        family = default_families().named(name)
+        assert family.renderer.name == family.name == name
+        assert family.renderer.version >= 1
+
+
+def test_what_the_steps_return_cannot_be_changed() -> None:
+    projection, receipt, _ = surfaces(generic_completed("T", "text"), "generic")
+    family = default_families().named("generic")
+    projected = family.projector(GenericOutput(), Policy(), ArtifactList(MemoryPublisher()))
+    for value in (projection, receipt, family, projected):
+        for name in (field.name for field in dataclasses.fields(value)):
+            with pytest.raises(dataclasses.FrozenInstanceError):
+                setattr(value, name, None)

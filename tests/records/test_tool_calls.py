@@ -1,0 +1,97 @@
+"""A tool call keeps what the model sent, and shows a bounded line of it."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from tooltrail.records import InvalidRecordError, ToolCall
+from tooltrail.records.tool_calls import ARGUMENTS_PREVIEW_CHARS, storable
+
+
+@pytest.mark.parametrize(
+    "raw", ["", "{}", '{"cmd": "ls"}', '{"cmd": ', "not JSON", "\ud800", "[1e400,\n\t2]", "\0"]
+)
+def test_arguments_stay_as_they_were_sent(raw: str) -> None:
+    call = ToolCall(tool_name="Bash", arguments_raw=raw)
+    assert call.arguments_raw == raw
+    assert call.arguments_bytes.decode("utf-8", "surrogatepass") == raw
+
+
+def test_a_call_of_a_value_has_canonical_arguments() -> None:
+    call = ToolCall.of("Bash", {"b": 1.0, "a": [None, 10**60]}, call_id="call_1")
+    assert call.arguments_raw == '{"a":[null,1' + "0" * 60 + '],"b":1}'
+    assert call.call_id == "call_1"
+    assert ToolCall.of("Bash", {"a": [None, 10**60], "b": 1}, call_id="call_1") == call
+
+
+def test_nested_arguments_differ_when_only_a_nested_key_differs() -> None:
+    one = ToolCall.of("Bash", {"a": {"b": {"c": 1}}})
+    two = ToolCall.of("Bash", {"a": {"b": {"d": 1}}})
+    assert one.arguments_raw != two.arguments_raw
+
+
+def test_arguments_that_no_json_can_hold_are_refused() -> None:
+    with pytest.raises(InvalidRecordError, match="bytes is not a JSON type"):
+        ToolCall.of("Bash", {"a": b"b"})  # type: ignore[dict-item]  # the border is checked too
+
+
+@pytest.mark.parametrize("name", ["", "x" * 257])
+def test_a_tool_has_a_name_of_at_most_256_characters(name: str) -> None:
+    with pytest.raises(ValidationError):
+        ToolCall(tool_name=name)
+
+
+@pytest.mark.parametrize("name", ["x", "x" * 256, "mcp__server__tool"])
+def test_any_other_name_is_a_name(name: str) -> None:
+    assert ToolCall(tool_name=name).tool_name == name
+
+
+@pytest.mark.parametrize("call_id", [None, "", "../../etc/passwd", "toolu_01/x", "REDACTED"])
+def test_any_call_id_is_data(call_id: str | None) -> None:
+    assert ToolCall(tool_name="Bash", call_id=call_id).call_id == call_id
+    assert ToolCall(tool_name="Bash", call_id=call_id).call_id_text == call_id
+
+
+def test_a_call_id_that_no_database_can_hold_is_spelled_out() -> None:
+    assert ToolCall(tool_name="Bash", call_id="a\0b\ud800").call_id_text == "a\\0b\\ud800"
+
+
+def test_the_preview_is_the_title_on_one_line() -> None:
+    call = ToolCall(tool_name="Bash", arguments_raw="{}", title="  ls  -l\n| wc\t-l ")
+    assert call.arguments_preview == "ls -l | wc -l"
+
+
+def test_without_a_title_the_preview_is_the_arguments() -> None:
+    assert ToolCall(tool_name="Bash", arguments_raw='{"a":\n 1}').arguments_preview == '{"a": 1}'
+    assert ToolCall(tool_name="Bash", arguments_raw='{"a":1}', title="").arguments_preview == (
+        '{"a":1}'
+    )
+
+
+@pytest.mark.parametrize("length", [ARGUMENTS_PREVIEW_CHARS - 1, ARGUMENTS_PREVIEW_CHARS])
+def test_a_preview_that_fits_is_whole(length: int) -> None:
+    assert ToolCall(tool_name="Bash", title="x" * length).arguments_preview == "x" * length
+
+
+def test_a_preview_that_does_not_fit_ends_with_an_ellipsis() -> None:
+    call = ToolCall(tool_name="Bash", title="x" * (ARGUMENTS_PREVIEW_CHARS + 1))
+    assert call.arguments_preview == "x" * (ARGUMENTS_PREVIEW_CHARS - 1) + "\u2026"
+
+
+@given(st.text(st.characters(), max_size=400))
+def test_the_preview_is_bounded_storable_and_on_one_line(raw: str) -> None:
+    shown = ToolCall(tool_name="Bash", arguments_raw=raw).arguments_preview
+    assert len(shown) <= ARGUMENTS_PREVIEW_CHARS
+    assert "\0" not in shown
+    assert len(shown.splitlines()) <= 1
+    shown.encode()
+
+
+@given(st.text(st.characters()))
+def test_storable_text_can_be_encoded_and_holds_no_nul(text: str) -> None:
+    assert b"\0" not in storable(text).encode()
+    if "\0" not in text and json.dumps(text, ensure_ascii=False).isprintable():
+        assert storable(text) == text
