@@ -61,7 +61,7 @@ def check_payloads(store: Store, session_id: UUID) -> None:
 
 
 def check_evidence(store: Store) -> None:
-    """Every chain verifies, every seq is used once, every reference resolves, every byte is right."""
+    """Every chain verifies, every seq is used once, every reference resolves to its bytes."""
     assert check_database(store.database) == []
     reader = store.reader
     for session in reader.sessions():

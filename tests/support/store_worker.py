@@ -2,7 +2,7 @@
 
 many DB ARTIFACTS SPOOL SESSION COUNT   record COUNT messages and COUNT commands
 loop DB                                 record commands until it is killed
-create DB AT                            create a store and be killed before statement AT
+create DB AT                            create a store, be killed before a statement with AT
 """
 
 import os
@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from uuid import UUID
 
-from sqlalchemy import Engine, event
+from sqlalchemy import Connection, Engine, event
 from tests.support.recording import command_output, run_command
 
 from tooltrail.records import ToolCall
@@ -38,18 +38,14 @@ def loop(database: str) -> None:
             print(number, flush=True)  # noqa: T201  the parent waits for it
 
 
-def create(database: str, at: str) -> None:
-    left = int(at)
-
-    def count_down(*_: object) -> None:
-        nonlocal left
-        left -= 1
-        if left < 0:
+def create(database: str, artifacts: str, at: str) -> None:
+    def kill_at(_c: Connection, _cursor: object, sql: str, *_: object) -> None:
+        if at in sql:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    event.listen(Engine, "before_cursor_execute", count_down)
-    event.listen(Engine, "commit", count_down)
-    create_store(database).close()
+    event.listen(Engine, "before_cursor_execute", kill_at)
+    event.listen(Engine, "commit", lambda connection: kill_at(connection, None, "COMMIT"))
+    create_store(database, artifacts=artifacts).close()
 
 
 if __name__ == "__main__":

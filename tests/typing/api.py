@@ -1,4 +1,4 @@
-"""Correct use of the public API. Never run; mypy and pyright check that it type-checks as written."""
+"""Correct use of the public API. Never run: mypy and pyright check that it is well typed."""
 
 from pathlib import Path
 from typing import assert_type

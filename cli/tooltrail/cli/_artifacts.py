@@ -5,15 +5,17 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO, Literal
 
 from tooltrail.artifacts import artifact_path, check_path
-from tooltrail.cli._output import copy_stream
+from tooltrail.cli._output import write_block
 from tooltrail.cli._times import shown
-from tooltrail.records import AmbiguousNameError, DamageError, MissingArtifactError
+from tooltrail.records import AmbiguousNameError, DamageError, MissingArtifactError, NotFoundError
 from tooltrail.records.digests import parse_digest
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.store import Store
 
 MIN_PREFIX = 4
 _CANDIDATES = 5
+_BLOCK = 1 << 20
+"""Bytes that are held at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,7 @@ def find_artifact(store: Store, name: str) -> str:
     Raises:
         PathEscapeError: a path that leaves the artifact root.
         AmbiguousNameError: more than one digest begins so.
+        NotFoundError: none does.
     """
     if name.startswith("sha256:"):
         return artifact_path(parse_digest(name))
@@ -49,28 +52,38 @@ def find_artifact(store: Store, name: str) -> str:
     if len(fits) > 1:
         raise AmbiguousNameError(name, fits[:_CANDIDATES])
     if not fits:
-        raise MissingArtifactError(f"the store knows no artifact {name}", path=name)
+        raise NotFoundError(f"the store knows no artifact {name}")
     return fits[0]
 
 
 def copy_head(source: BinaryIO, target: BinaryIO, lines: int) -> None:
-    """Copy the first lines."""
-    for _ in range(lines):
-        line = source.readline()
-        if not line:
-            break
-        target.write(line)
-    target.flush()
+    """Copy the first lines at constant memory, however long a line is."""
+    while lines and (block := source.read(_BLOCK)):
+        end, lines = _after_lines(block, lines)
+        write_block(target, block[:end])
 
 
 def copy_tail(store: Store, path: str, target: BinaryIO, lines: int) -> None:
     """Copy the last lines at constant memory: the store knows how many there are in all."""
     known = next((v for v in store.reader.artifacts() if v.path == path), None)
     total = known.line_count if known else _count_lines(store, path)
+    skip = max(total - lines, 0)
     with store.archive.open(path) as source:
-        for _ in range(total - lines):
-            source.readline()
-        copy_stream(source, target)
+        while block := source.read(_BLOCK):
+            start, skip = _after_lines(block, skip)
+            # What follows the last line that is skipped; of a line that is not over, nothing.
+            write_block(target, b"" if skip else block[start:])
+
+
+def _after_lines(block: bytes, lines: int) -> tuple[int, int]:
+    """Where so many lines of a block end, and how many of them end beyond it."""
+    count = block.count(b"\n")
+    if count < lines:
+        return len(block), lines - count
+    end = 0
+    for _ in range(lines):
+        end = block.index(b"\n", end) + 1
+    return end, 0
 
 
 def facts_of(store: Store, path: str) -> dict[str, Any]:
@@ -121,8 +134,11 @@ def _verify(store: Store, path: str, size: int | None) -> Verdict:
 
 
 def _count_lines(store: Store, path: str) -> int:
+    count, last = 0, b"\n"
     with store.archive.open(path) as source:
-        return sum(1 for _ in source)
+        while block := source.read(_BLOCK):
+            count, last = count + block.count(b"\n"), block[-1:]
+    return count + (last != b"\n")
 
 
 def _is_hex(name: str) -> bool:

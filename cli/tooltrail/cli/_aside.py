@@ -1,9 +1,11 @@
 """A record that no store could take: a folder in the spool that holds all of it.
 
 The folder has the streams as they are captured everywhere, readable with `zstd -d`, and
-`record.json` with the call, the times, the complete output without its bytes, and its digests.
+`record.json` with the name of the session, the call, the times, the complete output without its
+bytes, and its digests.
 """
 
+from contextlib import suppress
 from pathlib import Path
 
 from tooltrail.artifacts import Capture, CapturedStream
@@ -17,14 +19,17 @@ _PRIVATE = 0o700
 class Aside:
     """One invocation whose record waits in the spool. One thread at a time."""
 
-    def __init__(self, spool: Path, call: ToolCall) -> None:
+    def __init__(self, spool: Path, call: ToolCall, session_name: str | None) -> None:
         self._id = new_id()
         self._folder = spool / f"aside-{self._id}"
         self._call = call
+        self._session_name = session_name
         self._started_at = now()
 
     def capture(self, role: str) -> Capture:
         """A writer for one stream, which never keeps all of it in memory."""
+        with suppress(OSError):  # said by `finish`, when the command has ended
+            self._make_folder()
         return Capture(
             role,
             self._folder / f"{role}.zst",
@@ -41,13 +46,14 @@ class Aside:
         record = {
             "schema_version": 1,
             "id": str(self._id),
+            "session": self._session_name,
             "call": self._call.model_dump(),
             "started_at": self._started_at.isoformat(),
             "finished_at": now().isoformat(),
             "complete_output": decode(output.to_json()),
         }
         try:
-            self._folder.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
+            self._make_folder()
             (self._folder / "record.json").write_bytes(encode(record))
         except OSError as error:
             return f"nothing was recorded: {self._folder} cannot be written: {error.strerror}"
@@ -55,3 +61,7 @@ class Aside:
         if lost:
             return f"the record is kept in {self._folder}, without {lost:,} bytes of output"
         return f"the record is kept in {self._folder}"
+
+    def _make_folder(self) -> None:
+        # Made here, since the capture would make one that everybody may read.
+        self._folder.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)

@@ -23,6 +23,8 @@ MEANINGS: dict[ExitCode, str] = {
     ExitCode.NOT_FOUND: "nothing has this name",
     ExitCode.INCOMPLETE: "incomplete: a missing artifact, an open invocation, a cut tail",
     ExitCode.UNAVAILABLE: "store missing, unavailable, or not at head",
+    ExitCode.INTERRUPTED: "interrupted",
+    ExitCode.BROKEN_PIPE: "the reader of stdout went away",
 }
 
 EXEC_MEANINGS = (
@@ -33,5 +35,5 @@ EXEC_MEANINGS = (
 
 def table() -> str:
     """The table as `--help` shows it."""
-    lines = [f"  {code.value}  {meaning}" for code, meaning in MEANINGS.items()]
+    lines = [f"{code.value:5}  {meaning}" for code, meaning in MEANINGS.items()]
     return "\n".join(["Exit codes:", *lines, "", EXEC_MEANINGS])

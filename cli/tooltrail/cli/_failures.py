@@ -2,39 +2,35 @@
 
 import os
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import click
 
 from tooltrail.cli._exit_codes import ExitCode
+from tooltrail.cli._output import say
+from tooltrail.cli._standard import drop_unwritten, open_missing
 
 if TYPE_CHECKING:
     from tooltrail.records import TooltrailError
 
+_NAME = "tooltrail"
+_COMPLETION = "_TOOLTRAIL_COMPLETE"
+"""The variable by which a shell asks click for its completion script and its suggestions."""
+
 
 def run(command: click.Command) -> int:
     """Run a command and give its exit code; what went wrong goes to stderr in one sentence."""
+    open_missing()
     try:
-        result: object = command.main(standalone_mode=False, prog_name="tooltrail")
-        sys.stdout.flush()
-    except click.exceptions.Exit as stop:
-        return stop.exit_code
-    except click.ClickException as error:
-        error.show()
-        return error.exit_code
-    except BrokenPipeError:
-        _abandon_stdout()
-        return ExitCode.BROKEN_PIPE
-    except (click.Abort, KeyboardInterrupt):
-        return ExitCode.INTERRUPTED
-    except Exception as error:  # noqa: BLE001  what is not ours is raised again
-        return _reported(error)
-    return result if isinstance(result, int) else ExitCode.OK
+        return _guarded(command)
+    finally:
+        drop_unwritten()
 
 
 def say_error(error: "TooltrailError") -> None:
     """Print an error the way all are printed."""
-    click.echo(f"tooltrail: {error}", err=True)
+    say(f"{_NAME}: {error}")
 
 
 def code_of(error: "TooltrailError") -> ExitCode:
@@ -56,16 +52,42 @@ def code_of(error: "TooltrailError") -> ExitCode:
     return next((code for kind, code in codes if isinstance(error, kind)), ExitCode.USAGE)
 
 
+def _guarded(command: click.Command) -> int:
+    try:
+        result = _invoke(command)
+        sys.stdout.flush()
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except click.ClickException as error:
+        with suppress(OSError):
+            error.show()
+        return error.exit_code
+    except BrokenPipeError:
+        return ExitCode.BROKEN_PIPE
+    except (click.Abort, KeyboardInterrupt):
+        return ExitCode.INTERRUPTED
+    except Exception as error:  # noqa: BLE001  what is not ours is raised again
+        return _reported(error)
+    return result if isinstance(result, int) else ExitCode.OK
+
+
+def _invoke(command: click.Command) -> object:
+    if os.environ.get(_COMPLETION):
+        return command.main(prog_name=_NAME, complete_var=_COMPLETION)
+    # Not through `main`, which makes exit code 1 of a closed pipe, and that means damage here.
+    with command.make_context(_NAME, sys.argv[1:]) as context:
+        return command.invoke(context)
+
+
 def _reported(error: Exception) -> ExitCode:
-    """Say an error of ours and give its code; raise any other, which is a fault of the program."""
+    """Say an error of ours or of the system; raise any other, which is a fault of the program."""
     from tooltrail.records import TooltrailError  # noqa: PLC0415
 
-    if not isinstance(error, TooltrailError):
-        raise error
-    say_error(error)
-    return code_of(error)
-
-
-def _abandon_stdout() -> None:
-    # Python flushes stdout once more at exit; on a closed pipe that would print a warning.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if isinstance(error, TooltrailError):
+        say_error(error)
+        return code_of(error)
+    if isinstance(error, OSError):
+        about = f"{error.filename}: " if error.filename else ""
+        say(f"{_NAME}: {about}{error.strerror or error}")
+        return ExitCode.UNAVAILABLE
+    raise error

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 if TYPE_CHECKING:
+    from tooltrail.records import FamilyRegistry
     from tooltrail.store import Store
 
 
@@ -26,11 +29,13 @@ class Location:
     spool: Path | None = None
 
     @contextmanager
-    def open(self) -> "Generator[Store]":
-        """The store, closed at the end of the block."""
+    def open(self, families: "FamilyRegistry | None" = None) -> "Generator[Store]":
+        """The store, closed at the end of the block; with other families than the built-in ones."""
         from tooltrail.store import open_store  # noqa: PLC0415  heavy, and not every command needs it
 
-        with open_store(self.database, artifacts=self.artifacts, spool=self.spool) as store:
+        with open_store(
+            self.database, artifacts=self.artifacts, spool=self.spool, families=families
+        ) as store:
             yield store
 
     def spool_folder(self) -> Path:
@@ -41,8 +46,19 @@ class Location:
 
 
 def default_database() -> str:
-    """The database file in the user's data folder (XDG Base Directory Specification)."""
+    """The database file in the user's data folder (XDG Base Directory Specification).
+
+    Raises:
+        click.UsageError: the user has no home folder.
+    """
     home = os.environ.get("XDG_DATA_HOME", "")
     # The specification wants a relative value ignored.
-    folder = Path(home) if Path(home).is_absolute() else Path.home() / ".local" / "share"
+    folder = Path(home) if Path(home).is_absolute() else _home() / ".local" / "share"
     return str(folder / "tooltrail" / "tooltrail.db")
+
+
+def _home() -> Path:
+    try:
+        return Path.home()
+    except RuntimeError as error:
+        raise click.UsageError("there is no home folder; name the store with --db") from error

@@ -3,26 +3,34 @@
 import csv
 import io
 import json
+import os
+import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, fields
 from datetime import datetime
-from typing import Any, BinaryIO
-from uuid import UUID
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 SCHEMA_VERSION = 1
 """Of the JSON that every command prints; raised when a field changes its meaning."""
 
 _BLOCK = 1 << 20
-_UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
+_UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 
 Record = Mapping[str, Any]
 
 
 def say(message: str) -> None:
-    """A message for people, on stderr."""
-    click.echo(message, err=True)
+    """A message for people, on stderr; where nobody can read it, it is lost and nothing else."""
+    with suppress(OSError):
+        click.echo(message, err=True)
 
 
 def write(text: str) -> None:
@@ -31,28 +39,87 @@ def write(text: str) -> None:
 
 
 def write_bytes(data: bytes) -> None:
-    """Exact bytes on stdout."""
-    sys.stdout.flush()
-    sys.stdout.buffer.write(data)
-    sys.stdout.buffer.flush()
+    """Exact bytes on stdout.
+
+    Raises:
+        BrokenPipeError: the reader has gone.
+        UnavailableError: they cannot be written, as on a full disk.
+    """
+    with _writing("standard output"):
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
 
 
 def copy_stream(source: BinaryIO, target: BinaryIO) -> None:
-    """Copy exact bytes at constant memory."""
+    """Copy exact bytes at constant memory; raises as `write_bytes` does."""
     while block := source.read(_BLOCK):
+        write_block(target, block)
+
+
+def write_block(target: BinaryIO, block: bytes) -> None:
+    """Exact bytes on stdout or stderr; raises as `write_bytes` does."""
+    with _writing("the output"):
         target.write(block)
-    target.flush()
+        target.flush()
 
 
-def print_records(records: Sequence[Record], style: str, fields: str | None) -> None:
+def write_file(path: Path, pieces: Iterable[str]) -> None:
+    """Text into a file, which is there whole or stays as it was; a device is written to as it is.
+
+    Raises:
+        UnavailableError: the file cannot be written.
+    """
+    with _writing(str(path)):
+        if path.exists() and not path.is_file():
+            _write_pieces(path, pieces)
+            return
+        # A link stays a link: what it leads to is replaced.
+        target = path.resolve()
+        part = target.with_name(f".{target.name}.{os.getpid()}.part")
+        try:
+            _write_pieces(part, pieces)
+            if target.exists():
+                shutil.copymode(target, part)
+            part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)
+
+
+def _write_pieces(path: Path, pieces: Iterable[str]) -> None:
+    with path.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
+        file.writelines(pieces)
+
+
+def print_views(
+    views: Sequence["DataclassInstance"],
+    kind: type["DataclassInstance"],
+    style: str,
+    chosen: str | None,
+) -> None:
+    """Print a list of one kind of view; see `print_records`."""
+    names = [field.name for field in fields(kind)]
+    print_records([asdict(view) for view in views], style, chosen, names=names)
+
+
+def print_records(
+    records: Sequence[Record], style: str, fields: str | None = None, *, names: Sequence[str] = ()
+) -> None:
     """Print records as `json`, `ndjson` or `csv`.
+
+    Args:
+        records: all with the same fields.
+        style: how.
+        fields: which of them, separated by commas; all when None.
+        names: the fields that such a record has, also when there is none.
 
     Raises:
         click.UsageError: a field that the records do not have.
     """
-    rows = [_chosen(record, fields) for record in records]
+    chosen = _chosen(names, fields)
+    rows = [_row(record, chosen) for record in records]
     if style == "csv":
-        write(_csv(rows))
+        write(_csv(rows, chosen or ["schema_version", *names]))
     elif style == "ndjson":
         write("".join(f"{_json(row)}\n" for row in rows))
     else:
@@ -84,7 +151,7 @@ def print_table(
             min_width=None if last else len(name),
         )
     for row in rows:
-        table.add_row(*map(_cell, row))
+        table.add_row(*map(printable, row))
     console = Console(
         width=None if terminal else 10_000, highlight=False, markup=False, emoji=False
     )
@@ -110,47 +177,73 @@ def duration_of(milliseconds: int | None) -> str:
     if milliseconds is None:
         return ""
     seconds = milliseconds / 1000
-    if seconds < 60:
+    # 59.995 and more would be rounded to a minute's worth of seconds.
+    if seconds < 59.995:
         return f"{seconds:.2f} s"
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
 
 
-def _chosen(record: Record, fields: str | None) -> Record:
+def counted(count: int, noun: str) -> str:
+    """A number of things for people: `1 artifact`, `2,000 artifacts`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def printable(text: str) -> str:
+    """Text for a line of a terminal, whose cursor and colours no control character may move."""
+    return "".join(c if c.isprintable() else "\ufffd" for c in text)
+
+
+@contextmanager
+def _writing(what: str) -> Generator[None]:
+    """Say which output failed.
+
+    Raises:
+        UnavailableError: anything but a reader that has gone, which ends a program quietly.
+    """
+    from tooltrail.records import UnavailableError  # noqa: PLC0415  a message needs none of it
+
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise UnavailableError(f"{what} cannot be written: {error.strerror}") from error
+
+
+def _chosen(names: Sequence[str], fields: str | None) -> list[str] | None:
     if fields is None:
-        return {"schema_version": SCHEMA_VERSION, **record}
-    names = [name.strip() for name in fields.split(",")]
-    unknown = [name for name in names if name not in record]
+        return None
+    chosen = [name.strip() for name in fields.split(",")]
+    unknown = [name for name in chosen if name not in names]
     if unknown:
-        raise click.UsageError(f"unknown field {', '.join(unknown)}; there are {', '.join(record)}")
-    return {name: record[name] for name in names}
+        raise click.UsageError(f"unknown field {', '.join(unknown)}; there are {', '.join(names)}")
+    return chosen
+
+
+def _row(record: Record, chosen: Sequence[str] | None) -> Record:
+    if chosen is None:
+        return {"schema_version": SCHEMA_VERSION, **record}
+    return {name: record[name] for name in chosen}
 
 
 def _json(row: Record) -> str:
     return json.dumps(row, ensure_ascii=False, default=_plain)
 
 
-def _csv(rows: Sequence[Record]) -> str:
+def _csv(rows: Sequence[Record], header: Sequence[str]) -> str:
     buffer = io.StringIO()
-    if rows:
-        writer = csv.DictWriter(buffer, fieldnames=list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        for row in rows:
-            writer.writerow({name: _cell_value(value) for name, value in row.items()})
+    writer = csv.DictWriter(buffer, fieldnames=header, lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow({name: _cell_value(value) for name, value in row.items()})
     return buffer.getvalue()
 
 
 def _cell_value(value: object) -> object:
-    if value is None or isinstance(value, str | int | float):
-        return value
-    return _plain(value) if isinstance(value, datetime | UUID) else _json({"value": value})
+    return value if value is None or isinstance(value, str | int | float) else _plain(value)
 
 
 def _plain(value: object) -> str:
     return value.isoformat() if isinstance(value, datetime) else str(value)
-
-
-def _cell(text: str) -> str:
-    # A control character in a cell could move the cursor or hide what follows it.
-    return "".join(c if c.isprintable() else "�" for c in text)

@@ -6,9 +6,9 @@ started, with the captured output in the spool, which is said on stderr.
 """
 
 import shlex
-from collections.abc import Callable, Generator, Mapping
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
 
 from pydantic import JsonValue
 
@@ -22,6 +22,7 @@ from tooltrail.cli._streams import StreamCapture
 from tooltrail.records import (
     CommandOutput,
     CompleteOutput,
+    FamilyRegistry,
     StreamRecord,
     ToolCall,
     ToolError,
@@ -29,6 +30,7 @@ from tooltrail.records import (
     UnavailableError,
     command_completed,
 )
+from tooltrail.records.families import command, generic
 from tooltrail.store import Invocation, Session, Store
 
 _UNKNOWN_STATUS = 255
@@ -86,22 +88,24 @@ def run_recorded(
     Raises:
         TooltrailError: there is no such store or session; nothing was run.
     """
+    call = request.to_call()
     with ExitStack() as stack:
         try:
-            store = stack.enter_context(location.open())
-            session = stack.enter_context(_session(store, session_name))
-            invocation = session.start(request.to_call())
+            store = stack.enter_context(location.open(_families(request.tool_name)))
+            recording = _begin(store, session_name, call)
         except UnavailableError as error:
             say_error(error)
-            return run_aside(location, request)
-        output, code = run_request(request, invocation.capture, invocation.captured)
-        _finish(invocation, output, verbose=verbose)
+            return run_aside(location, session_name, request, call)
+        output, code = run_request(request, recording.invocation.capture, recording.captured)
+        recording.finish(output, verbose=verbose)
     return code
 
 
-def run_aside(location: Location, request: Request) -> int:
+def run_aside(
+    location: Location, session_name: str | None, request: Request, call: ToolCall
+) -> int:
     """Run a command whose start no store can take, and keep its record in the spool."""
-    aside = Aside(location.spool_folder(), request.to_call())
+    aside = Aside(location.spool_folder(), call, session_name)
     output, code = run_request(request, aside.capture, aside.captured)
     say(f"tooltrail: {aside.finish(output)}")
     return code
@@ -140,33 +144,86 @@ def run_request(
     return _ended(request, ended, records), ended.mirrored
 
 
-@contextmanager
-def _session(store: Store, name: str | None) -> Generator[Session]:
-    """The session that was named, else one of our own that is closed at the end."""
-    if name is not None:
-        yield store.join_session(store.reader.session(name).id)
-        return
-    session = store.open_session()
-    yield session
-    try:
-        session.close()
-    except TooltrailError as error:
-        say_error(error)
+class _Recording:
+    """The end of one invocation's record, and what is left of its output when there is none.
 
+    Args:
+        invocation: which was started.
+        own_session: the session to close afterwards, when it was opened for this invocation.
+    """
 
-def _finish(invocation: Invocation, output: CompleteOutput, *, verbose: bool) -> None:
-    try:
-        with held_signals():
-            invocation.finish(output)
-    except TooltrailError as error:
-        say_error(error)
-        say(
-            f"tooltrail: invocation {invocation.id} stays in the store as started; "
-            f"its output is kept in {invocation.spool}"
-        )
-    else:
+    def __init__(self, invocation: Invocation, own_session: Session | None) -> None:
+        self.invocation = invocation
+        self._own_session = own_session
+        self._streams: list[CapturedStream] = []
+
+    def captured(self, stream: CapturedStream) -> StreamRecord:
+        """Take a closed capture."""
+        self._streams.append(stream)
+        return self.invocation.captured(stream)
+
+    def finish(self, output: CompleteOutput, *, verbose: bool) -> None:
+        """Finish the record, or say what became of it."""
+        try:
+            with held_signals():
+                self.invocation.finish(output)
+        except (TooltrailError, OSError) as error:
+            say(
+                f"tooltrail: {error}; invocation {self.invocation.id} stays in the store as "
+                f"started; {self._what_is_kept()}"
+            )
+            # What keeps it from being closed has just been said.
+            with suppress(TooltrailError):
+                self._close_own_session()
+            return
+        self._say_losses()
         if verbose:
-            say(f"tooltrail: recorded {invocation.id}")
+            say(f"tooltrail: recorded {self.invocation.id}")
+        try:
+            self._close_own_session()
+        except TooltrailError as error:
+            say_error(error)
+
+    def _close_own_session(self) -> None:
+        if self._own_session is not None:
+            self._own_session.close()
+
+    def _say_losses(self) -> None:
+        for record in (stream.record for stream in self._streams):
+            if record.loss_reason is not None:
+                lost = record.produced_size - record.size
+                say(f"tooltrail: {record.role}: {lost:,} bytes not kept: {record.loss_reason}")
+
+    def _what_is_kept(self) -> str:
+        streams = [stream for stream in self._streams if stream.record.role != "order"]
+        produced = sum(stream.record.produced_size for stream in streams)
+        kept = sum(stream.record.size for stream in streams if stream.staged is not None)
+        if not produced:
+            return "it had no output"
+        if not kept:
+            return f"its {produced:,} bytes of output were not kept"
+        without = f", without {produced - kept:,} bytes" if kept < produced else ""
+        return f"its output is kept in {self.invocation.spool}{without}"
+
+
+def _families(tool_name: str) -> FamilyRegistry:
+    """Families in which a tool of this name is a command, for that is what exec runs."""
+    served = command.FAMILY.tool_names | {tool_name}
+    return FamilyRegistry(generic.FAMILY, replace(command.FAMILY, tool_names=served))
+
+
+def _begin(store: Store, session_name: str | None, call: ToolCall) -> _Recording:
+    """Commit the start in the session that was named, else in one of our own."""
+    if session_name is not None:
+        session = store.join_session(store.reader.session(session_name).id)
+        return _Recording(session.start(call), None)
+    session = store.open_session()
+    try:
+        return _Recording(session.start(call), session)
+    except TooltrailError:
+        with suppress(TooltrailError):
+            session.close()
+        raise
 
 
 def _say_faults(ended: ChildExit) -> None:

@@ -2,12 +2,13 @@
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import text
 
-from tooltrail.cli._output import size_of
+from tooltrail.cli._output import counted, size_of
 from tooltrail.cli._times import shown
 from tooltrail.migrations import HEAD_REVISION
 from tooltrail.store import Store
@@ -62,7 +63,7 @@ def lines_of(status: dict[str, Any], *, utc: bool) -> Iterator[str]:
     stored = status["database_bytes"] + status["artifact_stored_bytes"]
     yield (
         f"on disk      {size_of(stored)}: database {size_of(status['database_bytes'])}, "
-        f"{status['artifacts']:,} artifacts {size_of(status['artifact_stored_bytes'])} "
+        f"{counted(status['artifacts'], 'artifact')} {size_of(status['artifact_stored_bytes'])} "
         f"for {size_of(status['artifact_bytes'])}"
     )
 
@@ -77,17 +78,18 @@ def warnings_of(status: dict[str, Any]) -> Iterator[str]:
         )
     started = status["invocations"].get("started", 0)
     if started:
-        yield f"{started:,} invocations have not ended: running, or their process was killed"
+        yield f"{counted(started, 'invocation')} not ended: running, or the process was killed"
     if status["spooled_invocations"]:
-        yield (
-            f"{status['spooled_invocations']:,} invocations have output in the spool: "
-            "running, or their process was killed"
-        )
+        spooled = counted(status["spooled_invocations"], "invocation")
+        yield f"{spooled} with output in the spool: running, or the process was killed"
 
 
 def _file_size(path: Path) -> int:
-    parts = (path, path.with_name(f"{path.name}-wal"))
-    return sum(part.stat().st_size for part in parts if part.exists())
+    size = path.stat().st_size
+    # The last one to close the database removes its log.
+    with suppress(FileNotFoundError):
+        size += path.with_name(f"{path.name}-wal").stat().st_size
+    return size
 
 
 def _spooled(spool: Path) -> int:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from tooltrail.cli._output import duration_of, size_of
+from tooltrail.cli._output import counted, duration_of, printable, size_of
 from tooltrail.cli._side_by_side import side_by_side
 from tooltrail.cli._times import shown
 from tooltrail.records.families._shared import indent_json
@@ -31,9 +31,9 @@ def as_record(detail: InvocationDetail) -> dict[str, Any]:
 
 
 def describe(detail: InvocationDetail, reader: Reader, *, utc: bool) -> str:
-    """The overview that `show` prints."""
+    """The overview that `show` prints; control characters of the output do nothing in it."""
     return "".join(
-        f"{line}\n"
+        f"{_visible(line)}\n"
         for part in (
             _facts(detail, utc),
             _complete(detail, reader),
@@ -52,9 +52,9 @@ def describe_side_by_side(
     columns: dict[str, list[str]] = {}
     for part in (_complete(detail, reader), _canonical(detail), _receipt(detail)):
         _, title, *lines = part
-        columns[title.strip("─ ")] = lines
-    facts = "\n".join(_facts(detail, utc))
-    omissions = "\n".join(_omissions(detail))
+        columns[title.strip("─ ")] = [_visible(line) for line in lines]
+    facts = "\n".join(map(_visible, _facts(detail, utc)))
+    omissions = "\n".join(map(_visible, _omissions(detail)))
     return f"{facts}\n{side_by_side(columns, width)}{omissions}\n".rstrip("\n") + "\n"
 
 
@@ -88,7 +88,7 @@ def _complete(detail: InvocationDetail, reader: Reader) -> Iterator[str]:
         yield "(the invocation has not ended)"
     for stream in detail.streams:
         where = stream.artifact_path or "in the database"
-        lines = f"{stream.line_count:,} {'line' if stream.line_count == 1 else 'lines'}"
+        lines = counted(stream.line_count, "line")
         yield f"[{stream.role}] {stream.size:,} bytes, {lines}, {stream.digest}, {where}"
         if stream.loss_reason is not None:
             yield f"  {stream.produced_size - stream.size:,} bytes lost: {stream.loss_reason}"
@@ -137,6 +137,10 @@ def _omissions(detail: InvocationDetail) -> Iterator[str]:
             f"{cut.stage}: {cut.field} shows {cut.after:,} of {cut.before:,} {cut.unit} "
             f"({missing:,} left out): {cut.reason}"
         )
+
+
+def _visible(line: str) -> str:
+    return "\t".join(map(printable, line.split("\t")))
 
 
 def _title(name: str, note: str) -> Iterator[str]:

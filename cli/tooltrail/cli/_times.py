@@ -23,18 +23,19 @@ class Moment(click.ParamType[datetime]):
             return value
         try:
             return parse_moment(str(value), datetime.now().astimezone())
-        except ValueError:
+        except (ValueError, OverflowError):
             self.fail(f"{value!r} is not RFC 3339, a date, 2h, 3d, today or yesterday", param, ctx)
 
 
 def parse_moment(text: str, now: datetime) -> datetime:
-    """Read a time relative to `now`, whose zone is the local one; the result is aware UTC.
+    """Read a time relative to `now`, an aware time in the local zone; the result is aware UTC.
 
     Raises:
         ValueError: not a time.
+        OverflowError: before the year 1 or after the year 9999.
     """
     word = text.strip().lower()
-    midnight = datetime.combine(now.date(), time(), now.tzinfo)
+    midnight = datetime.combine(now.date(), time())
     if word == "now":
         moment = now
     elif word == "today":
@@ -45,8 +46,7 @@ def parse_moment(text: str, now: datetime) -> datetime:
         moment = now - timedelta(seconds=int(ago[1]) * _SECONDS[ago[2]])
     else:
         moment = datetime.fromisoformat(text.strip())
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=now.tzinfo)
+    # A naive time gets the offset of its own day, which summer time may have moved since.
     return moment.astimezone(UTC)
 
 

@@ -8,7 +8,7 @@ tables.
 import os
 
 from alembic import context
-from sqlalchemy import Connection, create_engine
+from sqlalchemy import URL, Connection, create_engine, make_url
 
 
 def _migrate(connection: Connection) -> None:
@@ -32,12 +32,22 @@ def _offline() -> None:
         context.run_migrations()
 
 
+def _developers_database(named: str) -> URL:
+    """Named as the command line takes it: a file, or a URL without a driver."""
+    if "://" not in named:
+        return URL.create("sqlite", database=named)
+    url = make_url(named)
+    if url.get_backend_name() == "sqlite":
+        return url
+    return url.set(drivername="postgresql+psycopg")
+
+
 def _online() -> None:
     connection = context.config.attributes.get("connection")
     if connection is not None:
         _migrate(connection)
         return
-    engine = create_engine(os.environ["TOOLTRAIL_DB"])
+    engine = create_engine(_developers_database(os.environ["TOOLTRAIL_DB"]))
     with engine.begin() as own:
         _migrate(own)
     engine.dispose()

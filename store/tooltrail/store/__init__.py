@@ -1,9 +1,16 @@
 """Where records are kept: recording, reading, creating and upgrading a store."""
 
+from tooltrail.store._clock import new_id, now
 from tooltrail.store.checking import check_database
 from tooltrail.store.filters import InvocationFilter
 from tooltrail.store.info import StoreInfo
-from tooltrail.store.opening import create_store, open_store, store_revision, upgrade_store
+from tooltrail.store.opening import (
+    create_store,
+    open_store,
+    spool_folder,
+    store_revision,
+    upgrade_store,
+)
 from tooltrail.store.reader import Reader
 from tooltrail.store.recorder import Finished, Invocation, Session
 from tooltrail.store.store import Store
@@ -38,7 +45,10 @@ __all__ = [
     "StreamView",
     "check_database",
     "create_store",
+    "new_id",
+    "now",
     "open_store",
+    "spool_folder",
     "store_revision",
     "upgrade_store",
 ]

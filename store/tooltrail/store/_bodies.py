@@ -26,9 +26,12 @@ def decode_body(digest: str, size: int, encoding: str, data: bytes | None) -> by
         DamageError: the stored bytes are not those that were stored, or were erased.
     """
     if data is None:
-        raise DamageError(f"body {digest} was erased", path=digest)
+        raise DamageError(f"body {digest} was erased or lost", path=digest)
     if encoding == "zstd":
         try:
+            # A damaged header may announce more bytes than there is memory for.
+            if zstandard.frame_content_size(data) != size:
+                raise DigestMismatchError(f"body {digest} is damaged: wrong size", path=digest)
             data = zstandard.ZstdDecompressor().decompress(data, max_output_size=size)
         except zstandard.ZstdError as error:
             raise DamageError(f"body {digest} is damaged: {error}", path=digest) from error

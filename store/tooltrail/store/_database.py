@@ -5,6 +5,7 @@ livelock, and every commit is synced (synchronous FULL: NORMAL was seen to lose 
 on power loss). A read transaction sees one snapshot on both engines.
 """
 
+import os
 import sqlite3
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from urllib.parse import quote
 from sqlalchemy import Connection, Engine, QueuePool, create_engine, event
 
 from tooltrail.records import UnavailableError
-from tooltrail.store._failures import translated_errors
+from tooltrail.store._failures import damage_if_unreadable, translated_errors
 from tooltrail.store._targets import PostgresTarget, SqliteTarget, Target
 
 BUSY_TIMEOUT_S = 30.0
@@ -64,6 +65,7 @@ class Database:
             options |= {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
         with (
             translated_errors(self.target),
+            damage_if_unreadable(self.target),
             self.engine.connect().execution_options(**options) as connection,
             connection.begin(),
         ):
@@ -92,7 +94,7 @@ def open_database(target: Target, *, create: bool = False, foreign_keys: bool = 
 
 def _sqlite_engine(target: SqliteTarget, *, create: bool, foreign_keys: bool) -> Engine:
     # Mode rw, not rwc, so that opening a store that is not there does not leave an empty file.
-    uri = f"file:{quote(str(target.path))}?mode={'rwc' if create else 'rw'}"
+    uri = f"file:{quote(os.fsencode(target.path))}?mode={'rwc' if create else 'rw'}"
 
     def connect() -> sqlite3.Connection:
         return sqlite3.connect(
@@ -116,6 +118,7 @@ def _sqlite_engine(target: SqliteTarget, *, create: bool, foreign_keys: bool) ->
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:  # pyright: ignore[reportUnusedFunction]  registered by the decorator
         reading = connection.get_execution_options().get(_READ_ONLY, False)
+        connection.exec_driver_sql(f"PRAGMA query_only = {'ON' if reading else 'OFF'}")
         connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
 
     return engine

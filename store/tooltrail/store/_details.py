@@ -7,7 +7,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Connection, select
 from sqlalchemy.orm import aliased
 
-from tooltrail.records import Digest, Omission
+from tooltrail.records import Digest, DigestMismatchError, Omission, digest_of
 from tooltrail.store._bodies import decode_body
 from tooltrail.store._queries import AnyRow, AnySelect, invocation_view, select_invocations
 from tooltrail.store.tables import (
@@ -46,12 +46,13 @@ def messages_of(connection: Connection, session_id: UUID) -> list[MessageView]:
             MessageRow.seq,
             MessageRow.role,
             MessageRow.created_at,
-            BodyRow.digest,
+            MessageRow.body_digest.label("digest"),
             BodyRow.size,
             BodyRow.encoding,
             BodyRow.data,
         )
-        .join(BodyRow, BodyRow.digest == MessageRow.body_digest)
+        # Outer, so that a lost body is an error and not a message less.
+        .outerjoin(BodyRow, BodyRow.digest == MessageRow.body_digest)
         .join(SessionRow, SessionRow.key == MessageRow.session_key)
         .where(SessionRow.id == session_id)
         .order_by(MessageRow.seq)
@@ -67,14 +68,16 @@ def _details(connection: Connection, which: ColumnElement[bool]) -> list[Invocat
     query = (
         select_invocations(
             InvocationRow.policy_digest,
-            arguments.digest,
+            InvocationRow.arguments_digest.label("digest"),
             arguments.size,
             arguments.encoding,
             arguments.data,
             CompleteOutputRow.document.label("complete"),
+            CompleteOutputRow.digest.label("complete_digest"),
             CanonicalResultRow.document.label("canonical"),
+            CanonicalResultRow.digest.label("canonical_digest"),
         )
-        .join(arguments, arguments.digest == InvocationRow.arguments_digest)
+        .outerjoin(arguments, arguments.digest == InvocationRow.arguments_digest)
         .outerjoin(CompleteOutputRow, CompleteOutputRow.invocation_key == InvocationRow.key)
         .outerjoin(CanonicalResultRow, CanonicalResultRow.invocation_key == InvocationRow.key)
         .where(which)
@@ -90,9 +93,9 @@ def _details(connection: Connection, which: ColumnElement[bool]) -> list[Invocat
             summary=invocation_view(row),
             arguments=decode_body(row.digest, row.size, row.encoding, row.data),
             policy_digest=Digest(row.policy_digest),
-            complete_json=row.complete,
+            complete_json=_checked(row.complete, row.complete_digest, row.id),
             streams=tuple(map(_stream_view, streams[row.key])),
-            canonical_json=row.canonical,
+            canonical_json=_checked(row.canonical, row.canonical_digest, row.id),
             artifacts=tuple((child.role, child.path) for child in artifacts[row.key]),
             receipt=_receipt_view(receipts[row.key]),
             omissions=tuple(map(_omission, omissions[row.key])),
@@ -122,12 +125,12 @@ def _receipts(which: ColumnElement[bool]) -> AnySelect:
             ReceiptRow.renderer_name,
             ReceiptRow.renderer_version,
             ReceiptRow.policy_digest,
-            BodyRow.digest,
+            ReceiptRow.body_digest.label("digest"),
             BodyRow.size,
             BodyRow.encoding,
             BodyRow.data,
         )
-        .join(BodyRow, BodyRow.digest == ReceiptRow.body_digest)
+        .outerjoin(BodyRow, BodyRow.digest == ReceiptRow.body_digest)
         .join(InvocationRow, InvocationRow.key == ReceiptRow.invocation_key)
         .where(which, ReceiptRow.n == 0)
     )
@@ -174,6 +177,14 @@ def _omission(row: AnyRow) -> Omission:
         after=row.after_count,
         reason=row.reason,
     )
+
+
+def _checked(document: str | None, digest: str | None, owner: UUID) -> str | None:
+    if document is not None and digest_of(document.encode()) != digest:
+        raise DigestMismatchError(
+            f"a document of invocation {owner} is damaged: it has another digest", path=str(owner)
+        )
+    return document
 
 
 def _text(row: AnyRow) -> str:

@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, StatementError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from tooltrail.records import DamageError, InvalidRecordError, TooltrailError, UnavailableError
@@ -13,15 +13,29 @@ from tooltrail.store._targets import Target
 _PRIMARY_CODE = 0xFF
 """SQLite's extended result codes carry the primary code in the low byte."""
 
-_BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
-_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
-_UNAVAILABLE = {
+_UNDEFINED = "42P01"
+"""SQLSTATE of a table that is not there; SQLite has one code for everything of the kind."""
+
+_DAMAGED: set[int | str] = {
+    sqlite3.SQLITE_CORRUPT,
+    sqlite3.SQLITE_NOTADB,
+    "XX001",
+    "XX002",
+    _UNDEFINED,
+    "42703",
+}
+_UNAVAILABLE: dict[int | str, str] = {
+    sqlite3.SQLITE_BUSY: "it is locked by another process",
+    sqlite3.SQLITE_LOCKED: "it is locked by another process",
     sqlite3.SQLITE_FULL: "the disk is full",
     sqlite3.SQLITE_READONLY: "it is read-only",
     sqlite3.SQLITE_CANTOPEN: "it cannot be opened",
     sqlite3.SQLITE_PERM: "access is denied",
     sqlite3.SQLITE_IOERR: "reading or writing failed",
+    "25006": "it is read-only",
+    "42501": "access is denied",
 }
+"""Result codes of SQLite, and the SQLSTATEs that psycopg does not file under operational errors."""
 
 
 @contextmanager
@@ -30,29 +44,67 @@ def translated_errors(target: Target) -> Generator[None]:
 
     Raises:
         UnavailableError: locked, full, read-only, unreachable; a retry may succeed.
-        DamageError: the database file is corrupt.
-        InvalidRecordError: the database refused the record.
+        DamageError: the database is corrupt, or tables are missing.
+        InvalidRecordError: the database refused the record, or no column can hold a value.
     """
     try:
         yield
     except DBAPIError as error:
         raise _translate(error, target) from error
+    except StatementError as error:
+        raise InvalidRecordError(f"database {target} cannot be asked: {error.orig}") from error
+    except OverflowError as error:
+        # sqlite3 raises it bare for an integer beyond 64 bits, which PostgreSQL calls a data error.
+        raise InvalidRecordError(f"database {target}: an integer is out of range") from error
     except PoolTimeoutError as error:
         raise UnavailableError(f"database {target}: all connections are in use") from error
 
 
+@contextmanager
+def damage_if_unreadable(target: Target) -> Generator[None]:
+    """Turn what a row cannot hold, a time that is no time for instance, into `DamageError`.
+
+    For blocks that do nothing but read: there such a bare error is about the row.
+
+    Raises:
+        DamageError: a stored value is not of its column's kind.
+    """
+    try:
+        yield
+    except TooltrailError:
+        raise
+    except (ValueError, TypeError, LookupError) as error:
+        # The error's own words would quote what stands there.
+        raise DamageError(
+            f"database {target} is damaged: a row holds what was never stored", path=str(target)
+        ) from error
+
+
 def _translate(error: DBAPIError, target: Target) -> TooltrailError:
-    original = error.orig
-    code = getattr(original, "sqlite_errorcode", None)
-    if isinstance(code, int):
-        code &= _PRIMARY_CODE
-        if code in _DAMAGED:
-            return DamageError(f"database {target} is damaged: {original}", path=str(target))
-        if code in _BUSY:
-            return UnavailableError(f"database {target} is locked by another process")
-        if code in _UNAVAILABLE:
-            return UnavailableError(f"database {target}: {_UNAVAILABLE[code]}")
-    sentence = str(original).strip().split("\n")[0]
-    if isinstance(error, OperationalError | InterfaceError):
+    code = _code_of(error.orig)
+    sentence = _sentence_of(error.orig)
+    if code in _DAMAGED:
+        return DamageError(f"database {target} is damaged: {sentence}", path=str(target))
+    if code in _UNAVAILABLE:
+        return UnavailableError(f"database {target}: {_UNAVAILABLE[code]}")
+    if code != sqlite3.SQLITE_ERROR and isinstance(error, OperationalError | InterfaceError):
         return UnavailableError(f"database {target}: {sentence}")
     return InvalidRecordError(f"database {target} refused the record: {sentence}")
+
+
+def _sentence_of(original: BaseException | None) -> str:
+    """The driver's words without the details, which quote what was stored."""
+    return str(original).strip().split("\n")[0].partition(" with text ")[0]
+
+
+def _code_of(original: BaseException | None) -> int | str:
+    """SQLite's primary result code or PostgreSQL's SQLSTATE, 0 when there is neither."""
+    code: object = getattr(original, "sqlite_errorcode", None)
+    state: object = getattr(original, "sqlstate", None)
+    if code == sqlite3.SQLITE_ERROR and str(original).startswith("no such "):
+        return _UNDEFINED
+    if isinstance(code, int):
+        return code & _PRIMARY_CODE
+    if isinstance(original, sqlite3.OperationalError):
+        return sqlite3.SQLITE_CORRUPT  # Python's own complaint about text that is not UTF-8
+    return state if isinstance(state, str) else 0

@@ -47,8 +47,7 @@ def write_finished(
     finished_at = max(now(), rows.started_at)  # a clock set back must not give a negative duration
     if not writes.finish_invocation(connection, rows.key, _final_columns(rows, finished_at)):
         return False
-    for artifact in publisher.published:
-        writes.put_once(connection, ArtifactRow, _artifact_row(artifact, finished_at))
+    _put_shared(connection, rows, publisher, finished_at)
     complete = _write_complete(connection, rows, publisher)
     canonical = _write_canonical(connection, rows)
     receipt = _write_receipt(connection, rows, finished_at)
@@ -61,6 +60,24 @@ def write_finished(
     event = writes.Event("invocation.finished", rows.id, finished_at, payload)
     writes.append_entry(connection, chain, event)
     return True
+
+
+def _put_shared(
+    connection: Connection, rows: FinishedRows, publisher: StreamPublisher, created_at: datetime
+) -> None:
+    """Write what other invocations may share, in one order for all.
+
+    PostgreSQL makes the second of two equal rows wait for the first, so that two invocations that
+    share two rows would wait for each other if they came in different orders.
+    """
+    for artifact in sorted(publisher.published, key=lambda stored: stored.path):
+        writes.put_once(connection, ArtifactRow, _artifact_row(artifact, created_at))
+    inline = (
+        stream.content
+        for stream in rows.output.streams
+        if stream.content is not None and publisher.path_of(stream) is None
+    )
+    writes.put_bodies(connection, [*inline, rows.receipt.to_bytes()])
 
 
 def _final_columns(rows: FinishedRows, finished_at: datetime) -> Row:
@@ -88,12 +105,10 @@ def _write_complete(connection: Connection, rows: FinishedRows, publisher: Strea
         CompleteOutputRow,
         [{"invocation_key": rows.key, "document": document.decode(), "digest": digest}],
     )
-    streams: list[Row] = []
-    for stream in rows.output.streams:
-        path = publisher.path_of(stream)
-        if path is None and stream.content is not None:
-            writes.put_body(connection, stream.content)
-        streams.append({**stream.model_dump(), "artifact_path": path})
+    streams = (
+        {**stream.model_dump(), "artifact_path": publisher.path_of(stream)}
+        for stream in rows.output.streams
+    )
     writes.insert_rows(connection, OutputStreamRow, writes.numbered(rows.key, streams))
     return digest
 
@@ -118,7 +133,7 @@ def _write_canonical(connection: Connection, rows: FinishedRows) -> str:
 def _write_receipt(connection: Connection, rows: FinishedRows, created_at: datetime) -> str:
     receipt = rows.receipt
     data = receipt.to_bytes()
-    digest = writes.put_body(connection, data)
+    digest = digest_of(data)
     row = {
         "renderer_name": receipt.renderer_name,
         "renderer_version": receipt.renderer_version,

@@ -7,6 +7,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Connection, LargeBinary, String, cast, func, select
 
 from tooltrail.records import AmbiguousNameError, NotFoundError
+from tooltrail.store._queries import MAX_KEY_DIGITS
 from tooltrail.store.tables import InvocationRow, SessionRow
 
 LAST = "@last"
@@ -65,7 +66,7 @@ def _last(connection: Connection, name: str) -> UUID:
 def _at_place(connection: Connection, name: str) -> UUID:
     session_name, _, seq = name.rpartition("#")
     session_id = find_session(connection, session_name)
-    if seq.isascii() and seq.isdigit():
+    if seq.isascii() and seq.isdigit() and len(seq) <= MAX_KEY_DIGITS:
         found = connection.scalar(
             select(InvocationRow.id)
             .join(SessionRow, SessionRow.key == InvocationRow.session_key)
@@ -73,7 +74,7 @@ def _at_place(connection: Connection, name: str) -> UUID:
         )
         if found is not None:
             return found
-    raise NotFoundError(f"session {session_id} has no invocation at #{seq}")
+    raise NotFoundError(f"session {session_id} has no invocation at #{seq[:40]}")
 
 
 def _by_id(

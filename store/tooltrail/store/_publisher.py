@@ -1,9 +1,28 @@
 """Makes the long streams of one invocation durable, and remembers where each went."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from tooltrail.artifacts import ArtifactArchive, CapturedStream, StoredArtifact
-from tooltrail.records import ArtifactReference, Digest, InvalidRecordError, StreamRecord
+from tooltrail.records import (
+    ArtifactReference,
+    Digest,
+    InvalidRecordError,
+    StreamRecord,
+    digest_of,
+)
+
+
+def refuse_false_digests(streams: Iterable[StreamRecord]) -> None:
+    """Raise for a stream that carries other bytes than its digest names.
+
+    Both bodies and artifacts are found by that digest later.
+
+    Raises:
+        InvalidRecordError: there is such a stream.
+    """
+    for stream in streams:
+        if stream.content is not None and digest_of(stream.content) != stream.digest:
+            raise InvalidRecordError(f"stream {stream.role!r} has another content than its digest")
 
 
 class StreamPublisher:

@@ -26,6 +26,9 @@ from tooltrail.store.views import (
     StoreCounts,
 )
 
+MAX_KEY_DIGITS = 18
+"""Decimal digits that surely fit into the 64 bits of a key."""
+
 AnySelect = Select[*tuple[Any, ...]]
 AnyRow = Row[*tuple[Any, ...]]
 
@@ -72,6 +75,7 @@ def page(
     oldest_first: bool,
 ) -> Page[InvocationView]:
     """One page by keyset: what follows the cursor in the order asked for."""
+    _check_limit(limit)
     key = InvocationRow.key
     query = select_invocations().where(where.condition())
     query = query.order_by(key if oldest_first else key.desc())
@@ -94,6 +98,7 @@ def sessions(
     connection: Connection, *, only: UUID | None = None, limit: int | None = None
 ) -> list[SessionView]:
     """Sessions, the newest first."""
+    _check_limit(limit)
     parent = SessionRow.__table__.alias("parent")
     mine = InvocationRow.session_key == SessionRow.key
     counted = select(func.count()).select_from(InvocationRow).where(mine)
@@ -109,7 +114,8 @@ def sessions(
             counted.scalar_subquery().label("invocation_count"),
             counted.where(InvocationRow.state == "started").scalar_subquery().label("open_count"),
         )
-        .join(LedgerHeadRow, LedgerHeadRow.session_key == SessionRow.key)
+        # Outer, so that a lost head does not hide its session.
+        .outerjoin(LedgerHeadRow, LedgerHeadRow.session_key == SessionRow.key)
         .outerjoin(parent, parent.c.key == SessionRow.parent_key)
         .order_by(SessionRow.key.desc())
     )
@@ -197,7 +203,12 @@ def _integers(row: Iterable[int | None]) -> list[int]:
     return [int(value or 0) for value in row]
 
 
+def _check_limit(limit: int | None) -> None:
+    if limit is not None and limit < 1:
+        raise InvalidRecordError(f"a list of at most {limit} rows shows nothing; ask for 1 or more")
+
+
 def _key_of(cursor: str) -> int:
-    if not (cursor.isascii() and cursor.isdigit()):
+    if not (cursor.isascii() and cursor.isdigit() and len(cursor) <= MAX_KEY_DIGITS):
         raise InvalidRecordError(f"not a cursor of this list: {cursor[:40]!r}")
     return int(cursor)

@@ -57,7 +57,7 @@ def migrate_within(connection: Connection, target: Target, revision: str = "head
     from alembic.config import Config  # noqa: PLC0415
     from alembic.util import CommandError  # noqa: PLC0415
 
-    _lock(connection)
+    lock_schema(connection)
     with as_file(files("tooltrail.migrations")) as folder:
         config = Config()
         config.set_main_option("script_location", str(folder).replace("%", "%%"))
@@ -74,7 +74,8 @@ def migrate_within(connection: Connection, target: Target, revision: str = "head
     _check_foreign_keys(connection, target)
 
 
-def _lock(connection: Connection) -> None:
+def lock_schema(connection: Connection) -> None:
+    """Keep other migrations out until the transaction ends; SQLite's own lock does so already."""
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _MIGRATION_LOCK})
 

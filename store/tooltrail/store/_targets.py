@@ -31,24 +31,38 @@ class PostgresTarget:
 
 Target = SqliteTarget | PostgresTarget
 
+_DRIVER = "postgresql+psycopg"
+
 
 def parse_target(database: str | Path) -> Target:
     """Read a file path, `sqlite:///PATH`, or `postgresql://…`.
 
     Raises:
-        InvalidRecordError: another kind of database, or SQLite without a file.
+        InvalidRecordError: another kind of database, SQLite without a file, or a URL or path that
+            cannot be read.
     """
+    if "\0" in str(database):
+        raise InvalidRecordError("the name of a database holds a NUL character")
     if isinstance(database, Path) or "://" not in database:
         return SqliteTarget(Path(database).expanduser().absolute())
     try:
         url = make_url(database)
-    except ArgumentError as error:
-        raise InvalidRecordError("the database URL cannot be read") from error
+    except (ArgumentError, ValueError):
+        # Without the cause, which may quote a part of a password that was taken for a port.
+        raise InvalidRecordError("the database URL cannot be read") from None
     backend = url.get_backend_name()
     if backend == "sqlite":
         if not url.database or url.database == ":memory:":
             raise InvalidRecordError("a store needs a file: sqlite:///PATH")
         return SqliteTarget(Path(url.database).expanduser().absolute())
     if backend in ("postgresql", "postgres"):
-        return PostgresTarget(url.set(drivername="postgresql+psycopg"))
+        return PostgresTarget(_with_password_in_its_place(url).set(drivername=_DRIVER))
     raise InvalidRecordError(f"{backend} is not supported; use SQLite or PostgreSQL")
+
+
+def _with_password_in_its_place(url: URL) -> URL:
+    """PostgreSQL takes `?password=…` too, which nothing would hide when the URL is shown."""
+    passwords = url.normalized_query.get("password")
+    if passwords is None:
+        return url
+    return url.difference_update_query(["password"]).set(password=passwords[-1])

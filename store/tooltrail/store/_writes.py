@@ -12,7 +12,7 @@ from uuid import UUID
 from sqlalchemy import Connection, TableClause, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-from tooltrail.records import Digest, LedgerEntry, SessionClosedError, digest_of
+from tooltrail.records import DamageError, Digest, LedgerEntry, SessionClosedError, digest_of
 from tooltrail.records.canonical_json import encode_text
 from tooltrail.records.ledger import GENESIS, EntryKind
 from tooltrail.store._bodies import encode_body
@@ -56,7 +56,11 @@ class Chain:
 
 
 def lock_chain(connection: Connection, session_key: int, session_id: UUID) -> Chain:
-    """Lock a session's head, which orders all its writers, and read it."""
+    """Lock a session's head, which orders all its writers, and read it.
+
+    Raises:
+        DamageError: the session has no head.
+    """
     head = connection.execute(
         select(
             LedgerHeadRow.entry_count,
@@ -66,7 +70,9 @@ def lock_chain(connection: Connection, session_key: int, session_id: UUID) -> Ch
         )
         .where(LedgerHeadRow.session_key == session_key)
         .with_for_update()
-    ).one()
+    ).one_or_none()
+    if head is None:
+        raise DamageError(f"session {session_id} has no ledger head", path="ledger_heads")
     return Chain(
         session_key, session_id, head.entry_count, head.digest, head.next_seq, head.closed_at
     )
@@ -150,14 +156,17 @@ def insert_message(connection: Connection, row: Row) -> None:
 
 def put_body(connection: Connection, data: bytes) -> Digest:
     """Store bytes once and return their digest."""
-    digest = digest_of(data)
-    encoding, stored = encode_body(data)
-    put_once(
-        connection,
-        BodyRow,
-        {"digest": digest, "size": len(data), "encoding": encoding, "data": stored},
-    )
-    return digest
+    put_bodies(connection, [data])
+    return digest_of(data)
+
+
+def put_bodies(connection: Connection, contents: Iterable[bytes]) -> None:
+    """Store each of several contents once, in the order of their digests."""
+    named = {digest_of(data): data for data in contents}
+    for digest in sorted(named):
+        encoding, stored = encode_body(named[digest])
+        row = {"digest": digest, "size": len(named[digest]), "encoding": encoding, "data": stored}
+        put_once(connection, BodyRow, row)
 
 
 def put_once(connection: Connection, table: type[Base], row: Row) -> None:

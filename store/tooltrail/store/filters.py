@@ -6,7 +6,14 @@ from uuid import UUID
 
 from sqlalchemy import ColumnElement, and_, select
 
-from tooltrail.store.tables import CanonicalResultRow, InvocationRow, SessionRow
+from tooltrail.records import InvocationState
+from tooltrail.store.tables import InvocationRow, SessionRow
+
+_STATES_OF_STATUS: dict[str, tuple[InvocationState, ...]] = {
+    "success": ("success",),
+    "error": ("error", "interrupted", "denied", "cancelled"),
+}
+"""The state says the status too, so that a list need not look into the canonical results."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +59,9 @@ class InvocationFilter:
         ):
             if values:
                 parts.append(column.in_(values))
+        if self.statuses:
+            states = [s for status in self.statuses for s in _STATES_OF_STATUS.get(status, ())]
+            parts.append(row.state.in_(states))
         if self.since is not None:
             parts.append(row.started_at >= self.since)
         if self.until is not None:
@@ -68,12 +78,6 @@ class InvocationFilter:
         if self.agents:
             keys = select(SessionRow.key).where(SessionRow.agent.in_(self.agents))
             parts.append(InvocationRow.session_key.in_(keys))
-        if self.statuses:
-            done = select(CanonicalResultRow.invocation_key).where(
-                CanonicalResultRow.invocation_key == InvocationRow.key,
-                CanonicalResultRow.status.in_(self.statuses),
-            )
-            parts.append(done.exists())
         return parts
 
 

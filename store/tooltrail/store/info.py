@@ -6,7 +6,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection, select
 
-from tooltrail.records import StoreNotFoundError
+from tooltrail.records import DamageError, StoreNotFoundError
 from tooltrail.store.tables import StoreInfoRow
 
 FORMAT = 1
@@ -35,6 +35,7 @@ def read_info(connection: Connection) -> StoreInfo:
 
     Raises:
         StoreNotFoundError: the schema is there, the row is not.
+        DamageError: the row does not hold what was stored.
     """
     row = connection.execute(
         select(
@@ -46,4 +47,7 @@ def read_info(connection: Connection) -> StoreInfo:
     ).one_or_none()
     if row is None:
         raise StoreNotFoundError("the store was never completely created; create it again")
+    facts: tuple[object, object] = (row.format, row.artifact_root)
+    if not (isinstance(facts[0], int) and isinstance(facts[1], str)):
+        raise DamageError("the store's own row is damaged", path=StoreInfoRow.__tablename__)
     return StoreInfo(row.id, row.format, row.artifact_root, row.created_at)

@@ -17,9 +17,16 @@ from tooltrail.records import (
     UnavailableError,
     default_families,
 )
+from tooltrail.records.tool_calls import storable
 from tooltrail.store._clock import new_id
 from tooltrail.store._database import Database, open_database
-from tooltrail.store._schema import check_revision, migrate, migrate_within, read_revision
+from tooltrail.store._schema import (
+    check_revision,
+    lock_schema,
+    migrate,
+    migrate_within,
+    read_revision,
+)
 from tooltrail.store._targets import SqliteTarget, Target, parse_target
 from tooltrail.store.info import FORMAT, StoreInfo, read_info
 from tooltrail.store.store import Store
@@ -60,6 +67,7 @@ def create_store(
     opened = open_database(target, create=True, foreign_keys=False)
     try:
         with opened.write() as connection:
+            lock_schema(connection)
             if read_revision(connection) is not None:
                 raise StoreExistsError(f"there is a store in {target} already")
             open_sink(resolve_root(target, root), create=True)
@@ -105,7 +113,8 @@ def open_store(
     opened = open_existing(target)
     try:
         info = _checked_info(opened)
-        sink = open_sink(resolve_root(target, artifacts or info.artifact_root))
+        root = info.artifact_root if artifacts is None else _named_root(artifacts)
+        sink = open_sink(resolve_root(target, root))
     except BaseException:
         opened.close()
         raise
@@ -113,7 +122,7 @@ def open_store(
         database=opened,
         archive=ArtifactArchive(sink),
         info=info,
-        spool=spool or default_spool(target),
+        spool=spool or spool_folder(database),
         policy=policy,
         families=families or default_families(),
     )
@@ -162,8 +171,9 @@ def open_existing(target: Target, *, foreign_keys: bool = True) -> Database:
 
     Raises:
         StoreNotFoundError: a database file that is not there.
+        UnavailableError: it cannot be found out whether it is.
     """
-    if isinstance(target, SqliteTarget) and not target.path.exists():
+    if isinstance(target, SqliteTarget) and not _is_there(target.path):
         raise StoreNotFoundError(f"no store at {target}; create one with `tooltrail init`")
     return open_database(target, foreign_keys=foreign_keys)
 
@@ -175,8 +185,9 @@ def resolve_root(target: Target, root: str) -> str:
     return str(target.path.parent / root)
 
 
-def default_spool(target: Target) -> Path:
+def spool_folder(database: str | Path) -> Path:
     """Where captured output waits: beside a database file, else in the user's state folder."""
+    target = parse_target(database)
     if isinstance(target, SqliteTarget):
         return target.path.parent / _SPOOL_FOLDER
     state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
@@ -200,12 +211,29 @@ def _remembered_root(target: Target, artifacts: str | None) -> str:
         if not isinstance(target, SqliteTarget):
             raise InvalidRecordError("a PostgreSQL store needs an artifact root: name one")
         return _ARTIFACTS_FOLDER
-    if "://" in artifacts:
-        return artifacts
-    path = Path(artifacts).expanduser().absolute()
-    if isinstance(target, SqliteTarget) and path.is_relative_to(target.path.parent):
+    root = _named_root(artifacts)
+    if storable(root) != root:
+        raise InvalidRecordError(f"the name of an artifact root must be valid text: {root!r}")
+    path = Path(root)
+    if (
+        "://" not in root
+        and isinstance(target, SqliteTarget)
+        and path.is_relative_to(target.path.parent)
+    ):
         return str(path.relative_to(target.path.parent))
-    return str(path)
+    return root
+
+
+def _named_root(artifacts: str) -> str:
+    """What the caller named, a path from the current folder made absolute."""
+    return artifacts if "://" in artifacts else str(Path(artifacts).expanduser().absolute())
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError as error:
+        raise UnavailableError(f"database {path} cannot be opened: {error.strerror}") from error
 
 
 def _make_parent(target: Target) -> None:

@@ -6,8 +6,8 @@ from uuid import UUID
 
 from sqlalchemy import select
 
-from tooltrail.artifacts import ArtifactArchive
-from tooltrail.records import NotFoundError
+from tooltrail.artifacts import ArtifactArchive, artifact_path
+from tooltrail.records import DamageError, NotFoundError
 from tooltrail.store import _details, _names, _queries
 from tooltrail.store._bodies import decode_body
 from tooltrail.store._database import Database
@@ -47,7 +47,7 @@ class Reader:
         """A page of invocations, the newest first unless asked otherwise.
 
         Raises:
-            InvalidRecordError: a cursor that no page gave.
+            InvalidRecordError: a cursor that no page gave, or a limit below 1.
         """
         with self._database.read() as connection:
             return _queries.page(connection, where, limit, cursor, oldest_first=oldest_first)
@@ -81,7 +81,11 @@ class Reader:
             return _queries.sessions(connection, only=found)[0]
 
     def sessions(self, *, limit: int | None = None) -> list[SessionView]:
-        """Sessions, the newest first."""
+        """Sessions, the newest first.
+
+        Raises:
+            InvalidRecordError: a limit below 1.
+        """
         with self._database.read() as connection:
             return _queries.sessions(connection, limit=limit)
 
@@ -114,9 +118,14 @@ class Reader:
         """The bytes of a stream, checked against its digest and size while they are read.
 
         Raises:
-            MissingArtifactError, DigestMismatchError: here or at a later read.
+            DamageError: the bytes are missing, cut, altered or erased; here or at a later read.
         """
         if stream.artifact_path is not None:
+            if stream.artifact_path != artifact_path(stream.digest):
+                raise DamageError(
+                    f"stream {stream.role} is damaged: its path is not that of its digest",
+                    path=stream.artifact_path,
+                )
             return self._archive.open(stream.artifact_path, size=stream.size)
         with self._database.read() as connection:
             row = connection.execute(
@@ -125,7 +134,7 @@ class Reader:
                 )
             ).one_or_none()
         if row is None:
-            raise NotFoundError(f"the store has no body {stream.digest}")
+            raise DamageError(f"body {stream.digest} is missing", path=stream.digest)
         return io.BytesIO(decode_body(stream.digest, row.size, row.encoding, row.data))
 
     def artifacts(

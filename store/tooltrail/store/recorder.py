@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 from uuid import UUID
 
-from tooltrail.artifacts import Capture, CapturedStream
+from tooltrail.artifacts import Capture, CapturedStream, check_path
 from tooltrail.records import (
     CanonicalResult,
     CompleteOutput,
@@ -29,7 +29,7 @@ from tooltrail.records import (
 from tooltrail.store import _writes as writes
 from tooltrail.store._clock import new_id, now
 from tooltrail.store._finishing import FinishedRows, write_finished
-from tooltrail.store._publisher import StreamPublisher
+from tooltrail.store._publisher import StreamPublisher, refuse_false_digests
 from tooltrail.store._starting import Started, write_started
 
 if TYPE_CHECKING:
@@ -146,6 +146,7 @@ class Invocation:
         self._session = session
         self._key = key
         self._captured: dict[Digest, CapturedStream] = {}
+        self._is_finished = False
         self.id = started.id
         self.call = started.call
         self.policy = started.policy
@@ -160,7 +161,11 @@ class Invocation:
         """A writer for one stream of this invocation, of any length, at constant memory.
 
         Hand what its `close` gives to `captured`.
+
+        Raises:
+            InvalidRecordError: the role cannot name a file of the spool.
         """
+        check_path(f"{role}.zst")
         return Capture(
             role,
             self.spool / f"{role}.zst",
@@ -180,17 +185,23 @@ class Invocation:
 
         Raises:
             InvocationFinishedError: it was finished before; nothing is changed.
-            InvalidRecordError: the output is not of the tool's family.
+            InvalidRecordError: the output is not of the tool's family, or the bytes of a stream
+                are not at hand or not those of its digest.
             UnavailableError: the sink or the database cannot be written now.
         """
+        if self._is_finished:
+            # Asked before the spool is, which the first finish removed.
+            raise self._finished_already()
+        refuse_false_digests(output.streams)
         family = self._store.families.of_tool(self.call.tool_name)
         publisher = StreamPublisher(self._store.archive, self._captured)
         projection = project(output, family, self.policy, publisher)
         for stream in output.streams:
-            if stream.size > self.policy.inline_bytes:
+            if stream.size > self.policy.inline_bytes or stream.content is None:
                 publisher.publish(stream)
         receipt = render(projection.canonical, family, self.policy)
         self._commit(output, projection, receipt, publisher)
+        self._is_finished = True
         shutil.rmtree(self.spool, ignore_errors=True)
         return Finished(self.id, output.final_state, projection.canonical, receipt)
 
@@ -205,4 +216,7 @@ class Invocation:
         with self._store.database.write() as connection:
             chain = writes.lock_chain(connection, self._session.key, self._session.id)
             if not write_finished(connection, chain, rows, publisher):
-                raise InvocationFinishedError(f"invocation {self.id} is finished already")
+                raise self._finished_already()
+
+    def _finished_already(self) -> InvocationFinishedError:
+        return InvocationFinishedError(f"invocation {self.id} is finished already")

@@ -1,18 +1,25 @@
-"""A transcript as Markdown: for a review, an issue, a wiki page."""
+"""A transcript as Markdown: for a review, an issue, a wiki page.
+
+Neither tool output nor a message can pass for an entry of the transcript: output stands in fences
+longer than any in it, and messages, which may be Markdown themselves, in quotes. What a quote
+leaves open, a fence or a comment, ends with the quote.
+"""
 
 import re
 from collections.abc import Iterator
 
 from tooltrail.store import InvocationDetail, MessageView
-from tooltrail.transcripts._wording import arguments, ended, heading, shown, stamp
+from tooltrail.transcripts._wording import arguments, ended, heading, one_line, shown, stamp
 from tooltrail.transcripts.conversation import Conversation
 
 _BACKTICKS = re.compile("`{3,}")
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|])")
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|&~])")
+_LINE_END = re.compile(r"\r\n|\r|\n")
+"""What CommonMark takes for the end of a line."""
 
 
 def write_markdown(conversation: Conversation) -> Iterator[str]:
-    """One section for each entry; tool text stands in fences that it cannot break."""
+    """One section for each entry."""
     session = conversation.session
     yield f"# {_escape(session.title or f'Session {session.id}')}\n\n"
     yield f"Session `{session.id}`, opened {stamp(session.opened_at)}.\n"
@@ -23,7 +30,7 @@ def write_markdown(conversation: Conversation) -> Iterator[str]:
 
 
 def _message(message: MessageView) -> Iterator[str]:
-    yield f"\n## {message.seq}. {_escape(message.role)}\n\n{ended(message.text)}"
+    yield f"\n## {message.seq}. {_escape(message.role)}\n\n{_quoted(message.text)}"
 
 
 def _call(detail: InvocationDetail) -> Iterator[str]:
@@ -40,5 +47,10 @@ def _fenced(text: str, language: str) -> str:
     return f"{fence}{language}\n{ended(text)}{fence}\n"
 
 
+def _quoted(text: str) -> str:
+    lines = _LINE_END.split(ended(text))[:-1]
+    return "".join(f"> {line}\n" if line else ">\n" for line in lines)
+
+
 def _escape(text: str) -> str:
-    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+    return _SPECIAL.sub(r"\\\1", one_line(text))

@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 
 from tooltrail.store import InvocationDetail, MessageView
-from tooltrail.transcripts._wording import arguments, ended, heading, shown, stamp
+from tooltrail.transcripts._wording import arguments, ended, heading, one_line, shown, stamp
 from tooltrail.transcripts.conversation import Conversation
 
 
 def write_text(conversation: Conversation) -> Iterator[str]:
     """One block for each entry, headed by its place, its time and its role."""
     session = conversation.session
-    title = f" {session.title}" if session.title else ""
+    title = f" {one_line(session.title)}" if session.title else ""
     yield f"Session {session.id}{title}, opened {stamp(session.opened_at)}\n"
     for entry in conversation.entries:
         yield from _message(entry) if isinstance(entry, MessageView) else _call(entry)
@@ -19,7 +19,8 @@ def write_text(conversation: Conversation) -> Iterator[str]:
 
 
 def _message(message: MessageView) -> Iterator[str]:
-    yield f"\n#{message.seq} {stamp(message.created_at)} {message.role}\n{ended(message.text)}"
+    yield f"\n#{message.seq} {stamp(message.created_at)} {one_line(message.role)}\n"
+    yield ended(message.text)
 
 
 def _call(detail: InvocationDetail) -> Iterator[str]:

@@ -8,10 +8,10 @@ OPEN = "[no result: the invocation has not ended]"
 
 
 def heading(detail: InvocationDetail) -> str:
-    """Which call it was, and how it went."""
+    """Which call it was, and how it went, on one line."""
     summary = detail.summary
     call = f" {summary.call_id}" if summary.call_id else ""
-    return f"{summary.tool_name}{call} [{summary.state}]"
+    return one_line(f"{summary.tool_name}{call} [{summary.state}]")
 
 
 def arguments(detail: InvocationDetail) -> str:
@@ -27,6 +27,11 @@ def shown(detail: InvocationDetail) -> str:
 def stamp(moment: datetime) -> str:
     """A time in UTC to the second, the same on every machine."""
     return moment.strftime("%Y-%m-%d %H:%M:%SZ")
+
+
+def one_line(text: str) -> str:
+    """The text with every run of white space, line ends included, as one space."""
+    return " ".join(text.split())
 
 
 def ended(text: str) -> str:

@@ -378,10 +378,19 @@ def test_a_structured_stream_that_is_no_json_is_refused() -> None:
         run(output_of(structured=whole(b"no json", "structured")))
 
 
-def test_a_text_that_says_the_same_stands_for_the_structured_value_in_the_receipt() -> None:
-    projection, receipt = run(generic_completed("tool", "two rows", structured={"rows": 2}))
-    assert receipt.text == "two rows\n"
+@pytest.mark.parametrize("text", ['{"rows":2}', '{\n  "rows": 2\n}\n'])
+def test_a_text_that_says_the_same_stands_for_the_structured_value_in_the_receipt(
+    text: str,
+) -> None:
+    projection, receipt = run(generic_completed("tool", text, structured={"rows": 2}))
+    assert receipt.text.split() == ["{", '"rows":', "2", "}"]
     assert result_of(projection)["structured"] == {"rows": 2}
+
+
+@pytest.mark.parametrize("text", ["two rows", '{"rows":3}', "{not json"])
+def test_a_structured_value_that_no_text_repeats_is_shown_beside_the_texts(text: str) -> None:
+    _, receipt = run(generic_completed("tool", text, structured={"rows": 2}))
+    assert receipt.text.endswith('\n{\n  "rows": 2\n}\n')
 
 
 def test_a_structured_value_beside_pictures_is_shown() -> None:

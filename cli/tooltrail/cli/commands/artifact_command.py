@@ -16,8 +16,18 @@ from tooltrail.cli._artifacts import (
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import json_option, output_options, store_options, time_option
-from tooltrail.cli._output import copy_stream, print_records, print_table, say, size_of, write
+from tooltrail.cli._output import (
+    copy_stream,
+    counted,
+    print_records,
+    print_table,
+    print_views,
+    say,
+    size_of,
+    write,
+)
 from tooltrail.cli._times import shown
+from tooltrail.store import ArtifactView
 
 LINES = click.IntRange(min=0)
 PATH_HELP = "PATH is a path of `artifact ls`, or a unique beginning of its digest."
@@ -51,7 +61,7 @@ def ls(
             session=reader.session(session).id if session else None,
         )
     if style or fields:
-        print_records([asdict(view) for view in views], style or "json", fields)
+        print_views(views, ArtifactView, style or "json", fields)
         return
     rows = [
         (
@@ -107,7 +117,7 @@ def stat(location: Location, path: str, as_json: bool, utc: bool) -> None:
     with location.open() as store:
         facts = facts_of(store, find_artifact(store, path))
     if as_json:
-        print_records([facts], "json", None)
+        print_records([facts], "json")
         return
     for line in fact_lines(facts, utc=utc):
         write(f"{line}\n")
@@ -123,12 +133,13 @@ def verify(location: Location, paths: tuple[str, ...], as_json: bool) -> int:
         verdicts = verify_artifacts(store, [find_artifact(store, path) for path in paths])
     bad = [verdict for verdict in verdicts if verdict.state != "ok"]
     if as_json:
-        print_records([asdict(verdict) for verdict in verdicts], "json", None)
+        print_records([asdict(verdict) for verdict in verdicts], "json")
     else:
         for verdict in bad:
             write(f"{verdict.state:8} {verdict.path}: {verdict.reason}\n")
     total = sum(verdict.size for verdict in verdicts)
-    say(f"{len(verdicts):,} artifacts, {size_of(total)}: {len(bad):,} damaged or missing")
+    found = counted(len(verdicts), "artifact")
+    say(f"{found}, {size_of(total)}: {len(bad):,} damaged or missing")
     if any(verdict.state == "damaged" for verdict in bad):
         return ExitCode.DAMAGED
     return ExitCode.INCOMPLETE if bad else ExitCode.OK

@@ -5,7 +5,7 @@ import click
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import json_option, store_options
-from tooltrail.cli._output import print_records, say, write
+from tooltrail.cli._output import counted, print_records, say, write
 from tooltrail.migrations import HEAD_REVISION
 
 
@@ -23,7 +23,7 @@ def current(location: Location, as_json: bool) -> int:
 
     revision = store_revision(location.database)
     if as_json:
-        print_records([{"revision": revision, "head": HEAD_REVISION}], "json", None)
+        print_records([{"revision": revision, "head": HEAD_REVISION}], "json")
     else:
         write(f"{revision}{' (head)' if revision == HEAD_REVISION else ''}\n")
     if revision == HEAD_REVISION:
@@ -52,8 +52,8 @@ def check(location: Location, as_json: bool) -> int:
     with location.open() as store:
         problems = check_database(store.database)
     if as_json:
-        print_records([{"problem": problem} for problem in problems], "json", None)
+        print_records([{"problem": problem} for problem in problems], "json")
     else:
         write("".join(f"{problem}\n" for problem in problems))
-    say(f"{len(problems)} problems found" if problems else "no problem found")
+    say(f"{counted(len(problems), 'problem')} found" if problems else "no problem found")
     return ExitCode.DAMAGED if problems else ExitCode.OK

@@ -1,15 +1,53 @@
 """`tooltrail exec`: run a command as if tooltrail were not there, and record it whole."""
 
+from typing import Any
+
 import click
 
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import store_options
 from tooltrail.cli._recording import Request, run_recorded
 
+_MAX_NAME = 256
+"""Characters of a tool name that a record takes."""
+
+_MAX_SECONDS = 1_000_000_000.0
+"""Some thirty years; more than a clock of milliseconds need carry."""
+
+
+class Seconds(click.FloatRange):
+    """A number of seconds that a timer can be set to."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Read a number, or fail as a usage error."""
+        seconds = float(super().convert(value, param, ctx))
+        # Asked so that NaN fails too, which no range refuses.
+        if not seconds <= _MAX_SECONDS:
+            self.fail(f"{value!r} is no number of seconds up to {_MAX_SECONDS:,.0f}", param, ctx)
+        return seconds
+
+
+class ToolName(click.ParamType[str]):
+    """A name that a record can hold."""
+
+    name = "text"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Take a name, or fail as a usage error."""
+        text = str(value)
+        if not 1 <= len(text) <= _MAX_NAME:
+            self.fail(f"a tool name has 1 to {_MAX_NAME} characters", param, ctx)
+        if text != text.encode("utf-8", "replace").decode():
+            self.fail(f"{text!r} is not valid UTF-8", param, ctx)
+        return text
+
 
 @click.command(
     "exec",
-    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    # What follows the command belongs to it; an unknown option before it is a slip of the pen.
+    context_settings={"allow_interspersed_args": False},
 )
 @store_options
 @click.option(
@@ -18,13 +56,19 @@ from tooltrail.cli._recording import Request, run_recorded
     metavar="SESSION",
     help="Record into this session ($TOOLTRAIL_SESSION); else into one of its own.",
 )
-@click.option("--tool", default="exec", show_default=True, help="The tool name to record.")
+@click.option(
+    "--tool",
+    type=ToolName(),
+    default="exec",
+    show_default=True,
+    help="The tool name to record.",
+)
 @click.option("--call-id", help="The provider's id of the call.")
 @click.option("--cwd", metavar="PATH", help="The folder to run in.")
-@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), help="Seconds it may run.")
+@click.option("--timeout", type=Seconds(min=0, min_open=True), help="Seconds it may run.")
 @click.option(
     "--grace",
-    type=click.FloatRange(min=0),
+    type=Seconds(min=0),
     default=5.0,
     show_default=True,
     help="Seconds between SIGTERM and SIGKILL at the timeout.",

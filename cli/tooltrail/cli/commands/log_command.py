@@ -1,6 +1,5 @@
 """`tooltrail log`: which tools ran, when, and how they ended."""
 
-from dataclasses import asdict
 from typing import Any
 
 import click
@@ -8,7 +7,7 @@ import click
 from tooltrail.cli._filters import filter_options
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import count_option, output_options, store_options, time_option
-from tooltrail.cli._output import duration_of, print_records, print_table, say, size_of
+from tooltrail.cli._output import duration_of, print_table, print_views, say, size_of
 from tooltrail.cli._times import shown
 from tooltrail.records.ids import short_id
 from tooltrail.store import InvocationFilter, InvocationView, Page, Reader
@@ -43,7 +42,7 @@ def command(
             where, limit=count or None, cursor=cursor, oldest_first=reverse
         )
         if style or fields:
-            print_records([asdict(view) for view in page.items], style or "json", fields)
+            print_views(page.items, InvocationView, style or "json", fields)
         else:
             _print_log(page, utc)
         _say_if_cut(page, store.reader, where)

@@ -1,12 +1,10 @@
 """`tooltrail session`: conversations that scripts hold across many commands."""
 
-from dataclasses import asdict
-
 import click
 
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import count_option, output_options, store_options, time_option
-from tooltrail.cli._output import print_records, print_table, say, write
+from tooltrail.cli._output import print_table, print_views, say, write
 from tooltrail.cli._times import shown
 from tooltrail.store import SessionView
 
@@ -54,7 +52,7 @@ def ls(location: Location, count: int, style: str | None, fields: str | None, ut
     with location.open() as store:
         views = store.reader.sessions(limit=count or None)
     if style or fields:
-        print_records([asdict(view) for view in views], style or "json", fields)
+        print_views(views, SessionView, style or "json", fields)
         return
     header = ("SESSION", "OPENED", "CLOSED", "CALLS", "OPEN", "AGENT", "TITLE")
     print_table(header, [_row(view, utc) for view in views], right=("CALLS", "OPEN"))

@@ -45,7 +45,7 @@ def command(
         if surface is not None:
             return _print_surface(store.reader, detail, surface)
         if as_json:
-            print_records([as_record(detail)], "json", None)
+            print_records([as_record(detail)], "json")
         elif side_by_side:
             width = shutil.get_terminal_size().columns
             write(describe_side_by_side(detail, store.reader, utc=utc, width=width))
@@ -59,8 +59,7 @@ def _print_surface(reader: Reader, detail: InvocationDetail, surface: str) -> in
         write_bytes(detail.arguments)
         return ExitCode.OK
     if detail.receipt is None or detail.canonical_json is None:
-        say(f"tooltrail: invocation {detail.summary.id} has not ended")
-        return ExitCode.INCOMPLETE
+        return _said_open(detail)
     if surface == "receipt":
         write_bytes(detail.receipt.text.encode())
     elif surface == "canonical":
@@ -83,6 +82,8 @@ def _print_complete(reader: Reader, detail: InvocationDetail) -> int:
 
 def _print_stream(reader: Reader, detail: InvocationDetail, role: str) -> int:
     found = detail.stream(role)
+    if found is None and detail.complete_json is None:
+        return _said_open(detail)
     if found is None:
         roles = ", ".join(stream.role for stream in detail.streams) or "none"
         say(f"tooltrail: invocation {detail.summary.id} has no stream {role!r}; it has {roles}")
@@ -90,6 +91,11 @@ def _print_stream(reader: Reader, detail: InvocationDetail, role: str) -> int:
     with reader.open_stream(found) as source:
         copy_stream(source, sys.stdout.buffer)
     return _said_if_lost(detail)
+
+
+def _said_open(detail: InvocationDetail) -> int:
+    say(f"tooltrail: invocation {detail.summary.id} has not ended")
+    return ExitCode.INCOMPLETE
 
 
 def _said_if_lost(detail: InvocationDetail) -> int:

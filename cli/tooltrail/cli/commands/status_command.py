@@ -17,7 +17,7 @@ def command(location: Location, as_json: bool, utc: bool) -> None:
     with location.open() as store:
         status = status_of(store)
     if as_json:
-        print_records([status], "json", None)
+        print_records([status], "json")
     else:
         write("".join(f"{line}\n" for line in lines_of(status, utc=utc)))
     for warning in warnings_of(status):

@@ -1,32 +1,46 @@
 """`tooltrail transcript`: a session read back."""
 
-from typing import BinaryIO
+from pathlib import Path
 
 import click
 
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import store_options
-from tooltrail.cli._output import write
+from tooltrail.cli._output import write, write_file
 from tooltrail.transcripts import FORMATS, load_conversation
+
+_STDOUT = Path("-")
 
 
 @click.command("transcript")
 @store_options
 @click.argument("session", default="@last", envvar="TOOLTRAIL_SESSION")
 @click.option(
-    "--format", "style", type=click.Choice(list(FORMATS)), default="text", show_default=True
+    "--format",
+    "style",
+    type=click.Choice(list(FORMATS)),
+    default="text",
+    show_default=True,
+    help="For people, for Markdown, for programs.",
 )
 @click.option("--json", "style", flag_value="json", help="The same as --format json.")
-@click.option("-o", "--output", type=click.File("wb", atomic=True), help="Write to this file.")
-def command(location: Location, session: str, style: str, output: BinaryIO | None) -> None:
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, allow_dash=True, dir_okay=False),
+    metavar="FILENAME",
+    help="Write to this file.",
+)
+def command(location: Location, session: str, style: str, output: Path | None) -> None:
     """Print a session as the conversation that it was, each tool call with what the model saw.
 
     SESSION is an id, a unique beginning or end of one, or @last (the default).
     """
     with location.open() as store:
         conversation = load_conversation(store.reader, session)
-    for piece in FORMATS[style](conversation):
-        if output is None:
-            write(piece)
-        else:
-            output.write(piece.encode("utf-8", "backslashreplace"))
+    pieces = FORMATS[style](conversation)
+    if output is not None and output != _STDOUT:
+        write_file(output, pieces)
+        return
+    for piece in pieces:
+        write(piece)

@@ -12,6 +12,7 @@ from tooltrail.records import canonical_json
 from tooltrail.records._model import Record
 from tooltrail.records._text_cuts import shorten
 from tooltrail.records.envelope import ArtifactReference, CanonicalResult, CompleteOutput
+from tooltrail.records.errors import InvalidRecordError
 from tooltrail.records.families._shared import (
     SparseRecord,
     is_cut,
@@ -142,7 +143,7 @@ class GenericRenderer:
         """The receipt of a generic result."""
         result = GenericResult.model_validate(canonical.result)
         texts = [(i.text_preview, i.truncated) for i in result.content if i.text_preview]
-        if not any(item.type == "text" for item in result.content):
+        if not _is_said_in_text(result):
             texts.extend(_structured_texts(result))
         budget = policy.generic
         bodies = iter(readable(texts, budget.receipt_chars - budget.frame_chars))
@@ -158,6 +159,25 @@ class GenericRenderer:
             sections.append(f"[{hidden:,} further content {noun} not shown]")
         sections.extend(bodies)
         return "\n".join(s if s.endswith("\n") else s + "\n" for s in sections) or "(no content)\n"
+
+
+def _is_said_in_text(result: GenericResult) -> bool:
+    """Whether a text item is the structured value, which MCP asks servers to repeat as text."""
+    if result.structured is None:
+        return False
+    wanted = canonical_json.encode(result.structured)
+    return any(
+        _is_json_of(item.text_preview, wanted)
+        for item in result.content
+        if item.text_preview is not None and not item.truncated
+    )
+
+
+def _is_json_of(text: str, wanted: bytes) -> bool:
+    try:
+        return canonical_json.encode(canonical_json.decode(text)) == wanted
+    except InvalidRecordError:
+        return False
 
 
 def _item(number: int, part: str | bytes) -> ContentItem:

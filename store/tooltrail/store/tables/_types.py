@@ -30,7 +30,9 @@ class AnyText(TypeDecorator[str]):
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
         """To the driver."""
         del dialect
-        return None if value is None else storable(value)
+        if value is None or (value.isascii() and "\0" not in value):
+            return value
+        return storable(value)
 
 
 class Uuid16(TypeDecorator[UUID]):
