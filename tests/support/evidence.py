@@ -35,14 +35,16 @@ def ledger_of(store: Store, session_id: UUID) -> list[LedgerEntry]:
     entries: list[LedgerEntry] = []
     end = str(GENESIS)
     for n, row in enumerate(rows):
-        entry = LedgerEntry(
-            session_id=session_id,
-            n=row.n,
-            kind=row.kind,
-            subject_id=row.subject_id,
-            happened_at=row.happened_at,
-            payload=canonical_json.decode(row.payload),  # type: ignore[arg-type]  checked by pydantic
-            previous=row.previous,
+        entry = LedgerEntry.model_validate(
+            {
+                "session_id": session_id,
+                "n": row.n,
+                "kind": row.kind,
+                "subject_id": row.subject_id,
+                "happened_at": row.happened_at,
+                "payload": canonical_json.decode(row.payload),
+                "previous": row.previous,
+            }
         )
         assert (row.n, row.previous, entry.digest) == (n, end, row.digest)
         end = row.digest

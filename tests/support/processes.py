@@ -3,25 +3,12 @@
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 NOBODY = 65534
 """A user id without rights, for what root would never be refused."""
-
-
-def start_python(
-    *arguments: str, environment: Mapping[str, str] | None = None
-) -> subprocess.Popen[bytes]:
-    """Start this interpreter with its output on a pipe."""
-    return subprocess.Popen(
-        [sys.executable, *arguments],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env={**os.environ, **(environment or {})},
-    )
 
 
 def run_python(
@@ -44,7 +31,7 @@ def run_python(
         capture_output=True,
         text=True,
         check=False,
-        env=os.environ if user is None else _without_coverage(),
+        env=_without_coverage(),
     )
     assert done.returncode == expected, done.stderr
     return done.stdout, done.stderr
@@ -52,7 +39,13 @@ def run_python(
 
 def start_worker(*arguments: str) -> subprocess.Popen[bytes]:
     """Start `store_worker` with its arguments."""
-    return start_python("-m", "tests.support.store_worker", *arguments)
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.support.store_worker", *arguments],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=_without_coverage(),
+    )
 
 
 def finish_all(workers: Sequence[subprocess.Popen[bytes]]) -> list[str]:
@@ -74,5 +67,5 @@ import tooltrail.records, tooltrail.store
 
 
 def _without_coverage() -> dict[str, str]:
-    """Another user cannot write this user's coverage data."""
+    """Another user could not write this user's coverage data, and a killed process has none."""
     return {k: v for k, v in os.environ.items() if not k.startswith("COV")}

@@ -8,6 +8,7 @@ create DB AT                            create a store, be killed before a state
 import os
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from uuid import UUID
 
@@ -39,14 +40,21 @@ def loop(database: str) -> None:
 
 
 def create(database: str, artifacts: str, at: str) -> None:
-    def kill_at(_c: Connection, _cursor: object, sql: str, *_: object) -> None:
-        if at in sql:
+    def kill_at(statement: str) -> None:
+        if at in statement:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    event.listen(Engine, "before_cursor_execute", kill_at)
-    event.listen(Engine, "commit", lambda connection: kill_at(connection, None, "COMMIT"))
+    def before_statement(_c: Connection, _cursor: object, statement: str, *_: object) -> None:
+        kill_at(statement)
+
+    def before_commit(_: Connection) -> None:
+        kill_at("COMMIT")
+
+    event.listen(Engine, "before_cursor_execute", before_statement)
+    event.listen(Engine, "commit", before_commit)
     create_store(database, artifacts=artifacts).close()
 
 
 if __name__ == "__main__":
-    {"many": many, "loop": loop, "create": create}[sys.argv[1]](*sys.argv[2:])
+    TASKS: dict[str, Callable[..., None]] = {"many": many, "loop": loop, "create": create}
+    TASKS[sys.argv[1]](*sys.argv[2:])

@@ -1,10 +1,11 @@
 """Which invocations are meant. A field with several values is OR, different fields are AND."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, and_, select
+from sqlalchemy import ColumnElement, and_, literal_column, select
 
 from tooltrail.records import InvocationState
 from tooltrail.store.tables import InvocationRow, SessionRow
@@ -53,15 +54,16 @@ class InvocationFilter:
         for column, values in (
             (row.tool_name, self.tools),
             (row.family, self.families),
-            (row.state, self.states),
             (row.error_kind, self.error_kinds),
             (row.exit_status, self.exit_statuses),
         ):
             if values:
                 parts.append(column.in_(values))
+        if self.states:
+            parts.append(_in_states(self.states))
         if self.statuses:
             states = [s for status in self.statuses for s in _STATES_OF_STATUS.get(status, ())]
-            parts.append(row.state.in_(states))
+            parts.append(_in_states(states))
         if self.since is not None:
             parts.append(row.started_at >= self.since)
         if self.until is not None:
@@ -79,6 +81,14 @@ class InvocationFilter:
             keys = select(SessionRow.key).where(SessionRow.agent.in_(self.agents))
             parts.append(InvocationRow.session_key.in_(keys))
         return parts
+
+
+def _in_states(states: Sequence[str]) -> ColumnElement[bool]:
+    among = InvocationRow.state.in_(states)
+    if "success" in states:
+        return among
+    # The index of the states leaves successes out, and is used only where the SQL says so too.
+    return and_(among, InvocationRow.state != literal_column("'success'"))
 
 
 ALL = InvocationFilter()

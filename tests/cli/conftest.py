@@ -1,0 +1,30 @@
+"""Fresh stores with a command line pointed at them."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.support.cli import Cli
+
+from tooltrail.store import create_store
+
+
+@pytest.fixture(scope="session")
+def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a store to copy, which is quicker than to create one."""
+    folder = tmp_path_factory.mktemp("empty")
+    create_store(folder / "trail.db").close()
+    return folder
+
+
+@pytest.fixture
+def cli(empty_store: Path, tmp_path: Path) -> Cli:
+    """The command line of a fresh SQLite store."""
+    shutil.copytree(empty_store, tmp_path / "store")
+    return Cli(str(tmp_path / "store" / "trail.db"))
+
+
+@pytest.fixture
+def nowhere(tmp_path: Path) -> Cli:
+    """The command line of a store that was never created."""
+    return Cli(str(tmp_path / "nowhere" / "trail.db"))

@@ -1,0 +1,326 @@
+"""The store is away, the disk is full: the command runs all the same, and nothing is said falsely.
+
+In every case the command's status is mirrored, its output reaches its reader completely, and one
+sentence says what became of the record.
+"""
+
+import json
+import re
+import resource
+import shlex
+import stat
+import subprocess
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+import zstandard
+from psycopg import sql
+from sqlalchemy import make_url
+from tests.support.cli import Cli, python, without_coverage
+from tests.support.disks import SmallDisk, small_disk
+from tests.support.evidence import check_evidence
+
+from tooltrail.records import digest_of
+from tooltrail.store import create_store
+
+MIB = 1024 * 1024
+DISK_BYTES = MIB
+PASSWORD = "s3cret-passw0rd"
+AWAY = f"postgresql://bob:{PASSWORD}@127.0.0.1:1/records"
+# Noise, so that compression does not make it fit.
+NOISE_BYTES = 3_000_000
+WRITE_NOISE = (
+    f"import random, sys; sys.stdout.buffer.write(random.Random(1).randbytes({NOISE_BYTES}))"
+)
+NOISE = f"{WRITE_NOISE}; sys.exit(3)"
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[SmallDisk]:
+    with small_disk(tmp_path / "disk", DISK_BYTES) as mounted:
+        yield mounted
+
+
+@pytest.fixture
+def on_disk(disk: SmallDisk) -> Cli:
+    """The command line of a store on the small disk."""
+    create_store(disk.folder / "trail.db").close()
+    return Cli(str(disk.folder / "trail.db"))
+
+
+def plain(stored: Path) -> bytes:
+    with stored.open("rb") as file:
+        reader = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
+        return reader.read()
+
+
+def aside_of(spool: Path) -> tuple[Path, dict[str, Any]]:
+    (folder,) = spool.iterdir()
+    assert re.fullmatch(r"aside-[0-9a-f-]{36}", folder.name)
+    record: dict[str, Any] = json.loads((folder / "record.json").read_bytes())
+    assert folder.name == f"aside-{record['id']}"
+    return folder, record
+
+
+def states(cli: Cli) -> list[str]:
+    with cli.open() as store:
+        check_evidence(store)
+    return [row["state"] for row in cli.ok("log", "--json").records]
+
+
+@contextmanager
+def closed_database(url: str) -> Generator[None]:
+    """Nobody can connect to a database as long as the block lasts."""
+    target = make_url(url).set(drivername="postgresql")
+    admin = target.set(database="postgres").render_as_string(hide_password=False)
+    name = sql.Identifier(target.database or "")
+    with psycopg.connect(admin, autocommit=True) as connection:
+        connection.execute(sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS false").format(name))
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s",
+            [target.database],
+        )
+        try:
+            yield
+        finally:
+            connection.execute(sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS true").format(name))
+
+
+def test_while_postgresql_is_away_the_record_is_set_aside_whole(tmp_path: Path) -> None:
+    spool = tmp_path / "spool"
+    cli = Cli(AWAY, {"TOOLTRAIL_SPOOL": str(spool)})
+    ended = cli.exec(
+        "--session", "ab12", "--", "sh", "-c", "echo out; echo err >&2; seq 200000; exit 4"
+    )
+    assert (ended.code, len(ended.stdout)) == (
+        4,
+        4 + sum(len(str(n)) + 1 for n in range(1, 200_001)),
+    )
+    folder, record = aside_of(spool)
+    away, err, kept = ended.message.splitlines()
+    assert away.startswith("tooltrail: database postgresql+psycopg://bob:***@127.0.0.1:1/records: ")
+    assert err == "err"
+    assert kept == f"tooltrail: the record is kept in {folder}"
+    result = record["complete_output"]["result"]
+    for role in ("stdout", "stderr", "order"):
+        data = plain(folder / f"{role}.zst")
+        assert (digest_of(data), len(data)) == (result[role]["digest"], result[role]["size"])
+    assert plain(folder / "stdout.zst") == ended.stdout
+    assert (result["exit_status"], record["session"]) == (4, "ab12")
+    assert json.loads(record["call"]["arguments_raw"])["argv"][0] == "sh"
+    assert record["started_at"] < record["finished_at"]
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    everything = ended.stderr + ended.stdout + b"".join(p.read_bytes() for p in folder.iterdir())
+    assert PASSWORD.encode() not in everything
+
+
+def test_what_cannot_start_while_the_store_is_away_is_set_aside_too(tmp_path: Path) -> None:
+    cli = Cli(AWAY, {"TOOLTRAIL_SPOOL": str(tmp_path / "spool")})
+    ended = cli.exec("--", "/no/such/command")
+    assert ended.code == 127
+    folder, record = aside_of(tmp_path / "spool")
+    assert [path.name for path in folder.iterdir()] == ["record.json"]
+    assert record["complete_output"]["error"]["kind"] == "command_spawn_failed"
+    assert record["session"] is None
+
+
+def test_without_a_spool_that_can_be_written_it_says_that_nothing_was_recorded(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "file").write_text("")
+    cli = Cli(AWAY, {"TOOLTRAIL_SPOOL": str(tmp_path / "file" / "spool")})
+    ended = cli.exec("--", "sh", "-c", "echo out; exit 4")
+    assert (ended.code, ended.stdout) == (4, b"out\n")
+    away, lost = ended.message.splitlines()
+    assert "connection" in away
+    assert re.fullmatch(
+        r"tooltrail: nothing was recorded: .*/aside-\S+ cannot be written: Not a directory", lost
+    )
+
+
+@pytest.mark.parametrize(
+    "command", ["log", "status", "show", "transcript", "db check", "db current"]
+)
+def test_reading_while_postgresql_is_away_says_so_and_never_the_password(command: str) -> None:
+    for url in (AWAY, f"postgresql://bob@127.0.0.1:1/records?password={PASSWORD}"):
+        ended = Cli(url).run(*command.split())
+        assert ended.code == 5
+        assert ended.sentence.startswith("database postgresql+psycopg://bob")
+        assert PASSWORD not in ended.message
+
+
+def test_postgresql_that_goes_away_while_the_command_runs_leaves_it_started(
+    postgres_url: str, tmp_path: Path
+) -> None:
+    create_store(postgres_url, artifacts=str(tmp_path / "artifacts")).close()
+    cli = Cli(postgres_url, {"TOOLTRAIL_SPOOL": str(tmp_path / "spool")})
+    code = "import os; os.write(1, b'x' * 50_000); os.read(0, 1); os._exit(6)"
+    process = cli.start("exec", "--", *python(code), stdin=subprocess.PIPE)
+    assert process.stdout
+    assert process.stdout.read(1) == b"x"
+    with closed_database(postgres_url):
+        out, err = process.communicate(b".", timeout=60)
+    assert (process.returncode, len(out)) == (6, 49_999)
+    (spooled,) = (tmp_path / "spool").iterdir()
+    (message,) = err.decode().splitlines()
+    assert message.endswith(
+        f"; invocation {spooled.name} stays in the store as started; "
+        f"its output is kept in {spooled}"
+    )
+    assert plain(spooled / "stdout.zst") == b"x" * 50_000
+    assert states(cli) == ["started"]
+
+
+def test_a_disk_that_is_full_at_the_start_does_not_keep_the_command_from_running(
+    on_disk: Cli, disk: SmallDisk
+) -> None:
+    disk.fill()
+    ended = on_disk.exec("--", "sh", "-c", "echo out; exit 3")
+    assert (ended.code, ended.stdout) == (3, b"out\n")
+    away, lost = ended.message.splitlines()
+    assert away.startswith(f"tooltrail: database {on_disk.database}: ")
+    assert lost.startswith("tooltrail: nothing was recorded: ")
+    assert lost.endswith(": No space left on device")
+    disk.free()
+    assert states(on_disk) == []
+
+
+def test_with_a_spool_on_another_disk_the_record_of_a_full_one_is_kept(
+    on_disk: Cli, disk: SmallDisk, tmp_path: Path
+) -> None:
+    disk.fill()
+    on_disk.environment["TOOLTRAIL_SPOOL"] = str(tmp_path / "spool")
+    ended = on_disk.exec("--", *python(NOISE))
+    assert (ended.code, len(ended.stdout)) == (3, NOISE_BYTES)
+    folder, record = aside_of(tmp_path / "spool")
+    assert ended.message.splitlines()[-1] == f"tooltrail: the record is kept in {folder}"
+    assert record["complete_output"]["result"]["stdout"]["digest"] == digest_of(ended.stdout)
+    assert plain(folder / "stdout.zst") == ended.stdout
+
+
+def test_a_disk_that_fills_during_capture_is_said_with_what_is_missing(
+    on_disk: Cli, disk: SmallDisk
+) -> None:
+    # The frames that do not fit leave some room, in which the record might still be finished.
+    fill = f"; cat /dev/zero > {disk.folder}/filler 2>/dev/null; exit 3"
+    ended = on_disk.exec("--", "sh", "-c", f"{shlex.join(python(NOISE))}{fill}")
+    assert (ended.code, len(ended.stdout)) == (3, NOISE_BYTES)
+    said = re.fullmatch(
+        r"database (\S+): the disk is full; invocation (\S+) stays in the store as started; "
+        r"its output is kept in (\S+), without ([\d,]+) bytes",
+        ended.sentence,
+    )
+    assert said, ended.sentence
+    assert said[1] == on_disk.database
+    assert said[3] == str(disk.folder / "spool" / said[2])
+    kept = plain(Path(said[3], "stdout.zst"))
+    assert kept
+    assert ended.stdout.startswith(kept)
+    assert len(kept) + int(said[4].replace(",", "")) == NOISE_BYTES
+    disk.free()
+    assert states(on_disk) == ["started"]
+
+
+def test_a_spool_that_fills_during_capture_shortens_the_record_and_says_so(
+    cli: Cli, disk: SmallDisk
+) -> None:
+    cli.environment["TOOLTRAIL_SPOOL"] = str(disk.folder / "spool")
+    ended = cli.exec("--", *python(NOISE))
+    assert (ended.code, len(ended.stdout)) == (3, NOISE_BYTES)
+    said = re.fullmatch(
+        r"stdout: ([\d,]+) bytes not kept: spool cannot be written: No space left on device",
+        ended.sentence,
+    )
+    assert said, ended.sentence
+    del cli.environment["TOOLTRAIL_SPOOL"]
+    shown = cli.run("show", "--stream", "stdout")
+    assert shown.code == 4
+    assert ended.stdout.startswith(shown.stdout)
+    assert len(shown.stdout) + int(said[1].replace(",", "")) == NOISE_BYTES
+    assert states(cli) == ["success"]
+
+
+def test_an_aside_record_says_what_it_could_not_keep(disk: SmallDisk) -> None:
+    cli = Cli(AWAY, {"TOOLTRAIL_SPOOL": str(disk.folder / "spool")})
+    room = disk.folder / "room"
+    room.write_bytes(bytes(16_384))
+    code = f"{WRITE_NOISE}; import os; sys.stdout.flush(); os.unlink({str(room)!r})"
+    ended = cli.exec("--", *python(code))
+    assert (ended.code, len(ended.stdout)) == (0, NOISE_BYTES)
+    folder, record = aside_of(disk.folder / "spool")
+    kept = plain(folder / "stdout.zst")
+    assert ended.message.splitlines()[-1] == (
+        f"tooltrail: the record is kept in {folder}, "
+        f"without {NOISE_BYTES - len(kept):,} bytes of output"
+    )
+    assert record["complete_output"]["result"]["stdout"]["size"] == len(kept)
+
+
+@pytest.mark.parametrize(
+    ("prints", "kept"),
+    [("echo small", "its 6 bytes of output were not kept"), ("", "it had no output")],
+)
+def test_a_disk_that_is_full_at_the_finish_is_said_truthfully(
+    on_disk: Cli, disk: SmallDisk, prints: str, kept: str
+) -> None:
+    fill = f"cat /dev/zero > {disk.folder}/filler 2>/dev/null; {prints}\nexit 3"
+    ended = on_disk.exec("--", "sh", "-c", fill)
+    assert (ended.code, ended.stdout) == (3, b"small\n" if prints else b"")
+    assert ended.sentence.endswith(f" stays in the store as started; {kept}")
+    assert "the disk is full; invocation " in ended.sentence
+    disk.free()
+    assert states(on_disk) == ["started"]
+    assert on_disk.exec("--", "echo", "next").code == 0
+    assert states(on_disk) == ["success", "started"]
+
+
+def test_a_limit_on_the_size_of_files_is_like_a_full_disk(cli: Cli) -> None:
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (512 * 1024, resource.RLIM_INFINITY))
+
+    ended = cli.exec(
+        "--",
+        *python(NOISE),
+        preexec_fn=limit,
+        env=without_coverage(cli.full_environment),
+    )
+    assert (ended.code, len(ended.stdout)) == (3, NOISE_BYTES)
+    assert "bytes not kept: spool cannot be written: File too large" in ended.sentence
+    assert cli.run("show", "--stream", "stdout").code == 4
+    assert states(cli) == ["success"]
+
+
+def test_a_missing_artifact_root_sets_the_record_aside(cli: Cli) -> None:
+    (cli.folder / "artifacts").rmdir()
+    ended = cli.exec("--", "sh", "-c", "echo out; exit 3")
+    assert (ended.code, ended.stdout) == (3, b"out\n")
+    away, kept = ended.message.splitlines()
+    assert away.startswith(f"tooltrail: cannot use {cli.folder}/artifacts for artifacts: ")
+    assert kept.startswith(f"tooltrail: the record is kept in {cli.folder}/spool/aside-")
+
+
+def test_an_artifact_root_that_goes_away_leaves_the_invocation_started(cli: Cli) -> None:
+    ended = cli.exec("--", "sh", "-c", f"rmdir {cli.folder}/artifacts; seq 9000")
+    assert ended.code == 0
+    (folder,) = (cli.folder / "spool").iterdir()
+    assert ended.sentence.endswith(f"stays in the store as started; its output is kept in {folder}")
+    assert plain(folder / "stdout.zst") == ended.stdout
+    (cli.folder / "artifacts").mkdir()
+    assert states(cli) == ["started"]
+
+
+def test_a_store_that_is_away_only_while_its_session_is_closed_says_so(cli: Cli) -> None:
+    # Nothing but the trigger keeps the session open: the record itself is finished.
+    with cli.open() as store, store.database.write() as connection:
+        connection.exec_driver_sql(
+            "CREATE TRIGGER refuse BEFORE UPDATE OF closed_at ON ledger_heads "
+            "WHEN new.closed_at IS NOT NULL BEGIN SELECT RAISE(ABORT, 'not now'); END"
+        )
+    ended = cli.exec("--", "sh", "-c", "exit 3")
+    assert ended.code == 3
+    assert ended.sentence.endswith("refused the record: not now")
+    assert [row["state"] for row in cli.ok("log", "--json").records] == ["success"]

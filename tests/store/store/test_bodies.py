@@ -1,0 +1,66 @@
+"""Bodies: any bytes there and back, small when they can be, and damage never passes for content."""
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tooltrail.records import DamageError, DigestMismatchError, digest_of
+from tooltrail.store._bodies import decode_body, encode_body
+
+BYTES = st.one_of(
+    st.binary(max_size=300),
+    st.tuples(st.binary(min_size=1, max_size=9), st.integers(1, 900)).map(lambda p: p[0] * p[1]),
+)
+TEXT = b"the same line again\n" * 40
+
+
+@given(BYTES)
+def test_what_is_encoded_decodes_to_itself_and_never_grows(data: bytes) -> None:
+    encoding, stored = encode_body(data)
+    assert len(stored) <= len(data)
+    assert decode_body(digest_of(data), len(data), encoding, stored) == data
+
+
+def test_short_bytes_are_kept_raw_and_long_text_is_compressed() -> None:
+    assert encode_body(b"short") == ("raw", b"short")
+    encoding, stored = encode_body(TEXT)
+    assert encoding == "zstd"
+    assert len(stored) < len(TEXT) / 5
+
+
+@pytest.mark.parametrize("data", [b"short", TEXT])
+def test_any_flipped_bit_is_damage(data: bytes) -> None:
+    encoding, stored = encode_body(data)
+    for place in range(len(stored)):
+        for bit in range(8):
+            altered = bytearray(stored)
+            altered[place] ^= 1 << bit
+            # Some bits of a frame's header mean nothing.
+            with suppress(DamageError):
+                assert decode_body(digest_of(data), len(data), encoding, bytes(altered)) == data
+
+
+@pytest.mark.parametrize("data", [b"short", TEXT])
+def test_bytes_that_were_cut_are_damage(data: bytes) -> None:
+    encoding, stored = encode_body(data)
+    for length in range(len(stored)):
+        with pytest.raises(DamageError):
+            decode_body(digest_of(data), len(data), encoding, stored[:length])
+
+
+def test_other_bytes_of_the_same_size_are_damage() -> None:
+    with pytest.raises(DigestMismatchError, match="another digest"):
+        decode_body(digest_of(b"right"), 5, "raw", b"wrong")
+
+
+def test_a_header_that_announces_more_than_memory_holds_is_damage() -> None:
+    announced = b"\x28\xb5\x2f\xfd\xe0" + (1 << 46).to_bytes(8, "little") + b"\x01\x00\x00"
+    with pytest.raises(DigestMismatchError, match="wrong size"):
+        decode_body(digest_of(TEXT), len(TEXT), "zstd", announced)
+
+
+def test_bytes_that_are_not_there_are_damage() -> None:
+    with pytest.raises(DamageError, match="erased or lost"):
+        decode_body(digest_of(b"x"), 1, "raw", None)

@@ -1,0 +1,505 @@
+"""Creating and opening: one clear error for each thing that can be in the way, and nothing left."""
+
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sqlalchemy import update
+from tests.support.evidence import check_evidence
+from tests.support.processes import NOBODY, run_python
+from tests.support.recording import content_of, fail_tool, run_command, run_tool, stream_of
+from tests.support.schema import set_revision
+
+from tooltrail.migrations import HEAD_REVISION
+from tooltrail.records import (
+    DamageError,
+    InvalidRecordError,
+    SchemaMismatchError,
+    StoreExistsError,
+    StoreNotFoundError,
+    TooltrailError,
+    UnavailableError,
+)
+from tooltrail.store import (
+    InvocationFilter,
+    Store,
+    check_database,
+    create_store,
+    open_store,
+    spool_folder,
+    store_revision,
+    upgrade_store,
+)
+from tooltrail.store.info import FORMAT
+from tooltrail.store.tables import StoreInfoRow
+
+BIG = b"a line of a long output\n" * 50_000
+
+LOOKS: list[Callable[[str | Path], object]] = [open_store, store_revision, upgrade_store]
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a closed store in one file, with something in most tables."""
+    folder = tmp_path_factory.mktemp("recorded")
+    with create_store(folder / "trail.db") as store:
+        session = store.open_session(title="a title", agent="an agent")
+        for number in range(3):
+            session.add_message("user", f"message {number}")
+            run_command(session, b"line %d\n" % number * 50, b"warning\n", exit_status=number)
+            run_tool(session, "some text " * 100, b"\0\xff")
+            fail_tool(session)
+        run_command(session, BIG)
+    return folder
+
+
+def copied(recorded: Path, target: Path) -> Path:
+    shutil.copytree(recorded, target)
+    return target / "trail.db"
+
+
+def read_everything(database: Path) -> None:
+    """Whatever a person could ask for."""
+    with open_store(database) as store:
+        reader = store.reader
+        reader.counts()
+        for session in reader.sessions():
+            _, details = reader.conversation(reader.session(session.id).id)
+            for detail in details:
+                assert reader.invocation(detail.summary.id) == detail
+                for stream in detail.streams:
+                    content_of(reader, stream)
+        reader.invocations(InvocationFilter(tools=("Bash",), statuses=("success",)), limit=20)
+        reader.artifacts()
+        check_database(store.database)
+        run_command(store.open_session(), b"more\n")
+
+
+def test_a_new_store_is_empty_and_knows_itself(store: Store, database: str, tmp_path: Path) -> None:
+    assert store.reader.sessions() == []
+    assert store.reader.invocations().items == ()
+    assert store_revision(database) == HEAD_REVISION
+    assert store.info.format == FORMAT
+    assert store.spool == tmp_path / "spool"
+    check_evidence(store)
+    with open_store(database) as again:
+        assert again.info == store.info
+        assert again.archive.sink.url == f"file://{tmp_path / 'artifacts'}"
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_no_store_is_said_to_be_none_and_no_file_is_left(
+    tmp_path: Path, look: Callable[[str | Path], object]
+) -> None:
+    with pytest.raises(StoreNotFoundError, match="; create one with `tooltrail init`"):
+        look(tmp_path / "missing" / "trail.db")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_a_database_of_something_else_is_no_store(
+    database: str, look: Callable[[str | Path], object]
+) -> None:
+    if "://" not in database:
+        with sqlite3.connect(database) as other:
+            other.execute("CREATE TABLE mine (x)")
+        other.close()
+    with pytest.raises(StoreNotFoundError):
+        look(database)
+
+
+def test_a_store_is_not_created_twice(store: Store, database: str, tmp_path: Path) -> None:
+    run_command(store.open_session(), b"precious\n")
+    with pytest.raises(StoreExistsError, match="already"):
+        create_store(database, artifacts=str(tmp_path / "elsewhere"))
+    assert not (tmp_path / "elsewhere").exists()
+    check_evidence(store)
+    assert store.reader.counts().invocations == {"success": 1}
+
+
+def test_a_store_that_was_never_completely_created_is_no_store(store: Store, database: str) -> None:
+    with store.database.engine.begin() as connection:
+        if connection.dialect.name == "sqlite":
+            connection.exec_driver_sql("DROP TRIGGER store_info_no_delete")
+        else:
+            connection.exec_driver_sql("ALTER TABLE store_info DISABLE TRIGGER USER")
+        connection.exec_driver_sql("DELETE FROM store_info")
+    with pytest.raises(StoreNotFoundError, match="never completely created"):
+        open_store(database)
+
+
+@pytest.mark.parametrize("revision", ["9999", "0000"])
+def test_a_store_of_another_revision_is_refused_and_says_which(
+    store: Store, database: str, revision: str
+) -> None:
+    store.close()
+    set_revision(database, revision)
+
+    with pytest.raises(SchemaMismatchError, match=f"revision {revision}") as caught:
+        open_store(database)
+    assert (caught.value.found, caught.value.expected) == (revision, HEAD_REVISION)
+    assert store_revision(database) == revision
+    with pytest.raises(SchemaMismatchError, match="does not know") as unknown:
+        upgrade_store(database)
+    assert (unknown.value.found, unknown.value.expected) == (revision, HEAD_REVISION)
+    assert store_revision(database) == revision
+
+    set_revision(database, HEAD_REVISION)
+    open_store(database).close()
+
+
+def test_a_store_of_a_later_format_is_refused(store: Store, database: str) -> None:
+    with store.database.write() as connection:
+        connection.execute(update(StoreInfoRow).values(format=FORMAT + 1))
+    with pytest.raises(InvalidRecordError, match=f"format {FORMAT + 1}"):
+        open_store(database)
+
+
+def test_rows_that_point_nowhere_stop_an_upgrade(recorded: Path, tmp_path: Path) -> None:
+    database = copied(recorded, tmp_path / "copy")
+    with sqlite3.connect(database) as connection:
+        connection.execute("DROP TRIGGER bodies_no_delete")
+        connection.execute("DELETE FROM bodies")
+    connection.close()
+    with pytest.raises(DamageError, match="points nowhere"):
+        upgrade_store(database)
+
+
+def test_a_store_moves_as_a_folder(recorded: Path, tmp_path: Path) -> None:
+    moved = copied(recorded, tmp_path / "moved here")
+    with open_store(moved) as store:
+        assert store.archive.sink.url == f"file://{moved.parent / 'artifacts'}"
+        assert store.spool == moved.parent / "spool"
+        detail = store.reader.invocation("@last")
+        assert content_of(store.reader, stream_of(detail, "stdout")) == BIG
+        check_evidence(store)
+
+
+def test_an_artifact_root_can_be_given_again(
+    recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = copied(recorded, tmp_path / "store")
+    (tmp_path / "store" / "artifacts").rename(tmp_path / "big disk")
+
+    with pytest.raises(UnavailableError, match="artifacts"):
+        open_store(database)
+    monkeypatch.chdir(tmp_path)
+    for named in (str(tmp_path / "big disk"), f"file://{tmp_path / 'big disk'}", "big disk"):
+        with open_store(database, artifacts=named) as store:
+            check_evidence(store)
+
+
+def test_artifacts_named_inside_the_folder_of_the_database_are_remembered_by_their_place_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    named = {
+        "one/objects": "objects",
+        str(tmp_path / "two" / "a" / "b"): "a/b",
+        "other": str(tmp_path / "other"),
+        "~/objects": str(tmp_path / "home" / "objects"),
+        f"file://{tmp_path}/url": f"file://{tmp_path}/url",
+        "memory://objects": "memory://objects",
+    }
+    for number, (artifacts, remembered) in enumerate(named.items()):
+        folder = {"one/objects": "one"}.get(artifacts, "two" if "two" in artifacts else str(number))
+        with create_store(Path(folder, "trail.db"), artifacts=artifacts) as store:
+            assert store.info.artifact_root == remembered
+
+
+def test_a_postgresql_store_needs_an_artifact_root(postgres_url: str) -> None:
+    with pytest.raises(InvalidRecordError, match="needs an artifact root"):
+        create_store(postgres_url)
+    with pytest.raises(StoreNotFoundError):
+        open_store(postgres_url)
+
+
+def test_a_postgresql_store_remembers_a_relative_root_as_an_absolute_one(
+    postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    create_store(postgres_url, artifacts="objects").close()
+    monkeypatch.chdir("/")
+    with open_store(postgres_url) as store:
+        assert store.archive.sink.url == f"file://{tmp_path}/objects"
+
+
+def test_an_artifact_root_that_no_text_column_holds_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidRecordError, match="valid text"):
+        create_store(tmp_path / "trail.db", artifacts="/tmp/\udcff")
+    with pytest.raises(StoreNotFoundError):
+        open_store(tmp_path / "trail.db")
+
+
+def test_an_artifact_root_that_cannot_be_made_leaves_no_store(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    for _ in range(2):
+        with pytest.raises(UnavailableError):
+            create_store(tmp_path / "trail.db", artifacts=str(tmp_path / "file"))
+        with pytest.raises(StoreNotFoundError):
+            open_store(tmp_path / "trail.db")
+    create_store(tmp_path / "trail.db").close()
+
+
+def test_the_spool_is_beside_the_file_or_in_the_state_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert spool_folder(tmp_path / "trail.db") == tmp_path / "spool"
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    assert spool_folder("postgresql://host/db") == tmp_path / "state" / "tooltrail" / "spool"
+    monkeypatch.setenv("XDG_STATE_HOME", "")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert (
+        spool_folder("postgresql://host/db")
+        == tmp_path / "home" / ".local" / "state" / "tooltrail" / "spool"
+    )
+
+
+@pytest.mark.parametrize("name", ["a b", "100%", "what?", "#1", "é😀", "q'uote", "\udcff\udcfe"])
+def test_a_store_may_be_in_a_folder_of_any_name(tmp_path: Path, name: str) -> None:
+    database = tmp_path / name / f"{name}.db"
+    with create_store(database) as store:
+        run_command(store.open_session(), BIG)
+    assert database.is_file()
+    with open_store(str(database)) as store:
+        check_evidence(store)
+
+
+def test_the_folder_of_a_new_store_is_for_its_owner_alone(tmp_path: Path) -> None:
+    create_store(tmp_path / "private" / "trail.db").close()
+    assert (tmp_path / "private").stat().st_mode & 0o777 == 0o700
+
+
+def test_a_folder_that_cannot_be_made_is_unavailable(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(UnavailableError, match="cannot be made"):
+        create_store(tmp_path / "file" / "trail.db")
+
+
+def test_a_folder_is_no_database(tmp_path: Path) -> None:
+    for look in LOOKS:
+        with pytest.raises(UnavailableError, match="cannot be opened"):
+            look(tmp_path)
+
+
+def test_a_name_that_the_system_refuses_is_unavailable() -> None:
+    with pytest.raises(UnavailableError, match="cannot be opened: File name too long"):
+        open_store("x" * 5000)
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_a_file_that_is_not_sqlite_is_damage(
+    tmp_path: Path, look: Callable[[str | Path], object]
+) -> None:
+    path = tmp_path / "trail.db"
+    path.write_bytes(b"this is a letter and not a database\n" * 100)
+    with pytest.raises(DamageError, match="not a database") as caught:
+        look(path)
+    assert caught.value.path == str(path)
+    with pytest.raises(DamageError):
+        create_store(path)
+    assert path.read_bytes().startswith(b"this is a letter")
+
+
+@pytest.mark.parametrize("share", [0.02, 0.3, 0.6, 0.97])
+def test_a_file_that_was_cut_is_damage(recorded: Path, tmp_path: Path, share: float) -> None:
+    database = copied(recorded, tmp_path / "copy")
+    os.truncate(database, int(database.stat().st_size * share))
+    with pytest.raises(DamageError):
+        read_everything(database)
+
+
+def test_a_file_that_was_cut_to_nothing_is_no_store(recorded: Path, tmp_path: Path) -> None:
+    database = copied(recorded, tmp_path / "copy")
+    os.truncate(database, 0)
+    with pytest.raises(StoreNotFoundError):
+        open_store(database)
+
+
+@given(
+    flips=st.lists(
+        st.tuples(st.floats(0, 1, exclude_max=True), st.integers(1, 255), st.booleans()),
+        min_size=1,
+        max_size=4,
+    )
+)
+@settings(max_examples=60, deadline=None)
+def test_altered_bytes_are_never_more_than_an_error_of_ours(
+    recorded: Path, tmp_path_factory: pytest.TempPathFactory, flips: list[tuple[float, int, bool]]
+) -> None:
+    database = copied(recorded, tmp_path_factory.mktemp("flipped") / "copy")
+    data = bytearray(database.read_bytes())
+    for place, mask, is_early in flips:
+        data[int(place * (8192 if is_early else len(data)))] ^= mask
+    database.write_bytes(data)
+    try:
+        read_everything(database)
+    except TooltrailError:
+        pass  # many a flip hits nothing that is read, and no other error may come of the rest
+    finally:
+        shutil.rmtree(database.parent.parent)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE sessions SET id = x'00'",
+        "UPDATE sessions SET opened_at = 'yesterday'",
+        "UPDATE invocations SET started_at = 'yesterday'",
+        "UPDATE invocations SET id = x'0102' WHERE seq = 1",
+        "UPDATE omissions SET stage = 'nowhere'",
+        "UPDATE canonical_results SET document = '{}'",
+        "UPDATE complete_outputs SET document = document || ' '",
+        "UPDATE complete_outputs SET document = CAST(x'7bff7d' AS TEXT)",
+        "UPDATE bodies SET data = x'28b52ffd'",
+        "UPDATE bodies SET data = x'00', size = 1, encoding = 'raw'",
+        "UPDATE bodies SET data = x'28b52ffde0ffffffffffffff0f', encoding = 'zstd'",
+        "UPDATE bodies SET data = NULL",
+        "DELETE FROM bodies",
+        "UPDATE store_info SET artifact_root = x'00'",
+        "UPDATE output_streams SET artifact_path = '../../etc/passwd' WHERE size > 100000",
+        "UPDATE output_streams SET digest = 'sha256:' || digest WHERE size > 100000",
+        "DROP TABLE receipts",
+        "ALTER TABLE invocations DROP COLUMN truncated",
+    ],
+)
+def test_a_row_that_was_altered_behind_the_triggers_is_damage(
+    recorded: Path, tmp_path: Path, statement: str
+) -> None:
+    database = copied(recorded, tmp_path / "copy")
+    with sqlite3.connect(database) as connection:
+        for (name,) in connection.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'trigger'"
+        ).fetchall():
+            connection.execute(f"DROP TRIGGER {name}")
+        assert connection.execute(statement).rowcount != 0
+    connection.close()
+    with pytest.raises(DamageError) as caught:
+        read_everything(database)
+    assert "some text" not in str(caught.value)
+    assert "line 1" not in str(caught.value)
+
+
+AS_NOBODY = """
+from tooltrail.records import UnavailableError
+from tooltrail.records import ToolCall
+from tooltrail.store import create_store, open_store, store_revision
+what, path = sys.argv[1:]
+try:
+    if what == "create":
+        create_store(path)
+    elif what == "write":
+        with open_store(path) as store:
+            store.reader.counts()
+            store.open_session()
+    else:
+        open_store(path)
+except UnavailableError as error:
+    print("unavailable:", error)
+"""
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that another user may enter, which pytest's own are not."""
+    with tempfile.TemporaryDirectory(prefix="tooltrail-") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+def seal(folder: Path) -> None:
+    """Nobody may write any more, the owner neither."""
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+
+
+def unseal(folder: Path) -> None:
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+
+
+@pytest.mark.parametrize("what", ["open", "write"])
+def test_a_read_only_folder_is_unavailable(recorded: Path, open_folder: Path, what: str) -> None:
+    database = copied(recorded, open_folder / "copy")
+    seal(database.parent)
+    try:
+        said, _ = run_python(AS_NOBODY, what, str(database), user=NOBODY)
+    finally:
+        unseal(database.parent)
+    assert said.startswith(f"unavailable: database {database}: ")
+
+
+def test_a_read_only_file_can_be_read_and_not_written(recorded: Path, open_folder: Path) -> None:
+    database = copied(recorded, open_folder / "copy")
+    unseal(database.parent)
+    database.parent.chmod(0o777)
+    database.chmod(0o444)
+    said, _ = run_python(AS_NOBODY, "write", str(database), user=NOBODY)
+    assert said.strip() == f"unavailable: database {database}: it is read-only"
+
+
+@pytest.mark.parametrize("what", ["open", "create"])
+def test_a_folder_without_access_is_unavailable(
+    recorded: Path, open_folder: Path, what: str
+) -> None:
+    database = copied(recorded, open_folder / "copy")
+    database.parent.chmod(0)
+    try:
+        said, _ = run_python(AS_NOBODY, what, str(database), user=NOBODY)
+    finally:
+        database.parent.chmod(0o700)
+    assert said.startswith("unavailable: ")
+    assert str(database) in said
+
+
+def test_creating_in_a_read_only_folder_is_unavailable(open_folder: Path) -> None:
+    folder = open_folder / "sealed"
+    folder.mkdir(mode=0o555)
+    for place in (folder / "trail.db", folder / "sub" / "trail.db"):
+        said, _ = run_python(AS_NOBODY, "create", str(place), user=NOBODY)
+        assert said.startswith("unavailable: ")
+        assert str(folder) in said
+
+
+SECRET = "a-very-secret-word"
+
+
+def test_a_server_that_cannot_be_reached_is_unavailable_and_the_password_stays_secret(
+    tmp_path: Path,
+) -> None:
+
+    def create_elsewhere(url: str | Path) -> Store:
+        return create_store(url, artifacts=str(tmp_path / "artifacts"))
+
+    for url in (
+        f"postgresql://user:{SECRET}@127.0.0.1:1/db",
+        f"postgresql://127.0.0.1:1/db?user=user&password={SECRET}",
+        f"postgres://user:{SECRET}@/db?host={tmp_path}",
+    ):
+        for attempt in (*LOOKS, create_elsewhere):
+            with pytest.raises(UnavailableError) as caught:
+                attempt(url)
+            error: BaseException | None = caught.value
+            while error is not None:
+                assert SECRET not in f"{error} {error!r}"
+                error = error.__cause__ or error.__context__
+
+
+def test_a_database_that_is_not_there_is_unavailable(postgres_url: str) -> None:
+    with pytest.raises(UnavailableError, match="does not exist"):
+        open_store(postgres_url.replace("/tooltrail_", "/nothing_"))
+
+
+def test_every_error_of_opening_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "letter").write_bytes(b"a letter " * 200)
+    for target in (tmp_path / "none", tmp_path / "letter", tmp_path, "mysql://host/db"):
+        with pytest.raises(TooltrailError) as caught:
+            open_store(target)
+        assert "\n" not in str(caught.value)

@@ -1,0 +1,65 @@
+"""Publishing the streams of one invocation: once each, from wherever their bytes are."""
+
+from pathlib import Path
+
+import pytest
+
+from tooltrail.artifacts import ArtifactArchive, Capture, open_sink
+from tooltrail.records import InvalidRecordError, StreamRecord, digest_of
+from tooltrail.store._publisher import StreamPublisher, refuse_false_digests
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> ArtifactArchive:
+    return ArtifactArchive(open_sink(str(tmp_path / "artifacts"), create=True))
+
+
+def test_a_stream_is_published_once_however_often_it_is_asked_for(
+    archive: ArtifactArchive,
+) -> None:
+    publisher = StreamPublisher(archive, {})
+    stream = StreamRecord.from_bytes("content.0", b"content")
+    twin = StreamRecord.from_bytes("content.1", b"content")
+
+    references = [publisher.publish(stream), publisher.publish(stream), publisher.publish(twin)]
+
+    assert len({reference.path for reference in references}) == 1
+    assert [stored.outcome for stored in publisher.published] == ["created"]
+    assert publisher.path_of(twin) == references[0].path
+    with archive.open(references[0].path) as source:
+        assert source.read() == b"content"
+
+
+def test_a_stream_that_was_not_published_has_no_path(archive: ArtifactArchive) -> None:
+    publisher = StreamPublisher(archive, {})
+    assert publisher.path_of(StreamRecord.from_bytes("stdout", b"")) is None
+    assert publisher.published == ()
+
+
+def test_a_captured_stream_is_published_from_its_spool(
+    archive: ArtifactArchive, tmp_path: Path
+) -> None:
+    capture = Capture("stdout", tmp_path / "stdout.zst", edge_bytes=1, inline_bytes=0)
+    capture.write(b"captured")
+    captured = capture.close()
+    publisher = StreamPublisher(archive, {captured.record.digest: captured})
+
+    path = publisher.publish(captured.record).path
+
+    with archive.open(path) as source:
+        assert source.read() == b"captured"
+
+
+def test_a_stream_whose_bytes_are_nowhere_is_refused(archive: ArtifactArchive) -> None:
+    publisher = StreamPublisher(archive, {})
+    stream = StreamRecord.from_bytes("stdout", b"x").model_copy(update={"content": None})
+    with pytest.raises(InvalidRecordError, match="'stdout' was not captured"):
+        publisher.publish(stream)
+    assert list(archive.sink.list()) == []
+
+
+def test_a_stream_under_the_digest_of_other_bytes_is_refused() -> None:
+    right = StreamRecord.from_bytes("stdout", b"right")
+    refuse_false_digests([right, right.model_copy(update={"content": None})])
+    with pytest.raises(InvalidRecordError, match="'stdout' has another content"):
+        refuse_false_digests([right, right.model_copy(update={"digest": digest_of(b"wrong")})])

@@ -1,0 +1,584 @@
+"""Starting and finishing: what is acknowledged is there, and what failed has left nothing."""
+
+import copy
+import dataclasses
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from uuid import UUID, uuid4
+
+import psycopg
+import pytest
+from sqlalchemy import Connection, event, func, select
+from sqlalchemy.pool import ConnectionPoolEntry
+from tests.support.disks import small_disk
+from tests.support.evidence import check_evidence, ledger_of
+from tests.support.processes import NOBODY, run_python
+from tests.support.recording import (
+    captured,
+    command_output,
+    content_of,
+    in_memory,
+    run_command,
+    run_tool,
+    statements_of,
+    stream_of,
+)
+
+from tooltrail.records import (
+    DEFAULT_POLICY,
+    CanonicalResult,
+    CommandOutput,
+    CompleteOutput,
+    ContentItem,
+    DamageError,
+    FamilyRegistry,
+    GenericOutput,
+    InvalidRecordError,
+    InvocationFinishedError,
+    NotFoundError,
+    Policy,
+    SessionClosedError,
+    ToolCall,
+    ToolError,
+    UnavailableError,
+    command_completed,
+    digest_of,
+    generic_completed,
+)
+from tooltrail.records.families import command, generic
+from tooltrail.store import Session, Store, create_store
+from tooltrail.store.tables import metadata
+
+BIG = b"a line of a long output\n" * 50_000
+"""Long enough to become an artifact."""
+
+BASH = ToolCall(tool_name="Bash")
+
+LOOK = """
+from tooltrail.store import open_store
+with open_store(sys.argv[1], artifacts=sys.argv[2]) as store:
+    detail = store.reader.invocation(sys.argv[3])
+    print(detail.summary.state, detail.arguments.decode(), detail.receipt)
+"""
+
+
+def row_counts(store: Store) -> dict[str, int]:
+    with store.database.read() as connection:
+        return {
+            name: connection.scalar(select(func.count()).select_from(table)) or 0
+            for name, table in metadata.tables.items()
+        }
+
+
+def assert_only_started(store: Store, invocation_id: UUID) -> None:
+    detail = store.reader.invocation(invocation_id)
+    assert detail.summary.state == "started"
+    assert detail.summary.finished_at is None
+    assert (detail.complete_json, detail.canonical_json, detail.receipt) == (None, None, None)
+    assert (detail.streams, detail.artifacts, detail.omissions) == ((), (), ())
+
+
+def generic_with(stream_change: dict[str, object]) -> CompleteOutput:
+    stream = in_memory("content.0", b"short").model_copy(update=stream_change)
+    result = GenericOutput(content=(ContentItem(stream=stream),))
+    return CompleteOutput(tool_name="Read", status="success", summary_text="read", result=result)
+
+
+def test_a_start_is_seen_by_another_process_before_the_tool_ends(
+    store: Store, database: str, tmp_path: Path
+) -> None:
+    call = ToolCall.of("Bash", {"command": "make"})
+    invocation = store.open_session().start(call)
+
+    seen, _ = run_python(LOOK, database, str(tmp_path / "artifacts"), str(invocation.id))
+
+    assert seen.split() == ["started", '{"command":"make"}', "None"]
+
+
+def test_a_finish_is_seen_by_another_process_when_it_returns(
+    store: Store, database: str, tmp_path: Path
+) -> None:
+    finished = run_command(store.open_session(), b"hello\n")
+
+    seen, _ = run_python(LOOK, database, str(tmp_path / "artifacts"), str(finished.invocation_id))
+
+    assert seen.startswith("success {} ReceiptView(text='Process exited with code 0")
+
+
+def test_what_finish_hands_back_is_what_the_store_keeps(store: Store) -> None:
+    finished = run_command(store.open_session(), BIG, b"warning\n", exit_status=3)
+
+    detail = store.reader.invocation(finished.invocation_id)
+
+    assert detail.canonical_json is not None
+    assert detail.canonical_json == finished.canonical.to_json().decode()
+    assert detail.receipt is not None
+    assert detail.receipt.text == finished.receipt.text
+    assert detail.receipt.policy_digest == DEFAULT_POLICY.digest
+    assert (detail.receipt.renderer_name, detail.receipt.renderer_version) == ("command", 1)
+    assert detail.summary.state == finished.state == "success"
+    assert detail.summary.exit_status == 3
+    assert detail.summary.output_size == len(BIG) + len(b"warning\n")
+    assert detail.summary.truncated is True
+    assert [role for role, _ in detail.artifacts] == ["stdout"]
+    assert json.loads(detail.canonical_json)["result"]["artifacts"] == [
+        {"path": path} for _, path in detail.artifacts
+    ]
+    assert {(o.stage, o.field, o.unit) for o in detail.omissions} == {
+        ("projection", "stdout", "bytes"),
+        ("projection", "stdout", "lines"),
+    }
+    assert content_of(store.reader, stream_of(detail, "stdout")) == BIG
+
+
+def test_the_spool_is_there_while_the_tool_runs_and_gone_when_all_is_durable(store: Store) -> None:
+    invocation = store.open_session().start(BASH)
+    output = command_output(invocation, BIG)
+    assert (invocation.spool / "stdout.zst").is_file()
+
+    invocation.finish(output)
+
+    assert not invocation.spool.exists()
+
+
+def test_a_failure_keeps_its_kind_and_its_own_final_state(store: Store) -> None:
+    session = store.open_session()
+    states = {
+        "permission_denied": "denied",
+        "cancelled": "cancelled",
+        "interrupted": "interrupted",
+        "anything_else": "error",
+    }
+    for kind, state in states.items():
+        error = ToolError(kind=kind, message="no", details={"why": [1, None]})
+        finished = session.start(BASH).finish(CompleteOutput.failure("Bash", error))
+        summary = store.reader.invocation(finished.invocation_id).summary
+        assert (summary.state, summary.error_kind) == (state, kind)
+
+
+def test_a_policy_for_one_invocation_is_stored_with_it_alone(store: Store) -> None:
+    small = Policy(inline_bytes=4)
+    session = store.open_session()
+    other = session.start(BASH, policy=small)
+    other.finish(command_output(other, b"12345"))
+    mine = run_command(session, b"12345")
+
+    detail = store.reader.invocation(other.id)
+
+    assert detail.policy_digest == small.digest
+    assert stream_of(detail, "stdout").artifact_path is not None
+    mine_detail = store.reader.invocation(mine.invocation_id)
+    assert mine_detail.policy_digest == DEFAULT_POLICY.digest
+    assert stream_of(mine_detail, "stdout").artifact_path is None
+
+
+def test_finishing_twice_is_refused_and_changes_nothing(store: Store) -> None:
+    invocation = store.open_session().start(BASH)
+    output = command_output(invocation, BIG)
+    invocation.finish(output)
+    before, counts = store.reader.invocation(invocation.id), row_counts(store)
+
+    with pytest.raises(InvocationFinishedError, match=str(invocation.id)):
+        invocation.finish(output)
+    with pytest.raises(InvocationFinishedError):
+        invocation.finish(CompleteOutput.failure("Bash", ToolError(kind="late", message="late")))
+
+    assert store.reader.invocation(invocation.id) == before
+    assert row_counts(store) == counts
+
+
+def test_two_holders_of_one_invocation_cannot_both_finish_it(store: Store) -> None:
+    invocation = store.open_session().start(BASH)
+    other = copy.copy(invocation)
+    invocation.finish(generic_failure("first"))
+    before, counts = store.reader.invocation(invocation.id), row_counts(store)
+
+    with pytest.raises(InvocationFinishedError):
+        other.finish(generic_failure("second"))
+
+    assert store.reader.invocation(invocation.id) == before
+    assert row_counts(store) == counts
+
+
+def generic_failure(message: str) -> CompleteOutput:
+    return CompleteOutput.failure("Bash", ToolError(kind="broken", message=message))
+
+
+def test_a_fault_at_any_statement_of_a_finish_leaves_nothing_and_a_retry_succeeds(
+    store: Store,
+) -> None:
+    session = store.open_session()
+    with statements_of(store.database.engine) as statements:
+        run_command(session, BIG, b"warning\n")
+    in_finish = next(n for n, (sql, _) in enumerate(statements) if sql.startswith("UPDATE inv"))
+    left = 0
+
+    def fail_in_time(*_: object) -> None:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            raise RuntimeError("injected")
+
+    for at in range(1, len(statements) - in_finish + 1):
+        invocation = session.start(BASH)
+        output = command_output(invocation, BIG + b"%d" % at, b"warning %d\n" % at)
+        counts = row_counts(store)
+        event.listen(store.database.engine, "before_cursor_execute", fail_in_time)
+        left = at
+        try:
+            with pytest.raises(RuntimeError, match="injected"):
+                invocation.finish(output)
+        finally:
+            event.remove(store.database.engine, "before_cursor_execute", fail_in_time)
+        assert row_counts(store) == counts
+        assert_only_started(store, invocation.id)
+        assert (invocation.spool / "stdout.zst").is_file()
+        invocation.finish(output)
+        assert not invocation.spool.exists()
+    check_evidence(store)
+
+
+def test_a_renderer_that_raises_leaves_a_started_invocation_and_its_spool(
+    database: str, tmp_path: Path
+) -> None:
+    class Moody:
+        name = "moody"
+        version = 1
+        is_broken = True
+
+        def render(self, canonical: CanonicalResult, policy: Policy) -> str:
+            if self.is_broken:
+                raise RuntimeError("no words")
+            return command.FAMILY.renderer.render(canonical, policy)
+
+    moody = Moody()
+    families = FamilyRegistry(generic.FAMILY, dataclasses.replace(command.FAMILY, renderer=moody))
+    with create_store(
+        database, artifacts=str(tmp_path / "artifacts"), spool=tmp_path / "spool", families=families
+    ) as store:
+        invocation = store.open_session().start(BASH)
+        output = command_output(invocation, BIG)
+        with pytest.raises(RuntimeError, match="no words"):
+            invocation.finish(output)
+        assert_only_started(store, invocation.id)
+        assert (invocation.spool / "stdout.zst").is_file()
+
+        moody.is_broken = False
+        invocation.finish(output)
+
+        detail = store.reader.invocation(invocation.id)
+        assert detail.receipt is not None
+        assert detail.receipt.renderer_name == "moody"
+        check_evidence(store)
+
+
+def test_an_artifact_root_that_went_away_leaves_a_started_invocation_and_its_spool(
+    store: Store, tmp_path: Path
+) -> None:
+    invocation = store.open_session().start(BASH)
+    output = command_output(invocation, BIG)
+    root = tmp_path / "artifacts"
+    root.rename(tmp_path / "unmounted")
+
+    with pytest.raises(UnavailableError):
+        invocation.finish(output)
+
+    assert_only_started(store, invocation.id)
+    assert (invocation.spool / "stdout.zst").is_file()
+    (tmp_path / "unmounted").rename(root)
+    invocation.finish(output)
+    check_evidence(store)
+
+
+def test_a_full_disk_leaves_a_started_invocation_and_a_retry_succeeds(sqlite_store: Store) -> None:
+    store = sqlite_store
+    invocation = store.open_session().start(BASH)
+    # Not compressible, so that it needs pages.
+    output = command_output(invocation, b"".join(digest_of(b"%d" % n).encode() for n in range(200)))
+    with store.database.read() as connection:
+        pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
+
+    def limit(connection: Connection) -> None:
+        connection.exec_driver_sql(f"PRAGMA max_page_count = {pages + 1}")
+
+    event.listen(store.database.engine, "begin", limit)
+    with pytest.raises(UnavailableError, match="the disk is full"):
+        invocation.finish(output)
+    event.remove(store.database.engine, "begin", limit)
+
+    def lift(connection: Connection) -> None:
+        connection.exec_driver_sql("PRAGMA max_page_count = 1000000")
+
+    assert_only_started(store, invocation.id)
+    event.listen(store.database.engine, "begin", lift)
+    invocation.finish(output)
+    check_evidence(store)
+
+
+@pytest.mark.fault
+@pytest.mark.parametrize("full", ["database", "artifacts"])
+def test_a_disk_that_is_really_full_loses_nothing_that_was_acknowledged(
+    tmp_path: Path, full: str
+) -> None:
+    with small_disk(tmp_path / "disk", 8 << 20) as disk:
+        folders = {"database": tmp_path, "artifacts": tmp_path} | {full: disk.folder}
+        with create_store(
+            folders["database"] / "trail.db",
+            artifacts=str(folders["artifacts"] / "artifacts"),
+            spool=tmp_path / "spool",
+        ) as store:
+            session = store.open_session()
+            invocation = session.start(BASH)
+            # Not compressible, so that it needs room on either disk.
+            noise = b"".join(digest_of(b"%d" % n).encode() for n in range(3_000))
+            output = command_output(invocation, noise, noise[:16_000])
+            disk.fill()
+
+            with pytest.raises(UnavailableError):
+                invocation.finish(output)
+
+            assert_only_started(store, invocation.id)
+            assert invocation.spool.exists()
+
+            disk.free()
+            invocation.finish(output)
+            check_evidence(store)
+
+
+def test_a_read_only_artifact_folder_leaves_a_started_invocation_and_its_spool() -> None:
+    with tempfile.TemporaryDirectory(prefix="tooltrail-") as name:
+        create_store(Path(name, "store", "trail.db")).close()
+        if not os.geteuid():
+            for path in (Path(name), *Path(name).rglob("*")):
+                os.chown(path, NOBODY, NOBODY)
+        said, _ = run_python(SEALED_ARTIFACTS, name, user=NOBODY)
+    assert said.split("\n") == ["unavailable", "started True", "success False", ""]
+
+
+SEALED_ARTIFACTS = """
+from pathlib import Path
+from tests.support.recording import command_output
+from tooltrail.records import ToolCall, UnavailableError
+from tooltrail.store import open_store
+with open_store(Path(sys.argv[1], "store", "trail.db")) as store:
+    invocation = store.open_session().start(ToolCall(tool_name="Bash"))
+    output = command_output(invocation, b"a line of a long output\\n" * 50_000)
+    root = Path(sys.argv[1], "store", "artifacts")
+    root.chmod(0o555)
+    try:
+        invocation.finish(output)
+    except UnavailableError:
+        print("unavailable")
+    def look():
+        print(store.reader.invocation("@last").summary.state, invocation.spool.exists())
+    look()
+    root.chmod(0o755)
+    invocation.finish(output)
+    look()
+"""
+
+
+def test_a_server_that_drops_the_connection_in_a_finish_leaves_nothing(
+    postgres_url: str, tmp_path: Path
+) -> None:
+    with create_store(
+        postgres_url, artifacts=str(tmp_path / "artifacts"), spool=tmp_path / "spool"
+    ) as store:
+        invocation = store.open_session().start(BASH)
+        output = command_output(invocation, BIG)
+        counts = row_counts(store)
+
+        def drop(_c: Connection, cursor: psycopg.Cursor[object], sql: str, *_: object) -> None:
+            if sql.startswith("INSERT INTO receipts"):
+                with psycopg.connect(postgres_url, autocommit=True) as other:
+                    other.execute(
+                        "SELECT pg_terminate_backend(%s)", [cursor.connection.info.backend_pid]
+                    )
+
+        event.listen(store.database.engine, "before_cursor_execute", drop)
+        with pytest.raises(UnavailableError):
+            invocation.finish(output)
+        event.remove(store.database.engine, "before_cursor_execute", drop)
+
+        assert row_counts(store) == counts
+        assert_only_started(store, invocation.id)
+        invocation.finish(output)
+        check_evidence(store)
+
+
+def test_artifacts_are_durable_before_the_transaction_begins(store: Store) -> None:
+    invocation = store.open_session().start(BASH)
+    output = command_output(invocation, BIG)
+    stored_at_begin: list[int] = []
+
+    def look(_: Connection) -> None:
+        stored_at_begin.append(len(list(store.archive.sink.list())))
+
+    event.listen(store.database.engine, "begin", look)
+    invocation.finish(output)
+    event.remove(store.database.engine, "begin", look)
+
+    assert stored_at_begin == [1]
+
+
+def test_a_closed_session_takes_no_new_records_and_lets_running_ones_finish(store: Store) -> None:
+    session = store.open_session()
+    running = session.start(BASH)
+    session.close()
+    counts = row_counts(store)
+
+    refused: list[Callable[[], object]] = [
+        session.close,
+        lambda: session.start(BASH),
+        lambda: session.add_message("user", "too late"),
+        lambda: store.join_session(session.id).start(BASH),
+    ]
+    for attempt in refused:
+        with pytest.raises(SessionClosedError, match=str(session.id)):
+            attempt()
+    assert row_counts(store) == counts
+
+    running.finish(command_output(running, b"done\n"))
+    assert store.reader.invocation(running.id).summary.state == "success"
+    assert [e.kind for e in ledger_of(store, session.id)] == [
+        "session.opened",
+        "invocation.started",
+        "session.closed",
+        "invocation.finished",
+    ]
+
+
+def test_a_session_used_as_a_context_is_closed_at_its_end(store: Store) -> None:
+    with store.open_session() as session:
+        assert store.reader.session(session.id).closed_at is None
+    view = store.reader.session(session.id)
+    assert view.closed_at is not None
+    assert view.closed_at >= view.opened_at
+
+
+def test_a_session_knows_its_parent_title_agent_and_environment(store: Store) -> None:
+    parent = store.open_session(title="the parent", agent="planner")
+    child = store.open_session(parent=parent.id)
+    grandchild = store.open_session(parent=child.id)
+
+    views = {view.id: view for view in store.reader.sessions()}
+
+    assert [views[s.id].parent_id for s in (parent, child, grandchild)] == [
+        None,
+        parent.id,
+        child.id,
+    ]
+    assert (views[parent.id].title, views[parent.id].agent) == ("the parent", "planner")
+    assert (views[child.id].title, views[child.id].agent) == (None, None)
+    assert json.loads(views[parent.id].environment)["pid"] > 0
+    assert ledger_of(store, child.id)[0].payload["parent"] == str(parent.id)
+
+
+def test_an_unknown_session_cannot_be_joined_nor_be_a_parent(store: Store) -> None:
+    nobody = uuid4()
+    counts = row_counts(store)
+    with pytest.raises(NotFoundError, match=str(nobody)):
+        store.join_session(nobody)
+    with pytest.raises(NotFoundError, match=str(nobody)):
+        store.open_session(parent=nobody)
+    assert row_counts(store) == counts
+
+
+def test_messages_and_invocations_share_one_order(store: Store) -> None:
+    session = store.open_session()
+    session.add_message("user", "list the files")
+    run_command(session, b"a\n")
+    session.add_message("assistant", "there is one")
+    run_tool(session, "content")
+
+    messages, invocations = store.reader.conversation(session.id)
+
+    assert [(m.seq, m.role, m.text) for m in messages] == [
+        (0, "user", "list the files"),
+        (2, "assistant", "there is one"),
+    ]
+    assert [i.summary.seq for i in invocations] == [1, 3]
+    check_evidence(store)
+
+
+def test_a_session_without_its_ledger_head_is_damage(sqlite_store: Store) -> None:
+    session = sqlite_store.open_session()
+    orphan = Session(sqlite_store, session.key + 1, session.id)
+    with pytest.raises(DamageError, match="no ledger head"):
+        orphan.start(BASH)
+
+
+def test_output_of_another_family_is_refused(store: Store) -> None:
+    session = store.open_session()
+    command_run = command_completed(
+        "Read",
+        CommandOutput(exit_status=0, stdout=in_memory("stdout"), stderr=in_memory("stderr")),
+    )
+    invocation = session.start(ToolCall(tool_name="Read"))
+    with pytest.raises(InvalidRecordError, match="generic family"):
+        invocation.finish(command_run)
+    assert_only_started(store, invocation.id)
+    invocation.finish(generic_completed("Read", "right"))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({"content": None}, id="bytes that were never captured"),
+        pytest.param({"digest": digest_of(b"something else")}, id="the digest of other bytes"),
+        pytest.param(
+            {"produced_size": 10**60, "loss_reason": "lost"}, id="a size that no column holds"
+        ),
+    ],
+)
+def test_a_stream_that_could_not_be_read_back_is_refused(
+    store: Store, change: dict[str, object]
+) -> None:
+    session = store.open_session()
+    for policy in (DEFAULT_POLICY, Policy(inline_bytes=0)):
+        invocation = session.start(ToolCall(tool_name="Read"), policy=policy)
+        counts = row_counts(store)
+        with pytest.raises(InvalidRecordError):
+            invocation.finish(generic_with(change))
+        assert row_counts(store) == counts
+        assert_only_started(store, invocation.id)
+
+
+def test_a_stream_is_found_again_when_it_was_captured_under_another_policy(store: Store) -> None:
+    invocation = store.open_session().start(
+        ToolCall(tool_name="Read"), policy=Policy(inline_bytes=0)
+    )
+    stream = captured(invocation, "content.0", b"short")
+    assert stream.content is None
+    result = GenericOutput(content=(ContentItem(stream=stream),))
+    invocation.finish(
+        CompleteOutput(tool_name="Read", status="success", summary_text="read", result=result)
+    )
+    detail = store.reader.invocation(invocation.id)
+    assert content_of(store.reader, detail.streams[0]) == b"short"
+
+
+def test_two_streams_with_the_same_bytes_are_stored_once(store: Store) -> None:
+    finished = run_command(store.open_session(), BIG, BIG)
+    detail = store.reader.invocation(finished.invocation_id)
+    assert [content_of(store.reader, stream) for stream in detail.streams] == [BIG, BIG]
+    assert len(store.reader.artifacts()) == 1
+
+
+@pytest.mark.parametrize("role", ["../stdout", "/etc/stdout", "a/../../b", "a\\b", "x" * 300])
+def test_a_capture_cannot_leave_the_spool(sqlite_store: Store, role: str) -> None:
+    invocation = sqlite_store.open_session().start(BASH)
+    with pytest.raises(InvalidRecordError):
+        invocation.capture(role)
+    assert not sqlite_store.spool.exists()
+
+
+def test_a_connection_does_not_outlive_its_store(sqlite_store: Store) -> None:
+    closed: list[ConnectionPoolEntry] = []
+    event.listen(sqlite_store.database.engine, "close", lambda *a: closed.append(a[1]))
+    run_tool(sqlite_store.open_session(), "content")
+    sqlite_store.close()
+    assert closed

@@ -1,0 +1,120 @@
+"""How a database is named, and that a password never shows."""
+
+from pathlib import Path
+
+import pytest
+from tests.support.processes import run_python
+
+from tooltrail.records import InvalidRecordError
+from tooltrail.store._database import open_database
+from tooltrail.store._targets import PostgresTarget, SqliteTarget, parse_target
+
+SECRET = "a-very-secret-word"
+
+
+@pytest.mark.parametrize(
+    ("named", "path"),
+    [
+        ("/data/trail.db", "/data/trail.db"),
+        (Path("/data/trail.db"), "/data/trail.db"),
+        ("sqlite:////data/trail.db", "/data/trail.db"),
+        ("sqlite:///trail.db", "HERE/trail.db"),
+        ("trail.db", "HERE/trail.db"),
+        ("~/trail.db", "HERE/home/trail.db"),
+        ("a:b", "HERE/a:b"),
+    ],
+)
+def test_a_file_is_named_by_path_or_url(
+    named: str | Path, path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    path = path.replace("HERE", str(tmp_path))
+
+    target = parse_target(named)
+
+    assert target == SqliteTarget(Path(path))
+    assert str(target) == path
+
+
+@pytest.mark.parametrize("scheme", ["postgresql", "postgres", "postgresql+psycopg2"])
+def test_a_server_is_reached_through_psycopg_3(scheme: str) -> None:
+    target = parse_target(f"{scheme}://user@host:5433/db?sslmode=require")
+    assert isinstance(target, PostgresTarget)
+    assert str(target) == "postgresql+psycopg://user@host:5433/db?sslmode=require"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"postgresql://user:{SECRET}@host/db",
+        f"postgresql://host/db?user=user&password={SECRET}",
+        f"postgresql://host/db?password=other&password={SECRET}",
+    ],
+)
+def test_a_password_is_used_and_never_shown(url: str) -> None:
+    target = parse_target(url)
+    assert isinstance(target, PostgresTarget)
+    assert target.url.password == SECRET
+    database = open_database(target)
+    for shown in (target, database, database.engine):
+        assert SECRET not in f"{shown} {shown!r}"
+    database.close()
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        "mysql://host/db",
+        "sqlite://",
+        "sqlite:///:memory:",
+        "://",
+        "postgresql://user:word@host:port/db",
+        f"postgresql://user@host:{SECRET}/db",
+        "trail\0.db",
+        Path("trail\0.db"),
+        "postgresql://host/d\0b",
+    ],
+)
+def test_what_is_no_database_is_refused_without_a_secret(named: str | Path) -> None:
+    with pytest.raises(InvalidRecordError) as caught:
+        parse_target(named)
+    assert SECRET not in f"{caught.value} {caught.value!r} {caught.value.__cause__!r}"
+
+
+def test_without_psycopg_it_is_said_what_to_install() -> None:
+    said, _ = run_python(
+        """
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("psycopg", "psycopg2", "psycopg_binary"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+for name in [n for n in sys.modules if n.startswith("psycopg")]:
+    del sys.modules[name]
+sys.meta_path.insert(0, Missing())
+from tooltrail.records import UnavailableError
+from tooltrail.store import open_store
+try:
+    open_store("postgresql://host/db")
+except UnavailableError as error:
+    print(error)
+"""
+    )
+    assert "pip install 'tooltrail[postgres]'" in said
+
+
+def test_opening_a_store_does_not_import_alembic_or_psycopg() -> None:
+    said, _ = run_python(
+        """
+for name in [n for n in sys.modules if n.partition(".")[0] in ("alembic", "psycopg")]:
+    del sys.modules[name]
+from tooltrail.store import open_store
+from tooltrail.records import StoreNotFoundError
+try:
+    open_store("/nowhere/trail.db")
+except StoreNotFoundError:
+    print(sorted(n for n in sys.modules if n in ("alembic", "psycopg")))
+"""
+    )
+    assert said.strip() == "[]"

@@ -1,0 +1,162 @@
+"""The command line as its users meet it: a program of its own, or in this process for speed."""
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from tooltrail.cli._app import app
+from tooltrail.cli._failures import run
+from tooltrail.store import Store, open_store
+
+PROGRAM = (sys.executable, "-m", "tooltrail.cli")
+HANG_S = 120.0
+"""Seconds after which a program hangs."""
+
+_FOREIGN = ("TOOLTRAIL_", "XDG_", "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "TTY_")
+"""Beginnings of variables that would change what is printed."""
+
+
+def python(code: str) -> tuple[str, ...]:
+    """A child in Python; without site it starts sooner and does not measure its coverage."""
+    return (sys.executable, "-I", "-S", "-c", code)
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended."""
+
+    code: int
+    stdout: bytes
+    stderr: bytes
+
+    @property
+    def text(self) -> str:
+        return self.stdout.decode()
+
+    @property
+    def lines(self) -> list[str]:
+        return self.text.splitlines()
+
+    @property
+    def message(self) -> str:
+        return self.stderr.decode("utf-8", "backslashreplace")
+
+    @property
+    def sentence(self) -> str:
+        """The one line that a failure has to say."""
+        (line,) = self.message.splitlines()
+        assert line.startswith("tooltrail: ")
+        assert "Traceback" not in line
+        return line.removeprefix("tooltrail: ")
+
+    @property
+    def usage_error(self) -> str:
+        """What click says of wrong usage."""
+        *_, line = self.message.splitlines()
+        assert "Traceback" not in self.message
+        return line.removeprefix("Error: ")
+
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = json.loads(self.text)
+        assert isinstance(found, list)
+        return found
+
+
+def clean_environment() -> dict[str, str]:
+    return {k: v for k, v in os.environ.items() if not k.startswith(_FOREIGN)}
+
+
+@dataclass
+class Cli:
+    """Runs the program against one store, which `$TOOLTRAIL_DB` names."""
+
+    database: str
+    environment: dict[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def folder(self) -> Path:
+        """The folder of an SQLite store."""
+        return Path(self.database).parent
+
+    @property
+    def full_environment(self) -> dict[str, str]:
+        return {**clean_environment(), "TOOLTRAIL_DB": self.database, **self.environment}
+
+    def open(self) -> Store:
+        return open_store(self.database)
+
+    def run(self, *arguments: str) -> Ended:
+        """Run a command in this process; not for `exec`, which writes to the descriptors."""
+        out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
+        err = io.TextIOWrapper(
+            io.BytesIO(), encoding="utf-8", errors="backslashreplace", write_through=True
+        )
+        with (
+            patch.dict(os.environ, self.full_environment, clear=True),
+            patch.object(sys, "argv", ["tooltrail", *arguments]),
+            patch.object(sys, "stdout", out),
+            patch.object(sys, "stderr", err),
+        ):
+            code = run(app)
+        return Ended(code, _tape(out), _tape(err))
+
+    def ok(self, *arguments: str) -> Ended:
+        """Run a command in this process that must succeed."""
+        ended = self.run(*arguments)
+        assert ended.code == 0, ended.message
+        return ended
+
+    def start(self, *arguments: str | bytes, **more: Any) -> subprocess.Popen[bytes]:
+        """Start the program with pipes, in a process group of its own."""
+        plan: dict[str, Any] = {
+            "stdin": subprocess.DEVNULL,
+            "stdout": subprocess.PIPE,
+            "stderr": subprocess.PIPE,
+            "start_new_session": True,
+            "env": self.full_environment,
+            # What `communicate` does not see must not be read ahead.
+            "bufsize": 0,
+            **more,
+        }
+        return subprocess.Popen[bytes]([*PROGRAM, *arguments], **plan)
+
+    def program(self, *arguments: str | bytes, stdin: bytes | None = None, **more: Any) -> Ended:
+        """Run the program to its end."""
+        if stdin is not None:
+            more["stdin"] = subprocess.PIPE
+        with self.start(*arguments, **more) as process:
+            try:
+                out, err = process.communicate(stdin, timeout=HANG_S)
+            except BaseException:
+                kill_group(process)
+                raise
+        return Ended(process.returncode, out or b"", err or b"")
+
+    def exec(self, *arguments: str | bytes, **more: Any) -> Ended:
+        """Run a command under `tooltrail exec`; options come before a `--` in the arguments."""
+        return self.program("exec", *arguments, **more)
+
+
+def kill_group(process: subprocess.Popen[bytes]) -> None:
+    """End a program that `Cli.start` started, and nothing else."""
+    os.killpg(process.pid, signal.SIGKILL)
+
+
+def without_coverage(environment: Mapping[str, str]) -> dict[str, str]:
+    """For processes that cannot write coverage data: another user's, or on a full disk."""
+    return {k: v for k, v in environment.items() if not k.startswith("COV")}
+
+
+def _tape(stream: io.TextIOWrapper) -> bytes:
+    buffer = stream.buffer
+    assert isinstance(buffer, io.BytesIO)
+    return buffer.getvalue()

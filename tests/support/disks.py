@@ -1,0 +1,56 @@
+"""A real disk that can be full."""
+
+import errno
+import os
+import subprocess
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+_BLOCK = 4096
+
+
+class SmallDisk:
+    """A file system of its own at `folder`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._filler = folder / "filler"
+
+    def fill(self) -> None:
+        """Take all the room that there is."""
+        with self._filler.open("ab", buffering=0) as filler:
+            while _takes(filler.fileno()):
+                pass
+
+    def free(self) -> None:
+        """Give it back."""
+        self._filler.unlink(missing_ok=True)
+
+
+@contextmanager
+def small_disk(folder: Path, size: int) -> Generator[SmallDisk]:
+    """A disk of `size` bytes, mounted at `folder`; skips the test where nobody may mount."""
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)],
+        capture_output=True,
+        check=False,
+    )
+    if mounted.returncode:
+        pytest.skip("only root may mount a small disk")
+    try:
+        yield SmallDisk(folder)
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def _takes(descriptor: int) -> bool:
+    try:
+        return os.write(descriptor, bytes(_BLOCK)) > 0
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        return False
