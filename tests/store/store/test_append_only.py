@@ -7,7 +7,6 @@ from uuid import UUID
 
 import pytest
 from sqlalchemy import (
-    ColumnClause,
     Connection,
     Executable,
     Table,
@@ -15,7 +14,6 @@ from sqlalchemy import (
     Update,
     delete,
     insert,
-    literal_column,
     text,
     update,
 )
@@ -32,6 +30,7 @@ from tooltrail.store.tables import (
 )
 
 TABLES = list(metadata.tables.values())
+APPEND_ONLY = [table for table in TABLES if table.name != "store_info"]
 TABLE = metadata.tables["invocations"]
 START_COLUMNS = {
     "key": 99,
@@ -58,13 +57,14 @@ def full(store: Store) -> Store:
     return store
 
 
-def refused(store: Store, change: Executable) -> None:
-    """The statement must fail as a record that breaks the contract, and change no row."""
+def refused(store: Store, *changes: Executable) -> None:
+    """Each statement must fail as a record that breaks the contract, and change no row."""
     with store.database.read() as connection:
         before = all_rows(connection)
     assert all(before.values())
-    with pytest.raises(InvalidRecordError, match="is append-only"), store.database.write() as c:
-        c.execute(change)
+    for change in changes:
+        with pytest.raises(InvalidRecordError, match="is append-only"), store.database.write() as c:
+            c.execute(change)
     with store.database.read() as connection:
         assert all_rows(connection) == before
 
@@ -75,25 +75,16 @@ def allowed(store: Store, statement: Update) -> None:
 
 
 def test_no_row_of_any_table_can_be_deleted(full: Store) -> None:
-    for table in TABLES:
-        refused(full, delete(table))
+    refused(full, *map(delete, TABLES))
 
 
 def test_no_row_can_be_updated_not_even_to_itself(full: Store) -> None:
-    for table in TABLES:
-        if table.name == "store_info":
-            continue
-        for column in table.columns:
-            itself: ColumnClause[Any] = literal_column(f'"{column.name}"')
-            statement = update(table).values({column.name: itself})
-            refused(full, statement)
+    for table in APPEND_ONLY:
+        refused(full, *(update(table).values({c.name: c}) for c in table.columns))
 
 
 def test_no_row_can_be_replaced_by_an_upsert(full: Store) -> None:
-    for table in TABLES:
-        if table.name == "store_info":
-            continue
-        refused(full, upsert(table))
+    refused(full, *map(upsert, APPEND_ONLY))
 
 
 def upsert(table: Table) -> TextClause:
@@ -109,18 +100,19 @@ def upsert(table: Table) -> TextClause:
 def test_insert_or_replace_cannot_delete_behind_the_triggers(sqlite_store: Store) -> None:
     with sqlite_store.database.write() as connection:
         fill_every_table(connection)
-    for table in TABLES:
-        names = ", ".join(f'"{c.name}"' for c in table.columns)
-        replace = f"INSERT OR REPLACE INTO {table.name} ({names}) SELECT {names} FROM {table.name}"
-        refused(sqlite_store, text(replace))
+    refused(sqlite_store, *map(replace, TABLES))
+
+
+def replace(table: Table) -> TextClause:
+    names = ", ".join(f'"{c.name}"' for c in table.columns)
+    return text(f"INSERT OR REPLACE INTO {table.name} ({names}) SELECT {names} FROM {table.name}")
 
 
 def test_no_table_can_be_truncated(postgres_url: str, tmp_path: Path) -> None:
     with create_store(postgres_url, artifacts=str(tmp_path)) as store:
         with store.database.write() as connection:
             fill_every_table(connection)
-        for table in TABLES:
-            refused(store, text(f"TRUNCATE {table.name} CASCADE"))
+        refused(store, *(text(f"TRUNCATE {table.name} CASCADE") for table in TABLES))
 
 
 def test_the_start_columns_that_are_tested_are_all_that_there_are() -> None:
