@@ -8,6 +8,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Connection, Row, Select, func, select
 from sqlalchemy.orm import InstrumentedAttribute
 
+from tooltrail.artifacts import digest_of_path
 from tooltrail.records import Digest, InvalidRecordError
 from tooltrail.store.filters import InvocationFilter
 from tooltrail.store.tables import (
@@ -157,7 +158,9 @@ def artifact_owners(connection: Connection, path: str) -> list[UUID]:
     query = (
         select(InvocationRow.id)
         .join(OutputStreamRow, OutputStreamRow.invocation_key == InvocationRow.key)
-        .where(OutputStreamRow.artifact_path == path)
+        .where(
+            OutputStreamRow.digest == digest_of_path(path), OutputStreamRow.artifact_path == path
+        )
         .distinct()
         .order_by(InvocationRow.id)
     )

@@ -12,6 +12,7 @@ from tooltrail.records import (
     FamilyRegistry,
     InvalidRecordError,
     Policy,
+    SchemaMismatchError,
     StoreExistsError,
     StoreNotFoundError,
     UnavailableError,
@@ -199,9 +200,11 @@ def _checked_info(database: Database) -> StoreInfo:
         check_revision(connection, database.target)
         info = read_info(connection)
     if info.format > FORMAT:
-        raise InvalidRecordError(
+        raise SchemaMismatchError(
             f"the store in {database.target} has format {info.format}, "
-            f"this program reads up to {FORMAT}"
+            f"this program reads up to {FORMAT}; use the program that wrote it",
+            found=str(info.format),
+            expected=str(FORMAT),
         )
     return info
 

@@ -145,7 +145,11 @@ class Reader:
             return _queries.artifacts(connection, invocation=invocation, session=session)
 
     def artifact_owners(self, path: str) -> list[UUID]:
-        """The invocations that refer to an artifact, the oldest first."""
+        """The invocations that refer to an artifact, the oldest first.
+
+        Raises:
+            InvalidRecordError: not the path of an artifact.
+        """
         with self._database.read() as connection:
             return _queries.artifact_owners(connection, path)
 

@@ -166,6 +166,8 @@ CREATE TABLE output_streams (
     CONSTRAINT fk_output_streams_invocation_key FOREIGN KEY(invocation_key) REFERENCES invocations (key)
 );
 
+CREATE INDEX ix_output_streams_digest ON output_streams (digest);
+
 CREATE TABLE canonical_results (
     invocation_key BIGINT NOT NULL, 
     status TEXT NOT NULL, 

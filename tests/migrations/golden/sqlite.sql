@@ -165,6 +165,8 @@ CREATE TABLE output_streams (
 )
  WITHOUT ROWID;
 
+CREATE INDEX ix_output_streams_digest ON output_streams (digest);
+
 CREATE TABLE canonical_results (
     invocation_key INTEGER NOT NULL, 
     status TEXT NOT NULL, 

@@ -157,7 +157,7 @@ def test_a_store_of_another_revision_is_refused_and_says_which(
 def test_a_store_of_a_later_format_is_refused(store: Store, database: str) -> None:
     with store.database.write() as connection:
         connection.execute(update(StoreInfoRow).values(format=FORMAT + 1))
-    with pytest.raises(InvalidRecordError, match=f"format {FORMAT + 1}"):
+    with pytest.raises(SchemaMismatchError, match=f"format {FORMAT + 1}"):
         open_store(database)
 
 

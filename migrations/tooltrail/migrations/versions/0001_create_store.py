@@ -303,6 +303,7 @@ def _create_surfaces() -> None:
         sa.PrimaryKeyConstraint("invocation_key", "n", name=op.f("pk_output_streams")),
         sqlite_with_rowid=False,
     )
+    op.create_index(op.f("ix_output_streams_digest"), "output_streams", ["digest"], unique=False)
     op.create_table(
         "canonical_results",
         sa.Column("invocation_key", BIG, nullable=False),

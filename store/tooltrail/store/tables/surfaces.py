@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import CheckConstraint, ForeignKey
+from sqlalchemy import CheckConstraint, ForeignKey, Index
 from sqlalchemy.orm import Mapped, mapped_column
 
 from tooltrail.store.tables._base import CLUSTERED, Base
@@ -22,7 +22,11 @@ class OutputStreamRow(Base):
     """One stream of a complete output; its bytes are an artifact, else a body of that digest."""
 
     __tablename__ = "output_streams"
-    __table_args__ = CLUSTERED
+    __table_args__ = (
+        # Who refers to a body or an artifact is what retention must know before it removes one.
+        Index(None, "digest"),
+        CLUSTERED,
+    )
 
     invocation_key: Mapped[int] = mapped_column(ForeignKey("invocations.key"), primary_key=True)
     n: Mapped[int] = mapped_column(primary_key=True)
