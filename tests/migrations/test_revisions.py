@@ -126,7 +126,12 @@ def test_the_tables_and_the_revisions_describe_the_same_schema(opened: Database)
     migrate(opened)
     with opened.write() as connection:
         context = MigrationContext.configure(
-            connection, opts={"compare_type": True, "compare_server_default": True}
+            connection,
+            opts={
+                "compare_type": True,
+                "compare_server_default": True,
+                "version_table": VERSION_TABLE,
+            },
         )
         assert compare_metadata(context, metadata) == []
         command.check(alembic_config(connection))
@@ -196,7 +201,8 @@ def as_url(database: str) -> str:
 
 @pytest.mark.fault
 @pytest.mark.parametrize(
-    "at", ["CREATE TABLE alembic_version", "CREATE TABLE holds", "INSERT INTO store_info", "COMMIT"]
+    "at",
+    ["CREATE TABLE tooltrail_version", "CREATE TABLE holds", "INSERT INTO store_info", "COMMIT"],
 )
 def test_a_creation_that_is_killed_leaves_nothing_that_looks_like_a_store(
     database: str, tmp_path: Path, at: str

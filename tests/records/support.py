@@ -69,6 +69,11 @@ def edged(data: bytes, head: int, tail: int, role: str = "stdout") -> StreamReco
     )
 
 
+def captured(data: bytes, policy: Policy, role: str = "stdout") -> StreamRecord:
+    """A stream as a capture hands it over that may not carry it along."""
+    return edged(data, policy.edge_bytes, policy.edge_bytes, role)
+
+
 def lossy(
     kept: bytes, lost: int, role: str = "stdout", reason: str = "the spool is full"
 ) -> StreamRecord:

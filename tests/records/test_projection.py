@@ -2,24 +2,29 @@
 
 import dataclasses
 import json
+import tracemalloc
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue
-from tests.records.support import MemoryPublisher, golden, lossy, omitted, surfaces, whole
+from tests.records.support import MemoryPublisher, captured, golden, lossy, omitted, surfaces, whole
 
 from tooltrail.records import (
     SUMMARY_CHARS,
     ArtifactList,
     CanonicalResult,
+    CommandBudget,
     CommandOutput,
     CompleteOutput,
+    ContentItem,
     ErrorBudget,
+    GenericBudget,
     GenericOutput,
     InvalidRecordError,
     Policy,
+    StreamRecord,
     ToolError,
     canonical_json,
     default_families,
@@ -77,7 +82,7 @@ def test_a_failure_is_worded_alike_in_every_family(
 ) -> None:
     projection, receipt, publisher = surfaces(output, family)
     assert receipt.text == golden(name)
-    assert receipt.renderer_name == family
+    assert (receipt.renderer_name, receipt.renderer_version) == ("error", 1)
     assert projection.canonical.error == output.error
     assert projection.canonical.result is None
     assert projection.omissions == ()
@@ -223,6 +228,87 @@ def test_any_failure_is_bounded_repeatable_and_encodable(
     assert error.kind == "it_broke"
     assert receipt.text.startswith(f"Error (it_broke): {error.message}\n")
     json.loads(projection.canonical.to_json())
+
+
+TINY = Policy(
+    command=CommandBudget(preview_chars=1001, receipt_chars=3100),
+    generic=GenericBudget(preview_chars=1003, receipt_chars=9000, max_items=2),
+)
+pieces = st.sampled_from(
+    [
+        b"line\n",
+        b"x" * 97,
+        b"\xff\xfe",
+        b"caf\xe9 ",
+        b"\xff" * 600,
+        b"\0",
+        "\u6f22\u5b57".encode(),
+        "\U0001f1e9\U0001f1ea".encode(),
+        "\U0001f469\u200d\U0001f467\n".encode(),
+        b"\x1b[38;5;196mred\x1b[0m",
+        b'{"a":[1,2]}',
+    ]
+)
+long_data = st.lists(st.tuples(pieces, st.integers(1, 6) | st.integers(1, 2500)), max_size=6).map(
+    lambda runs: b"".join(piece * times for piece, times in runs)[:40_000]
+)
+
+
+def output_of_streams(*streams: StreamRecord) -> CompleteOutput:
+    result: CommandOutput | GenericOutput
+    if len(streams) == 2:
+        result = CommandOutput(exit_status=0, stdout=streams[0], stderr=streams[1])
+    else:
+        items = (ContentItem(stream=streams[0]), ContentItem(stream=streams[1]))
+        result = GenericOutput(content=items, structured=streams[2])
+    return CompleteOutput(tool_name="T", status="success", summary_text="s", result=result)
+
+
+@settings(max_examples=100)
+@example(b"text\n" * 4000 + b"\xff\xfe" + b"text\n" * 4000, b"", "command")
+@example(b"\xf0\x9f\x87\xa9" * 2001 + b"x", b"y" * 9000, "command")
+@example(b"text\n" * 1700, b"text\n" * 1700 + b"\xff", "generic")
+@given(long_data, long_data, st.sampled_from(["command", "generic"]))
+def test_a_stream_in_memory_is_shown_exactly_like_a_captured_one(
+    first: bytes, second: bytes, family: str
+) -> None:
+    parts = [(first, "stdout"), (second, "stderr")]
+    if family == "generic":
+        parts.append((canonical_json.encode(first.decode("latin-1")), "structured"))
+    in_memory = output_of_streams(*(whole(data, role) for data, role in parts))
+    from_capture = output_of_streams(*(captured(data, TINY, role) for data, role in parts))
+    assert in_memory.to_json() == from_capture.to_json()
+    projection, receipt, published = surfaces(in_memory, family, TINY)
+    again, receipt_again, published_again = surfaces(from_capture, family, TINY)
+    assert projection.canonical.to_json() == again.canonical.to_json()
+    assert projection.omissions == again.omissions
+    assert projection.artifacts == again.artifacts
+    assert receipt.to_bytes() == receipt_again.to_bytes()
+    assert published.published.keys() == published_again.published.keys()
+
+
+def test_undecodable_bytes_in_the_middle_of_a_long_stream_change_nothing_at_its_ends() -> None:
+    data = b"a line of text\n" * 45_000
+    strange = data + b"\xff\xfe" + data
+    shown: list[bytes] = []
+    for stream in (whole(strange), captured(strange, Policy())):
+        output = output_of_streams(stream, whole(b"", "stderr"))
+        shown.append(surfaces(output, "command")[0].canonical.to_json())
+    assert shown[0] == shown[1]
+    assert b"stdout_encoding" not in shown[0]
+
+
+def test_a_long_stream_in_memory_is_projected_without_decoding_its_middle() -> None:
+    data = (b"x" * 1022 + b"\xff\n") * (64 * 1024)
+    output = output_of_streams(whole(data), whole(data, "stderr"))
+    tracemalloc.start()
+    try:
+        projection, _, _ = surfaces(output, "command")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert omitted(projection.omissions, "stdout", "bytes") > 60_000_000
+    assert peak < 20_000_000
 
 
 def test_a_list_of_artifacts_gives_indices_in_order_and_nothing_when_empty() -> None:

@@ -8,12 +8,14 @@ from tests.records.support import edged, whole
 
 from tooltrail.records import (
     CommandOutput,
+    CompleteOutput,
     StreamRecord,
     canonical_json,
     count_lines,
     digest_of,
     generic_completed,
 )
+from tooltrail.records._model import Record
 from tooltrail.records.streams import iter_streams
 
 
@@ -126,4 +128,21 @@ def test_the_streams_inside_a_record_come_in_the_order_of_its_fields() -> None:
         "structured",
     ]
     assert [*iter_streams([out, (err, None)])] == [out, err]
-    assert [*iter_streams({"not": "searched"})] == []
+    assert [*iter_streams({"no": "stream"})] == []
+
+
+def test_no_stream_is_missed_inside_a_mapping() -> None:
+    one, two, three = whole(b"1", "one"), whole(b"2", "two"), whole(b"3", "three")
+    assert [*iter_streams({"a": one, "b": [{"c": (two,)}]})] == [one, two]
+
+    class Attached(Record):
+        files: dict[str, StreamRecord]
+        note: StreamRecord
+
+    output = CompleteOutput(
+        tool_name="T",
+        status="success",
+        summary_text="s",
+        result=Attached(files={"x": one, "y": two}, note=three),
+    )
+    assert output.streams == (one, two, three)

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
+from tests.records.support import surfaces
 
-from tooltrail.records import InvalidRecordError, ToolCall
+from tooltrail.records import CompleteOutput, InvalidRecordError, ToolCall, ToolError
 from tooltrail.records.tool_calls import ARGUMENTS_PREVIEW_CHARS, storable
 
 
@@ -38,10 +39,38 @@ def test_arguments_that_no_json_can_hold_are_refused() -> None:
         ToolCall.of("Bash", {"a": b"b"})  # type: ignore[dict-item]  # the border is checked too
 
 
-@pytest.mark.parametrize("name", ["", "x" * 257])
-def test_a_tool_has_a_name_of_at_most_256_characters(name: str) -> None:
-    with pytest.raises(ValidationError):
-        ToolCall(tool_name=name)
+@pytest.mark.parametrize(
+    ("name", "recorded"),
+    [
+        ("", "(unnamed)"),
+        (" \n", "(unnamed)"),
+        ("x" * 257, "x" * 255 + "\u2026"),
+        ("x" * 100_000, "x" * 255 + "\u2026"),
+        ("half \ud800", "half \\ud800"),
+        ("a\0b", "a\\0b"),
+    ],
+    ids=["empty", "blank", "long", "endless", "surrogate", "nul"],
+)
+def test_a_name_that_cannot_be_recorded_is_replaced_alike_in_call_and_output(
+    name: str, recorded: str
+) -> None:
+    call = ToolCall(tool_name=name)
+    assert call.tool_name == recorded
+    output = CompleteOutput.failure(name, ToolError(kind="unknown_tool", message="no such tool"))
+    assert output.tool_name == recorded
+    projection, _, _ = surfaces(output, "generic")
+    assert projection.canonical.tool_name == recorded
+    assert ToolCall(tool_name=recorded) == call
+    with pytest.raises(ValidationError, match="tool_name"):
+        ToolCall.model_validate({"tool_name": None})
+
+
+@given(st.text(st.characters(), max_size=600))
+def test_any_name_is_recorded_bounded_storable_and_once_for_all(name: str) -> None:
+    recorded = ToolCall(tool_name=name).tool_name
+    assert 1 <= len(recorded) <= 256
+    assert storable(recorded) == recorded
+    assert ToolCall(tool_name=recorded).tool_name == recorded
 
 
 @pytest.mark.parametrize("name", ["x", "x" * 256, "mcp__server__tool"])

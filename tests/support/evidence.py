@@ -107,6 +107,22 @@ def _check_surfaces(store: Store, entry: LedgerEntry) -> None:
         "complete_output": complete.digest,
         "canonical_result": canonical.digest,
         "receipt": receipt,
+        "renderer": f"{detail.receipt.renderer_name} {detail.receipt.renderer_version}",
+        "omissions": digest_of(
+            canonical_json.encode(
+                [
+                    {
+                        "stage": o.stage,
+                        "field": o.field,
+                        "unit": o.unit,
+                        "before_count": o.before,
+                        "after_count": o.after,
+                        "reason": o.reason,
+                    }
+                    for o in detail.omissions
+                ]
+            )
+        ),
     }
 
 

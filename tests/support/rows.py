@@ -12,7 +12,7 @@ from tooltrail.store.tables._types import AnyText, UtcTime, Uuid16
 MOMENT = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 
 CHECKED: dict[str, dict[str, Any]] = {
-    "bodies": {"encoding": "raw"},
+    "bodies": {"encoding": "raw", "data": b"x"},
     "invocations": {"state": "started"},
     "omissions": {"before_count": 2, "after_count": 1},
     "tombstones": {"kind": "artifact"},

@@ -49,7 +49,7 @@ def set_revision(database: str | Path, revision: str) -> None:
     try:
         with opened.write() as connection:
             connection.execute(
-                text("UPDATE alembic_version SET version_num = :revision"), {"revision": revision}
+                text("UPDATE tooltrail_version SET version_num = :revision"), {"revision": revision}
             )
     finally:
         opened.close()

@@ -3,22 +3,28 @@
 Linking fails when the name is taken, atomically and for every process; that is the whole of the
 exclusion. The order is what makes it durable: bytes synced, then the name made, then the folder
 that holds the name synced.
+
+Who may read is decided by the mode of the root, which is 0700 when it is made here. A team sets
+it to 2770, say: folders below take it over, and objects are readable for whom the root is.
 """
 
 import errno
+import io
 import os
 import secrets
 import shutil
+import stat
+from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Self
 
+from tooltrail.artifacts._private import PRIVATE_FOLDER, create_private
 from tooltrail.artifacts.paths import PART_SUFFIX
 
 COPY_SIZE = 1024 * 1024
 """Bytes per step of a copy."""
 
-READ_ONLY = 0o444
-"""Mode bits that an object may have; it has those that its source has too."""
+_READERS = stat.S_IRGRP | stat.S_IROTH
 
 CANNOT_LINK = frozenset(
     {errno.EXDEV, errno.EPERM, errno.EACCES, errno.EMLINK, errno.ENOSYS, errno.EOPNOTSUPP}
@@ -30,7 +36,8 @@ class LocalPublisher:
     """Publishes under one root folder. Safe for threads and processes.
 
     Where the source is on the same file system the object *is* the source under a second name, so
-    the source becomes read-only too; elsewhere it is copied to a part beside its target first.
+    the source takes mode and group of an object too; elsewhere it is copied to a part beside its
+    target first.
     """
 
     def __init__(self, root: Path) -> None:
@@ -44,13 +51,14 @@ class LocalPublisher:
         Raises:
             OSError: whatever the file system says.
         """
-        self._make_folder(target.parent)
-        is_new = not target.is_file() and _create(source.resolve(), target)
+        access = _Access.below(self._root)
+        self._make_folder(target.parent, access)
+        is_new = not target.is_file() and _create(source.resolve(), target, access)
         # For a loser too: the winner may not have come this far yet.
         sync_folder(target.parent)
         return is_new
 
-    def _make_folder(self, folder: Path) -> None:
+    def _make_folder(self, folder: Path, access: "_Access") -> None:
         """Make `folder` and its parents below the root, each with its name durable.
 
         A folder that was there may have been made by another process a moment ago, so its parent
@@ -58,21 +66,28 @@ class LocalPublisher:
         """
         if folder == self._root or (folder in self._durable_folders and folder.is_dir()):
             return
-        self._make_folder(folder.parent)
-        folder.mkdir(exist_ok=True)
+        self._make_folder(folder.parent, access)
+        try:
+            folder.mkdir(PRIVATE_FOLDER)
+        except FileExistsError:
+            if not folder.is_dir():
+                raise
+        else:
+            # From the mode that mkdir is given the umask takes bits, the set-group-id bit too.
+            folder.chmod(access.folder_mode)
         sync_folder(folder.parent)
         self._durable_folders.add(folder)
 
 
 def make_durable_folders(folder: Path) -> None:
-    """Make a folder and its missing parents, and their names durable.
+    """Make a folder and its missing parents, with mode 0700, and their names durable.
 
     Raises:
         OSError: whatever the file system says.
     """
     if not folder.is_dir():
         make_durable_folders(folder.parent)
-        folder.mkdir(exist_ok=True)
+        folder.mkdir(PRIVATE_FOLDER, exist_ok=True)
         sync_folder(folder.parent)
 
 
@@ -89,12 +104,48 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _create(source: Path, target: Path) -> bool:
+@dataclass(frozen=True, slots=True)
+class _Access:
+    """Who may use what is made below a root.
+
+    Attributes:
+        folder_mode: of folders: that of the root, and all for the owner.
+        object_mode: of objects: readable for whom the root is, writable for nobody.
+        group_id: the group for which objects are readable when they are not for all, else None.
+    """
+
+    folder_mode: int
+    object_mode: int
+    group_id: int | None
+
+    @classmethod
+    def below(cls, root: Path) -> Self:
+        status = root.stat()
+        mode = stat.S_IMODE(status.st_mode)
+        return cls(
+            folder_mode=mode | PRIVATE_FOLDER,
+            object_mode=stat.S_IRUSR | mode & _READERS,
+            group_id=status.st_gid if mode & _READERS == stat.S_IRGRP else None,
+        )
+
+    def grant(self, descriptor: int) -> None:
+        """Give a file the mode of an object; its group only when that is the group meant."""
+        mode = self.object_mode
+        if self.group_id is not None and os.fstat(descriptor).st_gid != self.group_id:
+            try:
+                os.fchown(descriptor, -1, self.group_id)
+            except PermissionError:
+                # Not a member of it, or not the owner, who is then refused the mode as well.
+                mode &= ~_READERS
+        os.fchmod(descriptor, mode)
+
+
+def _create(source: Path, target: Path, access: _Access) -> bool:
     with source.open("rb") as file:
         os.fsync(file.fileno())
         try:
-            if not _link(file, source, target):
-                _copy(file, target)
+            if not _link(file, source, target, access):
+                _copy(file, target, access)
         except FileExistsError:
             if not target.is_file():
                 raise
@@ -102,13 +153,12 @@ def _create(source: Path, target: Path) -> bool:
     return True
 
 
-def _link(file: BinaryIO, source: Path, target: Path) -> bool:
+def _link(file: BinaryIO, source: Path, target: Path, access: _Access) -> bool:
     """False when the file system wants a copy instead."""
-    status = os.fstat(file.fileno())
-    if status.st_dev != target.parent.stat().st_dev:
+    if os.fstat(file.fileno()).st_dev != target.parent.stat().st_dev:
         return False
     try:
-        os.fchmod(file.fileno(), status.st_mode & READ_ONLY)
+        access.grant(file.fileno())
         os.link(source, target)
     except OSError as error:
         if error.errno not in CANNOT_LINK:
@@ -117,13 +167,13 @@ def _link(file: BinaryIO, source: Path, target: Path) -> bool:
     return True
 
 
-def _copy(file: BinaryIO, target: Path) -> None:
+def _copy(file: BinaryIO, target: Path, access: _Access) -> None:
     part = target.with_name(f"{target.name}.{secrets.token_hex(8)}{PART_SUFFIX}")
     try:
-        with part.open("xb") as copy:
+        with io.BufferedWriter(create_private(part)) as copy:
             shutil.copyfileobj(file, copy, COPY_SIZE)
             copy.flush()
-            os.fchmod(copy.fileno(), os.fstat(file.fileno()).st_mode & READ_ONLY)
+            access.grant(copy.fileno())
             os.fsync(copy.fileno())
         os.link(part, target)
     finally:

@@ -4,11 +4,14 @@ import contextlib
 from io import FileIO
 from pathlib import Path
 
+from tooltrail.artifacts._private import create_private, make_private_folders
 from tooltrail.artifacts.codec import FrameWriter
 
 
 class SpoolFile:
     """Created at `create`, grown by frames, and never raises `OSError`.
+
+    The file and the folders that are made for it are their owner's alone: 0600 and 0700.
 
     Attributes:
         path: where the file is, or would be.
@@ -22,14 +25,19 @@ class SpoolFile:
         self._writer: FrameWriter | None = None
         self._is_sound = False
 
+    @property
+    def stored_size(self) -> int:
+        """Bytes of the frames completed so far: the size that a sound file has when closed."""
+        return self._writer.stored_size if self._writer else 0
+
     def create(self) -> None:
         """Make the file and its folders, unless that was tried before."""
         if self._raw is not None or self.failure is not None:
             return
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            make_private_folders(self.path.parent)
             # Exclusive: what lies there may be all that is left of a run that was killed.
-            self._raw = FileIO(self.path, "xb")
+            self._raw = create_private(self.path)
         except OSError as error:
             self.failure = error.strerror or str(error)
         else:

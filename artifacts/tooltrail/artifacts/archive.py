@@ -2,31 +2,32 @@
 
 An object's path is the digest of its plain bytes, so equal content is stored once, and a reader
 knows what it must find. Nothing that stands in a sink is trusted because it has the right name.
+
+A damaged object that is replaced is evidence too: its stored bytes are kept beside the artifacts,
+as `damaged/<64 hex digits of its artifact>-<8 random hex digits>.zst`, for people to look at.
 """
 
 import contextlib
 import io
-import tempfile
-from collections.abc import Generator
+import secrets
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Literal
 
 from tooltrail.artifacts._checked import CheckedReader
+from tooltrail.artifacts._scratch import copy_of, source_of
 from tooltrail.artifacts.capture import CapturedStream
-from tooltrail.artifacts.codec import READ_SIZE, PlainReader, encode
+from tooltrail.artifacts.codec import READ_SIZE, PlainReader
 from tooltrail.artifacts.paths import artifact_path, digest_of_path
 from tooltrail.artifacts.sink import ArtifactSink, ObjectStat
-from tooltrail.records.digests import Digest
-from tooltrail.records.errors import (
-    DamageError,
-    InvalidRecordError,
-    MissingArtifactError,
-    UnavailableError,
-)
+from tooltrail.records.digests import Digest, hex_of
+from tooltrail.records.errors import DamageError, MissingArtifactError, UnavailableError
 
 HEAL_ATTEMPTS = 3
 """Replacements of a damaged object before giving up: one, and two races lost to other healers."""
+
+DAMAGED = "damaged"
+"""Folder of the sink for damaged objects that were replaced; no artifact path starts with it."""
 
 Outcome = Literal["created", "existed", "healed"]
 
@@ -42,7 +43,7 @@ class StoredArtifact:
         stored_size: bytes as stored.
         line_count: lines in the plain bytes.
         outcome: `created` by this call; `existed` and was found to be right; `healed` when a
-            damaged object stood there and was replaced.
+            damaged object stood there, was kept aside and was replaced.
     """
 
     path: str
@@ -68,22 +69,30 @@ class ArtifactArchive:
         """The sink underneath."""
         return self._sink
 
-    def publish(self, captured: CapturedStream) -> StoredArtifact:
+    def publish(self, captured: CapturedStream, *, scratch: Path | None = None) -> StoredArtifact:
         """Store a captured stream; the staged file is left for the caller to delete.
 
         Idempotent: publishing the same content again finds it there. An object that is there is
         compared, and one that is damaged is replaced, because these bytes are the proof of how
-        it should be.
+        it should be. The damaged bytes are kept under `damaged/` first.
+
+        Args:
+            captured: what to store.
+            scratch: folder for temporary files, which are needed for content in memory and for
+                damaged objects. It is made, with mode 0700, when it is missing, and stays; what
+                a killed process left in it is the caller's to delete. On the disk of the sink
+                nothing is copied. By default a folder of the system's temporary one.
 
         Raises:
-            InvalidRecordError: the stream has neither a staged file nor its content.
-            DamageError: the object stays damaged although it was replaced.
+            InvalidRecordError: the stream has neither content nor a staged file that is there.
+            DamageError: the staged file has another size than its capture left it with; or the
+                object stays damaged although it was replaced.
             UnavailableError: the sink or the staged file cannot serve.
         """
         record = captured.record
         path = artifact_path(record.digest)
-        with _source_of(captured) as source:
-            outcome = self._place(path, source, record.size)
+        with source_of(captured, scratch) as source:
+            outcome = self._place(path, source, record.size, scratch)
         return StoredArtifact(
             path=path,
             digest=record.digest,
@@ -146,7 +155,7 @@ class ArtifactArchive:
         digest = digest_of_path(path)
         return CheckedReader(PlainReader(self._sink.open(path), path), path, digest, size)
 
-    def _place(self, path: str, source: Path, size: int) -> Outcome:
+    def _place(self, path: str, source: Path, size: int, scratch: Path | None) -> Outcome:
         if self._sink.put(path, source):
             return "created"
         outcome: Outcome = "existed"
@@ -156,10 +165,16 @@ class ArtifactArchive:
             outcome = "healed"
             # Whoever heals the same object may have deleted it first.
             with contextlib.suppress(MissingArtifactError):
+                self._keep_aside(path, scratch)
                 self._sink.delete(path)
             if self._sink.put(path, source):
                 return outcome
         raise DamageError(f"artifact {path} is damaged and cannot be replaced", path=path)
+
+    def _keep_aside(self, path: str, scratch: Path | None) -> None:
+        digits = hex_of(digest_of_path(path))
+        with self._sink.open(path) as stored, copy_of(stored, path, scratch) as copy:
+            self._sink.put(f"{DAMAGED}/{digits}-{secrets.token_hex(4)}.zst", copy)
 
     def _is_sound(self, path: str, source: Path, size: int) -> bool:
         try:
@@ -175,27 +190,6 @@ class ArtifactArchive:
                 f"artifact {path} cannot be compared: {error.strerror or error}"
             ) from error
         return True
-
-
-@contextlib.contextmanager
-def _source_of(captured: CapturedStream) -> Generator[Path]:
-    """A local file with the stored object of a stream."""
-    if captured.staged is not None:
-        yield captured.staged
-        return
-    content = captured.record.content
-    if content is None:
-        raise InvalidRecordError(f"there are no bytes of {captured.record.role} to publish")
-    with contextlib.ExitStack() as stack:
-        try:
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="tooltrail-"))
-            source = Path(folder, "content.zst")
-            source.write_bytes(encode(content))
-        except OSError as error:
-            raise UnavailableError(
-                f"no temporary file for {captured.record.role}: {error.strerror}"
-            ) from error
-        yield source
 
 
 def _equal(ours: BinaryIO, stored: BinaryIO) -> bool:

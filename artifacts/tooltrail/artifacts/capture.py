@@ -9,6 +9,8 @@ fails the record simply stops there, and the capture counts on.
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 from tooltrail.artifacts._spool import SpoolFile
 from tooltrail.artifacts._tally import Tail, Tally
@@ -26,17 +28,21 @@ class CapturedStream:
         record: what is known of the stream.
         staged: the closed spool file, which holds exactly the bytes of the record as a stored
             object; None when nothing was written, or when the bytes are in `record.content` only.
+        stored_size: bytes of the staged file when it was closed, which publishing compares; None
+            without a staged file, and when nobody knows.
     """
 
     record: StreamRecord
     staged: Path | None
+    stored_size: int | None = None
 
 
 class Capture:
     """Takes one stream in, chunk by chunk, and ends in a `CapturedStream`.
 
     The spool file is created exclusively at the first byte, with its folders, and grows by whole
-    frames, so another process can decode what is there. It is not synced: publishing does that.
+    frames, so another process can decode what is there; other users cannot. It is not synced:
+    publishing does that. As a context manager it closes at the end and keeps what was taken.
     A file that cannot be written never breaks the caller: the record then covers the longest
     prefix that is safe, on disk or in memory, and says why the rest is missing.
 
@@ -52,7 +58,12 @@ class Capture:
             spool_path: the file to create, by custom `<role>.zst` in a folder of its invocation.
             edge_bytes: how much of the head, and of the tail, the record quotes.
             inline_bytes: up to this size the record carries all bytes as its `content`.
+
+        Raises:
+            InvalidRecordError: no record can have this role. It is said here, because at the end
+                of the stream it would cost all bytes of it.
         """
+        _check_role(role)
         self._role = role
         self._edge_bytes = edge_bytes
         self._inline_bytes = inline_bytes
@@ -67,15 +78,26 @@ class Capture:
         self._spool = SpoolFile(spool_path)
         self._outcome: CapturedStream | None = None
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
     def write(self, chunk: bytes | bytearray | memoryview) -> None:
-        """Take the next bytes in; `chunk` may be reused afterwards.
+        """Take the next bytes in, of items of any type; `chunk` may be reused afterwards.
 
         Raises:
             InvalidRecordError: the capture is closed.
         """
         if self._outcome is not None:
             raise InvalidRecordError(f"the capture of {self._role} is closed")
-        rest = memoryview(chunk)
+        rest = _bytes_of(chunk)
         if rest:
             self._spool.create()
         while rest:
@@ -142,7 +164,7 @@ class Capture:
             # The file holds less than memory does, or nothing that can be trusted.
             self._spool.remove()
             staged = None
-        return CapturedStream(record, staged)
+        return CapturedStream(record, staged, self._spool.stored_size if staged else None)
 
     def _record_in_memory(self, data: bytes) -> StreamRecord:
         head = data[: self._edge_bytes]
@@ -190,3 +212,16 @@ class Capture:
             produced_line_count=self._produced.line_count,
             loss_reason=f"spool cannot be written: {self._spool.failure}" if lost else None,
         )
+
+
+def _check_role(role: str) -> None:
+    try:
+        StreamRecord.from_bytes(role, b"")
+    except ValueError as error:
+        raise InvalidRecordError(f"no stream can have the role {role[:80]!r}") from error
+
+
+def _bytes_of(chunk: bytes | bytearray | memoryview) -> memoryview:
+    view = memoryview(chunk)
+    # A view cannot be cast when it has gaps, or no items in some dimension.
+    return view.cast("B") if view.c_contiguous and view.nbytes else memoryview(view.tobytes())

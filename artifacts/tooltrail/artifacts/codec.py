@@ -109,13 +109,24 @@ class FrameWriter:
 
 
 def encode(plain: bytes) -> bytes:
-    """The stored object of bytes that are wholly in memory."""
+    """The stored object of bytes that are wholly in memory, in memory too."""
     raw = io.BytesIO()
-    writer = FrameWriter(raw)
-    for start in range(0, len(plain), FRAME_SIZE):
-        writer.write(plain[start : start + FRAME_SIZE])
-    writer.close()
+    encode_into(raw, plain)
     return raw.getvalue()
+
+
+def encode_into(raw: RawWriter, plain: bytes) -> None:
+    """Write the stored object of bytes in memory, frame by frame.
+
+    Raises:
+        OSError: as the file raises it.
+    """
+    writer = FrameWriter(raw)
+    rest = memoryview(plain)
+    while rest:
+        writer.write(rest[:FRAME_SIZE])
+        rest = rest[FRAME_SIZE:]
+    writer.close()
 
 
 class PlainReader(io.RawIOBase):

@@ -141,7 +141,8 @@ def open_sink(url: str, *, create: bool = False) -> ArtifactSink:
 
     Args:
         url: relative folders are taken from the current one. Nothing in it is percent-decoded.
-        create: make the root folder, durably, when it is not there.
+        create: make the root folder, durably and with mode 0700, when it is not there. One that
+            is there keeps its mode, which says who may read what is stored below it.
 
     Raises:
         InvalidRecordError: the URL is empty or of another kind.

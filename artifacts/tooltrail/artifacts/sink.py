@@ -70,7 +70,7 @@ class ArtifactSink(Protocol):
         idempotent: a repeated put of the same bytes returns False and changes nothing.
 
         The source is left for the caller to delete and MUST NOT be written to afterwards: a sink
-        on the same disk MAY share its storage and make it read-only.
+        on the same disk MAY share its storage, make it read-only and change who may read it.
 
         Returns:
             True when this call created the object, False when one stands there already.

@@ -5,6 +5,7 @@ not have to import alembic; a test compares it with the revisions themselves.
 """
 
 HEAD_REVISION = "0001"
-VERSION_TABLE = "alembic_version"
+VERSION_TABLE = "tooltrail_version"
+"""Our own, because other programs in the same PostgreSQL database may use alembic too."""
 
 __all__ = ["HEAD_REVISION", "VERSION_TABLE"]

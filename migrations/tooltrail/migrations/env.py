@@ -10,10 +10,13 @@ import os
 from alembic import context
 from sqlalchemy import URL, Connection, create_engine, make_url
 
+from tooltrail.migrations import VERSION_TABLE
+
 
 def _migrate(connection: Connection) -> None:
     context.configure(
         connection=connection,
+        version_table=VERSION_TABLE,
         target_metadata=context.config.attributes.get("target_metadata"),
         # SQLite cannot alter most things in place; a batch rebuilds the table instead.
         render_as_batch=connection.dialect.name == "sqlite",
@@ -26,7 +29,10 @@ def _migrate(connection: Connection) -> None:
 def _offline() -> None:
     dialect = context.config.attributes.get("dialect", "sqlite")
     context.configure(
-        dialect_name=dialect, literal_binds=True, dialect_opts={"paramstyle": "named"}
+        dialect_name=dialect,
+        version_table=VERSION_TABLE,
+        literal_binds=True,
+        dialect_opts={"paramstyle": "named"},
     )
     with context.begin_transaction():
         context.run_migrations()

@@ -4,12 +4,20 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
+from tooltrail.records._text_cuts import shorten
+
+TOOL_NAME_CHARS = 256
+"""Longest name of a tool, in characters."""
+
 
 class Record(BaseModel):
     """An immutable value with named fields; equality is by value."""
 
     # "constants" because the default would silently turn NaN and infinities into null.
-    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants")
+    # Inputs are hidden because the text of an error goes to logs, and inputs are output of tools.
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", ser_json_inf_nan="constants", hide_input_in_errors=True
+    )
 
 
 def spelled_out(text: str) -> str:
@@ -24,3 +32,26 @@ def _spell_out(value: object) -> object:
 Sentence = Annotated[str, BeforeValidator(_spell_out)]
 """Text for people and models. It may quote a file name or an exception, so it is made encodable
 here: a failure that cannot be worded would be lost."""
+
+
+def _worded(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    return spelled_out(value) if value.strip() else "(no message)"
+
+
+Message = Annotated[str, BeforeValidator(_worded)]
+"""A sentence that is never blank: `str(ValueError())` is, and its failure must be recorded too."""
+
+
+def _named(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    name = spelled_out(value).replace("\0", "\\0")
+    return shorten(name, TOOL_NAME_CHARS) if name.strip() else "(unnamed)"
+
+
+ToolName = Annotated[str, BeforeValidator(_named)]
+"""The name of a tool as any model may spell it. Every call has a row, so none is refused: a blank
+name becomes `(unnamed)`, a long one ends in an ellipsis, NUL and lone surrogates are escaped. What
+was replaced is kept nowhere."""

@@ -28,6 +28,9 @@ from tooltrail.records.errors import InvalidRecordError
 MAX_DEPTH = 256
 """Levels of nesting. Common parsers give up between 500 and 1000, and an envelope adds its own."""
 
+MAX_EMBEDDED_DEPTH = MAX_DEPTH - 6
+"""Levels of a foreign value that stands inside a result, which stands inside an envelope."""
+
 _FLOAT_MARK = "$tooltrail.float"
 _TEXT_MARK = "$tooltrail.text"
 _KEY_MARK = "$tooltrail.key:"
@@ -85,16 +88,21 @@ def decode(data: bytes | str) -> JsonValue:
 
 def is_deeper_than(value: object, levels: int) -> bool:
     """Whether objects and arrays are nested more than `levels` deep; a scalar has no level."""
-    parts: list[object] = [value]
-    for _ in range(levels):
-        parts = [member for part in parts for member in _members(part)]
-    return any(isinstance(part, dict | list | tuple) for part in parts)
+    waiting: list[tuple[object, int]] = [(value, levels)]
+    while waiting:
+        # The last one first: a value that contains itself, even twice, is left at once.
+        part, left = waiting.pop()
+        if isinstance(part, dict | list | tuple):
+            if left == 0:
+                return True
+            waiting.extend((member, left - 1) for member in _members(cast("object", part)))
+    return False
 
 
 def _members(value: object) -> Iterable[object]:
     if isinstance(value, dict):
         return cast("dict[object, object]", value).values()
-    return cast("Sequence[object]", value) if isinstance(value, list | tuple) else ()
+    return cast("Sequence[object]", value)
 
 
 def _write(value: object, emit: _Emit, depth: int) -> None:  # noqa: PLR0911  one return per type

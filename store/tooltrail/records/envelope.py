@@ -10,7 +10,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, JsonValue, SerializeAsAny, model_validator
 
 from tooltrail.records import canonical_json
-from tooltrail.records._model import Record, Sentence
+from tooltrail.records._model import TOOL_NAME_CHARS, Record, Sentence, ToolName
 from tooltrail.records.digests import Digest, digest_of
 from tooltrail.records.streams import StreamRecord, iter_streams
 from tooltrail.records.tool_errors import ErrorKind, ToolError
@@ -35,7 +35,7 @@ class ArtifactReference(Record):
 
 
 class _Envelope(Record):
-    tool_name: Annotated[str, Field(min_length=1, max_length=256)]
+    tool_name: Annotated[str, Field(min_length=1, max_length=TOOL_NAME_CHARS)]
     status: Status
 
     def _check_exclusive(self, result: object, error: object) -> None:
@@ -50,13 +50,14 @@ class CompleteOutput(_Envelope):
     """Everything that a tool produced, before anything is cut.
 
     Attributes:
-        tool_name: the name that the model used.
+        tool_name: the name that the model used, made recordable as in `ToolCall`.
         status: whether the tool did its work; a command that exits 1 is a success of the tool.
         summary_text: one sentence; cut to `SUMMARY_CHARS` in the canonical result.
         result: the typed result of the tool's family; None for an error.
         error: what went wrong; None for a success.
     """
 
+    tool_name: ToolName
     summary_text: Annotated[Sentence, Field(min_length=1)]
     result: SerializeAsAny[Record] | None = None
     error: ToolError | None = None

@@ -28,6 +28,9 @@ MAX_RECEIPT_CHARS = MAX_PREVIEW_CHARS + FRAME_CHARS + 64 * ITEM_FRAME_CHARS
 MAX_UTF8_BYTES = 4
 """Bytes that one character takes at most."""
 
+MAX_EDGE_BYTES = MAX_UTF8_BYTES * MAX_PREVIEW_CHARS
+"""Bytes of either end of a stream that the largest preview may need."""
+
 PreviewChars = Annotated[int, Field(ge=MIN_PREVIEW_CHARS, le=MAX_PREVIEW_CHARS)]
 
 
@@ -122,7 +125,7 @@ class Policy(Record):
 
     @property
     def edge_bytes(self) -> int:
-        """Bytes of either end of a stream that a capture must keep for any preview."""
+        """Bytes of either end of a stream that a capture keeps, and that a preview looks at."""
         return MAX_UTF8_BYTES * max(self.command.preview_chars, self.generic.preview_chars)
 
 

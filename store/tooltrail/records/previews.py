@@ -4,13 +4,16 @@ The budget is in characters (Unicode scalar values) and the marker is inside it.
 whole. A single line that is longer than the budget falls back to characters, cut between
 user-perceived characters and never inside an escape sequence. Bytes that are not UTF-8 are shown
 as `\xhh`; a stream that is not text at all is described in one line.
+
+Of a long stream only the two ends are looked at, whether it was captured, so that no more is known,
+or is wholly in memory: both must give the same text.
 """
 
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from tooltrail.records._text_cuts import REACH, cut_after, cut_before
-from tooltrail.records.policy import MAX_PREVIEW_CHARS, MAX_UTF8_BYTES
+from tooltrail.records.policy import MAX_EDGE_BYTES, MAX_PREVIEW_CHARS, MAX_UTF8_BYTES
 from tooltrail.records.streams import StreamRecord
 
 Encoding = Literal["utf-8", "utf-8-escaped", "binary"]
@@ -54,15 +57,23 @@ class _Piece(NamedTuple):
     unit: Literal["lines", "characters"]
 
 
-def preview(stream: StreamRecord, budget: int, *, full_output: str | None = None) -> Preview:
+def preview(
+    stream: StreamRecord,
+    budget: int,
+    *,
+    edge_bytes: int = MAX_EDGE_BYTES,
+    full_output: str | None = None,
+) -> Preview:
     """Preview the kept bytes of a stream.
 
     Args:
         stream: the stream; its `head` and `tail` must hold enough bytes for the budget.
         budget: characters; below a hundred or so only a part of the marker fits.
+        edge_bytes: bytes of either end that are looked at; the policy's, so that a stream in
+            memory is shown like a captured one.
         full_output: where the whole of it is, for the marker.
     """
-    head, tail, overlap = _edges(stream)
+    head, tail, overlap = _edges(stream, edge_bytes)
     encoding = _encoding(head, tail)
     if encoding == "binary":
         return _describe_binary(stream, budget, full_output)
@@ -79,22 +90,25 @@ def preview(stream: StreamRecord, budget: int, *, full_output: str | None = None
     return _join(stream, first, last, encoding, full_output)
 
 
-def needed_chars(stream: StreamRecord) -> int:
+def needed_chars(stream: StreamRecord, edge_bytes: int = MAX_EDGE_BYTES) -> int:
     """The smallest budget with which a preview shows all that can be shown of a stream."""
-    head, tail, whole = _edges(stream)
+    head, tail, whole = _edges(stream, edge_bytes)
     if _encoding(head, tail) == "binary":
         return len(_describe_binary(stream, MAX_PREVIEW_CHARS, None).text) + _PATH_CHARS
     return len(_text(head)) if whole else stream.size
 
 
-def _edges(stream: StreamRecord) -> tuple[bytes, bytes, bool]:
-    """Head and tail, and whether both are the whole stream."""
+def _edges(stream: StreamRecord, edge_bytes: int) -> tuple[bytes, bytes, bool]:
+    """At most `edge_bytes` of head and tail, or twice the whole stream and True."""
+    head, tail = stream.head, stream.tail
     if stream.content is not None:
-        return stream.content, stream.content, True
-    if len(stream.head) + len(stream.tail) == stream.size:
-        whole = stream.head + stream.tail
-        return whole, whole, True
-    return _without_split_end(stream.head), _without_split_start(stream.tail), False
+        head = tail = stream.content
+    elif len(head) + len(tail) == stream.size:
+        head = tail = head + tail
+    if stream.size <= 2 * edge_bytes and len(head) == stream.size:
+        return head, head, True
+    head, tail = head[:edge_bytes], tail[max(0, len(tail) - edge_bytes) :]
+    return _without_split_end(head), _without_split_start(tail), False
 
 
 def _without_split_end(data: bytes) -> bytes:

@@ -28,8 +28,11 @@ from tooltrail.records.previews import preview
 from tooltrail.records.streams import StreamRecord
 from tooltrail.records.tool_errors import ToolError
 
-MAX_EMBEDDED_DEPTH = canonical_json.MAX_DEPTH - 6
-"""Levels of a foreign value that stands inside a result, which stands inside an envelope."""
+ERROR_RENDERER_NAME = "error"
+"""Who worded the receipt of a failure: not the family, so its wording has its own version."""
+
+ERROR_RENDERER_VERSION = 1
+"""Of the wording of `render_error`."""
 
 ResultT_contra = TypeVar("ResultT_contra", bound=Record, contravariant=True)
 
@@ -147,7 +150,7 @@ class Receipt:
 
     Attributes:
         text: valid Unicode, no lone surrogates.
-        renderer_name: of the renderer.
+        renderer_name: of the family's renderer, `error` for every failure.
         renderer_version: of the renderer.
         policy_digest: of the policy whose budgets it used.
         omissions: what rendering left out.
@@ -172,7 +175,7 @@ def project(
     Raises:
         InvalidRecordError: the result is not of the family's type.
     """
-    summary, omissions = _bounded("summary_text", output.summary_text, SUMMARY_CHARS)
+    summary, omissions = bounded_text("summary_text", output.summary_text, SUMMARY_CHARS)
     artifacts = ArtifactList(publisher)
     result: dict[str, JsonValue] | None = None
     error: ToolError | None = None
@@ -200,12 +203,11 @@ def project(
 
 def render(canonical: CanonicalResult, family: Family, policy: Policy) -> Receipt:
     """Word the receipt of a canonical result."""
+    if canonical.error is not None:
+        text = render_error(canonical.error)
+        return Receipt(text, ERROR_RENDERER_NAME, ERROR_RENDERER_VERSION, policy.digest)
     renderer = family.renderer
-    text = (
-        renderer.render(canonical, policy)
-        if canonical.error is None
-        else render_error(canonical.error)
-    )
+    text = renderer.render(canonical, policy)
     return Receipt(text, renderer.name, renderer.version, policy.digest)
 
 
@@ -240,16 +242,26 @@ def capture_omissions(stream: StreamRecord) -> tuple[Omission, ...]:
     )
 
 
+def bounded_text(name: str, text: str, limit: int) -> tuple[str, tuple[Omission, ...]]:
+    """A short text cut to `limit` characters, and the omission when it was."""
+    cut = shorten(text, limit)
+    omissions = omission_if_any(
+        "projection",
+        name,
+        "chars",
+        before=len(text),
+        after=len(cut) if cut == text else len(cut) - 1,
+        reason=f"longer than {limit} characters",
+    )
+    return cut, omissions
+
+
 def _project_error(error: ToolError, budget: ErrorBudget) -> tuple[ToolError, tuple[Omission, ...]]:
-    message, omissions = _bounded("error.message", error.message, budget.message_chars)
+    message, omissions = bounded_text("error.message", error.message, budget.message_chars)
     details = canonical_json.encode_text(error.details)
     bounded = error.details
-    reason = None
     if len(details) > budget.details_chars:
         reason = f"longer than {budget.details_chars} characters"
-    elif canonical_json.is_deeper_than(error.details, MAX_EMBEDDED_DEPTH):
-        reason = f"nested deeper than {MAX_EMBEDDED_DEPTH} levels"
-    if reason is not None:
         shown = preview(StreamRecord.from_bytes("details", details.encode()), budget.details_chars)
         bounded = {
             "omitted": True,
@@ -268,7 +280,7 @@ def _project_error(error: ToolError, budget: ErrorBudget) -> tuple[ToolError, tu
         )
     hint = error.recovery_hint
     if hint is not None:
-        hint, cut = _bounded("error.recovery_hint", hint, budget.message_chars)
+        hint, cut = bounded_text("error.recovery_hint", hint, budget.message_chars)
         omissions += cut
     return error.model_copy(
         update={"message": message, "details": bounded, "recovery_hint": hint}
@@ -286,17 +298,3 @@ def _plain(value: object) -> object:
     if isinstance(value, list | tuple):
         return [_plain(member) for member in cast("Sequence[object]", value)]
     return value
-
-
-def _bounded(name: str, text: str, limit: int) -> tuple[str, tuple[Omission, ...]]:
-    """Cut a sentence to `limit` characters."""
-    cut = shorten(text, limit)
-    omissions = omission_if_any(
-        "projection",
-        name,
-        "chars",
-        before=len(text),
-        after=len(cut) if cut == text else len(cut) - 1,
-        reason=f"longer than {limit} characters",
-    )
-    return cut, omissions

@@ -6,7 +6,7 @@ their whole content. Where the bytes of a long one are is the business of whoeve
 bytes never enter the JSON of a record.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Self, cast
 
 from pydantic import Field, model_validator
@@ -86,12 +86,15 @@ class StreamRecord(Record):
 
 
 def iter_streams(value: object) -> Iterator[StreamRecord]:
-    """All streams inside a record, in the order of its fields."""
+    """All streams inside a record, in the order of its fields, members and keys."""
     if isinstance(value, StreamRecord):
         yield value
     elif isinstance(value, Record):
         for name in type(value).model_fields:
             yield from iter_streams(getattr(value, name))
+    elif isinstance(value, Mapping):
+        for member in cast("Mapping[object, object]", value).values():
+            yield from iter_streams(member)
     elif isinstance(value, tuple | list):
         for member in cast("Sequence[object]", value):
             yield from iter_streams(member)

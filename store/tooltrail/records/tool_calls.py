@@ -1,11 +1,11 @@
 """What the model asked for."""
 
-from typing import Annotated, Self
+from typing import Self
 
-from pydantic import Field, JsonValue
+from pydantic import JsonValue
 
 from tooltrail.records import canonical_json
-from tooltrail.records._model import Record
+from tooltrail.records._model import Record, ToolName
 from tooltrail.records._text_cuts import shorten
 
 ARGUMENTS_PREVIEW_CHARS = 240
@@ -16,13 +16,15 @@ class ToolCall(Record):
     """One request to run a tool, with the arguments exactly as the model sent them.
 
     Attributes:
-        tool_name: the name that the model used.
+        tool_name: the name that the model used; a blank one becomes `(unnamed)`, one beyond 256
+            characters ends in an ellipsis, NUL and lone surrogates are escaped. The exact bytes of
+            such a name are not kept.
         arguments_raw: the argument text as sent, also when it is not valid JSON.
         call_id: the provider's id for the call, which may repeat or be empty: data, not identity.
         title: a short human spelling of the arguments, a command line for instance.
     """
 
-    tool_name: Annotated[str, Field(min_length=1, max_length=256)]
+    tool_name: ToolName
     arguments_raw: str = "{}"
     call_id: str | None = None
     title: str | None = None

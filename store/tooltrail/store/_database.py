@@ -7,9 +7,11 @@ on power loss). A read transaction sees one snapshot on both engines.
 
 import os
 import sqlite3
+import weakref
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -27,6 +29,7 @@ JOURNAL_SIZE_LIMIT = 64 * 1024 * 1024
 
 _CONNECT_TIMEOUT_S = 10
 _READ_ONLY = "tooltrail_read_only"
+_NO_TRANSACTION = "tooltrail_no_transaction"
 
 _PRAGMAS = (
     "PRAGMA synchronous = FULL",
@@ -36,9 +39,26 @@ _PRAGMAS = (
 )
 
 
+_engines: weakref.WeakSet[Engine] = weakref.WeakSet()
+
+
+def _forget_connections() -> None:
+    """Let a forked child open connections of its own and leave its parent's alone."""
+    for engine in list(_engines):
+        engine.dispose(close=False)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_connections)
+
+
 @dataclass(frozen=True)
 class Database:
-    """An engine and where it points. Safe to share between threads, not across a fork."""
+    """An engine and where it points.
+
+    Safe to share between threads. After a fork the child gets connections of its own, unless one
+    was in use while the process forked.
+    """
 
     target: Target
     engine: Engine
@@ -71,6 +91,22 @@ class Database:
         ):
             yield connection
 
+    def ensure_wal(self) -> None:
+        """Put an SQLite file into WAL mode, which lasts; nothing to do for a server.
+
+        Raises:
+            UnavailableError: the file cannot be written.
+        """
+        if self.engine.dialect.name != "sqlite":
+            return
+        options = {_NO_TRANSACTION: True, "isolation_level": "AUTOCOMMIT"}
+        with (
+            translated_errors(self.target),
+            self.engine.connect().execution_options(**options) as connection,
+        ):
+            if connection.exec_driver_sql("PRAGMA journal_mode").scalar() != "wal":
+                connection.exec_driver_sql("PRAGMA journal_mode = WAL")
+
     def close(self) -> None:
         """Give all connections back."""
         self.engine.dispose()
@@ -88,17 +124,17 @@ def open_database(target: Target, *, create: bool = False, foreign_keys: bool = 
         UnavailableError: the driver for PostgreSQL is not installed.
     """
     if isinstance(target, SqliteTarget):
-        return Database(target, _sqlite_engine(target, create=create, foreign_keys=foreign_keys))
-    return Database(target, _postgres_engine(target))
+        engine = _sqlite_engine(target, create=create, foreign_keys=foreign_keys)
+    else:
+        engine = _postgres_engine(target)
+    _engines.add(engine)
+    return Database(target, engine)
 
 
 def _sqlite_engine(target: SqliteTarget, *, create: bool, foreign_keys: bool) -> Engine:
-    # Mode rw, not rwc, so that opening a store that is not there does not leave an empty file.
-    uri = f"file:{quote(os.fsencode(target.path))}?mode={'rwc' if create else 'rw'}"
-
     def connect() -> sqlite3.Connection:
         return sqlite3.connect(
-            uri,
+            _sqlite_uri(target.path, create=create),
             uri=True,
             timeout=BUSY_TIMEOUT_S,
             isolation_level=None,
@@ -112,11 +148,11 @@ def _sqlite_engine(target: SqliteTarget, *, create: bool, foreign_keys: bool) ->
         for pragma in _PRAGMAS:
             connection.execute(pragma)
         connection.execute(f"PRAGMA foreign_keys = {'ON' if foreign_keys else 'OFF'}")
-        if create:
-            connection.execute("PRAGMA journal_mode = WAL")
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:  # pyright: ignore[reportUnusedFunction]  registered by the decorator
+        if connection.get_execution_options().get(_NO_TRANSACTION, False):
+            return
         reading = connection.get_execution_options().get(_READ_ONLY, False)
         connection.exec_driver_sql(f"PRAGMA query_only = {'ON' if reading else 'OFF'}")
         connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
@@ -124,12 +160,28 @@ def _sqlite_engine(target: SqliteTarget, *, create: bool, foreign_keys: bool) ->
     return engine
 
 
+def _sqlite_uri(path: Path, *, create: bool) -> str:
+    if create:
+        mode = "rwc"
+    elif os.access(path.parent, os.W_OK) or path.with_name(f"{path.name}-wal").exists():
+        # Not rwc, so that opening a store that is not there does not leave an empty file.
+        mode = "rw"
+    else:
+        # In a folder that cannot be written SQLite could not make the shared memory file that WAL
+        # mode needs. Nobody else can write there either, and all of it is in the main file.
+        mode = "ro&immutable=1"
+    return f"file:{quote(os.fsencode(path))}?mode={mode}"
+
+
 def _postgres_engine(target: PostgresTarget) -> Engine:
-    arguments = {
-        "connect_timeout": _CONNECT_TIMEOUT_S,
-        "application_name": "tooltrail",
-        "options": f"-c timezone=UTC -c lock_timeout={int(BUSY_TIMEOUT_S * 1000)}",
-    }
+    ours = f"-c timezone=UTC -c lock_timeout={int(BUSY_TIMEOUT_S * 1000)}"
+    named = target.url.query
+    # What the URL says for itself stands; of two equal options the server takes the last.
+    arguments: dict[str, Any] = {"options": f"{ours} {named.get('options', '')}".strip()}
+    if "connect_timeout" not in named:
+        arguments["connect_timeout"] = _CONNECT_TIMEOUT_S
+    if "application_name" not in named:
+        arguments["application_name"] = "tooltrail"
     try:
         return create_engine(
             target.url, connect_args=arguments, hide_parameters=True, pool_pre_ping=True

@@ -1,5 +1,6 @@
 """What a driver's error means to the caller: locked, full, damaged, unreachable or refused."""
 
+import os
 import sqlite3
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -8,7 +9,7 @@ from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, Stateme
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from tooltrail.records import DamageError, InvalidRecordError, TooltrailError, UnavailableError
-from tooltrail.store._targets import Target
+from tooltrail.store._targets import SqliteTarget, Target
 
 _PRIMARY_CODE = 0xFF
 """SQLite's extended result codes carry the primary code in the low byte."""
@@ -36,6 +37,10 @@ _UNAVAILABLE: dict[int | str, str] = {
     "42501": "access is denied",
 }
 """Result codes of SQLite, and the SQLSTATEs that psycopg does not file under operational errors."""
+
+
+_LIMIT_CLASS = "54"
+"""SQLSTATE class "program limit exceeded": no retry can help."""
 
 
 @contextmanager
@@ -86,10 +91,23 @@ def _translate(error: DBAPIError, target: Target) -> TooltrailError:
     if code in _DAMAGED:
         return DamageError(f"database {target} is damaged: {sentence}", path=str(target))
     if code in _UNAVAILABLE:
-        return UnavailableError(f"database {target}: {_UNAVAILABLE[code]}")
+        why = "the disk is full" if _has_no_room(target) else _UNAVAILABLE[code]
+        return UnavailableError(f"database {target}: {why}")
+    if isinstance(code, str) and code.startswith(_LIMIT_CLASS):
+        return InvalidRecordError(f"database {target} refused the record: {sentence}")
     if code != sqlite3.SQLITE_ERROR and isinstance(error, OperationalError | InterfaceError):
         return UnavailableError(f"database {target}: {sentence}")
     return InvalidRecordError(f"database {target} refused the record: {sentence}")
+
+
+def _has_no_room(target: Target) -> bool:
+    """SQLite reports a full disk as many things, since it cannot even make its side files there."""
+    if not isinstance(target, SqliteTarget):
+        return False
+    try:
+        return os.statvfs(target.path.parent).f_bavail == 0
+    except OSError:
+        return False
 
 
 def _sentence_of(original: BaseException | None) -> str:

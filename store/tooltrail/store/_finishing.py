@@ -7,12 +7,14 @@ from uuid import UUID
 from sqlalchemy import Connection
 
 from tooltrail.artifacts import StoredArtifact
-from tooltrail.records import CompleteOutput, Projection, Receipt, digest_of
+from tooltrail.records import CompleteOutput, Omission, Projection, Receipt, digest_of
+from tooltrail.records.canonical_json import encode
 from tooltrail.records.families import CommandOutput
+from tooltrail.records.tool_calls import storable
 from tooltrail.store import _writes as writes
 from tooltrail.store._clock import now
 from tooltrail.store._publisher import StreamPublisher
-from tooltrail.store._writes import Chain, Row
+from tooltrail.store._writes import Body, Chain, Row
 from tooltrail.store.tables import (
     ArtifactRow,
     CanonicalResultRow,
@@ -34,6 +36,24 @@ class FinishedRows:
     output: CompleteOutput
     projection: Projection
     receipt: Receipt
+    bodies: tuple[Body, ...]
+
+    @property
+    def omissions(self) -> tuple[Omission, ...]:
+        """What all stages left out, in their order."""
+        return self.projection.omissions + self.receipt.omissions
+
+
+def inline_bodies(
+    output: CompleteOutput, receipt: Receipt, publisher: StreamPublisher
+) -> tuple[Body, ...]:
+    """The bodies of an invocation: its streams that are no artifacts, and its receipt."""
+    contents = {
+        stream.content
+        for stream in output.streams
+        if stream.content is not None and publisher.path_of(stream) is None
+    }
+    return tuple(map(Body.of, {*contents, receipt.to_bytes()}))
 
 
 def write_finished(
@@ -56,6 +76,8 @@ def write_finished(
         "complete_output": complete,
         "canonical_result": canonical,
         "receipt": receipt,
+        "renderer": f"{rows.receipt.renderer_name} {rows.receipt.renderer_version}",
+        "omissions": digest_of(encode(_omission_rows(rows))),
     }
     event = writes.Event("invocation.finished", rows.id, finished_at, payload)
     writes.append_entry(connection, chain, event)
@@ -72,12 +94,7 @@ def _put_shared(
     """
     for artifact in sorted(publisher.published, key=lambda stored: stored.path):
         writes.put_once(connection, ArtifactRow, _artifact_row(artifact, created_at))
-    inline = (
-        stream.content
-        for stream in rows.output.streams
-        if stream.content is not None and publisher.path_of(stream) is None
-    )
-    writes.put_bodies(connection, [*inline, rows.receipt.to_bytes()])
+    writes.put_bodies(connection, rows.bodies)
 
 
 def _final_columns(rows: FinishedRows, finished_at: datetime) -> Row:
@@ -93,7 +110,7 @@ def _final_columns(rows: FinishedRows, finished_at: datetime) -> Row:
         "signal": command.signal if command else None,
         "timed_out": command.timed_out if command else None,
         "output_size": sum(s.produced_size for s in output.streams if s.role != "order"),
-        "truncated": bool(rows.projection.omissions or rows.receipt.omissions),
+        "truncated": bool(rows.omissions),
     }
 
 
@@ -143,19 +160,23 @@ def _write_receipt(connection: Connection, rows: FinishedRows, created_at: datet
         "created_at": created_at,
     }
     writes.insert_rows(connection, ReceiptRow, writes.numbered(rows.key, [row]))
-    omissions = (
+    writes.insert_rows(connection, OmissionRow, writes.numbered(rows.key, _omission_rows(rows)))
+    return digest
+
+
+def _omission_rows(rows: FinishedRows) -> list[Row]:
+    """The omissions as they are stored, which is also what the ledger commits to."""
+    return [
         {
             "stage": o.stage,
-            "field": o.field,
+            "field": storable(o.field),
             "unit": o.unit,
             "before_count": o.before,
             "after_count": o.after,
-            "reason": o.reason,
+            "reason": storable(o.reason),
         }
-        for o in (*rows.projection.omissions, *receipt.omissions)
-    )
-    writes.insert_rows(connection, OmissionRow, writes.numbered(rows.key, omissions))
-    return digest
+        for o in rows.omissions
+    ]
 
 
 def _artifact_row(artifact: StoredArtifact, created_at: datetime) -> Row:

@@ -1,5 +1,7 @@
 """The schema's revision: reading it, checking it, moving it. Only `migrate` imports alembic."""
 
+import os
+import threading
 from importlib.resources import as_file, files
 
 from sqlalchemy import Connection, Text, column, inspect, select, table, text
@@ -11,6 +13,20 @@ from tooltrail.store._targets import Target
 
 _MIGRATION_LOCK = 0x746F6F6C
 """PostgreSQL advisory lock that keeps two migrations apart ("tool" in ASCII)."""
+
+
+class _Alembic:
+    """alembic keeps its configuration in module globals: one migration at a time in a process."""
+
+    lock = threading.Lock()
+
+
+def _renew_lock() -> None:
+    _Alembic.lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
 
 
 def read_revision(connection: Connection) -> str | None:
@@ -64,7 +80,8 @@ def migrate_within(connection: Connection, target: Target, revision: str = "head
         config.attributes["connection"] = connection
         found = read_revision(connection)
         try:
-            command.upgrade(config, revision)
+            with _Alembic.lock:
+                command.upgrade(config, revision)
         except CommandError as error:
             raise SchemaMismatchError(
                 f"the store in {target} is at revision {found}, which this program does not know",

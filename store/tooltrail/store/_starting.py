@@ -22,10 +22,13 @@ class Started:
     id: UUID
     at: datetime
     call: ToolCall
+    family: Family
     policy: Policy
 
 
-def write_started(connection: Connection, chain: Chain, started: Started, family: Family) -> int:
+def write_started(
+    connection: Connection, chain: Chain, started: Started, arguments: writes.Body
+) -> int:
     """Write the invocation, its arguments, its policy and its ledger entry; return its key."""
     call, policy = started.call, started.policy
     document = policy.to_json().decode()
@@ -40,9 +43,9 @@ def write_started(connection: Connection, chain: Chain, started: Started, family
         "seq": chain.take_seq(),
         "call_id": call.call_id,
         "tool_name": call.tool_name,
-        "family": family.name,
+        "family": started.family.name,
         "policy_digest": policy.digest,
-        "arguments_digest": writes.put_body(connection, call.arguments_bytes),
+        "arguments_digest": writes.put_bodies(connection, [arguments])[0],
         "arguments_preview": call.arguments_preview,
         "started_at": started.at,
         "state": "started",

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import get_args
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, and_, literal_column, select
 
-from tooltrail.records import InvocationState
+from tooltrail.records import InvalidRecordError, InvocationState
 from tooltrail.store.tables import InvocationRow, SessionRow
 
 _STATES_OF_STATUS: dict[str, tuple[InvocationState, ...]] = {
@@ -17,9 +18,18 @@ _STATES_OF_STATUS: dict[str, tuple[InvocationState, ...]] = {
 """The state says the status too, so that a list need not look into the canonical results."""
 
 
+STATES: tuple[str, ...] = get_args(InvocationState)
+"""Every state that an invocation can be in."""
+
+_LISTS = ("sessions", "tools", "families", "states", "statuses", "error_kinds", "agents")
+
+
 @dataclass(frozen=True, slots=True)
 class InvocationFilter:
     """Conditions on invocations; an empty one means all.
+
+    Raises `InvalidRecordError` for an unknown state or status, or text where a tuple of texts
+    belongs: a filter that can fit nothing is a mistake that an empty list would hide.
 
     Attributes:
         sessions: ids of sessions.
@@ -46,6 +56,18 @@ class InvocationFilter:
     until: datetime | None = None
     exit_statuses: tuple[int, ...] = ()
     min_size: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in _LISTS:
+            values: object = getattr(self, name)
+            if not isinstance(values, tuple):
+                raise InvalidRecordError(f"filter {name} takes a tuple, not {values!r:.80}")
+        for name, known in (("states", STATES), ("statuses", tuple(_STATES_OF_STATUS))):
+            for value in getattr(self, name):
+                if value not in known:
+                    raise InvalidRecordError(
+                        f"filter {name} has {value!r:.80}; known are {', '.join(known)}"
+                    )
 
     def condition(self) -> ColumnElement[bool]:
         """The filter as SQL over `invocations`."""

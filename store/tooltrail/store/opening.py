@@ -36,6 +36,7 @@ from tooltrail.store.tables import StoreInfoRow
 _ARTIFACTS_FOLDER = "artifacts"
 _SPOOL_FOLDER = "spool"
 _PRIVATE = 0o700
+_PRIVATE_FILE = 0o600
 """Tool output can hold anything, secrets included: folders are for their owner alone."""
 
 
@@ -64,7 +65,7 @@ def create_store(
     """
     target = parse_target(database)
     root = _remembered_root(target, artifacts)
-    _make_parent(target)
+    _make_private_file(target)
     opened = open_database(target, create=True, foreign_keys=False)
     try:
         with opened.write() as connection:
@@ -82,6 +83,7 @@ def create_store(
                     created_at=datetime.now(UTC),
                 )
             )
+        opened.ensure_wal()
     finally:
         opened.close()
     return open_store(database, spool=spool, policy=policy, families=families)
@@ -239,12 +241,12 @@ def _is_there(path: Path) -> bool:
         raise UnavailableError(f"database {path} cannot be opened: {error.strerror}") from error
 
 
-def _make_parent(target: Target) -> None:
+def _make_private_file(target: Target) -> None:
     if not isinstance(target, SqliteTarget):
         return
     try:
         target.path.parent.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
+        # SQLite would make the file readable for everybody, and its WAL after its example.
+        target.path.touch(mode=_PRIVATE_FILE)
     except OSError as error:
-        raise UnavailableError(
-            f"folder {target.path.parent} cannot be made: {error.strerror}"
-        ) from error
+        raise UnavailableError(f"database {target} cannot be made: {error.strerror}") from error

@@ -5,6 +5,7 @@ returns, its three surfaces are, and every artifact that they refer to was durab
 """
 
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -16,11 +17,13 @@ from tooltrail.records import (
     CanonicalResult,
     CompleteOutput,
     Digest,
+    InvalidRecordError,
     InvocationFinishedError,
     InvocationState,
     Policy,
     Projection,
     Receipt,
+    SessionClosedError,
     StreamRecord,
     ToolCall,
     project,
@@ -28,7 +31,7 @@ from tooltrail.records import (
 )
 from tooltrail.store import _writes as writes
 from tooltrail.store._clock import new_id, now
-from tooltrail.store._finishing import FinishedRows, write_finished
+from tooltrail.store._finishing import FinishedRows, inline_bodies, write_finished
 from tooltrail.store._publisher import StreamPublisher, refuse_false_digests
 from tooltrail.store._starting import Started, write_started
 
@@ -39,31 +42,41 @@ if TYPE_CHECKING:
 class Session:
     """One conversation or agent run that takes records. Safe to share between threads.
 
-    Made by `Store.open_session` or `Store.join_session`.
+    Made by `Store.open_session`, and closed at the end of a `with` block, or by
+    `Store.join_session`, and left open there.
     """
 
-    def __init__(self, store: "Store", key: int, session_id: UUID) -> None:
+    def __init__(self, store: "Store", key: int, session_id: UUID, *, is_own: bool) -> None:
         self._store = store
+        self._is_own = is_own
         self.key = key
         self.id = session_id
 
-    def start(self, call: ToolCall, *, policy: Policy | None = None) -> "Invocation":
+    def start(
+        self, call: ToolCall, *, family: str | None = None, policy: Policy | None = None
+    ) -> "Invocation":
         """Record that a tool is about to run; durable when this returns.
 
         Args:
             call: what the model asked for.
+            family: the name of the family that its result will be of; by default the one that
+                serves tools of this name. An MCP tool that happens to be called `shell` is
+                `generic`.
             policy: other budgets than the store's, for this invocation alone.
 
         Raises:
+            NotFoundError: there is no such family.
             SessionClosedError: the session was closed.
             UnavailableError: the store cannot be written now.
         """
-        started = Started(new_id(), now(), call, policy or self._store.policy)
-        family = self._store.families.of_tool(call.tool_name)
+        families = self._store.families
+        chosen = families.of_tool(call.tool_name) if family is None else families.named(family)
+        started = Started(new_id(), now(), call, chosen, policy or self._store.policy)
+        arguments = writes.Body.of(call.arguments_bytes)
         with self._store.database.write() as connection:
             chain = writes.lock_chain(connection, self.key, self.id)
             chain.refuse_if_closed()
-            key = write_started(connection, chain, started, family)
+            key = write_started(connection, chain, started, arguments)
         return Invocation(self._store, self, key, started)
 
     def add_message(self, role: str, text: str) -> UUID:
@@ -78,11 +91,12 @@ class Session:
             UnavailableError: the store cannot be written now.
         """
         message_id, created_at = new_id(), now()
+        body = writes.Body.of(text.encode("utf-8", "surrogatepass"))
         with self._store.database.write() as connection:
             chain = writes.lock_chain(connection, self.key, self.id)
             chain.refuse_if_closed()
-            body = writes.put_body(connection, text.encode("utf-8", "surrogatepass"))
-            row = {"seq": chain.take_seq(), "role": role, "body_digest": body}
+            writes.put_bodies(connection, [body])
+            row = {"seq": chain.take_seq(), "role": role, "body_digest": body.digest}
             writes.insert_message(
                 connection,
                 {**row, "id": message_id, "session_key": self.key, "created_at": created_at},
@@ -115,7 +129,10 @@ class Session:
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self.close()
+        if self._is_own:
+            # Closed in the block, by us or by others: that is how it was to end.
+            with suppress(SessionClosedError):
+                self.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +166,8 @@ class Invocation:
         self._is_finished = False
         self.id = started.id
         self.call = started.call
+        self.family = started.family
+        self._roles: set[str] = set()
         self.policy = started.policy
         self.started_at = started.at
 
@@ -163,9 +182,14 @@ class Invocation:
         Hand what its `close` gives to `captured`.
 
         Raises:
-            InvalidRecordError: the role cannot name a file of the spool.
+            InvalidRecordError: the role cannot name a file of the spool, or has a capture already.
         """
         check_path(f"{role}.zst")
+        if role in self._roles:
+            raise InvalidRecordError(
+                f"stream {role!r} of invocation {self.id} has a capture already"
+            )
+        self._roles.add(role)
         return Capture(
             role,
             self.spool / f"{role}.zst",
@@ -185,15 +209,19 @@ class Invocation:
 
         Raises:
             InvocationFinishedError: it was finished before; nothing is changed.
-            InvalidRecordError: the output is not of the tool's family, or the bytes of a stream
-                are not at hand or not those of its digest.
+            InvalidRecordError: the output is of another tool or not of its family, or the bytes of
+                a stream are not at hand or not those of its digest.
             UnavailableError: the sink or the database cannot be written now.
         """
         if self._is_finished:
             # Asked before the spool is, which the first finish removed.
             raise self._finished_already()
+        if output.tool_name != self.call.tool_name:
+            raise InvalidRecordError(
+                f"invocation {self.id} is of {self.call.tool_name!r}, not of {output.tool_name!r}"
+            )
         refuse_false_digests(output.streams)
-        family = self._store.families.of_tool(self.call.tool_name)
+        family = self.family
         publisher = StreamPublisher(self._store.archive, self._captured)
         projection = project(output, family, self.policy, publisher)
         for stream in output.streams:
@@ -212,7 +240,10 @@ class Invocation:
         receipt: Receipt,
         publisher: StreamPublisher,
     ) -> None:
-        rows = FinishedRows(self._key, self.id, self.started_at, output, projection, receipt)
+        bodies = inline_bodies(output, receipt, publisher)
+        rows = FinishedRows(
+            self._key, self.id, self.started_at, output, projection, receipt, bodies
+        )
         with self._store.database.write() as connection:
             chain = writes.lock_chain(connection, self._session.key, self._session.id)
             if not write_finished(connection, chain, rows, publisher):

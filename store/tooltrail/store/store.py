@@ -6,7 +6,7 @@ from typing import Self
 from uuid import UUID
 
 from tooltrail.artifacts import ArtifactArchive
-from tooltrail.records import FamilyRegistry, Policy
+from tooltrail.records import FamilyRegistry, Policy, digest_of
 from tooltrail.store import _writes as writes
 from tooltrail.store._clock import new_id, now
 from tooltrail.store._database import Database
@@ -61,6 +61,7 @@ class Store:
         session_id, opened_at = new_id(), now()
         parent_key = None if parent is None else self.reader.session_key(parent)
         facts = {"title": title, "agent": agent}
+        environment = environment_json(current_environment())
         with self.database.write() as connection:
             chain = writes.insert_session(
                 connection,
@@ -68,24 +69,30 @@ class Store:
                     **facts,
                     "id": session_id,
                     "parent_key": parent_key,
-                    "environment": environment_json(current_environment()),
+                    "environment": environment,
                     "opened_at": opened_at,
                 },
             )
-            payload = {**facts, "parent": None if parent is None else str(parent)}
+            payload = {
+                **facts,
+                "parent": None if parent is None else str(parent),
+                "environment": digest_of(environment.encode()),
+            }
             writes.append_entry(
                 connection, chain, writes.Event("session.opened", session_id, opened_at, payload)
             )
-        return Session(self, chain.session_key, session_id)
+        return Session(self, chain.session_key, session_id, is_own=True)
 
     def join_session(self, session_id: UUID) -> Session:
         """Go on with a session that is open, from this or any other process.
+
+        Used in a `with` block it stays open at the end: whoever opened it closes it.
 
         Raises:
             NotFoundError: there is no such session.
             SessionClosedError: by the first record, when it was closed.
         """
-        return Session(self, self.reader.session_key(session_id), session_id)
+        return Session(self, self.reader.session_key(session_id), session_id, is_own=False)
 
     def close(self) -> None:
         """Give the connections back. Open sessions stay open in the store."""

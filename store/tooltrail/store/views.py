@@ -163,6 +163,9 @@ class ArtifactView:
 class Page(Generic[T]):
     """A part of a list.
 
+    On PostgreSQL a record that was begun earlier but committed later than the newest of a page
+    can appear before its cursor: a reader that follows a store must look back a little.
+
     Attributes:
         items: in the order asked for.
         next_cursor: hand it in again for what follows; None at the end.

@@ -2,9 +2,12 @@
 
 import io
 import os
+import re
 import shutil
+import stat
 import subprocess
 import tempfile
+import tracemalloc
 import uuid
 from collections.abc import Iterator
 from dataclasses import replace
@@ -22,7 +25,7 @@ from tooltrail.artifacts.codec import FRAME_SIZE, encode
 from tooltrail.artifacts.fsspec_sink import open_sink
 from tooltrail.artifacts.paths import artifact_path
 from tooltrail.artifacts.sink import ArtifactSink
-from tooltrail.records.digests import digest_of
+from tooltrail.records.digests import digest_of, hex_of
 from tooltrail.records.errors import (
     DamageError,
     DigestMismatchError,
@@ -118,7 +121,7 @@ def test_publishing_twice_finds_the_object(
     first = archive.publish(captured_from(tmp_path, LINES))
     again = archive.publish(captured_from(tmp_path, LINES))
     assert again == replace(first, outcome="existed")
-    assert [stat.path for stat in sink.list()] == [first.path]
+    assert [found.path for found in sink.list()] == [first.path]
 
 
 def test_equal_content_in_other_frames_is_the_same_artifact(
@@ -156,12 +159,75 @@ def test_a_staged_file_that_is_gone_is_invalid(
         archive.publish(captured)
 
 
+def test_a_staged_file_that_cannot_be_looked_at_is_unavailable(
+    archive: ArtifactArchive, captured: CapturedStream
+) -> None:
+    assert captured.staged is not None
+    captured.staged.unlink()
+    below = captured.staged.parent / "x" / "stdout.zst"
+    below.parent.write_bytes(b"a file where a folder was")
+    with pytest.raises(UnavailableError, match=f"cannot read {below}: Not a directory"):
+        archive.publish(replace(captured, staged=below))
+
+
+@pytest.mark.parametrize("is_there_already", [False, True])
+def test_a_staged_file_that_was_cut_is_damage_and_is_not_published(
+    archive: ArtifactArchive, sink: ArtifactSink, tmp_path: Path, is_there_already: bool
+) -> None:
+    chunks = [os.urandom(FRAME_SIZE) for _ in range(3)]
+    if is_there_already:
+        archive.publish(captured_from(tmp_path, chunks))
+    before = list(sink.list())
+    captured = captured_from(tmp_path, chunks)
+    assert captured.staged is not None
+    assert captured.stored_size is not None
+    os.truncate(captured.staged, captured.stored_size // 3)
+    with pytest.raises(DamageError, match="is damaged: it has") as caught:
+        archive.publish(captured)
+    assert caught.value.path == str(captured.staged)
+    assert list(sink.list()) == before
+
+
 def test_no_room_for_a_temporary_file_is_unavailable(
     archive: ArtifactArchive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
     with pytest.raises(UnavailableError, match="no temporary file"):
         archive.publish(CapturedStream(StreamRecord.from_bytes("content", b"x"), staged=None))
+
+
+def test_no_room_for_the_bytes_is_unavailable(archive: ArtifactArchive, tmp_path: Path) -> None:
+    (tmp_path / "scratch").write_bytes(b"a file where the folder should be")
+    with pytest.raises(UnavailableError, match="no temporary file: File exists"):
+        archive.publish(
+            CapturedStream(StreamRecord.from_bytes("content", b"x"), staged=None),
+            scratch=tmp_path / "scratch",
+        )
+
+
+def test_a_scratch_folder_is_made_private_and_left_empty(
+    archive: ArtifactArchive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    scratch = tmp_path / "spool" / "invocation"
+    content = CapturedStream(StreamRecord.from_bytes("content", b"some text"), staged=None)
+    stored = archive.publish(content, scratch=scratch)
+    assert archive.verify(stored.path, size=9) == 9
+    assert stat.S_IMODE(scratch.stat().st_mode) == 0o700
+    assert list(scratch.iterdir()) == []
+
+
+def test_content_in_memory_is_not_copied_in_memory(tmp_path: Path) -> None:
+    archive = ArtifactArchive(open_sink(str(tmp_path / "root"), create=True))
+    content = os.urandom(32 * FRAME_SIZE)
+    captured = CapturedStream(StreamRecord.from_bytes("content", content), staged=None)
+    tracemalloc.start()
+    try:
+        archive.publish(captured, scratch=tmp_path / "spool")
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 4 * FRAME_SIZE
 
 
 @pytest.mark.parametrize("damage", ["cut", "altered", "emptied", "foreign", "garbage behind"])
@@ -187,6 +253,21 @@ def test_publishing_heals_a_damaged_object(
     assert archive.publish(captured) == replace(stored, outcome="healed")
     assert archive.verify(stored.path, size=stored.size) == len(PLAIN)
     assert archive.publish(captured).outcome == "existed"
+    kept = [found.path for found in sink.list("damaged/")]
+    assert len(kept) == 1
+    name = re.escape(hex_of(stored.digest))
+    assert re.fullmatch(rf"damaged/{name}-[0-9a-f]{{8}}\.zst", kept[0])
+    assert stored_bytes(sink, kept[0]) == bad
+
+
+def test_a_damaged_object_that_cannot_be_kept_aside_is_not_replaced(
+    archive: ArtifactArchive, sink: ArtifactSink, captured: CapturedStream, tmp_path: Path
+) -> None:
+    stored = archive.publish(captured)
+    store_raw(sink, tmp_path, stored.path, b"damaged")
+    with pytest.raises(UnavailableError, match="no temporary file"):
+        archive.publish(captured, scratch=Path("/dev/null/scratch"))
+    assert stored_bytes(sink, stored.path) == b"damaged"
 
 
 def damaged_versions(good: bytes) -> Iterator[tuple[str, bytes]]:

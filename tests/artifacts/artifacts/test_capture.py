@@ -4,10 +4,12 @@ import contextlib
 import itertools
 import os
 import resource
+import stat
 import subprocess
 import sys
 import tempfile
 import textwrap
+from array import array
 from collections.abc import Generator, Sequence
 from pathlib import Path
 
@@ -165,6 +167,68 @@ def test_a_spool_file_that_cannot_be_deleted_is_unavailable(tmp_path: Path) -> N
     staged.mkdir()
     with pytest.raises(UnavailableError, match="cannot delete"):
         capture.discard()
+
+
+def test_the_spool_is_its_owners_alone(tmp_path: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        staged = capture_all(new_capture(tmp_path / "deep"), [b"bytes"]).staged
+    finally:
+        os.umask(before)
+    assert staged is not None
+    assert stat.S_IMODE(staged.stat().st_mode) == 0o600
+    for folder in (staged.parent, tmp_path / "deep"):
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def test_the_stored_size_is_that_of_the_staged_file(tmp_path: Path) -> None:
+    captured = capture_all(new_capture(tmp_path), [b"bytes\n", os.urandom(2 * FRAME_SIZE)])
+    assert captured.staged is not None
+    assert captured.stored_size == captured.staged.stat().st_size
+    assert new_capture(tmp_path).close().stored_size is None
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        memoryview(array("I", range(1000))),
+        memoryview(array("d", [])),
+        memoryview(bytes(range(200)))[::3],
+        memoryview(bytes(24)).cast("B", (2, 3, 4)),
+    ],
+)
+def test_views_of_any_shape_are_taken_as_their_bytes(tmp_path: Path, view: memoryview) -> None:
+    capture = new_capture(tmp_path)
+    capture.write(view)
+    assert capture.close().record.content == view.tobytes()
+
+
+def test_the_end_of_a_with_block_closes_and_keeps(tmp_path: Path) -> None:
+    with new_capture(tmp_path) as capture:
+        capture.write(b"bytes")
+    staged = capture.close().staged
+    assert staged is not None
+    assert decode(staged) == b"bytes"
+
+
+def test_an_exception_in_a_with_block_closes_the_file_and_keeps_it(tmp_path: Path) -> None:
+    def run_and_fail() -> None:
+        with new_capture(tmp_path) as capture:
+            capture.write(b"bytes")
+            raise KeyError
+
+    path = tmp_path / "spool" / "stdout.zst"
+    with pytest.raises(KeyError):
+        run_and_fail()
+    with pytest.raises(AssertionError, match="is not open"):
+        close_under(path)
+    assert decode(path) == b"bytes"
+
+
+@pytest.mark.parametrize("role", ["", "x" * 65, "lone \ud800"])
+def test_a_role_that_no_record_takes_is_refused_before_any_byte(tmp_path: Path, role: str) -> None:
+    with pytest.raises(InvalidRecordError, match="no stream can have the role"):
+        Capture(role, tmp_path / "x.zst", edge_bytes=EDGE, inline_bytes=INLINE)
 
 
 @given(st.lists(st.binary(min_size=1, max_size=30), max_size=30), st.integers(0, 50))

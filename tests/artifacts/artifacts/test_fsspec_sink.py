@@ -25,6 +25,10 @@ from tooltrail.records.errors import (
 SHARED_MEMORY = Path("/dev/shm")
 
 
+def mode_of(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
 def other_device_than(folder: Path) -> Path:
     """A folder on another disk, on which linking is impossible."""
     if not SHARED_MEMORY.is_dir() or SHARED_MEMORY.stat().st_dev == folder.stat().st_dev:
@@ -60,8 +64,8 @@ class TestLocalSinkOnAnotherDevice(SinkContract):
         sink.put("object", source)
         target = tmp_path / "root" / "object"
         assert not target.samefile(source)
-        assert stat.S_IMODE(target.stat().st_mode) == 0o440
-        assert stat.S_IMODE(source.stat().st_mode) == 0o640
+        assert mode_of(target) == 0o400
+        assert mode_of(source) == 0o640
 
     def test_no_part_is_left_behind(self, tmp_path: Path) -> None:
         sink = self.make_sink(tmp_path)
@@ -97,7 +101,69 @@ def test_an_object_on_the_same_disk_is_the_source_made_read_only(
     source.chmod(0o640)
     sink.put("object", source)
     assert (root / "object").samefile(source)
-    assert stat.S_IMODE(source.stat().st_mode) == 0o440
+    assert mode_of(source) == 0o400
+
+
+@pytest.fixture(params=[0o000, 0o022, 0o077])
+def umask(request: pytest.FixtureRequest) -> Iterator[None]:
+    before = os.umask(request.param)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("umask")
+def test_a_root_made_here_and_all_below_it_are_their_owners_alone(
+    tmp_path: Path, source: Path
+) -> None:
+    root = tmp_path / "deeper" / "root"
+    open_sink(str(root), create=True).put("a/b/object", source)
+    for folder in (root.parent, root, root / "a", root / "a" / "b"):
+        assert mode_of(folder) == 0o700
+    assert mode_of(root / "a" / "b" / "object") == 0o400
+
+
+@pytest.mark.usefixtures("umask")
+@pytest.mark.parametrize(
+    ("mode", "object_mode"), [(0o700, 0o400), (0o2770, 0o440), (0o755, 0o444), (0o711, 0o400)]
+)
+def test_a_root_that_was_there_says_who_reads_what_is_below_it(
+    root: Path, source: Path, mode: int, object_mode: int
+) -> None:
+    root.mkdir()
+    root.chmod(mode)
+    open_sink(str(root), create=True).put("a/b/object", source)
+    for folder in (root, root / "a", root / "a" / "b"):
+        assert mode_of(folder) == mode
+    assert mode_of(root / "a" / "b" / "object") == object_mode
+
+
+needs_groups = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to any group")
+
+
+@needs_groups
+def test_an_object_for_a_group_belongs_to_the_group_of_the_root(root: Path, source: Path) -> None:
+    root.mkdir()
+    os.chown(root, -1, 4321)
+    root.chmod(0o2770)
+    open_sink(str(root)).put("a/object", source)
+    assert (root / "a").stat().st_gid == 4321
+    assert (root / "a" / "object").stat().st_gid == 4321
+    assert mode_of(root / "a" / "object") == 0o440
+
+
+@needs_groups
+def test_an_object_is_for_no_group_when_that_of_the_root_is_out_of_reach(
+    foreign: tuple[Path, Path],
+) -> None:
+    root = foreign[0] / "root"
+    sink = open_sink(str(root), create=True)
+    os.seteuid(0)
+    os.chown(root, -1, 4321)
+    root.chmod(0o770)
+    os.seteuid(65534)
+    assert sink.put("object", foreign[1])
+    assert (root / "object").stat().st_gid != 4321
+    assert mode_of(root / "object") == 0o400
 
 
 def test_a_symbolic_link_as_source_publishes_what_it_points_at(

@@ -1,8 +1,8 @@
 BEGIN;
 
-CREATE TABLE alembic_version (
+CREATE TABLE tooltrail_version (
     version_num VARCHAR(32) NOT NULL, 
-    CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
+    CONSTRAINT tooltrail_version_pkc PRIMARY KEY (version_num)
 );
 
 -- Running upgrade  -> 0001
@@ -132,7 +132,7 @@ CREATE TABLE invocations (
     CONSTRAINT uq_invocations_session_key_seq UNIQUE (session_key, seq)
 );
 
-CREATE INDEX ix_invocations_call_id ON invocations (call_id) WHERE call_id IS NOT NULL;
+CREATE INDEX ix_invocations_call_id ON invocations USING hash (call_id) WHERE call_id IS NOT NULL;
 
 CREATE INDEX ix_invocations_error_kind ON invocations (error_kind) WHERE error_kind IS NOT NULL;
 
@@ -311,7 +311,7 @@ CREATE INDEX ix_holds_session_key ON holds (session_key);
 
 CREATE FUNCTION tooltrail_refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION '% is append-only', TG_TABLE_NAME; END $$;
 
-CREATE FUNCTION tooltrail_refuse_unless_erased() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF NEW.data IS NOT NULL OR NEW.digest IS DISTINCT FROM OLD.digest OR NEW.size IS DISTINCT FROM OLD.size OR NEW.encoding IS DISTINCT FROM OLD.encoding OR NOT EXISTS (SELECT 1 FROM tombstones t WHERE t.kind = 'body' AND t.subject = OLD.digest) THEN RAISE EXCEPTION '% is append-only', TG_TABLE_NAME; END IF; RETURN NEW; END $$;
+CREATE FUNCTION tooltrail_refuse_unless_erased() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF NEW.digest IS DISTINCT FROM OLD.digest OR NEW.size IS DISTINCT FROM OLD.size OR (OLD.data IS NULL) = (NEW.data IS NULL) OR (NEW.data IS NULL AND (NEW.encoding IS DISTINCT FROM OLD.encoding OR NOT EXISTS (SELECT 1 FROM tombstones t WHERE t.kind = 'body' AND t.subject = OLD.digest))) THEN RAISE EXCEPTION '% is append-only', TG_TABLE_NAME; END IF; RETURN NEW; END $$;
 
 CREATE TRIGGER policies_no_delete BEFORE DELETE ON policies FOR EACH ROW EXECUTE FUNCTION tooltrail_refuse();
 
@@ -445,7 +445,7 @@ CREATE TRIGGER holds_no_truncate BEFORE TRUNCATE ON holds FOR EACH STATEMENT EXE
 
 CREATE TRIGGER holds_no_update BEFORE UPDATE ON holds FOR EACH ROW EXECUTE FUNCTION tooltrail_refuse();
 
-INSERT INTO alembic_version (version_num) VALUES ('0001') RETURNING alembic_version.version_num;
+INSERT INTO tooltrail_version (version_num) VALUES ('0001') RETURNING tooltrail_version.version_num;
 
 COMMIT;
 
@@ -501,7 +501,7 @@ DROP FUNCTION tooltrail_refuse();
 
 DROP FUNCTION tooltrail_refuse_unless_erased();
 
-DELETE FROM alembic_version WHERE alembic_version.version_num = '0001';
+DELETE FROM tooltrail_version WHERE tooltrail_version.version_num = '0001';
 
 COMMIT;
 

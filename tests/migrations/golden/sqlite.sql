@@ -1,6 +1,6 @@
-CREATE TABLE alembic_version (
+CREATE TABLE tooltrail_version (
     version_num VARCHAR(32) NOT NULL, 
-    CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
+    CONSTRAINT tooltrail_version_pkc PRIMARY KEY (version_num)
 );
 
 -- Running upgrade  -> 0001
@@ -331,7 +331,7 @@ CREATE TRIGGER store_info_no_update BEFORE UPDATE ON store_info WHEN NEW.id IS N
 
 CREATE TRIGGER bodies_no_delete BEFORE DELETE ON bodies BEGIN SELECT RAISE(ABORT, 'bodies is append-only'); END;
 
-CREATE TRIGGER bodies_no_update BEFORE UPDATE ON bodies WHEN NEW.data IS NOT NULL OR NEW.digest IS NOT OLD.digest OR NEW.size IS NOT OLD.size OR NEW.encoding IS NOT OLD.encoding OR NOT EXISTS (SELECT 1 FROM tombstones t WHERE t.kind = 'body' AND t.subject = OLD.digest) BEGIN SELECT RAISE(ABORT, 'bodies is append-only'); END;
+CREATE TRIGGER bodies_no_update BEFORE UPDATE ON bodies WHEN NEW.digest IS NOT OLD.digest OR NEW.size IS NOT OLD.size OR (OLD.data IS NULL) = (NEW.data IS NULL) OR (NEW.data IS NULL AND (NEW.encoding IS NOT OLD.encoding OR NOT EXISTS (SELECT 1 FROM tombstones t WHERE t.kind = 'body' AND t.subject = OLD.digest))) BEGIN SELECT RAISE(ABORT, 'bodies is append-only'); END;
 
 CREATE TRIGGER artifacts_no_delete BEFORE DELETE ON artifacts BEGIN SELECT RAISE(ABORT, 'artifacts is append-only'); END;
 
@@ -401,7 +401,7 @@ CREATE TRIGGER holds_no_delete BEFORE DELETE ON holds BEGIN SELECT RAISE(ABORT, 
 
 CREATE TRIGGER holds_no_update BEFORE UPDATE ON holds BEGIN SELECT RAISE(ABORT, 'holds is append-only'); END;
 
-INSERT INTO alembic_version (version_num) VALUES ('0001') RETURNING version_num;
+INSERT INTO tooltrail_version (version_num) VALUES ('0001') RETURNING version_num;
 
 -- Running downgrade 0001 -> 
 
@@ -449,5 +449,5 @@ DROP TABLE tools;
 
 DROP TABLE policies;
 
-DELETE FROM alembic_version WHERE alembic_version.version_num = '0001';
+DELETE FROM tooltrail_version WHERE tooltrail_version.version_num = '0001';
 

@@ -350,6 +350,31 @@ def test_a_command_line_is_cut_to_the_budget_of_the_policy() -> None:
     assert result["command"]["preview"] == "x" * 15 + "\u2026"
 
 
+def test_a_command_that_is_cut_is_said_to_be_cut() -> None:
+    projection, _ = run(command(command="x" * 300))
+    result = result_of(projection)
+    assert result["truncated"] is True
+    assert (result["stdout_truncated"], result["stderr_truncated"]) == (False, False)
+    (omission,) = projection.omissions
+    assert (omission.stage, omission.field, omission.unit) == ("projection", "command", "chars")
+    assert (omission.before, omission.after) == (300, 239)
+
+
+@pytest.mark.parametrize("length", [4096, 4097, 200_000])
+def test_a_folder_is_repeated_up_to_the_longest_path_and_counted_beyond(length: int) -> None:
+    projection, _ = run(command(command="ls", cwd="/" * length))
+    result = result_of(projection)
+    missing = omitted(projection.omissions, "cwd", "chars")
+    assert result["truncated"] is (missing > 0)
+    if length == 4096:
+        assert result["command"]["cwd"] == "/" * length
+        assert missing == 0
+    else:
+        assert result["command"]["cwd"] == "/" * 4095 + "\u2026"
+        assert missing == length - 4095
+    assert len(projection.canonical.to_json()) < 5000
+
+
 streams = st.one_of(
     st.binary(max_size=200),
     st.lists(
@@ -426,7 +451,7 @@ def test_any_command_has_a_bounded_repeatable_accounted_receipt(
     shown = len(result["stdout_preview"] or "") + len(result["stderr_preview"] or "")
     assert shown <= policy.command.preview_chars
     assert len(result["command"]["preview"]) <= policy.command.command_chars
-    assert result["truncated"] is (result["stdout_truncated"] or result["stderr_truncated"])
+    assert result["truncated"] is bool(projection.omissions)
     for stream in (stdout, stderr):
         lost = stream.produced_size - stream.size
         missing = omitted(projection.omissions, stream.role, "bytes")

@@ -76,7 +76,7 @@ def test_shares_are_fair_and_waste_nothing(sizes: list[int], total: int) -> None
 
 def test_a_share_has_room_for_the_notice_of_a_loss() -> None:
     streams = [lossy(b"kept", 10), whole(b"x" * 5000)]
-    first, second = shares(streams, 1000)
+    first, second = shares(streams, 1000, POLICY)
     shown, _, _ = preview_stream(streams[0], first, POLICY, ArtifactList(MemoryPublisher()))
     assert shown.text.startswith("kept\n[output incomplete: the last 10 bytes were not kept")
     assert first + second == 1000

@@ -33,6 +33,7 @@ from tooltrail.records import (
     Receipt,
     StreamRecord,
     canonical_json,
+    digest_of,
     generic_completed,
 )
 
@@ -256,10 +257,36 @@ def test_items_beyond_the_maximum_are_counted_and_kept() -> None:
     assert omitted(projection.omissions, "content", "items") == 3
     assert omitted(projection.omissions, "content", "bytes") == len("three" + "five")
     assert "[3 further content items are not shown]\n" in receipt.text
-    assert [role for role, _ in projection.artifacts] == ["content.2", "content.3", "content.4"]
-    assert {s.content for s in publisher.published.values()} == {b"three", b"", b"five"}
+    ((role, reference),) = projection.artifacts
+    assert (role, result["hidden_artifact"]) == ("hidden", 0)
+    assert result["artifacts"] == [{"path": reference.path}]
+    listed = publisher.published[reference.path].content
+    assert listed is not None
+    assert listed.endswith(b"\n")
+    assert [canonical_json.decode(line) for line in listed.splitlines()] == [
+        {"n": n, "media_type": "text/plain", "size": len(data), "digest": digest_of(data)}
+        for n, data in ((2, b"three"), (3, b""), (4, b"five"))
+    ]
+    assert {s.digest for s in output.streams} >= {digest_of(d) for d in (b"three", b"", b"five")}
     _, receipt = run(generic_completed("tool", "one", "two", "three"), SMALL)
     assert receipt.text.endswith("[1 further content item is not shown]\n")
+
+
+def test_the_canonical_result_does_not_grow_with_the_number_of_items() -> None:
+    sizes: list[int] = []
+    for count in (100, 3000, 20_000):
+        output = generic_completed("t", *map(str, range(10_000, 10_000 + count)))
+        projection, _, publisher = surfaces(output, "generic")
+        assert len(result_of(projection)["artifacts"]) == len(projection.artifacts) == 1
+        (listed,) = publisher.published.values()
+        assert listed.line_count == count - 32
+        sizes.append(len(projection.canonical.to_json()))
+    assert max(sizes) <= min(sizes) + 100
+
+
+def test_items_that_are_all_shown_need_no_list() -> None:
+    projection, _ = run(generic_completed("tool", "one", "two"), SMALL)
+    assert "hidden_artifact" not in result_of(projection)
 
 
 def test_a_hidden_item_that_lost_bytes_says_so() -> None:

@@ -44,8 +44,8 @@ CHOICES: dict[str, list[Any]] = {
     "sessions": [*SESSIONS, UUID(int=1)],
     "tools": [*TOOLS, "Nothing"],
     "families": ["command", "generic", "nothing"],
-    "states": sorted({*STATES, "nothing"}),
-    "statuses": ["success", "error", "nothing"],
+    "states": sorted(STATES),
+    "statuses": ["success", "error"],
     "error_kinds": ["timeout", "broken", "nothing"],
     "agents": [*filter(None, AGENTS), "nobody"],
     "exit_statuses": [0, 1, 2, 3],
@@ -179,6 +179,15 @@ def test_a_filter_that_no_row_could_be_asked_is_refused(store: Store) -> None:
             store.reader.invocations(where)
 
 
+def test_a_filter_that_can_fit_nothing_is_refused() -> None:
+    with pytest.raises(InvalidRecordError, match="filter states has 'finished'"):
+        InvocationFilter(states=("finished",))
+    with pytest.raises(InvalidRecordError, match="filter statuses has 'sucess'"):
+        InvocationFilter(statuses=("sucess",))
+    with pytest.raises(InvalidRecordError, match="filter tools takes a tuple"):
+        InvocationFilter(tools="Bash")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
 def test_times_of_other_zones_are_the_same_moments(store: Store) -> None:
     insert_facts(store, FACTS)
     there = timezone(timedelta(hours=-9, minutes=-30))
@@ -193,7 +202,7 @@ def test_times_of_other_zones_are_the_same_moments(store: Store) -> None:
 def test_odd_words_in_a_filter_find_nothing_and_break_nothing(store: Store) -> None:
     insert_facts(store, FACTS)
     for word in ("\0", "\ud800", "' OR 1=1 --", "%"):
-        for name in ("tools", "families", "states", "statuses", "error_kinds", "agents"):
+        for name in ("tools", "families", "error_kinds", "agents"):
             assert store.reader.count_invocations(filtered(name, (word,))) == 0
     assert store.reader.count_invocations(InvocationFilter(tools=("re\0ad",))) > 0
 

@@ -506,7 +506,7 @@ def test_messages_and_invocations_share_one_order(store: Store) -> None:
 
 def test_a_session_without_its_ledger_head_is_damage(sqlite_store: Store) -> None:
     session = sqlite_store.open_session()
-    orphan = Session(sqlite_store, session.key + 1, session.id)
+    orphan = Session(sqlite_store, session.key + 1, session.id, is_own=True)
     with pytest.raises(DamageError, match="no ledger head"):
         orphan.start(BASH)
 

@@ -125,7 +125,7 @@ def test_a_tool_name_with_nul_is_recorded_and_found_by_its_name(store: Store) ->
 
     assert found.summary.tool_name == "re\\0ad"
     assert found.canonical_json is not None
-    assert json.loads(found.canonical_json)["tool_name"] == name
+    assert json.loads(found.canonical_json)["tool_name"] == "re\\0ad"
     for where in (InvocationFilter(tools=(name,)), InvocationFilter(agents=(name,))):
         assert [v.id for v in store.reader.invocations(where).items] == [found.summary.id]
     check_evidence(store)

@@ -245,6 +245,8 @@ def _create_invocations() -> None:
         unique=False,
         sqlite_where=sa.text("call_id IS NOT NULL"),
         postgresql_where=sa.text("call_id IS NOT NULL"),
+        # Providers make call ids longer than a b-tree page of PostgreSQL can hold.
+        postgresql_using="hash",
     )
     op.create_index(
         op.f("ix_invocations_error_kind"),
@@ -500,11 +502,13 @@ def _update_rules(distinct: str) -> dict[str, str]:
     frozen = " OR ".join(f"NEW.{c} {distinct} OLD.{c}" for c in FROZEN_AT_START)
     return {
         "invocations": f"OLD.state <> 'started' OR NEW.state = 'started' OR {frozen}",
+        # Erased with a tombstone, or put back because the same bytes were recorded anew.
         "bodies": (
-            f"NEW.data IS NOT NULL OR NEW.digest {distinct} OLD.digest "
-            f"OR NEW.size {distinct} OLD.size OR NEW.encoding {distinct} OLD.encoding "
+            f"NEW.digest {distinct} OLD.digest OR NEW.size {distinct} OLD.size "
+            "OR (OLD.data IS NULL) = (NEW.data IS NULL) "
+            f"OR (NEW.data IS NULL AND (NEW.encoding {distinct} OLD.encoding "
             "OR NOT EXISTS (SELECT 1 FROM tombstones t "
-            "WHERE t.kind = 'body' AND t.subject = OLD.digest)"
+            "WHERE t.kind = 'body' AND t.subject = OLD.digest)))"
         ),
         "ledger_heads": (
             f"NEW.session_key {distinct} OLD.session_key OR NEW.entry_count <= OLD.entry_count "

@@ -68,12 +68,13 @@ def preview_stream(
     """
     notice = _loss_notice(stream)[: max(budget, 0)]
     budget -= len(notice)
-    shown = preview(stream, budget)
+    shown = preview(stream, budget, edge_bytes=policy.edge_bytes)
     index = None
     if shown.truncated or stream.size > policy.inline_bytes:
         index = artifacts.add(stream)
         if shown.truncated:
-            shown = preview(stream, budget, full_output=artifacts.path(index))
+            path = artifacts.path(index)
+            shown = preview(stream, budget, edge_bytes=policy.edge_bytes, full_output=path)
     omissions = capture_omissions(stream) + _projection_omissions(stream, shown)
     if notice:
         if not shown.text or shown.text.endswith("\n"):
@@ -82,9 +83,11 @@ def preview_stream(
     return shown, index, omissions
 
 
-def shares(streams: Sequence[StreamRecord], total: int) -> list[int]:
+def shares(streams: Sequence[StreamRecord], total: int, policy: Policy) -> list[int]:
     """The share of a budget in characters that each stream gets for its preview."""
-    return fair_shares([needed_chars(s) + len(_loss_notice(s)) for s in streams], total)
+    edge_bytes = policy.edge_bytes
+    needs = [needed_chars(s, edge_bytes) + len(_loss_notice(s)) for s in streams]
+    return fair_shares(needs, total)
 
 
 def is_cut(stream: StreamRecord, shown: Preview) -> bool:

@@ -10,7 +10,6 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from tooltrail.records._model import Record
-from tooltrail.records._text_cuts import shorten
 from tooltrail.records.digests import DigestField, digest_of
 from tooltrail.records.envelope import ArtifactReference, CanonicalResult, CompleteOutput
 from tooltrail.records.families._shared import (
@@ -20,12 +19,16 @@ from tooltrail.records.families._shared import (
     readable,
     shares,
 )
+from tooltrail.records.omissions import Omission
 from tooltrail.records.policy import Policy
 from tooltrail.records.previews import Encoding
-from tooltrail.records.projection import ArtifactList, Family, Projected
+from tooltrail.records.projection import ArtifactList, Family, Projected, bounded_text
 from tooltrail.records.streams import Count, StreamRecord
 
 TOOL_NAMES = frozenset({"ExecCommand", "Bash", "exec_command", "shell", "local_shell", "exec"})
+
+CWD_CHARS = 4096
+"""Longest folder that is repeated in a result; the longest path that Linux takes."""
 
 
 class CommandOutput(Record):
@@ -73,7 +76,10 @@ class CommandSummary(Record):
 
 
 class CommandResult(SparseRecord):
-    """The canonical result of a finished command."""
+    """The canonical result of a finished command.
+
+    `truncated` says that anything was left out: of a stream, of the command or of its folder.
+    """
 
     disposition: Literal["completed"]
     exit_status: int | None
@@ -103,29 +109,31 @@ def command_completed(tool_name: str, result: CommandOutput) -> CompleteOutput:
 def project_command(result: CommandOutput, policy: Policy, artifacts: ArtifactList) -> Projected:
     """Bound both streams; a stream that needs less than half leaves the rest to the other."""
     budget = policy.command
-    out_share, err_share = shares([result.stdout, result.stderr], budget.preview_chars)
+    streams = [result.stdout, result.stderr]
+    out_share, err_share = shares(streams, budget.preview_chars, policy)
     out, out_index, out_omissions = preview_stream(result.stdout, out_share, policy, artifacts)
     err, err_index, err_omissions = preview_stream(result.stderr, err_share, policy, artifacts)
-    out_cut, err_cut = is_cut(result.stdout, out), is_cut(result.stderr, err)
+    summary, summary_omissions = _command_summary(result, budget.command_chars)
+    omissions = out_omissions + err_omissions + summary_omissions
     bounded = CommandResult(
         disposition="completed",
         exit_status=result.exit_status,
         signal=result.signal,
         timed_out=result.timed_out,
         timeout_ms=result.timeout_ms if result.timed_out else None,
-        command=_command_summary(result, budget.command_chars),
+        command=summary,
         stdout_preview=out.text or None,
         stderr_preview=err.text or None,
         stdout_encoding=None if out.encoding == "utf-8" else out.encoding,
         stderr_encoding=None if err.encoding == "utf-8" else err.encoding,
-        stdout_truncated=out_cut,
-        stderr_truncated=err_cut,
-        truncated=out_cut or err_cut,
+        stdout_truncated=is_cut(result.stdout, out),
+        stderr_truncated=is_cut(result.stderr, err),
+        truncated=bool(omissions),
         artifacts=artifacts.references,
         stdout_artifact=out_index,
         stderr_artifact=err_index,
     )
-    return Projected(bounded, out_omissions + err_omissions)
+    return Projected(bounded, omissions)
 
 
 class CommandRenderer:
@@ -185,17 +193,21 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def _command_summary(result: CommandOutput, limit: int) -> CommandSummary | None:
+def _command_summary(
+    result: CommandOutput, limit: int
+) -> tuple[CommandSummary | None, tuple[Omission, ...]]:
     if result.command is None:
-        return None
+        return None, ()
     raw = _bytes_of(result.command)
     text = raw.decode("utf-8", "backslashreplace")
-    return CommandSummary(
-        preview=shorten(text, limit),
-        char_count=len(text),
-        cwd=_bytes_of(result.cwd).decode("utf-8", "backslashreplace") if result.cwd else None,
-        digest=digest_of(raw),
-    )
+    preview, omissions = bounded_text("command", text, limit)
+    cwd = None
+    if result.cwd:
+        folder = _bytes_of(result.cwd).decode("utf-8", "backslashreplace")
+        cwd, cut = bounded_text("cwd", folder, CWD_CHARS)
+        omissions += cut
+    summary = CommandSummary(preview=preview, char_count=len(text), cwd=cwd, digest=digest_of(raw))
+    return summary, omissions
 
 
 def _bytes_of(text: str) -> bytes:

@@ -24,7 +24,6 @@ from tooltrail.records.omissions import Omission, omission_if_any
 from tooltrail.records.policy import ITEM_FRAME_CHARS, Policy
 from tooltrail.records.previews import Encoding
 from tooltrail.records.projection import (
-    MAX_EMBEDDED_DEPTH,
     ArtifactList,
     Family,
     Projected,
@@ -71,10 +70,16 @@ class ContentPreview(SparseRecord):
 
 
 class GenericResult(SparseRecord):
-    """The canonical result of the generic family."""
+    """The canonical result of the generic family.
+
+    `hidden_artifact` lists the items beyond those of `content`, one JSON object `{digest,
+    media_type, n, size}` a line, `n` from 0 over all items. One list, however many items there are,
+    keeps the result bounded; their bytes belong to the complete output.
+    """
 
     content: tuple[ContentPreview, ...]
     content_count: Count
+    hidden_artifact: int | None = None
     structured: JsonValue = None
     structured_preview: str | None = None
     structured_artifact: int | None = None
@@ -109,14 +114,15 @@ def project_generic(result: GenericOutput, policy: Policy, artifacts: ArtifactLi
     streams = [item.stream for item in shown if _is_text(item)]
     if result.structured is not None:
         streams.append(result.structured)
-    parts = iter(shares(streams, policy.generic.preview_chars))
+    parts = iter(shares(streams, policy.generic.preview_chars, policy))
     pairs = [
         _project_text(item, next(parts), policy, artifacts)
         if _is_text(item)
         else _project_binary(item, artifacts)
         for item in shown
     ]
-    omissions = sum((cut for _, cut in pairs), ()) + _hide(result.content, len(shown), artifacts)
+    hidden_index, hidden_omissions = _hide(result.content, len(shown), artifacts)
+    omissions = sum((cut for _, cut in pairs), ()) + hidden_omissions
     fields: dict[str, object] = {}
     if result.structured is not None:
         fields, cut = _project_structured(result.structured, next(parts), policy, artifacts)
@@ -125,6 +131,7 @@ def project_generic(result: GenericOutput, policy: Policy, artifacts: ArtifactLi
         {
             "content": tuple(item for item, _ in pairs),
             "content_count": len(result.content),
+            "hidden_artifact": hidden_index,
             "truncated": bool(omissions),
             "artifacts": artifacts.references,
             **fields,
@@ -235,15 +242,17 @@ def _project_binary(
 
 def _hide(
     content: tuple[ContentItem, ...], shown: int, artifacts: ArtifactList
-) -> tuple[Omission, ...]:
-    """Items beyond the budget are not shown, but their bytes are kept like all others."""
-    for item in content[shown:]:
-        artifacts.add(item.stream)
+) -> tuple[int | None, tuple[Omission, ...]]:
+    """Items beyond the budget are not shown, but listed in an artifact whose index this returns."""
+    hidden = content[shown:]
+    if not hidden:
+        return None, ()
     sizes = [item.stream.size for item in content]
     reason = f"more than {shown} content items"
-    lost = (capture_omissions(item.stream) for item in content[shown:])
-    return (
-        sum(lost, ())
+    lost = tuple(omission for item in hidden for omission in capture_omissions(item.stream))
+    index = artifacts.add(_list_of(hidden, shown))
+    return index, (
+        lost
         + omission_if_any(
             "projection", "content", "items", before=len(content), after=shown, reason=reason
         )
@@ -258,6 +267,21 @@ def _hide(
     )
 
 
+def _list_of(items: tuple[ContentItem, ...], first: int) -> StreamRecord:
+    lines = (
+        canonical_json.encode(
+            {
+                "n": n,
+                "media_type": item.media_type,
+                "size": item.stream.size,
+                "digest": item.stream.digest,
+            }
+        )
+        for n, item in enumerate(items, first)
+    )
+    return StreamRecord.from_bytes("hidden", b"\n".join(lines) + b"\n")
+
+
 def _project_structured(
     stream: StreamRecord, share: int, policy: Policy, artifacts: ArtifactList
 ) -> tuple[dict[str, object], tuple[Omission, ...]]:
@@ -267,7 +291,7 @@ def _project_structured(
         value = canonical_json.decode(
             stream.head + stream.tail if stream.content is None else stream.content
         )
-        if not canonical_json.is_deeper_than(value, MAX_EMBEDDED_DEPTH):
+        if not canonical_json.is_deeper_than(value, canonical_json.MAX_EMBEDDED_DEPTH):
             return fields | {"structured": value}, omissions
     return fields | {"structured_preview": shown.text}, omissions
 

@@ -31,10 +31,10 @@ class ToolRow(Base):
     created_at: Mapped[datetime]
 
 
-def _partial(column: str, condition: str) -> Index:
+def _partial(column: str, condition: str, *, using: str = "btree") -> Index:
     """An index on the few rows that a search for this column is about."""
     where = text(condition)
-    return Index(None, column, sqlite_where=where, postgresql_where=where)
+    return Index(None, column, sqlite_where=where, postgresql_where=where, postgresql_using=using)
 
 
 class InvocationRow(Base):
@@ -56,7 +56,8 @@ class InvocationRow(Base):
         Index(None, "tool_name", "started_at"),
         _partial("state", "state <> 'success'"),
         _partial("error_kind", "error_kind IS NOT NULL"),
-        _partial("call_id", "call_id IS NOT NULL"),
+        # Providers make call ids longer than a b-tree page of PostgreSQL can hold.
+        _partial("call_id", "call_id IS NOT NULL", using="hash"),
     )
 
     key: Mapped[int] = mapped_column(primary_key=True)

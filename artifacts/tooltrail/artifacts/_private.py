@@ -1,0 +1,35 @@
+"""Files and folders that only their owner may read: what tools print is nobody else's business.
+
+Modes are given at creation, so there is no moment at which others can open what is made here.
+"""
+
+import os
+from io import FileIO
+from pathlib import Path
+
+PRIVATE_FOLDER = 0o700
+PRIVATE_FILE = 0o600
+
+
+def make_private_folders(folder: Path) -> None:
+    """Make a folder and its missing parents; those that are there keep their modes.
+
+    Raises:
+        OSError: whatever the file system says.
+    """
+    if not folder.is_dir():
+        make_private_folders(folder.parent)
+        folder.mkdir(PRIVATE_FOLDER, exist_ok=True)
+
+
+def create_private(path: Path) -> FileIO:
+    """A new, unbuffered file for writing; its `write` may take a part of what it is given.
+
+    Raises:
+        OSError: whatever the file system says; `FileExistsError` when something is there.
+    """
+    return FileIO(path, "xb", opener=_open_private)
+
+
+def _open_private(path: str, flags: int) -> int:
+    return os.open(path, flags, PRIVATE_FILE)

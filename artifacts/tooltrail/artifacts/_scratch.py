@@ -1,0 +1,78 @@
+"""Local files that a sink can take stored objects from."""
+
+import contextlib
+import io
+import shutil
+import tempfile
+from collections.abc import Generator
+from pathlib import Path
+from typing import BinaryIO
+
+from tooltrail.artifacts._private import create_private, make_private_folders
+from tooltrail.artifacts.capture import CapturedStream
+from tooltrail.artifacts.codec import READ_SIZE, encode_into
+from tooltrail.records.errors import DamageError, InvalidRecordError, UnavailableError
+
+
+@contextlib.contextmanager
+def source_of(captured: CapturedStream, scratch: Path | None) -> Generator[Path]:
+    """A local file with the stored object of a stream; see `ArtifactArchive.publish`."""
+    if captured.staged is not None:
+        _refuse_cut(captured.staged, captured.stored_size)
+        yield captured.staged
+        return
+    content = captured.record.content
+    if content is None:
+        raise InvalidRecordError(f"there are no bytes of {captured.record.role} to publish")
+    with _temporary(scratch) as source:
+        with _writing(f"temporary file for {captured.record.role}"), create_private(source) as raw:
+            encode_into(raw, content)
+        yield source
+
+
+@contextlib.contextmanager
+def copy_of(stored: BinaryIO, path: str, scratch: Path | None) -> Generator[Path]:
+    """A local file with the bytes of a stream; `path` names it in errors."""
+    with _temporary(scratch) as copy:
+        with _writing(f"copy of {path}"), io.BufferedWriter(create_private(copy)) as file:
+            shutil.copyfileobj(stored, file, READ_SIZE)
+        yield copy
+
+
+def _refuse_cut(staged: Path, stored_size: int | None) -> None:
+    """Compare sizes, which finds what a crash or a clean-up cuts without reading the file."""
+    try:
+        found = staged.stat().st_size
+    except FileNotFoundError as error:
+        raise InvalidRecordError(f"there is no file {staged} to publish") from error
+    except OSError as error:
+        raise UnavailableError(f"cannot read {staged}: {error.strerror}") from error
+    if stored_size is not None and found != stored_size:
+        raise DamageError(
+            f"staged file {staged} is damaged: it has {found} bytes,"
+            f" and had {stored_size} when its capture was closed",
+            path=str(staged),
+        )
+
+
+@contextlib.contextmanager
+def _temporary(scratch: Path | None) -> Generator[Path]:
+    """The name for one file in a private folder that is removed at the end."""
+    with contextlib.ExitStack() as stack:
+        with _writing("temporary file"):
+            if scratch is not None:
+                make_private_folders(scratch)
+            # What was published is not to be reported as failed because of a leftover.
+            folder = tempfile.TemporaryDirectory(
+                prefix="tooltrail-", dir=scratch, ignore_cleanup_errors=True
+            )
+            name = stack.enter_context(folder)
+        yield Path(name, "object.zst")
+
+
+@contextlib.contextmanager
+def _writing(what: str) -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UnavailableError(f"no {what}: {error.strerror}") from error
