@@ -1,6 +1,7 @@
 """Makes the long streams of one invocation durable, and remembers where each went."""
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 from tooltrail.artifacts import ArtifactArchive, CapturedStream, StoredArtifact
 from tooltrail.records import (
@@ -31,11 +32,15 @@ class StreamPublisher:
     Args:
         archive: where artifacts go.
         captured: what was captured for this invocation, by digest.
+        scratch: this invocation's folder in the spool, for streams that are in memory.
     """
 
-    def __init__(self, archive: ArtifactArchive, captured: Mapping[Digest, CapturedStream]) -> None:
+    def __init__(
+        self, archive: ArtifactArchive, captured: Mapping[Digest, CapturedStream], scratch: Path
+    ) -> None:
         self._archive = archive
         self._captured = captured
+        self._scratch = scratch
         self._published: dict[Digest, StoredArtifact] = {}
 
     def publish(self, stream: StreamRecord) -> ArtifactReference:
@@ -47,7 +52,7 @@ class StreamPublisher:
         """
         stored = self._published.get(stream.digest)
         if stored is None:
-            stored = self._archive.publish(self._source(stream))
+            stored = self._archive.publish(self._source(stream), scratch=self._scratch)
             self._published[stream.digest] = stored
         return ArtifactReference(path=stored.path)
 

@@ -222,7 +222,7 @@ class Invocation:
             )
         refuse_false_digests(output.streams)
         family = self.family
-        publisher = StreamPublisher(self._store.archive, self._captured)
+        publisher = StreamPublisher(self._store.archive, self._captured, self.spool)
         projection = project(output, family, self.policy, publisher)
         for stream in output.streams:
             if stream.size > self.policy.inline_bytes or stream.content is None:

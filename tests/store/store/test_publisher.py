@@ -15,9 +15,9 @@ def archive(tmp_path: Path) -> ArtifactArchive:
 
 
 def test_a_stream_is_published_once_however_often_it_is_asked_for(
-    archive: ArtifactArchive,
+    archive: ArtifactArchive, tmp_path: Path
 ) -> None:
-    publisher = StreamPublisher(archive, {})
+    publisher = StreamPublisher(archive, {}, tmp_path / "scratch")
     stream = StreamRecord.from_bytes("content.0", b"content")
     twin = StreamRecord.from_bytes("content.1", b"content")
 
@@ -30,8 +30,10 @@ def test_a_stream_is_published_once_however_often_it_is_asked_for(
         assert source.read() == b"content"
 
 
-def test_a_stream_that_was_not_published_has_no_path(archive: ArtifactArchive) -> None:
-    publisher = StreamPublisher(archive, {})
+def test_a_stream_that_was_not_published_has_no_path(
+    archive: ArtifactArchive, tmp_path: Path
+) -> None:
+    publisher = StreamPublisher(archive, {}, tmp_path / "scratch")
     assert publisher.path_of(StreamRecord.from_bytes("stdout", b"")) is None
     assert publisher.published == ()
 
@@ -42,7 +44,7 @@ def test_a_captured_stream_is_published_from_its_spool(
     capture = Capture("stdout", tmp_path / "stdout.zst", edge_bytes=1, inline_bytes=0)
     capture.write(b"captured")
     captured = capture.close()
-    publisher = StreamPublisher(archive, {captured.record.digest: captured})
+    publisher = StreamPublisher(archive, {captured.record.digest: captured}, tmp_path / "scratch")
 
     path = publisher.publish(captured.record).path
 
@@ -50,8 +52,10 @@ def test_a_captured_stream_is_published_from_its_spool(
         assert source.read() == b"captured"
 
 
-def test_a_stream_whose_bytes_are_nowhere_is_refused(archive: ArtifactArchive) -> None:
-    publisher = StreamPublisher(archive, {})
+def test_a_stream_whose_bytes_are_nowhere_is_refused(
+    archive: ArtifactArchive, tmp_path: Path
+) -> None:
+    publisher = StreamPublisher(archive, {}, tmp_path / "scratch")
     stream = StreamRecord.from_bytes("stdout", b"x").model_copy(update={"content": None})
     with pytest.raises(InvalidRecordError, match="'stdout' was not captured"):
         publisher.publish(stream)
