@@ -47,11 +47,11 @@ Message = Annotated[str, BeforeValidator(_worded)]
 def _named(value: object) -> object:
     if not isinstance(value, str):
         return value
-    name = spelled_out(value)
+    name = spelled_out(value).replace("\0", "\\0")
     return shorten(name, TOOL_NAME_CHARS) if name.strip() else "(unnamed)"
 
 
 ToolName = Annotated[str, BeforeValidator(_named)]
 """The name of a tool as any model may spell it. Every call has a row, so none is refused: a blank
-name becomes `(unnamed)`, a long one ends in an ellipsis, lone surrogates are escaped. What
+name becomes `(unnamed)`, a long one ends in an ellipsis, NUL and lone surrogates are escaped. What
 was replaced is kept nowhere."""

@@ -17,7 +17,7 @@ class ToolCall(Record):
 
     Attributes:
         tool_name: the name that the model used; a blank one becomes `(unnamed)`, one beyond 256
-            characters ends in an ellipsis, lone surrogates are escaped. The exact bytes of
+            characters ends in an ellipsis, NUL and lone surrogates are escaped. The exact bytes of
             such a name are not kept.
         arguments_raw: the argument text as sent, also when it is not valid JSON.
         call_id: the provider's id for the call, which may repeat or be empty: data, not identity.
