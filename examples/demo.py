@@ -61,32 +61,45 @@ class Case:
 
     label: str
     argv: Sequence[str]
+    exit_code: int
+    state: str = "success"
+    error_kind: str | None = None
     options: Sequence[str] = ()
     timeout: float | None = None
 
     @property
     def can_start(self) -> bool:
         """Whether the command is meant to start at all."""
-        return not self.label.endswith("does not exist")
+        return self.error_kind is None
 
 
 CASES = (
-    Case("succeeds", ["ls", "-l", "/bin/"]),
-    Case("exits with 1", ["diff", "/etc/passwd", "/etc/group"]),
-    Case("writes to stderr only", ["ls", "/no/such/file"]),
-    Case("interleaves both streams", ["sh", "-c", INTERLEAVED]),
-    Case("prints JSON", [sys.executable, "-c", SETTINGS]),
-    Case("prints bytes, not text", ["head", "-c", "20000", "/bin/sh"]),
-    Case("prints at least 256 MB", [sys.executable, "-c", BIG_TEXT]),
-    Case("is killed by a signal", ["sh", "-c", "echo before; kill -SEGV $$"]),
+    Case("succeeds", ["ls", "-l", "/bin/"], 0),
+    Case("exits with 1", ["diff", "/etc/passwd", "/etc/group"], 1),
+    Case("writes to stderr only", ["sh", "-c", "ls /no/such/file; exit 2"], 2),
+    Case("interleaves both streams", ["sh", "-c", INTERLEAVED], 0),
+    Case("prints JSON", [sys.executable, "-c", SETTINGS], 0),
+    Case("prints bytes, not text", ["head", "-c", "20000", "/bin/sh"], 0),
+    Case("prints at least 256 MB", [sys.executable, "-c", BIG_TEXT], 0),
+    Case("is killed by a signal", ["sh", "-c", "echo before; kill -SEGV $$"], 128 + 11),
     Case(
         "runs into its timeout",
         ["sh", "-c", "echo started; sleep 60"],
-        ["--timeout", "1"],
+        124,
+        options=["--timeout", "1"],
         timeout=1,
     ),
-    Case("does not exist", ["no-such-command-on-this-machine"]),
-    Case("its folder does not exist", ["ls"], ["--cwd", "/no/such/folder"]),
+    Case(
+        "does not exist", ["no-such-command-on-this-machine"], 127, "error", "command_spawn_failed"
+    ),
+    Case(
+        "its folder does not exist",
+        ["ls"],
+        126,
+        "error",
+        "workdir_not_found",
+        options=["--cwd", "/no/such/folder"],
+    ),
 )
 
 
@@ -112,8 +125,14 @@ class StreamHash:
 Hashes = dict[str, StreamHash]
 
 
-def run_hashed(argv: Sequence[str], env: dict[str, str], timeout: float | None = None) -> Hashes:
-    """Run a command to its end, or to its timeout, and hash both of its streams."""
+def run_hashed(
+    argv: Sequence[str], env: dict[str, str], timeout: float | None = None
+) -> tuple[Hashes, int]:
+    """Run a command to its end, or to its timeout; hash both of its streams.
+
+    Returns:
+        The streams, and the exit code that a shell would give.
+    """
     hashes = {"stdout": StreamHash(), "stderr": StreamHash()}
     with subprocess.Popen(
         argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, process_group=0
@@ -132,7 +151,17 @@ def run_hashed(argv: Sequence[str], env: dict[str, str], timeout: float | None =
             os.killpg(process.pid, 15)
         for thread in threads:
             thread.join()
-    return hashes
+    return hashes, process.returncode if process.returncode >= 0 else 128 - process.returncode
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one case gave: written by itself, passed through exec, and exec's exit code."""
+
+    case: Case
+    written: Hashes
+    passed: Hashes
+    exit_code: int
 
 
 class Demo:
@@ -160,7 +189,7 @@ class Demo:
         print("$ tooltrail", *args, flush=True)
         subprocess.run([*TOOLTRAIL, *args], env=self.env, check=True)
 
-    def record_all(self) -> list[tuple[Case, Hashes, Hashes]]:
+    def record_all(self) -> list[Run]:
         """Run every case by itself and under exec."""
         self.env["TOOLTRAIL_SESSION"] = self.tooltrail("session", "open", "--title", "demo").strip()
         columns = (
@@ -173,14 +202,17 @@ class Demo:
             task = progress.add_task("", total=len(CASES))
             return [self._record(case, progress, task) for case in CASES]
 
-    def _record(self, case: Case, progress: Progress, task: TaskID) -> tuple[Case, Hashes, Hashes]:
+    def _record(self, case: Case, progress: Progress, task: TaskID) -> Run:
         progress.update(task, description=f"a command that {case.label}")
         written: Hashes = {}
         if case.can_start:
-            written = run_hashed(case.argv, self.env, case.timeout)
-        passed = run_hashed([*TOOLTRAIL, "exec", *case.options, "--", *case.argv], self.env)
+            written, code = run_hashed(case.argv, self.env, case.timeout)
+            if code != case.exit_code and case.timeout is None:
+                self.failures.append(f"{case.label}: by itself exited with {code}")
+        command = [*TOOLTRAIL, "exec", *case.options, "--", *case.argv]
+        passed, code = run_hashed(command, self.env)
         progress.advance(task)
-        return case, written, passed
+        return Run(case, written, passed, code)
 
     def show_log(self) -> list[dict[str, Any]]:
         """Print the log table and give its rows, the oldest first."""
@@ -222,19 +254,25 @@ class Demo:
         """Print what was captured and how much room it takes."""
         self.show("What was captured, and the room it takes", "status")
 
-    def prove(
-        self, rows: list[dict[str, Any]], recorded: list[tuple[Case, Hashes, Hashes]]
-    ) -> None:
-        """Compare what each command wrote with what came through exec and what is stored."""
+    def prove(self, rows: list[dict[str, Any]], runs: list[Run]) -> None:
+        """Compare what each command wrote and did with what came through exec and is stored."""
         _head("Proof: written = passed through = stored, by sha256")
         print(
             f"{'command':28} {'stream':6} {'bytes':>12}  {'sha256 of what was written':34} verdict"
         )
-        for row, (case, written, passed) in zip(rows, recorded, strict=True):
-            for stream, expected in written.items():
-                verdict = self._verdict(row["id"], stream, expected, passed[stream])
+        for row, run in zip(rows, runs, strict=True):
+            self._check_ending(row, run)
+            for stream, expected in run.written.items():
+                verdict = self._verdict(row["id"], stream, expected, run.passed[stream])
                 digest = f"{expected.digest[:31]}…"
-                print(f"{case.label:28} {stream:6} {expected.size:>12,}  {digest:34} {verdict}")
+                label = run.case.label
+                print(f"{label:28} {stream:6} {expected.size:>12,}  {digest:34} {verdict}")
+
+    def _check_ending(self, row: dict[str, Any], run: Run) -> None:
+        case = run.case
+        recorded = (run.exit_code, row["state"], row["error_kind"])
+        if recorded != (case.exit_code, case.state, case.error_kind):
+            self.failures.append(f"{case.label}: exit code, state, error kind are {recorded}")
 
     def _verdict(
         self, invocation: str, stream: str, written: StreamHash, passed: StreamHash
@@ -270,26 +308,29 @@ def main() -> int:
     demo = Demo(folder)
     try:
         demo.tooltrail("init")
-        recorded = demo.record_all()
+        runs = demo.record_all()
         rows = demo.show_log()
         demo.show_surfaces(rows[3]["id"])
         demo.show_transcript()
         demo.show_tail(rows)
         demo.show_status()
-        demo.prove(rows, recorded)
+        demo.prove(rows, runs)
     finally:
         if "--keep" in sys.argv:
             print(f"kept: export TOOLTRAIL_DB={folder / 'tooltrail.db'}")
         else:
             shutil.rmtree(folder)
-    largest = max(stream.size for _, written, _ in recorded for stream in written.values())
+    proved = [stream for run in runs for stream in run.written.values()]
+    largest = max(stream.size for stream in proved)
     if largest < BIG_SIZE:
         demo.failures.append(f"the largest output has {largest:,} bytes, not {BIG_SIZE:,}")
-    proved = sum(len(written) for _, written, _ in recorded)
     if demo.failures:
         print("\n".join(["NOT PROVED:", *demo.failures]))
         return 1
-    print(f"\n{proved} streams of {len(recorded)} commands proved equal, byte for byte.")
+    print(
+        f"\n{len(proved)} streams proved equal, byte for byte; "
+        f"{len(runs)} commands ended as expected."
+    )
     return 0
 
 

@@ -19,7 +19,7 @@ def commands(
     command: click.Command = app, path: tuple[str, ...] = ("tooltrail",)
 ) -> Iterator[tuple[str, click.Command, click.Context]]:
     """Every command below the root, by its full path."""
-    context = click.Context(command, info_name=path[-1], max_content_width=_WIDTH)
+    context = click.Context(command, info_name=path[-1], **app.context_settings)
     if len(path) > 1:
         yield " ".join(path), command, context
     if isinstance(command, click.Group):
@@ -37,8 +37,13 @@ def reference() -> str:
 
 
 def _help(path: str, command: click.Command) -> str:
+    # With the root's settings, which a command remembers from its first context.
     context = click.Context(
-        command, info_name=path, terminal_width=_WIDTH, max_content_width=_WIDTH
+        command,
+        info_name=path,
+        terminal_width=_WIDTH,
+        max_content_width=_WIDTH,
+        **app.context_settings,
     )
     return "\n".join(line.rstrip() for line in command.get_help(context).splitlines()).strip()
 

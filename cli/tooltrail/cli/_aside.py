@@ -5,8 +5,11 @@ The folder has the streams as they are captured everywhere, readable with `zstd 
 bytes, and its digests.
 """
 
+import os
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from uuid import UUID
 
 from tooltrail.artifacts import Capture, CapturedStream
 from tooltrail.records import DEFAULT_POLICY, CompleteOutput, StreamRecord, ToolCall
@@ -19,9 +22,11 @@ _PRIVATE = 0o700
 class Aside:
     """One invocation whose record waits in the spool. One thread at a time."""
 
-    def __init__(self, spool: Path, call: ToolCall, session_name: str | None) -> None:
-        self._id = new_id()
-        self._folder = spool / f"aside-{self._id}"
+    def __init__(
+        self, folder: Path, record_id: UUID, call: ToolCall, session_name: str | None
+    ) -> None:
+        self._id = record_id
+        self._folder = folder
         self._call = call
         self._session_name = session_name
         self._started_at = now()
@@ -63,5 +68,26 @@ class Aside:
         return f"the record is kept in {self._folder}"
 
     def _make_folder(self) -> None:
-        # Made here, since the capture would make one that everybody may read.
         self._folder.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
+
+
+def open_aside(spools: Sequence[Path], call: ToolCall, session_name: str | None) -> Aside:
+    """Set a record aside in the first of several spools that can take it.
+
+    A spool beside a database is away together with it when their disk is full or read-only.
+    """
+    record_id = new_id()
+    folders = [spool / f"aside-{record_id}" for spool in spools]
+    chosen = next(filter(_can_take, folders), folders[0])
+    return Aside(chosen, record_id, call, session_name)
+
+
+def _can_take(folder: Path) -> bool:
+    try:
+        folder.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
+        if os.statvfs(folder).f_bavail > 0:
+            return True
+        folder.rmdir()
+    except OSError:
+        return False
+    return False

@@ -38,11 +38,11 @@ class Location:
         ) as store:
             yield store
 
-    def spool_folder(self) -> Path:
-        """Where captured output waits, also when the store cannot be opened."""
-        from tooltrail.store import spool_folder  # noqa: PLC0415
+    def spool_folders(self) -> list[Path]:
+        """Where captured output can wait when the store is away: its spool, then the user's own."""
+        from tooltrail.store import spool_folder, user_spool  # noqa: PLC0415  heavy
 
-        return self.spool or spool_folder(self.database)
+        return [self.spool or spool_folder(self.database), user_spool()]
 
 
 def default_database() -> str:

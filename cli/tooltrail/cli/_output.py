@@ -22,6 +22,9 @@ SCHEMA_VERSION = 1
 """Of the JSON that every command prints; raised when a field changes its meaning."""
 
 _BLOCK = 1 << 20
+_GAP = 2
+"""Spaces between two columns of a table."""
+
 _UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 
 Record = Mapping[str, Any]
@@ -136,28 +139,22 @@ def print_table(
         rows: cells.
         right: columns that are aligned to the right.
     """
-    from rich.console import Console  # noqa: PLC0415  only lists need it
-    from rich.table import Table  # noqa: PLC0415
+    from rich.cells import cell_len  # noqa: PLC0415  only lists need it
 
-    terminal = sys.stdout.isatty()
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for name in header:
-        last = name == header[-1]
-        table.add_column(
-            name,
-            justify="right" if name in right else "left",
-            no_wrap=True,
-            overflow="ellipsis" if last else "fold",
-            min_width=None if last else len(name),
+    table = [header, *([printable(cell) for cell in row] for row in rows)]
+    widths = [max(map(cell_len, column)) for column in zip(*table, strict=True)]
+    if sys.stdout.isatty():
+        room = shutil.get_terminal_size().columns - sum(widths[:-1]) - _GAP * len(widths[:-1])
+        widths[-1] = min(widths[-1], max(room, len(header[-1])))
+    gap = " " * _GAP
+    lines = (
+        gap.join(
+            _aligned(cell, width, to_right=name in right)
+            for cell, width, name in zip(row, widths, header, strict=True)
         )
-    for row in rows:
-        table.add_row(*map(printable, row))
-    console = Console(
-        width=None if terminal else 10_000, highlight=False, markup=False, emoji=False
+        for row in table
     )
-    with console.capture() as captured:
-        console.print(table)
-    write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
+    write("".join(f"{line.rstrip()}\n" for line in lines))
 
 
 def size_of(count: int | None) -> str:
@@ -193,6 +190,21 @@ def counted(count: int, noun: str) -> str:
 def printable(text: str) -> str:
     """Text for a line of a terminal, whose cursor and colours no control character may move."""
     return "".join(c if c.isprintable() else "\ufffd" for c in text)
+
+
+def on_terminal(text: str) -> str:
+    """The same for many lines, whose breaks and tabs stay."""
+    return "".join(c if c in "\n\t" else printable(c) for c in text)
+
+
+def _aligned(cell: str, width: int, *, to_right: bool) -> str:
+    """A cell of so many terminal columns; characters of East Asia take two."""
+    from rich.cells import cell_len, set_cell_size  # noqa: PLC0415
+
+    room = width - cell_len(cell)
+    if room < 0:
+        return set_cell_size(cell, width - 1) + "…"
+    return " " * room + cell if to_right else cell + " " * room
 
 
 @contextmanager

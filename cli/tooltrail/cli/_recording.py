@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from pydantic import JsonValue
 
 from tooltrail.artifacts import Capture, CapturedStream
-from tooltrail.cli._aside import Aside
+from tooltrail.cli._aside import open_aside
+from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._failures import say_error
 from tooltrail.cli._location import Location
 from tooltrail.cli._output import say
@@ -105,7 +106,7 @@ def run_aside(
     location: Location, session_name: str | None, request: Request, call: ToolCall
 ) -> int:
     """Run a command whose start no store can take, and keep its record in the spool."""
-    aside = Aside(location.spool_folder(), call, session_name)
+    aside = open_aside(location.spool_folders(), call, session_name)
     output, code = run_request(request, aside.capture, aside.captured)
     say(f"tooltrail: {aside.finish(output)}")
     return code
@@ -141,7 +142,13 @@ def run_request(
         return _not_started(request, failure), failure.exit_code
     _say_faults(ended)
     records = {role: captured(stream) for role, stream in streams.close().items()}
-    return _ended(request, ended, records), ended.mirrored
+    return _ended(request, ended, records), _code_of(ended)
+
+
+def _code_of(ended: ChildExit) -> int:
+    """The command's own code, unless that would call an output whole that did not get through."""
+    lost = ended.tee_error is not None and ended.mirrored in (ExitCode.OK, ExitCode.BROKEN_PIPE)
+    return ExitCode.INCOMPLETE if lost else ended.mirrored
 
 
 class _Recording:

@@ -1,5 +1,6 @@
 """Texts next to each other, for people who compare them."""
 
+import io
 from collections.abc import Mapping, Sequence
 
 MIN_WIDTH = 60
@@ -25,10 +26,15 @@ def side_by_side(columns: Mapping[str, Sequence[str]], width: int) -> str:
     for title in columns:
         table.add_column(Text(title), ratio=1, overflow="fold")
     table.add_row(*(Text("\n".join(_bounded(lines))) for lines in columns.values()))
-    console = Console(width=max(width, MIN_WIDTH), highlight=False, color_system=None, emoji=False)
-    with console.capture() as captured:
-        console.print(table)
-    return captured.get()
+    printed = io.StringIO()
+    Console(
+        file=printed,
+        width=max(width, MIN_WIDTH),
+        highlight=False,
+        color_system=None,
+        emoji=False,
+    ).print(table)
+    return printed.getvalue()
 
 
 def _bounded(lines: Sequence[str]) -> list[str]:

@@ -11,7 +11,10 @@ from sqlalchemy import text
 from tooltrail.cli._output import counted, size_of
 from tooltrail.cli._times import shown
 from tooltrail.migrations import HEAD_REVISION
-from tooltrail.store import Store
+from tooltrail.store import Store, user_spool
+
+_ASIDE = "aside-"
+"""How the folder of a record begins that no store could take."""
 
 _SAFE_SQLITE = (3, 51, 3)
 """First SQLite release without the WAL-reset corruption of 3.7.0 to 3.51.2."""
@@ -45,7 +48,8 @@ def status_of(store: Store) -> dict[str, Any]:
         "artifact_bytes": counts.artifact_bytes,
         "artifact_stored_bytes": counts.artifact_stored_bytes,
         "database_bytes": size,
-        "spooled_invocations": _spooled(store.spool),
+        "spooled_invocations": _count(store.spool) - _count(store.spool, _ASIDE),
+        "set_aside_records": sum(_count(s, _ASIDE) for s in {store.spool, user_spool()}),
     }
 
 
@@ -82,6 +86,9 @@ def warnings_of(status: dict[str, Any]) -> Iterator[str]:
     if status["spooled_invocations"]:
         spooled = counted(status["spooled_invocations"], "invocation")
         yield f"{spooled} with output in the spool: running, or the process was killed"
+    if status["set_aside_records"]:
+        aside = counted(status["set_aside_records"], "record")
+        yield f"{aside} set aside while a store was away, in the spool or in {user_spool()}"
 
 
 def _file_size(path: Path) -> int:
@@ -92,5 +99,8 @@ def _file_size(path: Path) -> int:
     return size
 
 
-def _spooled(spool: Path) -> int:
-    return sum(1 for entry in spool.iterdir() if entry.is_dir()) if spool.is_dir() else 0
+def _count(spool: Path, prefix: str = "") -> int:
+    """How many folders of a spool begin so."""
+    if not spool.is_dir():
+        return 0
+    return sum(1 for entry in spool.iterdir() if entry.is_dir() and entry.name.startswith(prefix))

@@ -5,14 +5,17 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
+from tooltrail.artifacts import FRAME_SIZE
 from tooltrail.cli._output import counted, duration_of, printable, size_of
 from tooltrail.cli._side_by_side import side_by_side
 from tooltrail.cli._times import shown
-from tooltrail.records.families._shared import indent_json
+from tooltrail.records.errors import DamageError
+from tooltrail.records.families import indent_json
+from tooltrail.records.ids import short_id
 from tooltrail.store import InvocationDetail, Reader, StreamView
 
 _EXCERPT = 4_000
-"""Bytes of each end of a stream that the overview quotes; the whole is one command away."""
+"""Bytes of a stream that the overview quotes; the whole is one command away."""
 
 
 def as_record(detail: InvocationDetail) -> dict[str, Any]:
@@ -93,21 +96,40 @@ def _complete(detail: InvocationDetail, reader: Reader) -> Iterator[str]:
         if stream.loss_reason is not None:
             yield f"  {stream.produced_size - stream.size:,} bytes lost: {stream.loss_reason}"
         if stream.role != "order":
-            yield from _excerpt(stream, reader)
+            yield from _excerpt(stream, reader, short_id(detail.summary.id))
 
 
 def _total(detail: InvocationDetail) -> str:
     return size_of(detail.summary.output_size)
 
 
-def _excerpt(stream: StreamView, reader: Reader) -> Iterator[str]:
+def damage_of(detail: InvocationDetail, reader: Reader) -> DamageError | None:
+    """What keeps the overview from quoting a stream, if anything does."""
+    for stream in detail.streams:
+        try:
+            _beginning(stream, reader)
+        except DamageError as error:
+            return error
+    return None
+
+
+def _beginning(stream: StreamView, reader: Reader) -> bytes:
     with reader.open_stream(stream) as source:
-        data = source.read(_EXCERPT)
+        # Beyond the first frame, because its checksum stands at its end.
+        return source.read(FRAME_SIZE + 1)[:_EXCERPT]
+
+
+def _excerpt(stream: StreamView, reader: Reader, invocation: str) -> Iterator[str]:
+    try:
+        data = _beginning(stream, reader)
+    except DamageError as error:
+        yield f"  (cannot be read: {error})"
+        return
     for line in data.decode("utf-8", "backslashreplace").splitlines():
         yield f"  {line}"
     rest = stream.size - len(data)
     if rest:
-        yield f"  … {rest:,} further bytes: tooltrail show --stream {stream.role}"
+        yield f"  … {rest:,} further bytes: tooltrail show {invocation} --stream {stream.role}"
 
 
 def _canonical(detail: InvocationDetail) -> Iterator[str]:

@@ -32,7 +32,7 @@ def parse_moment(text: str, now: datetime) -> datetime:
 
     Raises:
         ValueError: not a time.
-        OverflowError: before the year 1 or after the year 9999.
+        ValueError, OverflowError: before the year 1 or after the year 9999.
     """
     word = text.strip().lower()
     midnight = datetime.combine(now.date(), time())

@@ -10,6 +10,7 @@ from tooltrail.store.opening import (
     spool_folder,
     store_revision,
     upgrade_store,
+    user_spool,
 )
 from tooltrail.store.reader import Reader
 from tooltrail.store.recorder import Finished, Invocation, Session
@@ -51,4 +52,5 @@ __all__ = [
     "spool_folder",
     "store_revision",
     "upgrade_store",
+    "user_spool",
 ]

@@ -78,7 +78,7 @@ def damage_if_unreadable(target: Target) -> Generator[None]:
         yield
     except TooltrailError:
         raise
-    except (ValueError, TypeError, LookupError) as error:
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
         # The error's own words would quote what stands there.
         raise DamageError(
             f"database {target} is damaged: a row holds what was never stored", path=str(target)

@@ -43,6 +43,8 @@ def parse_target(database: str | Path) -> Target:
     """
     if "\0" in str(database):
         raise InvalidRecordError("the name of a database holds a NUL character")
+    if str(database) == ":memory:":
+        raise InvalidRecordError("a store needs a file: a path, or sqlite:///PATH")
     if isinstance(database, Path) or "://" not in database:
         return SqliteTarget(Path(database).expanduser().absolute())
     try:

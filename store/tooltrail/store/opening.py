@@ -193,6 +193,11 @@ def spool_folder(database: str | Path) -> Path:
     target = parse_target(database)
     if isinstance(target, SqliteTarget):
         return target.path.parent / _SPOOL_FOLDER
+    return user_spool()
+
+
+def user_spool() -> Path:
+    """The spool in the user's state folder (XDG Base Directory Specification)."""
     state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
     return Path(state) / "tooltrail" / _SPOOL_FOLDER
 

@@ -1,5 +1,7 @@
 """`tooltrail init`: create a store, or say that it is there."""
 
+from dataclasses import replace
+
 import click
 
 from tooltrail.cli._location import Location
@@ -16,6 +18,8 @@ def command(location: Location) -> None:
     Without flags: an SQLite file in the user's data folder, with the artifacts in a folder beside
     it. For a team: --db postgresql://… --artifacts PATH. A store that is there is left as it is.
     """
+    if (location.artifacts or "").startswith("memory:"):
+        raise click.UsageError("artifacts in memory would be gone with this command")
     from tooltrail.store import create_store  # noqa: PLC0415  heavy, and --help needs none of it
 
     try:
@@ -26,5 +30,6 @@ def command(location: Location) -> None:
                 f"created a store in {store.database.target}, artifacts in {store.archive.sink.url}"
             )
     except StoreExistsError:
-        with location.open() as store:
+        # With the artifacts where the store remembers them, for nothing was moved.
+        with replace(location, artifacts=None).open() as store:
             say(f"there is a store in {store.database.target} already; nothing was changed")

@@ -20,10 +20,9 @@ def command() -> None:
 @click.option("--agent", help="The name of the agent that holds it.")
 @click.option("--parent", metavar="SESSION", help="The session that started this one.")
 def open_(location: Location, title: str | None, agent: str | None, parent: str | None) -> None:
-    r"""Open a session and print its id.
+    """Open a session and print its id.
 
-    \b
-    export TOOLTRAIL_SESSION=$(tooltrail session open --title build)
+    In a script: export TOOLTRAIL_SESSION=$(tooltrail session open --title build)
     """
     with location.open() as store:
         parent_id = None if parent is None else store.reader.session(parent).id
@@ -35,7 +34,10 @@ def open_(location: Location, title: str | None, agent: str | None, parent: str 
 @store_options
 @click.argument("name", metavar="SESSION", envvar="TOOLTRAIL_SESSION")
 def close(location: Location, name: str) -> None:
-    """Close a session; it takes no new records, running ones may finish."""
+    """Close a session, by default $TOOLTRAIL_SESSION.
+
+    It takes no new records; running ones may finish.
+    """
     with location.open() as store:
         view = store.reader.session(name)
         store.join_session(view.id).close()
@@ -50,7 +52,10 @@ def close(location: Location, name: str) -> None:
 def ls(location: Location, count: int, style: str | None, fields: str | None, utc: bool) -> None:
     """List sessions, the newest first."""
     with location.open() as store:
-        views = store.reader.sessions(limit=count or None)
+        views = store.reader.sessions(limit=count + 1 if count else None)
+    if count and len(views) > count:
+        say(f"the newest {count:,} of more; -n 0 for all")
+        views = views[:count]
     if style or fields:
         print_views(views, SessionView, style or "json", fields)
         return

@@ -2,22 +2,25 @@
 
 import shutil
 import sys
+from collections.abc import Sequence
 
 import click
 
 from tooltrail.cli._exit_codes import ExitCode
+from tooltrail.cli._failures import code_of, say_error
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import json_option, store_options, time_option
 from tooltrail.cli._output import copy_stream, print_records, say, write, write_bytes
-from tooltrail.cli._surfaces import as_record, describe, describe_side_by_side
-from tooltrail.store import InvocationDetail, Reader
+from tooltrail.cli._surfaces import as_record, damage_of, describe, describe_side_by_side
+from tooltrail.records.errors import DamageError
+from tooltrail.store import InvocationDetail, Reader, Store, StreamView
 
 SURFACES = ("complete", "canonical", "receipt", "input")
 
 
 @click.command("show")
 @store_options
-@click.argument("name", metavar="INVOCATION", default="@last")
+@click.argument("name", metavar="[INVOCATION]", default="@last")
 @click.option("--surface", type=click.Choice(SURFACES), help="Print this surface alone, exactly.")
 @click.option("--stream", metavar="ROLE", help="Print this stream's bytes alone: stdout, stderr, …")
 @click.option("--side-by-side", is_flag=True, help="Print the three surfaces in columns.")
@@ -38,12 +41,14 @@ def command(
     INVOCATION is an id, a unique beginning or end of one, SESSION#SEQ, @last (the default) or
     @last:TOOL. As recorded, --surface complete prints stdout on stdout and stderr on stderr.
     """
+    if sum(map(bool, (surface, stream, side_by_side, as_json))) > 1:
+        raise click.UsageError("choose one of --surface, --stream, --side-by-side and --json")
     with location.open() as store:
         detail = store.reader.invocation(name)
         if stream is not None:
-            return _print_stream(store.reader, detail, stream)
+            return _print_stream(store, detail, stream)
         if surface is not None:
-            return _print_surface(store.reader, detail, surface)
+            return _print_surface(store, detail, surface)
         if as_json:
             print_records([as_record(detail)], "json")
         elif side_by_side:
@@ -51,21 +56,28 @@ def command(
             write(describe_side_by_side(detail, store.reader, utc=utc, width=width))
         else:
             write(describe(detail, store.reader, utc=utc))
-    return ExitCode.OK
+        return _said_damaged(damage_of(detail, store.reader))
 
 
-def _print_surface(reader: Reader, detail: InvocationDetail, surface: str) -> int:
+def _said_damaged(error: DamageError | None) -> int:
+    if error is None:
+        return ExitCode.OK
+    say_error(error)
+    return code_of(error)
+
+
+def _print_surface(store: Store, detail: InvocationDetail, surface: str) -> int:
     if surface == "input":
         write_bytes(detail.arguments)
         return ExitCode.OK
     if detail.receipt is None or detail.canonical_json is None:
-        return _said_open(detail)
+        return _said_open(store, detail)
     if surface == "receipt":
         write_bytes(detail.receipt.text.encode())
     elif surface == "canonical":
         write_bytes(detail.canonical_json.encode())
     else:
-        return _print_complete(reader, detail)
+        return _print_complete(store.reader, detail)
     return ExitCode.OK
 
 
@@ -77,29 +89,31 @@ def _print_complete(reader: Reader, detail: InvocationDetail) -> int:
             target = sys.stderr.buffer if stream.role == "stderr" else sys.stdout.buffer
             with reader.open_stream(stream) as source:
                 copy_stream(source, target)
-    return _said_if_lost(detail)
+    return _said_if_lost(detail.streams)
 
 
-def _print_stream(reader: Reader, detail: InvocationDetail, role: str) -> int:
+def _print_stream(store: Store, detail: InvocationDetail, role: str) -> int:
     found = detail.stream(role)
     if found is None and detail.complete_json is None:
-        return _said_open(detail)
+        return _said_open(store, detail)
     if found is None:
         roles = ", ".join(stream.role for stream in detail.streams) or "none"
         say(f"tooltrail: invocation {detail.summary.id} has no stream {role!r}; it has {roles}")
         return ExitCode.NOT_FOUND
-    with reader.open_stream(found) as source:
+    with store.reader.open_stream(found) as source:
         copy_stream(source, sys.stdout.buffer)
-    return _said_if_lost(detail)
+    return _said_if_lost([found])
 
 
-def _said_open(detail: InvocationDetail) -> int:
-    say(f"tooltrail: invocation {detail.summary.id} has not ended")
+def _said_open(store: Store, detail: InvocationDetail) -> int:
+    spool = store.spool / str(detail.summary.id)
+    where = f"; its output so far is in {spool}" if spool.is_dir() else ""
+    say(f"tooltrail: invocation {detail.summary.id} has not ended{where}")
     return ExitCode.INCOMPLETE
 
 
-def _said_if_lost(detail: InvocationDetail) -> int:
-    lost = [stream for stream in detail.streams if stream.loss_reason is not None]
+def _said_if_lost(streams: Sequence[StreamView]) -> int:
+    lost = [stream for stream in streams if stream.loss_reason is not None]
     for stream in lost:
         missing = stream.produced_size - stream.size
         say(f"tooltrail: {stream.role}: {missing:,} bytes were not kept: {stream.loss_reason}")

@@ -1,12 +1,13 @@
 """`tooltrail transcript`: a session read back."""
 
+import sys
 from pathlib import Path
 
 import click
 
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import store_options
-from tooltrail.cli._output import write, write_file
+from tooltrail.cli._output import on_terminal, write, write_file
 from tooltrail.transcripts import FORMATS, load_conversation
 
 _STDOUT = Path("-")
@@ -34,7 +35,8 @@ _STDOUT = Path("-")
 def command(location: Location, session: str, style: str, output: Path | None) -> None:
     """Print a session as the conversation that it was, each tool call with what the model saw.
 
-    SESSION is an id, a unique beginning or end of one, or @last (the default).
+    SESSION is an id, a unique beginning or end of one, or @last; by default $TOOLTRAIL_SESSION,
+    else @last. On a terminal control characters of the output do nothing.
     """
     with location.open() as store:
         conversation = load_conversation(store.reader, session)
@@ -43,4 +45,4 @@ def command(location: Location, session: str, style: str, output: Path | None) -
         write_file(output, pieces)
         return
     for piece in pieces:
-        write(piece)
+        write(on_terminal(piece) if sys.stdout.isatty() else piece)

@@ -2,6 +2,7 @@
 
 from tooltrail.records.errors import InvalidRecordError, NotFoundError
 from tooltrail.records.families import command, generic
+from tooltrail.records.families._shared import indent_json
 from tooltrail.records.families.command import (
     CommandOutput,
     CommandResult,
@@ -29,6 +30,7 @@ __all__ = [
     "command_completed",
     "default_families",
     "generic_completed",
+    "indent_json",
 ]
 
 

@@ -1,0 +1,222 @@
+"""Stored objects: listed, read, cut at either end, described and verified."""
+
+import csv
+import io
+import resource
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.support.cli import Cli, without_coverage
+from tests.support.recording import run_command
+
+from tooltrail.artifacts import Capture
+from tooltrail.cli import _artifacts
+from tooltrail.cli._artifacts import copy_head
+
+LINES = [b"line %d\n" % n for n in range(1, 30_001)]
+TEXT = b"".join(LINES)
+MIB = 1024 * 1024
+
+
+def store_artifact(cli: Cli, data: bytes) -> str:
+    """Record a command with this output, and give the path of its artifact."""
+    with cli.open() as store, store.open_session() as session:
+        finished = run_command(session, data)
+        (artifact,) = store.reader.artifacts(invocation=finished.invocation_id)
+    return artifact.path
+
+
+def test_ls_lists_what_the_store_refers_to(cli: Cli) -> None:
+    path = store_artifact(cli, TEXT)
+    header, row = cli.ok("artifact", "ls", "--utc").lines
+    assert header.split() == ["SIZE", "STORED", "LINES", "CREATED", "PATH"]
+    assert row.split()[:2] == ["319", "kB"]
+    assert row.split()[4] == "30,000"
+    assert row.endswith(path)
+    (record,) = cli.ok("artifact", "ls", "--json").records
+    stored = (cli.folder / "artifacts" / path).stat().st_size
+    assert record == {
+        "schema_version": 1,
+        "path": path,
+        "digest": f"sha256:{path[-68:-4]}",
+        "size": len(TEXT),
+        "stored_size": stored,
+        "line_count": 30_000,
+        "created_at": record["created_at"],
+    }
+    rows = list(csv.DictReader(io.StringIO(cli.ok("artifact", "ls", "--csv").text)))
+    assert [row["path"] for row in rows] == [path]
+    assert cli.ok("artifact", "ls", "--ndjson", "--fields", "size").text == '{"size": 318894}\n'
+
+
+def test_ls_of_one_invocation_or_one_session(cli: Cli) -> None:
+    first, second = store_artifact(cli, TEXT), store_artifact(cli, TEXT[::-1])
+    for scope in ("--invocation", "--session"):
+        (row,) = cli.ok("artifact", "ls", "--json", scope, "@last").records
+        assert row["path"] == second
+    assert {row["path"] for row in cli.ok("artifact", "ls", "--json").records} == {first, second}
+
+
+def test_cat_prints_the_exact_bytes(cli: Cli) -> None:
+    wild = bytes(range(256)) * 3_000 + b"\xff no newline"
+    path = store_artifact(cli, wild)
+    ended = cli.ok("artifact", "cat", path)
+    assert (ended.stdout, ended.stderr) == (wild, b"")
+
+
+def test_an_artifact_has_several_names(cli: Cli) -> None:
+    path = store_artifact(cli, TEXT)
+    digits = path[-68:-4]
+    for name in (path, digits, digits[:4], f"sha256:{digits}"):
+        assert cli.ok("artifact", "cat", name).stdout == TEXT
+
+
+@pytest.mark.parametrize("name", ["abc", "a", "xyzw"])
+def test_too_few_digits_and_no_digits_name_nothing(cli: Cli, name: str) -> None:
+    ended = cli.run("artifact", "cat", name)
+    assert (ended.code, ended.stdout) == (2, b"")
+    assert repr(name) in ended.sentence
+
+
+@pytest.mark.parametrize("count", [0, 1, 10, 29_999, 30_000, 30_001, 10**9])
+@pytest.mark.parametrize("ending", [b"", b"an unfinished line"])
+def test_head_and_tail_print_as_many_lines_as_asked_for(
+    cli: Cli, count: int, ending: bytes
+) -> None:
+    path = store_artifact(cli, TEXT + ending)
+    lines = [*LINES, ending] if ending else LINES
+    assert cli.ok("artifact", "head", path, "-n", str(count)).stdout == b"".join(lines[:count])
+    wanted = b"".join(lines[-count:]) if count else b""
+    assert cli.ok("artifact", "tail", path, "-n", str(count)).stdout == wanted
+
+
+def test_ten_lines_are_the_default(cli: Cli) -> None:
+    path = store_artifact(cli, TEXT)
+    assert cli.ok("artifact", "head", path).stdout == b"".join(LINES[:10])
+    assert cli.ok("artifact", "tail", path).stdout == b"".join(LINES[-10:])
+
+
+@pytest.mark.parametrize("verb", ["head", "tail"])
+@pytest.mark.parametrize("count", ["-1", "x"])
+def test_lines_are_counted_from_zero(cli: Cli, verb: str, count: str) -> None:
+    ended = cli.run("artifact", verb, "abcd", "-n", count)
+    assert ended.code == 2
+    assert "'-n'" in ended.usage_error
+
+
+def test_binary_lines_are_lines_all_the_same(cli: Cli) -> None:
+    lines = [bytes([n % 256, 0, 255]).replace(b"\n", b"\r") + b"\n" for n in range(9_000)]
+    path = store_artifact(cli, b"".join(lines))
+    assert cli.ok("artifact", "head", path, "-n", "3").stdout == b"".join(lines[:3])
+    assert cli.ok("artifact", "tail", path, "-n", "3").stdout == b"".join(lines[-3:])
+
+
+@settings(max_examples=200)
+@given(
+    st.lists(st.binary(max_size=40), max_size=20).map(b"\n".join),
+    st.integers(0, 25),
+    st.integers(1, 16),
+)
+def test_head_of_any_bytes_in_any_blocks_is_its_first_lines(
+    data: bytes, count: int, block: int
+) -> None:
+    target = io.BytesIO()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_artifacts, "_BLOCK", block)
+        copy_head(io.BytesIO(data), target, count)
+    assert target.getvalue() == b"".join(io.BytesIO(data).readlines()[:count])
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 4, 5, 99])
+@pytest.mark.parametrize("block", [1, 2, 7, 4096])
+def test_tail_does_not_depend_on_the_blocks_in_which_it_reads(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, count: int, block: int
+) -> None:
+    data = b"a\n\n\nlong line that has many blocks\n" * 600 + b"the end"
+    path = store_artifact(cli, data)
+    monkeypatch.setattr(_artifacts, "_BLOCK", block)
+    lines = io.BytesIO(data).readlines()
+    wanted = b"".join(lines[-count:]) if count else b""
+    assert cli.ok("artifact", "tail", path, "-n", str(count)).stdout == wanted
+
+
+@pytest.mark.parametrize("verb", ["head", "tail"])
+def test_a_giant_line_takes_no_more_memory_than_a_block(cli: Cli, verb: str) -> None:
+    with cli.open() as store:
+        capture = Capture("big", cli.folder / "big.zst", edge_bytes=10, inline_bytes=0)
+        for _ in range(300):
+            capture.write(b"x" * MIB)
+        capture.write(b"\nend\n")
+        path = store.archive.publish(capture.close()).path
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (400 * MIB, 400 * MIB))
+
+    counting = cli.start(
+        *("artifact", verb, path, "-n", "1"),
+        preexec_fn=limit,
+        env=without_coverage(cli.full_environment),
+    )
+    with counting:
+        output, errors = counting.stdout, counting.stderr
+        assert output
+        assert errors
+        size = 0
+        while block := output.read(MIB):
+            size += len(block)
+        assert errors.read() == b""
+    assert (counting.returncode, size) == (0, 300 * MIB + 1 if verb == "head" else 4)
+
+
+def test_an_object_that_the_store_does_not_know_can_be_read_by_its_path(cli: Cli) -> None:
+    for data in (b"one\ntwo\nthree", b"one\ntwo\n"):
+        with cli.open() as store:
+            capture = Capture("big", cli.folder / "big.zst", edge_bytes=10, inline_bytes=0)
+            capture.write(data)
+            path = store.archive.publish(capture.close()).path
+        (cli.folder / "big.zst").unlink()
+        lines = data.splitlines(keepends=True)
+        assert cli.ok("artifact", "cat", path).stdout == data
+        assert cli.ok("artifact", "tail", path, "-n", "1").stdout == lines[-1]
+        assert cli.ok("artifact", "verify", path).message.startswith("1 artifact, ")
+        (facts,) = cli.ok("artifact", "stat", path, "--json").records
+        assert facts == {
+            "schema_version": 1,
+            "path": path,
+            "stored_size": (cli.folder / "artifacts" / path).stat().st_size,
+            "referenced_by": [],
+        }
+    assert cli.ok("artifact", "verify").message == "0 artifacts, 0 B: 0 damaged or missing\n"
+
+
+def test_stat_says_what_is_known_and_who_refers_to_it(cli: Cli) -> None:
+    path = store_artifact(cli, TEXT)
+    assert store_artifact(cli, TEXT) == path
+    owners = [row["id"] for row in cli.ok("log", "--reverse", "--json").records]
+    (facts,) = cli.ok("artifact", "stat", path, "--json").records
+    assert facts["referenced_by"] == owners
+    assert (facts["size"], facts["line_count"]) == (len(TEXT), 30_000)
+    lines = cli.ok("artifact", "stat", path, "--utc").lines
+    assert lines[0] == f"path         {path}"
+    assert "line count   30000" in lines
+    assert f"digest       {facts['digest']}" in lines
+    assert f"created at   {facts['created_at'][:19].replace('T', ' ')}Z" in lines
+    assert lines[-2:] == [f"referred by  {owner}" for owner in owners]
+
+
+def test_verify_reads_everything_that_the_store_refers_to(cli: Cli) -> None:
+    path = store_artifact(cli, TEXT)
+    store_artifact(cli, TEXT[::-1])
+    ended = cli.ok("artifact", "verify")
+    assert (ended.text, ended.message) == ("", "2 artifacts, 638 kB: 0 damaged or missing\n")
+    found = cli.ok("artifact", "verify", path, "--json").records
+    assert found == [
+        {"schema_version": 1, "path": path, "state": "ok", "size": len(TEXT), "reason": ""}
+    ]
+
+
+def test_the_program_reads_the_artifact_as_this_process_does(cli: Cli) -> None:
+    path = store_artifact(cli, TEXT)
+    assert cli.program("artifact", "cat", path).stdout == TEXT
+    assert cli.program("artifact", "tail", path, "-n", "2").stdout == b"".join(LINES[-2:])

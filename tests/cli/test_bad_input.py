@@ -1,0 +1,508 @@
+"""Bad input: one sentence, the documented exit code, no traceback, and nothing is lost."""
+
+import json
+import os
+import random
+import shutil
+import sqlite3
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.support.cli import Cli, Ended, without_coverage
+from tests.support.evidence import check_evidence
+from tests.support.processes import NOBODY, ROOT
+from tests.support.recording import run_command
+
+from tooltrail.artifacts import encode
+
+READING = (
+    "log",
+    "log --json",
+    "status",
+    "show",
+    "transcript",
+    "session ls",
+    "artifact ls",
+    "artifact verify",
+    "artifact cat abcdef",
+    "db check",
+)
+WRITING = ("session open", "session close @last")
+ALL = (*READING, *WRITING, "db current", "db upgrade")
+BIG = b"".join(b"%d a line of the big output\n" % n for n in range(120_000))
+
+
+@pytest.fixture
+def recorded(cli: Cli) -> Cli:
+    """A store with an open session, one short and one long output."""
+    with cli.open() as store:
+        session = store.open_session(title="recorded")
+        run_command(session, b"short\n", b"said\n")
+        run_command(session, BIG)
+    return cli
+
+
+def refused(cli: Cli, command: str, code: int) -> str:
+    """Run a command that must fail, and give its sentence."""
+    ended = cli.run(*command.split())
+    assert (ended.code, ended.stdout) == (code, b""), ended.message
+    return ended.sentence
+
+
+# No store, another store
+
+
+@pytest.mark.parametrize("command", ALL)
+def test_without_a_store_every_command_says_how_to_create_one(nowhere: Cli, command: str) -> None:
+    assert refused(nowhere, command, 5) == (
+        f"no store at {nowhere.database}; create one with `tooltrail init`"
+    )
+    assert not nowhere.folder.exists()
+
+
+def test_without_a_store_exec_runs_nothing(nowhere: Cli) -> None:
+    ended = nowhere.exec("--", "echo", "ran")
+    assert (ended.code, ended.stdout) == (5, b"")
+    assert ended.sentence.startswith("no store at ")
+    assert not nowhere.folder.exists()
+
+
+@pytest.mark.parametrize("command", [*READING, *WRITING, "exec -- true", "init", "db upgrade"])
+def test_a_store_of_another_revision_is_refused_and_left_as_it_is(
+    recorded: Cli, command: str
+) -> None:
+    with sqlite3.connect(recorded.database) as connection:
+        connection.execute("UPDATE tooltrail_version SET version_num = '9999'")
+    connection.close()
+    assert "is at revision 9999" in refused(recorded, command, 5)
+    ended = recorded.run("db", "current")
+    assert (ended.code, ended.stdout) == (5, b"9999\n")
+    assert ended.message == "this program needs revision 0001\n"
+
+
+def test_a_store_of_a_newer_format_is_refused(recorded: Cli) -> None:
+    with sqlite3.connect(recorded.database) as connection:
+        for (name,) in connection.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'store_info'"
+        ).fetchall():
+            connection.execute(f"DROP TRIGGER {name}")
+        connection.execute("UPDATE store_info SET format = 2")
+    connection.close()
+    assert "has format 2, this program reads up to 1" in refused(recorded, "log", 5)
+
+
+@pytest.mark.parametrize(
+    ("url", "code"),
+    [("mysql://u:pw@h/x", 2), ("sqlite://", 2), ("postgresql://u:pw@h:port/x", 2), ("a\0b", 2)],
+)
+def test_a_database_that_cannot_be_is_wrong_usage(nowhere: Cli, url: str, code: int) -> None:
+    ended = nowhere.run("log", "--db", url)
+    assert ended.code == code
+    assert "pw" not in ended.sentence
+
+
+# Damaged databases
+
+
+@pytest.mark.parametrize("beginning", [b"", b"SQLite format 3\0"])
+@pytest.mark.parametrize("command", [*ALL, "init", "exec -- true"])
+def test_a_file_that_is_no_database_is_damage_and_left_as_it_is(
+    nowhere: Cli, command: str, beginning: bytes
+) -> None:
+    nowhere.folder.mkdir()
+    garbage = beginning + random.Random(4).randbytes(20_000)
+    Path(nowhere.database).write_bytes(garbage)
+    assert refused(nowhere, command, 1).startswith(f"database {nowhere.database} is damaged: ")
+    assert Path(nowhere.database).read_bytes() == garbage
+
+
+def test_an_empty_file_is_no_store(nowhere: Cli) -> None:
+    nowhere.folder.mkdir()
+    Path(nowhere.database).touch()
+    for command in ALL:
+        assert refused(nowhere, command, 5).startswith("no store in ")
+    assert nowhere.run("init").code == 0
+    assert nowhere.run("db", "check").code == 0
+
+
+def test_a_cut_database_is_damage_whatever_is_missing(recorded: Cli) -> None:
+    whole = Path(recorded.database).read_bytes()
+    page = 4096
+    for length in (page // 2, page, len(whole) // 3, len(whole) // 2 + 7, len(whole) - page):
+        Path(recorded.database).write_bytes(whole[:length])
+        for command in ("db check", "log", "show", "status"):
+            assert " is damaged: " in refused(recorded, command, 1)
+        assert Path(recorded.database).read_bytes() == whole[:length]
+
+
+def test_no_damaged_page_makes_any_command_fail_without_a_sentence(recorded: Cli) -> None:
+    whole = Path(recorded.database).read_bytes()
+    page = 4096
+    noise = random.Random(9)
+    for start in range(0, len(whole), page):
+        damaged = whole[:start] + noise.randbytes(page) + whole[start + page :]
+        Path(recorded.database).write_bytes(damaged)
+        found = recorded.run("db", "check")
+        assert found.code == 1, f"page {start // page}: {found.message}"
+        for command in READING:
+            ended = recorded.run(*command.split())
+            if ended.code not in (0, 3):
+                assert ended.code == 1, f"page {start // page}: {ended.message}"
+                assert ended.message.count("\n") == 1 or command == "artifact verify"
+        assert Path(recorded.database).read_bytes() == damaged
+    Path(recorded.database).write_bytes(whole)
+    with recorded.open() as store:
+        check_evidence(store)
+
+
+# Names
+
+
+def test_an_unknown_name_is_not_found(recorded: Cli) -> None:
+    for command in (
+        "show feedbeef",
+        "show nonsense",
+        "show ab",
+        "show @last:Nothing",
+        "show @last#99",
+        "show @last#x",
+        "transcript feedbeef",
+        "session close feedbeef",
+        "session open --parent feedbeef",
+        "log --session feedbeef",
+        "artifact ls --invocation feedbeef",
+        "artifact ls --session feedbeef",
+        "artifact cat feedbeef",
+        "artifact verify feedbeef",
+    ):
+        sentence = refused(recorded, command, 3)
+        assert command.split()[-1] in sentence or "no invocation" in sentence
+
+
+def test_an_empty_store_has_no_last_invocation_and_no_last_session(cli: Cli) -> None:
+    assert refused(cli, "show", 3) == "the store has no invocation yet"
+    assert refused(cli, "transcript", 3) == "the store has no session yet"
+
+
+def test_an_ambiguous_name_lists_what_it_fits(recorded: Cli) -> None:
+    ids = [row["id"] for row in recorded.ok("log", "--json").records]
+    prefix = ids[0][:6]  # of the time, which has these digits for hours
+    sentence = refused(recorded, f"show {prefix}", 2)
+    assert sentence == f"{prefix!r} is ambiguous: it fits {', '.join(ids)}"
+    recorded.ok("session", "open")
+    sessions = [view["id"] for view in recorded.ok("session", "ls", "--json").records]
+    assert all(name in refused(recorded, f"transcript {prefix}", 2) for name in sessions)
+
+
+def test_an_ambiguous_beginning_of_a_digest_lists_what_it_fits(cli: Cli) -> None:
+    with cli.open() as store, store.open_session() as session:
+        run_command(session, b"x" * 20_000)
+        (artifact,) = store.reader.artifacts()
+    one = artifact.digest.removeprefix("sha256:")
+    twin = one[:10] + "f" * 54
+    with sqlite3.connect(cli.database) as connection:
+        connection.execute(
+            "INSERT INTO artifacts SELECT replace(path, ?1, ?2), replace(digest, ?1, ?2), size,"
+            " stored_size, line_count, created_at FROM artifacts WHERE digest LIKE '%' || ?1",
+            [one, twin],
+        )
+    connection.close()
+    sentence = refused(cli, f"artifact stat {one[:10]}", 2)
+    assert sentence.startswith(f"{one[:10]!r} is ambiguous: it fits sha256/")
+    assert cli.run("artifact", "stat", one[:20]).code == 0
+
+
+@pytest.mark.parametrize("verb", ["cat", "head", "tail", "stat", "verify"])
+@pytest.mark.parametrize(
+    "path",
+    ["../../etc/passwd", "..", "/etc/passwd", "sha256/../../x", "a//b", "a\\b", "x/y.part", ""],
+)
+def test_a_path_that_leaves_the_artifacts_is_refused(recorded: Cli, verb: str, path: str) -> None:
+    ended = recorded.run("artifact", verb, path)
+    assert (ended.code, ended.stdout) == (2, b"")
+    assert ended.sentence
+
+
+@pytest.mark.parametrize("path", ["notes.txt", "sha256/ab/nonsense.zst", "sha256:1234"])
+def test_a_path_that_no_artifact_has_is_refused(recorded: Cli, path: str) -> None:
+    ended = recorded.run("artifact", "cat", path)
+    assert (ended.code, ended.stdout) == (2, b"")
+    assert ended.sentence
+
+
+# Damaged artifacts
+
+READS_ALL = (
+    "artifact cat {path}",
+    "artifact tail {path}",
+    "artifact verify {path}",
+    "artifact verify",
+    "show --surface complete",
+    "show --stream stdout",
+)
+READS_SOME = ("artifact head {path}", "show", "show --side-by-side")
+
+
+def big_artifact(cli: Cli) -> tuple[str, Path]:
+    (artifact,) = cli.ok("artifact", "ls", "--json").records
+    stored = cli.folder / "artifacts" / artifact["path"]
+    stored.chmod(stat.S_IMODE(stored.stat().st_mode) | stat.S_IWUSR)
+    return artifact["path"], stored
+
+
+def damage_of(ended: Ended) -> str:
+    """What a command says of a damaged artifact; `verify` counts besides."""
+    return (ended.text if b": 1 damaged or missing" in ended.stderr else ended.sentence).strip()
+
+
+def test_a_missing_artifact_is_incomplete_and_named(recorded: Cli) -> None:
+    path, stored = big_artifact(recorded)
+    stored.unlink()
+    for command in (*READS_ALL, *READS_SOME, "artifact stat {path}"):
+        ended = recorded.run(*command.format(path=path).split())
+        assert ended.code == 4, command
+        assert f"{path} is missing" in damage_of(ended)
+    assert recorded.run("transcript").code == 0
+    assert recorded.run("show", "--surface", "receipt").code == 0
+
+
+@pytest.mark.parametrize("kind", ["cut in a frame", "cut between frames", "altered", "exchanged"])
+def test_a_damaged_artifact_is_damage_and_named(recorded: Cli, kind: str) -> None:
+    path, stored = big_artifact(recorded)
+    data = stored.read_bytes()
+    stored.write_bytes(
+        {
+            "cut in a frame": data[:-10],
+            "cut between frames": data[: data.rindex(b"\x28\xb5\x2f\xfd")],
+            "altered": data[:-1000] + bytes([data[-1000] ^ 1]) + data[-999:],
+            "exchanged": encode(b"something else\n"),
+        }[kind]
+    )
+    for command in READS_ALL:
+        ended = recorded.run(*command.format(path=path).split())
+        assert ended.code == 1, command
+        assert path in damage_of(ended)
+    if kind == "exchanged":
+        assert recorded.run("artifact", "head", path).code == 1
+    shown = recorded.run("show", "--stream", "stdout")
+    assert BIG.startswith(shown.stdout)
+
+
+def test_an_altered_beginning_is_found_by_what_reads_only_the_beginning(recorded: Cli) -> None:
+    path, stored = big_artifact(recorded)
+    data = stored.read_bytes()
+    stored.write_bytes(data[:100] + bytes([data[100] ^ 1]) + data[101:])
+    for command in READS_SOME:
+        ended = recorded.run(*command.format(path=path).split())
+        assert (ended.code, ended.stdout) == (1, b""), command
+        assert path in ended.sentence
+
+
+def test_verify_names_exactly_what_is_damaged_and_what_is_missing(cli: Cli) -> None:
+    with cli.open() as store, store.open_session() as session:
+        for n in range(5):
+            run_command(session, b"%d\n" % n * 20_000)
+    paths = [row["path"] for row in cli.ok("artifact", "ls", "--json").records]
+    cut, gone = paths[1], paths[3]
+    stored = cli.folder / "artifacts" / cut
+    stored.chmod(0o600)
+    stored.write_bytes(stored.read_bytes()[:-1])
+    (cli.folder / "artifacts" / gone).unlink()
+    ended = cli.run("artifact", "verify")
+    assert ended.code == 1
+    assert [line.split()[:2] for line in ended.lines] == [
+        ["damaged", f"{cut}:"],
+        ["missing", f"{gone}:"],
+    ]
+    assert ended.message == "5 artifacts, 200 kB: 2 damaged or missing\n"
+    found = cli.run("artifact", "verify", "--json").records
+    assert [row["state"] for row in found] == ["ok", "damaged", "ok", "missing", "ok"]
+    assert [bool(row["reason"]) for row in found] == [False, True, False, True, False]
+    assert cli.run("artifact", "verify", gone).code == 4
+    assert cli.run("artifact", "verify", paths[0], paths[2]).code == 0
+
+
+# Rights
+
+
+@pytest.fixture
+def foreign(cli: Cli) -> Iterator[Cli]:
+    """A store that another user made, in a place that everybody may enter and read."""
+    with cli.open() as store:
+        run_command(store.open_session(), b"theirs\n")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        shutil.copytree(cli.folder, folder / "store")
+        open_to_all(folder)
+        yield Cli(str(folder / "store" / "trail.db"))
+        open_to_all(folder)
+
+
+def open_to_all(folder: Path) -> None:
+    folder.chmod(0o755)
+    for path in folder.iterdir():
+        if path.is_dir():
+            open_to_all(path)
+        else:
+            path.chmod(0o644)
+
+
+# Imports before it becomes nobody, who may not be allowed to read the interpreter's libraries.
+AS_NOBODY = """
+import json, os, sys
+import alembic.command, psycopg, rich.console, rich.table, sqlalchemy.dialects.sqlite
+from importlib.resources import as_file, files
+from tests.support.cli import Cli
+from tests.support.cli_reference import reference
+reference()
+with as_file(files("tooltrail.migrations")): pass
+if not os.geteuid():
+    os.setgid(%(user)d)
+    os.setuid(%(user)d)
+found = [Cli(sys.argv[1]).run(*command.split()) for command in json.loads(sys.argv[2])]
+for ended in found:
+    print(json.dumps([ended.code, ended.text, ended.message]))
+"""
+
+
+def as_nobody(cli: Cli, *commands: str) -> list[Ended]:
+    done = subprocess.run(
+        [sys.executable, "-c", AS_NOBODY % {"user": NOBODY}, cli.database, json.dumps(commands)],
+        cwd=ROOT,
+        env=without_coverage(os.environ),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")]
+    return [Ended(code, out.encode(), err.encode()) for code, out, err in found]
+
+
+@pytest.mark.parametrize("kind", ["closed file", "closed folder"])
+def test_without_the_rights_to_a_store_every_command_says_so(foreign: Cli, kind: str) -> None:
+    why = {
+        "closed file": "it cannot be opened",
+        "closed folder": "cannot be opened: Permission denied",
+    }[kind]
+    Path(foreign.database).chmod(0 if kind == "closed file" else 0o444)
+    foreign.folder.chmod(0 if kind == "closed folder" else 0o555)
+    for command, ended in zip(ALL, as_nobody(foreign, *ALL), strict=True):
+        assert (ended.code, ended.text) == (5, ""), command
+        assert ended.sentence.endswith(why), command
+    (init,) = as_nobody(foreign, "init")
+    assert (init.code, init.text) == (5, "")
+    assert init.sentence
+    runs_unrecorded(foreign, why)
+
+
+def runs_unrecorded(cli: Cli, why: str) -> None:
+    """The command of exec runs where nothing can be written, and both sentences say so."""
+    (ran,) = as_nobody(cli, "exec -- true")
+    assert ran.code == 0
+    away, lost = ran.message.splitlines()
+    assert away.endswith(why)
+    assert lost.startswith("tooltrail: nothing was recorded: ")
+
+
+def test_a_store_that_may_only_be_read_can_be_read_and_is_left_as_it_is(foreign: Cli) -> None:
+    before = Path(foreign.database).read_bytes()
+    Path(foreign.database).chmod(0o444)
+    (foreign.folder / "spool").chmod(0o555)
+    foreign.folder.chmod(0o555)
+    for command, ended in zip(READING, as_nobody(foreign, *READING), strict=True):
+        assert ended.code == (3 if "cat" in command else 0), f"{command}: {ended.message}"
+    for command, ended in zip(WRITING, as_nobody(foreign, *WRITING), strict=True):
+        assert (ended.code, ended.text) == (5, ""), command
+        assert ended.sentence.endswith("it is read-only")
+    runs_unrecorded(foreign, "it is read-only")
+    assert Path(foreign.database).read_bytes() == before
+
+
+def test_a_store_cannot_be_created_where_nobody_may_write(foreign: Cli) -> None:
+    foreign.folder.chmod(0o555)
+    inside = Cli(str(foreign.folder / "deeper" / "trail.db"))
+    (ended,) = as_nobody(inside, "init")
+    assert ended.code == 5
+    assert ended.sentence == f"database {inside.database} cannot be made: Permission denied"
+
+
+def test_a_spool_that_nobody_may_read_is_said_by_status(foreign: Cli) -> None:
+    foreign.folder.chmod(0o777)
+    Path(foreign.database).chmod(0o666)
+    (foreign.folder / "spool").chmod(0)
+    (ended,) = as_nobody(foreign, "status")
+    assert ended.code == 5
+    assert ended.sentence == f"{foreign.folder / 'spool'}: Permission denied"
+
+
+def test_without_a_home_folder_it_asks_for_the_store() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", HOMELESS],
+        env={k: v for k, v in os.environ.items() if k not in ("HOME", "TOOLTRAIL_DB")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr.endswith("Error: there is no home folder; name the store with --db\n")
+
+
+# The same as a user id without an entry in the password database.
+HOMELESS = """
+import pwd, sys
+def getpwuid(uid): raise KeyError(uid)
+pwd.getpwuid = getpwuid
+from tooltrail.cli._app import app
+from tooltrail.cli._failures import run
+sys.argv = ["tooltrail", "log"]
+sys.exit(run(app))
+"""
+
+
+# Our own output
+
+
+@pytest.mark.parametrize(
+    "command", ["log --json", "log", "show --stream stdout", "transcript", "artifact cat {path}"]
+)
+def test_a_closed_pipe_ends_a_reading_command_quietly(recorded: Cli, command: str) -> None:
+    path, _ = big_artifact(recorded)
+    process = recorded.start(*command.format(path=path).split())
+    assert process.stdout
+    process.stdout.close()
+    assert process.stderr
+    with process:
+        assert process.stderr.read() == b""
+    assert process.returncode == 141
+
+
+@pytest.mark.parametrize("command", ["log", "show --surface receipt", "artifact cat {path}"])
+def test_a_full_standard_output_is_said(recorded: Cli, command: str) -> None:
+    path, _ = big_artifact(recorded)
+    with Path("/dev/full").open("wb") as full:
+        ended = recorded.program(*command.format(path=path).split(), stdout=full)
+    assert ended.code == 5
+    assert ended.sentence.endswith("output cannot be written: No space left on device")
+
+
+def test_help_on_a_full_standard_output_is_said(nowhere: Cli) -> None:
+    with Path("/dev/full").open("wb") as full:
+        ended = nowhere.program("--help", stdout=full)
+    assert (ended.code, ended.sentence) == (5, "No space left on device")
+
+
+def test_messages_that_nobody_reads_change_no_exit_code(recorded: Cli) -> None:
+    with Path("/dev/full").open("wb") as full:
+        assert recorded.program("show", "feedbeef", stderr=full).code == 3
+        assert recorded.program("log", "--nonsense", stderr=full).code == 2
+    line = f'"$0" -m tooltrail.cli artifact cat {big_artifact(recorded)[0][7:17]} >&- 2>&-'
+    done = subprocess.run(
+        ["sh", "-c", line, sys.executable], env=recorded.full_environment, check=False
+    )
+    assert done.returncode == 2

@@ -1,0 +1,333 @@
+"""Numbers, tables, records and files as every command prints them."""
+
+import csv
+import io
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from unittest.mock import patch
+from uuid import UUID
+
+import click
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.support.cli import PROGRAM, Cli
+from tests.support.recording import run_command
+
+from tooltrail.cli import _output
+from tooltrail.cli._exit_codes import ExitCode
+from tooltrail.cli._failures import code_of, run
+from tooltrail.cli._side_by_side import side_by_side
+from tooltrail.records import ToolCall, UnavailableError, errors
+
+
+@dataclass(frozen=True)
+class View:
+    id: UUID
+    at: datetime | None
+    text: str
+    count: int | None
+
+
+ONE = View(UUID(int=1), datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC), 'a "b", c', 7)
+TWO = View(UUID(int=2), None, "line\nend \ud800 ✓", None)
+
+
+def printed(action: Callable[[], None]) -> str:
+    out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
+    with patch.object(sys, "stdout", out):
+        action()
+    buffer = out.buffer
+    assert isinstance(buffer, io.BytesIO)
+    return buffer.getvalue().decode()
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        (None, ""),
+        (0, "0 B"),
+        (999, "999 B"),
+        (1000, "1 kB"),
+        (1234, "1.23 kB"),
+        (999_499, "999 kB"),
+        (999_500, "1 MB"),
+        (256 * 2**20, "268 MB"),
+        (10**12, "1 TB"),
+        (2**63 - 1, "9.22 EB"),
+    ],
+)
+def test_sizes_are_in_powers_of_a_thousand(count: int | None, text: str) -> None:
+    assert _output.size_of(count) == text
+
+
+@given(st.integers(0, 2**63 - 1))
+def test_a_size_is_short_and_near_the_truth(count: int) -> None:
+    number, unit = _output.size_of(count).split()
+    exact = float(number) * 1000 ** ("B", "kB", "MB", "GB", "TB", "PB", "EB").index(unit)
+    assert abs(exact - count) <= count / 100
+    assert len(number) <= 4
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "text"),
+    [
+        (None, ""),
+        (0, "0.00 s"),
+        (312, "0.31 s"),
+        (59_994, "59.99 s"),
+        (59_995, "1 min 0 s"),
+        (60_000, "1 min 0 s"),
+        (252_000, "4 min 12 s"),
+        (3_599_600, "1 h 0 min"),
+        (90_061_000, "25 h 1 min"),
+    ],
+)
+def test_durations_are_in_the_unit_that_fits(milliseconds: int | None, text: str) -> None:
+    assert _output.duration_of(milliseconds) == text
+
+
+def test_one_thing_is_not_plural() -> None:
+    assert [_output.counted(n, "artifact") for n in (0, 1, 2000)] == [
+        "0 artifacts",
+        "1 artifact",
+        "2,000 artifacts",
+    ]
+
+
+def test_json_is_one_array_and_each_element_has_its_schema_version() -> None:
+    text = printed(lambda: _output.print_views([ONE, TWO], View, "json", None))
+    assert json.loads(text) == [
+        {
+            "schema_version": 1,
+            "id": "00000000-0000-0000-0000-000000000001",
+            "at": "2026-01-02T03:04:05+00:00",
+            "text": 'a "b", c',
+            "count": 7,
+        },
+        {
+            "schema_version": 1,
+            "id": "00000000-0000-0000-0000-000000000002",
+            "at": None,
+            "text": "line\nend \ud800 ✓",
+            "count": None,
+        },
+    ]
+    assert printed(lambda: _output.print_views([], View, "json", None)) == "[]\n"
+
+
+def test_ndjson_is_one_object_a_line() -> None:
+    text = printed(lambda: _output.print_views([ONE, TWO], View, "ndjson", "count,text"))
+    assert [json.loads(line) for line in text.splitlines()] == [
+        {"count": 7, "text": 'a "b", c'},
+        {"count": None, "text": "line\nend \ud800 ✓"},
+    ]
+    assert printed(lambda: _output.print_views([], View, "ndjson", None)) == ""
+
+
+def test_csv_has_a_header_also_when_there_is_nothing() -> None:
+    text = printed(lambda: _output.print_views([ONE, TWO], View, "csv", None))
+    rows = list(csv.reader(io.StringIO(text)))
+    assert rows[0] == ["schema_version", "id", "at", "text", "count"]
+    assert rows[1][2:] == ["2026-01-02T03:04:05+00:00", 'a "b", c', "7"]
+    assert rows[2][2:] == ["", "line\nend \\ud800 ✓", ""]
+    assert printed(lambda: _output.print_views([], View, "csv", "at,id")) == "at,id\n"
+    everything = printed(lambda: _output.print_views([], View, "csv", None))
+    assert everything == "schema_version,id,at,text,count\n"
+
+
+@pytest.mark.parametrize("views", [[], [ONE]])
+def test_a_field_that_there_is_not_is_wrong_usage_also_when_there_is_nothing(
+    views: list[View],
+) -> None:
+    with pytest.raises(click.UsageError, match="unknown field nope, ; there are id, at, text, c"):
+        _output.print_views(views, View, "json", "id,nope,")
+
+
+def test_control_characters_in_a_cell_do_nothing() -> None:
+    wild = "a\x1b[2Kb\rc\nd\te\0f\x9bg\u202eh\ud800"
+    text = printed(lambda: _output.print_table(("A", "B"), [(wild, "[bold]:smile:")]))
+    assert text.splitlines() == [
+        "A                    B",
+        "a�[2Kb�c�d�e�f�g�h�  [bold]:smile:",
+    ]
+
+
+def test_wide_characters_take_the_room_that_they_take() -> None:
+    rows = [("漢字", "1", "a"), ("x", "22", "b")]
+    text = printed(lambda: _output.print_table(("N", "C", "T"), rows, right=("C",)))
+    assert text == "N      C  T\n漢字   1  a\nx     22  b\n"
+
+
+def test_a_table_off_a_terminal_is_never_cut() -> None:
+    long = "x" * 5_000
+    text = printed(lambda: _output.print_table(("N", "LONG"), [("1", long)], right=("N",)))
+    assert text.splitlines()[1] == f"1  {long}"
+
+
+def test_on_a_narrow_terminal_only_the_last_column_is_cut(cli: Cli) -> None:
+    with cli.open() as store, store.open_session() as session:
+        run_command(session, call=ToolCall(tool_name="Bash", title="long " * 40))
+    header, row = on_a_terminal(cli, "log", columns=90).splitlines()
+    assert header.split()[-1] == "CALL"
+    assert len(row) == 90
+    assert re.search(r"  long[long ]+…$", row)
+    assert "  Bash  success     0  0." in row
+    _, row = on_a_terminal(cli, "log", columns=20).splitlines()
+    assert row.endswith("  lon…")
+
+
+def on_a_terminal(cli: Cli, *arguments: str, columns: int) -> str:
+    """What the program prints on a terminal."""
+    ours, theirs = pty.openpty()
+    environment = {**cli.full_environment, "TERM": "xterm", "COLUMNS": str(columns)}
+    with os.fdopen(ours, "rb", buffering=0) as screen:
+        process = subprocess.Popen(
+            [*PROGRAM, *arguments], stdout=theirs, stderr=theirs, env=environment
+        )
+        os.close(theirs)
+        seen = b""
+        try:
+            while data := screen.read(65_536):
+                seen += data
+        except OSError:  # Linux says EIO at the end
+            pass
+        assert process.wait(60) == 0
+    return seen.decode().replace("\r\n", "\n")
+
+
+def test_a_file_is_written_whole_and_keeps_its_rights(tmp_path: Path) -> None:
+    path = tmp_path / "out.txt"
+    _output.write_file(path, ["one\r\n", "two \ud800"])
+    assert path.read_bytes() == b"one\r\ntwo \\ud800"
+    path.chmod(0o640)
+    _output.write_file(path, ["three"])
+    assert path.read_text() == "three"
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_file_that_cannot_be_finished_stays_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "out.txt"
+    path.write_text("before")
+
+    def pieces() -> list[str]:
+        raise UnavailableError("no more")
+
+    with pytest.raises(UnavailableError, match="no more"):
+        _output.write_file(path, (piece for piece in ["begin", *pieces()]))
+    assert path.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_link_stays_a_link_and_a_device_stays_a_device(tmp_path: Path) -> None:
+    target, link = tmp_path / "target", tmp_path / "link"
+    target.write_text("before")
+    link.symlink_to(target)
+    _output.write_file(link, ["after"])
+    assert link.is_symlink()
+    assert target.read_text() == "after"
+    _output.write_file(Path(os.devnull), ["gone"])
+    assert Path(os.devnull).is_char_device()
+    with pytest.raises(UnavailableError, match=r"^/dev/full cannot be written: No space left"):
+        _output.write_file(Path("/dev/full"), ["x"])
+    with pytest.raises(UnavailableError, match=r"nowhere/x cannot be written: No such file"):
+        _output.write_file(tmp_path / "nowhere" / "x", ["x"])
+
+
+def test_columns_next_to_each_other_are_folded_and_bounded() -> None:
+    text = side_by_side({"one": ["a" * 50], "two": [str(n) for n in range(100)]}, 20)
+    lines = text.splitlines()
+    assert {len(line) for line in lines} == {60}
+    assert "one" in lines[1]
+    assert text.count("a") == 50
+    assert "… 40 further lines" in text
+    assert " 59 " in text
+    assert " 60 " not in text
+
+
+ERROR_CODES = {
+    errors.NotFoundError("x"): ExitCode.NOT_FOUND,
+    errors.AmbiguousNameError("x", ["a", "b"]): ExitCode.USAGE,
+    errors.StoreNotFoundError("x"): ExitCode.UNAVAILABLE,
+    errors.InvalidRecordError("x"): ExitCode.USAGE,
+    errors.PathEscapeError("x"): ExitCode.USAGE,
+    errors.StoreExistsError("x"): ExitCode.USAGE,
+    errors.SessionClosedError("x"): ExitCode.USAGE,
+    errors.InvocationFinishedError("x"): ExitCode.USAGE,
+    errors.DamageError("x", path="p"): ExitCode.DAMAGED,
+    errors.DigestMismatchError("x", path="p"): ExitCode.DAMAGED,
+    errors.MissingArtifactError("x", path="p"): ExitCode.INCOMPLETE,
+    errors.SchemaMismatchError("x", found=None, expected="1"): ExitCode.UNAVAILABLE,
+    errors.UnavailableError("x"): ExitCode.UNAVAILABLE,
+    errors.TooltrailError("x"): ExitCode.USAGE,
+}
+
+
+def leaves(kind: type[Exception]) -> set[type[Exception]]:
+    return {kind}.union(*map(leaves, kind.__subclasses__()))
+
+
+def test_every_error_has_its_exit_code() -> None:
+    assert {type(error) for error in ERROR_CODES} == leaves(errors.TooltrailError)
+    assert {type(e).__name__: code_of(e) for e in ERROR_CODES} == {
+        type(e).__name__: code for e, code in ERROR_CODES.items()
+    }
+
+
+def ended_by(error: BaseException) -> tuple[int, str]:
+    """The exit code and the message of a command that an exception ends."""
+
+    @click.command()
+    def command() -> None:
+        raise error
+
+    err = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
+    with patch.object(sys, "argv", ["tooltrail"]), patch.object(sys, "stderr", err):
+        code = run(command)
+    buffer = err.buffer
+    assert isinstance(buffer, io.BytesIO)
+    return code, buffer.getvalue().decode()
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (errors.NotFoundError("nothing there"), 3, "tooltrail: nothing there\n"),
+        (OSError(13, "Permission denied", "/x"), 5, "tooltrail: /x: Permission denied\n"),
+        (OSError("odd"), 5, "tooltrail: odd\n"),
+        (BrokenPipeError(32, "Broken pipe"), 141, ""),
+        (KeyboardInterrupt(), 130, ""),
+        (click.Abort(), 130, ""),
+        (click.exceptions.Exit(7), 7, ""),
+        (click.UsageError("wrong"), 2, "Error: wrong\n"),
+    ],
+)
+def test_what_ends_a_command_becomes_a_code_and_a_sentence(
+    error: BaseException, code: int, message: str
+) -> None:
+    ended = ended_by(error)
+    assert ended[0] == code
+    assert ended[1].endswith(message)
+    assert bool(ended[1]) == bool(message)
+
+
+def test_a_fault_of_the_program_is_not_hidden() -> None:
+    with pytest.raises(ZeroDivisionError):
+        ended_by(ZeroDivisionError())
+
+
+def test_an_integer_that_a_command_returns_is_its_exit_code() -> None:
+    def code_after(returned: object) -> int:
+        with patch.object(sys, "argv", ["tooltrail"]):
+            return run(click.Command("c", callback=lambda: returned))
+
+    assert [code_after(found) for found in (ExitCode.DAMAGED, None, "text")] == [1, 0, 0]

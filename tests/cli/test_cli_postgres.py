@@ -1,0 +1,56 @@
+"""The main path against PostgreSQL: what is printed does not depend on the engine."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.support.cli import Cli
+from tests.support.evidence import check_evidence
+
+
+@pytest.fixture
+def team(postgres_url: str, tmp_path: Path) -> Cli:
+    cli = Cli(postgres_url, {"TOOLTRAIL_SPOOL": str(tmp_path / "spool")})
+    ended = cli.ok("init", "--artifacts", str(tmp_path / "artifacts"))
+    assert ended.message.endswith(f"artifacts in file://{tmp_path}/artifacts\n")
+    return cli
+
+
+def test_the_main_path_on_postgresql(team: Cli, tmp_path: Path) -> None:
+    session = team.ok("session", "open", "--title", "team").text.strip()
+    ended = team.exec("--session", session, "--", "sh", "-c", "seq 20000; echo err >&2; exit 3")
+    assert (ended.code, ended.stderr) == (3, b"err\n")
+    (row,) = team.ok("log", "--json").records
+    assert (row["state"], row["exit_status"]) == ("success", 3)
+    assert row["id"][-8:] in team.ok("log", "--tool", "exec", "--since", "1h").text
+    shown = team.ok("show", "--surface", "complete")
+    assert (shown.stdout, shown.stderr) == (ended.stdout, ended.stderr)
+    assert row["id"] in team.ok("show", row["id"][-8:]).text
+    assert json.loads(team.ok("transcript", "--json").text)["session"]["id"] == session
+    (artifact,) = team.ok("artifact", "ls", "--json").records
+    tail = team.ok("artifact", "tail", artifact["path"], "-n", "2").stdout
+    assert tail == b"19999\n20000\n"
+    assert team.ok("artifact", "verify").message == "1 artifact, 109 kB: 0 damaged or missing\n"
+    assert team.ok("db", "check").message == "no problem found\n"
+    assert team.ok("db", "current").text == "0001 (head)\n"
+    assert team.ok("db", "upgrade").message == "at 0001 already\n"
+    assert "nothing was changed" in team.ok("init", "--artifacts", "elsewhere").message
+    assert team.ok("session", "close", session).message == f"closed session {session}\n"
+    with team.open() as store:
+        check_evidence(store)
+    assert not list((tmp_path / "spool").iterdir())
+
+
+def test_status_on_postgresql_names_the_server_and_has_no_warning(team: Cli) -> None:
+    ended = team.ok("status", "--json")
+    (status,) = ended.records
+    assert status["engine"].startswith("PostgreSQL ")
+    assert status["database_bytes"] > 0
+    assert ended.message == ""
+
+
+def test_a_database_without_a_store_says_how_to_create_one(postgres_url: str) -> None:
+    ended = Cli(postgres_url).run("log")
+    assert ended.code == 5
+    assert ended.sentence.startswith("no store in postgresql+psycopg://")
+    assert ended.sentence.endswith("; create one with `tooltrail init`")

@@ -1,0 +1,74 @@
+"""Sessions that scripts hold across many commands."""
+
+import csv
+import io
+
+import pytest
+from tests.support.cli import Cli
+from tests.support.recording import run_command
+
+from tooltrail.records import ToolCall
+
+
+def test_a_session_is_opened_listed_and_closed(cli: Cli) -> None:
+    opened = cli.ok("session", "open", "--title", "nightly build", "--agent", "Ada")
+    name = opened.text.strip()
+    assert (opened.text, opened.message) == (f"{name}\n", "")
+    with cli.open() as store:
+        session = store.join_session(store.reader.session(name).id)
+        run_command(session)
+        session.start(ToolCall(tool_name="Bash"))
+    header, row = cli.ok("session", "ls", "--utc").lines
+    assert header.split() == ["SESSION", "OPENED", "CLOSED", "CALLS", "OPEN", "AGENT", "TITLE"]
+    assert row.startswith(name)
+    assert row.split()[3:] == ["2", "1", "Ada", "nightly", "build"]
+    closed = cli.ok("session", "close", name[-6:])
+    assert (closed.text, closed.message) == ("", f"closed session {name}\n")
+    (view,) = cli.ok("session", "ls", "--json").records
+    assert view["opened_at"] < view["closed_at"]
+    assert (view["title"], view["agent"], view["parent_id"]) == ("nightly build", "Ada", None)
+
+
+def test_a_closed_session_is_not_closed_twice(cli: Cli) -> None:
+    name = cli.ok("session", "open").text.strip()
+    cli.ok("session", "close", name)
+    ended = cli.run("session", "close", name)
+    assert (ended.code, ended.sentence) == (2, f"session {name} is closed")
+
+
+def test_the_session_to_close_may_be_in_the_environment(cli: Cli) -> None:
+    name = cli.environment["TOOLTRAIL_SESSION"] = cli.ok("session", "open").text.strip()
+    assert cli.ok("session", "close").message == f"closed session {name}\n"
+    del cli.environment["TOOLTRAIL_SESSION"]
+    ended = cli.run("session", "close")
+    assert (ended.code, ended.usage_error) == (2, "Missing argument 'SESSION'.")
+
+
+def test_a_session_of_a_sub_agent_names_its_parent(cli: Cli) -> None:
+    parent = cli.ok("session", "open").text.strip()
+    cli.ok("session", "open", "--parent", "@last")
+    views = cli.ok("session", "ls", "--json").records
+    assert [view["parent_id"] for view in views] == [parent, None]
+
+
+def test_sessions_are_listed_newest_first_as_many_as_asked_for(cli: Cli) -> None:
+    for n in range(25):
+        cli.ok("session", "open", "--title", str(n))
+    assert len(cli.ok("session", "ls").lines) == 1 + 20
+    rows = list(csv.DictReader(io.StringIO(cli.ok("session", "ls", "-n", "0", "--csv").text)))
+    assert [row["title"] for row in rows] == [str(n) for n in reversed(range(25))]
+    assert cli.ok("session", "ls", "-n", "2", "--ndjson", "--fields", "title").lines == [
+        '{"title": "24"}',
+        '{"title": "23"}',
+    ]
+
+
+@pytest.mark.parametrize("style", ["--json", "--csv", "--ndjson"])
+def test_a_session_list_knows_its_fields_when_it_is_empty(cli: Cli, style: str) -> None:
+    assert cli.run("session", "ls", style, "--fields", "nope").code == 2
+    assert cli.run("session", "ls", style, "--fields", "id").code == 0
+
+
+def test_a_title_cannot_disturb_the_table(cli: Cli) -> None:
+    cli.ok("session", "open", "--title", "a\nb\x1b]0;owned\x07")
+    assert cli.ok("session", "ls").lines[1].endswith("a�b�]0;owned�")

@@ -1,0 +1,236 @@
+"""One invocation, whole: the overview, each surface exactly, each stream exactly."""
+
+import json
+import re
+
+import pytest
+from tests.support.cli import Cli
+from tests.support.recording import captured, command_output, fail_tool, run_command, run_tool
+
+from tooltrail.records import CommandOutput, StreamRecord, ToolCall, command_completed
+from tooltrail.store import Session
+
+OUT = b"first line\n\xff\xfe no text \0\n" + b"".join(b"line %d\n" % n for n in range(9_000))
+ERR = b"warning\n"
+ARGUMENTS = '{"command":  "make all"}'
+
+
+def record(session: Session) -> str:
+    call = ToolCall(tool_name="Bash", arguments_raw=ARGUMENTS, call_id="call/1")
+    return str(run_command(session, OUT, ERR, exit_status=2, call=call).invocation_id)
+
+
+def test_the_overview_has_the_facts_and_the_three_surfaces(cli: Cli) -> None:
+    with cli.open() as store:
+        name = record(store.open_session())
+        detail = store.reader.invocation(name)
+        path = store.reader.artifacts()[0].path
+    text = cli.ok("show", "--utc").text
+    facts, *surfaces = text.split("\n── ")
+    assert f"invocation {name}\n" in facts
+    assert f"session    {detail.summary.session_id}#0\n" in facts
+    assert "tool       Bash (command family)\ncall id    call/1\n" in facts
+    assert 'call       {"command": "make all"}\n' in facts
+    assert "state      success, exit status 2\n" in facts
+    assert re.search(r"started    \S+ \S+Z, took 0\.\d\d s\n", facts)
+    titles = [surface.partition(" ──\n")[0] for surface in surfaces]
+    assert [title.split(",")[0] for title in titles] == [
+        "complete output",
+        "canonical result",
+        "receipt",
+        "left out",
+    ]
+    complete, canonical, receipt, left_out = surfaces
+    lines = complete.splitlines()
+    assert lines[1] == (
+        f"[stdout] {len(OUT):,} bytes, 9,002 lines, {detail.streams[0].digest}, {path}"
+    )
+    assert lines[2:4] == ["  first line", "  \\xff\\xfe no text �"]
+    assert f"  … {len(OUT) - 4_000:,} further bytes: tooltrail show --stream stdout" in lines
+    assert "[stderr] 8 bytes, 1 line, " in complete
+    assert "  warning" in lines
+    assert '"exit_status": 2' in canonical
+    assert "Process exited with code 2\n" in receipt
+    cut = (
+        f"stdout shows 0 of {len(OUT):,} bytes ({len(OUT):,} left out): binary output is not shown"
+    )
+    assert f"projection: {cut}" in left_out.splitlines()
+
+
+def test_side_by_side_has_the_three_surfaces_in_columns(cli: Cli) -> None:
+    with cli.open() as store:
+        record(store.open_session())
+    cli.environment["COLUMNS"] = "150"
+    text = cli.ok("show", "--side-by-side").text
+    titles = next(line for line in text.splitlines() if "complete output" in line)
+    assert titles.index("complete output") < titles.index("canonical result")
+    assert titles.index("canonical result") < titles.index("receipt")
+    assert "\0" not in text
+    assert text.startswith("invocation ")
+    assert "left out" in text
+
+
+def test_nothing_that_a_tool_printed_moves_the_cursor(cli: Cli) -> None:
+    wild = b"\x1b[2J\x1b]0;owned\x07 tab\there \x9b31m"
+    with cli.open() as store, store.open_session() as session:
+        call = ToolCall(tool_name="Bash", call_id="\x1b[1m")
+        run_command(session, wild, call=call)
+    for flag in ([], ["--side-by-side"]):
+        text = cli.ok("show", *flag).text
+        assert "\x1b" not in text
+        assert "\x07" not in text
+    assert "�[2J�]0;owned� tab\there" in cli.ok("show").text
+    assert cli.ok("show", "--stream", "stdout").stdout == wild
+
+
+def test_each_surface_alone_is_exact(cli: Cli) -> None:
+    with cli.open() as store:
+        record(store.open_session())
+        detail = store.reader.invocation("@last")
+    complete = cli.ok("show", "--surface", "complete")
+    assert (complete.stdout, complete.stderr) == (OUT, ERR)
+    assert cli.ok("show", "--surface", "canonical").text == detail.canonical_json
+    assert detail.receipt
+    assert cli.ok("show", "--surface", "receipt").text == detail.receipt.text
+    assert cli.ok("show", "--surface", "input").text == ARGUMENTS
+
+
+def test_each_stream_alone_is_exact(cli: Cli) -> None:
+    with cli.open() as store:
+        record(store.open_session())
+    out = cli.ok("show", "--stream", "stdout")
+    assert (out.stdout, out.stderr) == (OUT, b"")
+    err = cli.ok("show", "--stream", "stderr")
+    assert (err.stdout, err.stderr) == (ERR, b"")
+
+
+def test_a_stream_that_there_is_not_names_those_that_there_are(cli: Cli) -> None:
+    with cli.open() as store:
+        name = record(store.open_session())
+        failed = str(fail_tool(store.open_session()).invocation_id)
+    ended = cli.run("show", name, "--stream", "nope")
+    assert (ended.code, ended.stdout) == (3, b"")
+    assert ended.sentence == f"invocation {name} has no stream 'nope'; it has stdout, stderr"
+    ended = cli.run("show", failed, "--stream", "stdout")
+    assert ended.code == 3
+    assert ended.sentence == f"invocation {failed} has no stream 'stdout'; it has none"
+
+
+def test_json_has_the_surfaces_as_they_are_stored(cli: Cli) -> None:
+    with cli.open() as store:
+        name = record(store.open_session())
+        detail = store.reader.invocation(name)
+    (found,) = cli.ok("show", name, "--json").records
+    assert found["schema_version"] == 1
+    assert found["id"] == name
+    assert found["arguments_raw"] == ARGUMENTS
+    assert found["policy_digest"] == detail.policy_digest
+    assert found["canonical_result"] == json.loads(detail.canonical_json or "")
+    assert found["complete_output"] == json.loads(detail.complete_json or "")
+    assert [stream["role"] for stream in found["streams"]] == ["stdout", "stderr"]
+    assert found["artifacts"] == [{"role": "stdout", "path": found["streams"][0]["artifact_path"]}]
+    assert detail.receipt
+    assert found["receipt"]["text"] == detail.receipt.text
+    assert {cut["stage"] for cut in found["omissions"]} == {"projection"}
+
+
+def test_an_invocation_has_many_names(cli: Cli) -> None:
+    with cli.open() as store:
+        session = store.open_session()
+        name = record(session)
+        run_tool(session, "later")
+    for spelling in (name, name.upper(), name.replace("-", ""), name[-8:], name[:-3], "@last:Bash"):
+        assert cli.ok("show", spelling, "--surface", "input").text == ARGUMENTS
+    assert cli.ok("show", f"{session.id}#0", "--surface", "input").text == ARGUMENTS
+    assert cli.ok("show", "@last#0", "--surface", "input").text == ARGUMENTS
+    assert cli.ok("show", "@last", "--json").records[0]["tool_name"] == "Read"
+
+
+def test_an_open_invocation_is_incomplete_except_for_its_input(cli: Cli) -> None:
+    with cli.open() as store:
+        call = ToolCall(tool_name="Bash", arguments_raw="not { json")
+        name = str(store.open_session().start(call).id)
+    for flags in (
+        ["--surface", "complete"],
+        ["--surface", "canonical"],
+        ["--surface", "receipt"],
+        ["--stream", "stdout"],
+    ):
+        ended = cli.run("show", *flags)
+        assert (ended.code, ended.stdout) == (4, b"")
+        assert ended.sentence == f"invocation {name} has not ended"
+    assert cli.ok("show", "--surface", "input").text == "not { json"
+    text = cli.ok("show").text
+    assert "state      started\n" in text
+    assert "(the invocation has not ended)\n" in text
+    cli.environment["COLUMNS"] = "150"
+    assert cli.ok("show", "--side-by-side").text.count("the invocation has not ended") == 1
+    (found,) = cli.ok("show", "--json").records
+    assert (found["receipt"], found["complete_output"], found["streams"]) == (None, None, [])
+
+
+@pytest.mark.parametrize(
+    ("ending", "state"),
+    [
+        ({"signal": 11}, "success, signal 11"),
+        ({"exit_status": 0, "timed_out": True, "timeout_ms": 9}, "success, timed out"),
+    ],
+)
+def test_the_state_says_how_a_command_ended(
+    cli: Cli, ending: dict[str, int | bool], state: str
+) -> None:
+    with cli.open() as store:
+        invocation = store.open_session().start(ToolCall(tool_name="Bash"))
+        streams = {name: captured(invocation, name, b"") for name in ("stdout", "stderr")}
+        result = CommandOutput.model_validate({**ending, **streams})
+        invocation.finish(command_completed("Bash", result))
+    assert f"state      {state}\n" in cli.ok("show").text
+
+
+def test_a_failure_shows_its_kind_and_prints_its_envelope(cli: Cli) -> None:
+    with cli.open() as store:
+        fail_tool(store.open_session(), kind="permission_denied")
+    assert "state      denied (permission_denied)\n" in cli.ok("show").text
+    envelope = json.loads(cli.ok("show", "--surface", "complete").text)
+    assert envelope["error"]["kind"] == "permission_denied"
+
+
+def test_content_of_other_families_comes_in_its_order(cli: Cli) -> None:
+    with cli.open() as store:
+        run_tool(store.open_session(), "text ✓\n", b"\0\xff")
+    assert cli.ok("show", "--surface", "complete").stdout == "text ✓\n".encode() + b"\0\xff"
+    assert cli.ok("show", "--stream", "content.1").stdout == b"\0\xff"
+
+
+def lose_output(cli: Cli) -> bytes:
+    """Record a command whose spool could not be written; what was kept all the same."""
+    with cli.open() as store:
+        invocation = store.open_session().start(ToolCall(tool_name="Bash"))
+        # A file where the folder of the spool should be.
+        invocation.spool.parent.mkdir(exist_ok=True)
+        invocation.spool.write_text("")
+        output = command_output(invocation, b"x" * 50_000)
+        invocation.spool.unlink()
+        invocation.finish(output)
+        result = output.result
+    assert isinstance(result, CommandOutput)
+    return kept_of(result.stdout)
+
+
+def kept_of(stream: StreamRecord) -> bytes:
+    assert stream.content is not None
+    return stream.content
+
+
+def test_lost_bytes_are_counted_and_incomplete(cli: Cli) -> None:
+    kept = lose_output(cli)
+    missing = 50_000 - len(kept)
+    assert missing
+    for flags in (["--surface", "complete"], ["--stream", "stdout"]):
+        ended = cli.run("show", *flags)
+        assert (ended.code, ended.stdout) == (4, kept)
+        assert ended.sentence == (
+            f"stdout: {missing:,} bytes were not kept: spool cannot be written: File exists"
+        )
+    assert f"  {missing:,} bytes lost: spool cannot be written" in cli.ok("show").text
+    assert cli.ok("show", "--stream", "stderr").stdout == b""

@@ -1,0 +1,92 @@
+"""A session read back through the command line."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.support.cli import Cli
+from tests.support.recording import run_command
+
+from tooltrail.records import ToolCall
+
+
+@pytest.fixture
+def recorded(cli: Cli) -> Cli:
+    with cli.open() as store:
+        session = store.open_session(title="talk")
+        session.add_message("user", "run it\nplease \ud800")
+        run_command(session, b"done\n")
+        session.start(ToolCall(tool_name="Bash", arguments_raw="{"))
+    return cli
+
+
+def test_text_is_the_default_and_each_format_has_its_name(recorded: Cli) -> None:
+    text = recorded.ok("transcript").text
+    assert text.startswith("Session ")
+    assert text == recorded.ok("transcript", "--format", "text").text
+    assert recorded.ok("transcript", "--format", "markdown").text.startswith("# talk\n")
+    as_json = recorded.ok("transcript", "--format", "json").text
+    assert as_json == recorded.ok("transcript", "--json").text
+    assert json.loads(as_json)["schema_version"] == 1
+    ended = recorded.run("transcript", "--format", "html")
+    assert (ended.code, ended.stdout) == (2, b"")
+    assert "'--format'" in ended.usage_error
+
+
+def test_lone_surrogates_are_spelled_out_and_in_json_come_back(recorded: Cli) -> None:
+    assert "please \\ud800\n" in recorded.ok("transcript").text
+    entries = json.loads(recorded.ok("transcript", "--json").text)["entries"]
+    assert entries[0]["text"] == "run it\nplease \ud800"
+
+
+def test_an_open_invocation_is_marked(recorded: Cli) -> None:
+    text = recorded.ok("transcript").text
+    assert text.count("[no result: the invocation has not ended]\n") == 1
+    assert " Bash [started]\n" in text
+
+
+def test_an_empty_session_is_a_transcript_too(cli: Cli) -> None:
+    name = cli.ok("session", "open").text.strip()
+    (line,) = cli.ok("transcript").lines
+    assert line.startswith(f"Session {name}, opened ")
+    assert json.loads(cli.ok("transcript", "--json").text)["entries"] == []
+
+
+def test_the_session_is_named_by_the_argument_else_by_the_variable_else_the_last(
+    recorded: Cli,
+) -> None:
+    talk = recorded.ok("session", "ls", "--json").records[0]["id"]
+    last = recorded.ok("session", "open", "--title", "later").text.strip()
+    assert recorded.ok("transcript").lines[0].startswith(f"Session {last} later")
+    assert recorded.ok("transcript", talk[-6:]).lines[0].startswith(f"Session {talk} talk")
+    recorded.environment["TOOLTRAIL_SESSION"] = talk
+    assert recorded.ok("transcript").lines[0].startswith(f"Session {talk} talk")
+
+
+@pytest.mark.parametrize("style", ["text", "markdown", "json"])
+def test_a_file_gets_what_would_be_printed(recorded: Cli, tmp_path: Path, style: str) -> None:
+    path = tmp_path / "talk"
+    ended = recorded.ok("transcript", "--format", style, "-o", str(path))
+    assert (ended.text, ended.message) == ("", "")
+    assert path.read_bytes() == recorded.ok("transcript", "--format", style).stdout
+    assert recorded.ok("transcript", "-o", "-").text.startswith("Session ")
+
+
+def test_a_file_that_cannot_be_written_is_said(recorded: Cli, tmp_path: Path) -> None:
+    ended = recorded.run("transcript", "-o", str(tmp_path / "no" / "talk"))
+    assert ended.code == 5
+    assert ended.sentence == (
+        f"{tmp_path / 'no' / 'talk'} cannot be written: No such file or directory"
+    )
+    ended = recorded.run("transcript", "-o", str(tmp_path))
+    assert (ended.code, ended.stdout) == (2, b"")
+    assert "is a directory" in ended.usage_error
+
+
+def test_a_transcript_that_cannot_be_read_leaves_the_file_as_it_was(
+    recorded: Cli, tmp_path: Path
+) -> None:
+    path = tmp_path / "talk"
+    path.write_text("before")
+    assert recorded.run("transcript", "feedbeef", "-o", str(path)).code == 3
+    assert path.read_text() == "before"

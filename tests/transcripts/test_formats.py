@@ -1,0 +1,231 @@
+"""The formats of a transcript, against documents that were written by hand."""
+
+import json
+import re
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from tooltrail.records import DEFAULT_POLICY, InvocationState, digest_of
+from tooltrail.store import (
+    InvocationDetail,
+    InvocationView,
+    MessageView,
+    ReceiptView,
+    SessionView,
+)
+from tooltrail.transcripts import FORMATS, Conversation
+
+GOLDEN = Path(__file__).with_name("golden")
+SUFFIXES = {"text": "txt", "markdown": "md", "json": "json"}
+
+
+def uuid(number: int) -> UUID:
+    return UUID(f"01a20000-0000-7000-8000-{number:012}")
+
+
+def at(minute: int, second: int) -> datetime:
+    return datetime(2026, 1, 2, 3, minute, second, 600_000, tzinfo=UTC)
+
+
+SESSION = SessionView(
+    id=uuid(1),
+    parent_id=uuid(9),
+    title="Fix the *build*",
+    agent="Ada",
+    environment="{}",
+    opened_at=at(4, 5),
+    closed_at=at(9, 0),
+    invocation_count=2,
+    open_count=1,
+)
+
+
+def message(seq: int, role: str, text: str) -> MessageView:
+    return MessageView(uuid(10 + seq), seq, role, text, at(4, 6 + seq))
+
+
+def call(
+    seq: int,
+    tool: str,
+    arguments: bytes,
+    receipt: str | None,
+    *,
+    call_id: str | None = None,
+    state: InvocationState = "success",
+) -> InvocationDetail:
+    summary = InvocationView(
+        id=uuid(10 + seq),
+        session_id=SESSION.id,
+        seq=seq,
+        call_id=call_id,
+        tool_name=tool,
+        family="command",
+        state=state,
+        arguments_preview="",
+        started_at=at(4, 6 + seq),
+        finished_at=None if receipt is None else at(5, seq),
+        duration_ms=None,
+        error_kind=None,
+        exit_status=None,
+        signal=None,
+        timed_out=None,
+        output_size=None,
+        truncated=None,
+    )
+    shown = None
+    if receipt is not None:
+        digest = digest_of(receipt.encode())
+        shown = ReceiptView(receipt, digest, "command", 1, DEFAULT_POLICY.digest)
+    return InvocationDetail(
+        summary, arguments, DEFAULT_POLICY.digest, None, (), None, (), shown, ()
+    )
+
+
+SMALL = Conversation(
+    SESSION,
+    (
+        message(0, "user", "Why does `make` fail?\n\nIt did not\x20yesterday.\n"),
+        call(
+            1,
+            "Bash",
+            b'{"command": "make"}',
+            "Process exited with code 2\n\nstderr:\nmake: *** No rule.\n```\n## not a heading\n",
+            call_id="toolu_1",
+        ),
+        message(2, "assistant", "No newline at the end, ✓"),
+        call(3, "Read", b'{"path":', None, state="started"),
+    ),
+)
+
+
+def document(conversation: Conversation, style: str) -> str:
+    return "".join(FORMATS[style](conversation))
+
+
+def test_there_are_three_formats() -> None:
+    assert list(FORMATS) == list(SUFFIXES)
+
+
+@pytest.mark.parametrize("style", SUFFIXES)
+def test_a_small_conversation_is_printed_as_the_golden_document_says(style: str) -> None:
+    golden = (GOLDEN / f"small.{SUFFIXES[style]}").read_text()
+    assert document(SMALL, style) == golden
+
+
+@pytest.mark.parametrize("style", SUFFIXES)
+def test_the_same_conversation_gives_the_same_document(style: str) -> None:
+    assert document(SMALL, style) == document(replace(SMALL), style)
+
+
+def test_an_open_session_without_a_title_has_its_id_and_no_end() -> None:
+    bare = Conversation(replace(SESSION, title=None, closed_at=None, parent_id=None), ())
+    assert document(bare, "text") == f"Session {SESSION.id}, opened 2026-01-02 03:04:05Z\n"
+    assert document(bare, "markdown") == (
+        f"# Session {SESSION.id}\n\nSession `{SESSION.id}`, opened 2026-01-02 03:04:05Z.\n"
+    )
+    found = json.loads(document(bare, "json"))
+    assert (found["session"]["closed_at"], found["session"]["parent_id"]) == (None, None)
+    assert found["entries"] == []
+
+
+def test_json_carries_what_no_utf_8_can() -> None:
+    wild = 'nul \0, half a pair \ud800, paragraph \u2029, quote "'
+    conversation = Conversation(
+        replace(SESSION, title=wild),
+        (message(0, wild, wild), call(1, wild, wild.encode("utf-8", "surrogatepass"), "x")),
+    )
+    text = document(conversation, "json")
+    assert text.isascii()
+    found = json.loads(text)
+    assert found["session"]["title"] == wild
+    first, second = found["entries"]
+    assert (first["role"], first["text"]) == (wild, wild)
+    assert (second["tool_name"], second["arguments_raw"]) == (wild, wild)
+
+
+@pytest.mark.parametrize("style", ["text", "markdown"])
+def test_names_cannot_begin_an_entry_of_their_own(style: str) -> None:
+    forged = "x\n\n#7 2026-01-01 00:00:00Z Bash [success]\n\n## 7. Bash"
+    conversation = Conversation(
+        replace(SESSION, title=forged),
+        (message(0, forged, "hi"), call(1, forged, b"{}", "ok", call_id=forged)),
+    )
+    lines = document(conversation, style).splitlines()
+    heads = [line for line in lines if line.startswith(("#7", "## 7"))]
+    assert heads == []
+
+
+def parsed(conversation: Conversation) -> list[Token]:
+    """The document as a CommonMark reader sees it."""
+    return MarkdownIt("commonmark").parse(document(conversation, "markdown"))
+
+
+def top(tokens: list[Token], kind: str) -> list[Token]:
+    return [token for token in tokens if token.type == kind and token.level == 0]
+
+
+# What Markdown is made of.
+TROUBLE = st.lists(
+    st.sampled_from(
+        [
+            *("`", "```", "````json\n", "~~~", "\n", "\r", "\r\n", "\n\n", "> ", "# h", "- "),
+            *("<!--", "-->", "<div>", "<script>", "[a]: b", "***", "===", "&lt;", "    ", "x"),
+            *("\t", "\\", "é"),
+        ]
+    ),
+    max_size=25,
+).map("".join)
+
+
+def normal(text: str) -> str:
+    """Text as a CommonMark reader hands it on."""
+    return re.sub(r"\r\n?", "\n", text)
+
+
+@given(TROUBLE, TROUBLE, TROUBLE, TROUBLE)
+def test_nothing_that_was_said_or_printed_breaks_out_of_its_place(
+    said: str, arguments: str, shown: str, name: str
+) -> None:
+    conversation = Conversation(
+        replace(SESSION, title=name or None),
+        (
+            message(0, "user", said),
+            call(1, f"T{name}", arguments.encode(), shown, call_id=name),
+            message(2, f"r{name}", said),
+            call(3, "Bash", shown.encode(), arguments),
+        ),
+    )
+    tokens = parsed(conversation)
+    headings = [
+        tokens[n + 1].content
+        for n, token in enumerate(tokens)
+        if token.type == "heading_open" and token.level == 0
+    ]
+    assert len(headings) == 5
+    assert [heading.partition(".")[0] for heading in headings[1:]] == ["0", "1", "2", "3"]
+    fences = top(tokens, "fence")
+    assert [fence.info for fence in fences] == ["json", "text", "json", "text"]
+    wanted = [arguments, shown, shown, arguments]
+    for fence, text in zip(fences, wanted, strict=True):
+        assert fence.content == normal(text if text.endswith("\n") else f"{text}\n")
+    assert len(top(tokens, "blockquote_open")) == 2
+    assert top(tokens, "html_block") == []
+
+
+def test_a_message_keeps_its_own_markdown_within_its_quote() -> None:
+    said = "# A title\n\n- one\n- two\n\n```python\nprint(1)\n```\nends in a hard break  \nhere"
+    tokens = parsed(Conversation(SESSION, (message(0, "user", said),)))
+    kinds = [token.type for token in tokens if token.level == 1]
+    assert kinds.count("heading_open") == 1
+    assert kinds.count("bullet_list_open") == 1
+    assert kinds.count("fence") == 1
+    inline = [child.type for token in tokens for child in token.children or ()]
+    assert "hardbreak" in inline
