@@ -17,6 +17,13 @@ def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(autouse=True)
+def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The user's state folder, where records go that no other spool takes."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path / "state"
+
+
 @pytest.fixture
 def cli(empty_store: Path, tmp_path: Path) -> Cli:
     """The command line of a fresh SQLite store."""

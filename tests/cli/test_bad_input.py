@@ -299,8 +299,9 @@ def test_an_altered_beginning_is_found_by_what_reads_only_the_beginning(recorded
     stored.write_bytes(data[:100] + bytes([data[100] ^ 1]) + data[101:])
     for command in READS_SOME:
         ended = recorded.run(*command.format(path=path).split())
-        assert (ended.code, ended.stdout) == (1, b""), command
+        assert ended.code == 1, command
         assert path in ended.sentence
+        assert BIG[:20] not in ended.stdout.partition(b"canonical result")[0]
 
 
 def test_verify_names_exactly_what_is_damaged_and_what_is_missing(cli: Cli) -> None:
@@ -374,7 +375,7 @@ def as_nobody(cli: Cli, *commands: str) -> list[Ended]:
     done = subprocess.run(
         [sys.executable, "-c", AS_NOBODY % {"user": NOBODY}, cli.database, json.dumps(commands)],
         cwd=ROOT,
-        env=without_coverage(os.environ),
+        env={**without_coverage(os.environ), "XDG_STATE_HOME": str(cli.folder / "state")},
         capture_output=True,
         text=True,
         check=False,

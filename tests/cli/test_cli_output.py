@@ -4,9 +4,7 @@ import csv
 import io
 import json
 import os
-import pty
 import re
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +17,7 @@ import click
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.cli import PROGRAM, Cli
+from tests.support.cli import Cli, on_a_terminal
 from tests.support.recording import run_command
 
 from tooltrail.cli import _output
@@ -183,25 +181,6 @@ def test_on_a_narrow_terminal_only_the_last_column_is_cut(cli: Cli) -> None:
     assert "  Bash  success     0  0." in row
     _, row = on_a_terminal(cli, "log", columns=20).splitlines()
     assert row.endswith("  lon…")
-
-
-def on_a_terminal(cli: Cli, *arguments: str, columns: int) -> str:
-    """What the program prints on a terminal."""
-    ours, theirs = pty.openpty()
-    environment = {**cli.full_environment, "TERM": "xterm", "COLUMNS": str(columns)}
-    with os.fdopen(ours, "rb", buffering=0) as screen:
-        process = subprocess.Popen(
-            [*PROGRAM, *arguments], stdout=theirs, stderr=theirs, env=environment
-        )
-        os.close(theirs)
-        seen = b""
-        try:
-            while data := screen.read(65_536):
-                seen += data
-        except OSError:  # Linux says EIO at the end
-            pass
-        assert process.wait(60) == 0
-    return seen.decode().replace("\r\n", "\n")
 
 
 def test_a_file_is_written_whole_and_keeps_its_rights(tmp_path: Path) -> None:

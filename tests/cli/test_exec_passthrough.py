@@ -195,6 +195,13 @@ def test_a_full_standard_output_is_said_and_everything_is_recorded(cli: Cli) -> 
     assert cli.ok("show", "--stream", "stdout").stdout == b"out\n"
 
 
+def test_output_that_did_not_get_through_is_no_success(cli: Cli) -> None:
+    with Path("/dev/full").open("wb") as full:
+        assert cli.exec("--", "echo", "out", stdout=full).code == 4
+    (record,) = cli.ok("log", "--json").records
+    assert (record["state"], record["exit_status"]) == ("success", 0)
+
+
 def test_a_full_standard_error_does_not_change_the_status(cli: Cli) -> None:
     with Path("/dev/full").open("wb") as full:
         ended = cli.exec("-v", "--", "sh", "-c", "echo out; exit 3", stderr=full)

@@ -128,11 +128,24 @@ def test_what_cannot_start_while_the_store_is_away_is_set_aside_too(tmp_path: Pa
     assert record["session"] is None
 
 
-def test_without_a_spool_that_can_be_written_it_says_that_nothing_was_recorded(
-    tmp_path: Path,
+def test_where_its_spool_cannot_be_written_the_record_goes_to_the_users_own(
+    tmp_path: Path, own_state: Path
 ) -> None:
     (tmp_path / "file").write_text("")
     cli = Cli(AWAY, {"TOOLTRAIL_SPOOL": str(tmp_path / "file" / "spool")})
+    ended = cli.exec("--", "sh", "-c", "echo out; exit 4")
+    assert (ended.code, ended.stdout) == (4, b"out\n")
+    folder, record = aside_of(own_state / "tooltrail" / "spool")
+    assert ended.message.splitlines()[1] == f"tooltrail: the record is kept in {folder}"
+    assert record["complete_output"]["result"]["exit_status"] == 4
+
+
+def test_without_any_spool_that_can_be_written_it_says_that_nothing_was_recorded(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "file").write_text("")
+    spool = tmp_path / "file" / "spool"
+    cli = Cli(AWAY, {"TOOLTRAIL_SPOOL": str(spool), "XDG_STATE_HOME": str(spool)})
     ended = cli.exec("--", "sh", "-c", "echo out; exit 4")
     assert (ended.code, ended.stdout) == (4, b"out\n")
     away, lost = ended.message.splitlines()
@@ -179,6 +192,7 @@ def test_a_disk_that_is_full_at_the_start_does_not_keep_the_command_from_running
     on_disk: Cli, disk: SmallDisk
 ) -> None:
     disk.fill()
+    on_disk.environment["XDG_STATE_HOME"] = str(disk.folder / "state")
     ended = on_disk.exec("--", "sh", "-c", "echo out; exit 3")
     assert (ended.code, ended.stdout) == (3, b"out\n")
     away, lost = ended.message.splitlines()
@@ -187,6 +201,18 @@ def test_a_disk_that_is_full_at_the_start_does_not_keep_the_command_from_running
     assert lost.endswith(": No space left on device")
     disk.free()
     assert states(on_disk) == []
+
+
+def test_the_record_of_a_full_disk_is_kept_in_the_users_own_folder(
+    on_disk: Cli, disk: SmallDisk, own_state: Path
+) -> None:
+    disk.fill()
+    ended = on_disk.exec("--", "sh", "-c", "echo out; exit 3")
+    assert (ended.code, ended.stdout) == (3, b"out\n")
+    folder, _ = aside_of(own_state / "tooltrail" / "spool")
+    assert ended.message.splitlines()[1] == f"tooltrail: the record is kept in {folder}"
+    assert plain(folder / "stdout.zst") == b"out\n"
+    assert not list((disk.folder / "spool").glob("*"))
 
 
 def test_with_a_spool_on_another_disk_the_record_of_a_full_one_is_kept(

@@ -76,6 +76,13 @@ def test_postgresql_needs_to_be_told_where_artifacts_go(nowhere: Cli) -> None:
     assert ended.sentence == "a PostgreSQL store needs an artifact root: name one"
 
 
+def test_artifacts_in_memory_would_be_gone_at_once(nowhere: Cli) -> None:
+    ended = nowhere.run("init", "--artifacts", "memory://large")
+    assert ended.code == 2
+    assert ended.usage_error == "artifacts in memory would be gone with this command"
+    assert not nowhere.folder.exists()
+
+
 def test_a_spool_that_is_a_file_is_wrong_usage(cli: Cli) -> None:
     ended = cli.run("status", "--spool", cli.database)
     assert ended.code == 2
@@ -147,6 +154,16 @@ def test_status_warns_of_what_was_left_open_and_in_the_spool(cli: Cli) -> None:
     message = cli.ok("status", "--json").message
     assert "warning: 1 invocation not ended: running, or the process was killed\n" in message
     assert "warning: 1 invocation with output in the spool: running, or the process" in message
+
+
+def test_status_warns_of_records_that_were_set_aside(cli: Cli, own_state: Path) -> None:
+    (cli.folder / "spool" / "aside-1").mkdir(parents=True)
+    (own_state / "tooltrail" / "spool" / "aside-2").mkdir(parents=True)
+    ended = cli.ok("status", "--json")
+    (status,) = ended.records
+    assert (status["set_aside_records"], status["spooled_invocations"]) == (2, 0)
+    assert "warning: 2 records set aside while a store was away" in ended.message
+    assert f"{own_state}/tooltrail/spool" in ended.message
 
 
 @pytest.mark.parametrize(

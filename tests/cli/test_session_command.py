@@ -54,7 +54,10 @@ def test_a_session_of_a_sub_agent_names_its_parent(cli: Cli) -> None:
 def test_sessions_are_listed_newest_first_as_many_as_asked_for(cli: Cli) -> None:
     for n in range(25):
         cli.ok("session", "open", "--title", str(n))
-    assert len(cli.ok("session", "ls").lines) == 1 + 20
+    ended = cli.ok("session", "ls")
+    assert len(ended.lines) == 1 + 20
+    assert ended.message == "the newest 20 of more; -n 0 for all\n"
+    assert cli.ok("session", "ls", "-n", "25").message == ""
     rows = list(csv.DictReader(io.StringIO(cli.ok("session", "ls", "-n", "0", "--csv").text)))
     assert [row["title"] for row in rows] == [str(n) for n in reversed(range(25))]
     assert cli.ok("session", "ls", "-n", "2", "--ndjson", "--fields", "title").lines == [

@@ -45,8 +45,9 @@ def test_the_overview_has_the_facts_and_the_three_surfaces(cli: Cli) -> None:
     assert lines[1] == (
         f"[stdout] {len(OUT):,} bytes, 9,002 lines, {detail.streams[0].digest}, {path}"
     )
+    more = f"tooltrail show {name[-8:]} --stream stdout"
     assert lines[2:4] == ["  first line", "  \\xff\\xfe no text �"]
-    assert f"  … {len(OUT) - 4_000:,} further bytes: tooltrail show --stream stdout" in lines
+    assert f"  … {len(OUT) - 4_000:,} further bytes: {more}" in lines
     assert "[stderr] 8 bytes, 1 line, " in complete
     assert "  warning" in lines
     assert '"exit_status": 2' in canonical
@@ -200,6 +201,26 @@ def test_content_of_other_families_comes_in_its_order(cli: Cli) -> None:
         run_tool(store.open_session(), "text ✓\n", b"\0\xff")
     assert cli.ok("show", "--surface", "complete").stdout == "text ✓\n".encode() + b"\0\xff"
     assert cli.ok("show", "--stream", "content.1").stdout == b"\0\xff"
+
+
+def test_the_output_so_far_of_an_open_invocation_is_where_show_says(cli: Cli) -> None:
+    with cli.open() as store:
+        invocation = store.open_session().start(ToolCall(tool_name="Bash"))
+        captured(invocation, "stdout", b"so far\n")
+    ended = cli.run("show", "--stream", "stdout")
+    assert ended.code == 4
+    assert ended.sentence == (
+        f"invocation {invocation.id} has not ended; its output so far is in {invocation.spool}"
+    )
+
+
+def test_only_one_way_to_show_it_can_be_chosen(cli: Cli) -> None:
+    with cli.open() as store:
+        record(store.open_session())
+    for flags in ("--json --side-by-side", "--json --stream stdout", "--stream x --surface input"):
+        ended = cli.run("show", *flags.split())
+        assert (ended.code, ended.stdout) == (2, b"")
+        assert ended.usage_error.startswith("choose one of --surface, --stream, ")
 
 
 def lose_output(cli: Cli) -> bytes:

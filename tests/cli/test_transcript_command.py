@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.support.cli import Cli
+from tests.support.cli import Cli, on_a_terminal
 from tests.support.recording import run_command
 
 from tooltrail.records import ToolCall
@@ -90,3 +90,12 @@ def test_a_transcript_that_cannot_be_read_leaves_the_file_as_it_was(
     path.write_text("before")
     assert recorded.run("transcript", "feedbeef", "-o", str(path)).code == 3
     assert path.read_text() == "before"
+
+
+def test_on_a_terminal_nothing_that_a_tool_printed_moves_the_cursor(cli: Cli) -> None:
+    with cli.open() as store, store.open_session() as session:
+        run_command(session, b"\x1b[2J wild\ttab\n")
+    assert "\x1b[2J wild\ttab\n" in cli.ok("transcript").text
+    seen = on_a_terminal(cli, "transcript", columns=80)
+    assert "\x1b" not in seen
+    assert "�[2J wild\ttab\n" in seen

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -20,7 +21,7 @@ PROGRAM = (sys.executable, "-m", "tooltrail.cli")
 HANG_S = 120.0
 """Seconds after which a program hangs."""
 
-_FOREIGN = ("TOOLTRAIL_", "XDG_", "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "TTY_")
+_FOREIGN = ("TOOLTRAIL_", "XDG_DATA_HOME", "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "TTY_")
 """Beginnings of variables that would change what is printed."""
 
 
@@ -144,6 +145,25 @@ class Cli:
     def exec(self, *arguments: str | bytes, **more: Any) -> Ended:
         """Run a command under `tooltrail exec`; options come before a `--` in the arguments."""
         return self.program("exec", *arguments, **more)
+
+
+def on_a_terminal(cli: Cli, *arguments: str, columns: int) -> str:
+    """What the program prints on a terminal."""
+    ours, theirs = pty.openpty()
+    environment = {**cli.full_environment, "TERM": "xterm", "COLUMNS": str(columns)}
+    with os.fdopen(ours, "rb", buffering=0) as screen:
+        process = subprocess.Popen(
+            [*PROGRAM, *arguments], stdout=theirs, stderr=theirs, env=environment
+        )
+        os.close(theirs)
+        seen = b""
+        try:
+            while data := screen.read(65_536):
+                seen += data
+        except OSError:  # Linux says EIO at the end
+            pass
+        assert process.wait(60) == 0
+    return seen.decode().replace("\r\n", "\n")
 
 
 def kill_group(process: subprocess.Popen[bytes]) -> None:

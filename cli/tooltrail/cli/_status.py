@@ -49,7 +49,7 @@ def status_of(store: Store) -> dict[str, Any]:
         "artifact_stored_bytes": counts.artifact_stored_bytes,
         "database_bytes": size,
         "spooled_invocations": _count(store.spool) - _count(store.spool, _ASIDE),
-        "set_aside_records": sum(_count(s, _ASIDE) for s in {store.spool, user_spool()}),
+        "set_aside_records": _set_aside(store.spool),
     }
 
 
@@ -97,6 +97,15 @@ def _file_size(path: Path) -> int:
     with suppress(FileNotFoundError):
         size += path.with_name(f"{path.name}-wal").stat().st_size
     return size
+
+
+def _set_aside(spool: Path) -> int:
+    count = _count(spool, _ASIDE)
+    if user_spool() != spool:
+        # The user's own spool says nothing of this store when it cannot be read.
+        with suppress(OSError):
+            count += _count(user_spool(), _ASIDE)
+    return count
 
 
 def _count(spool: Path, prefix: str = "") -> int:
