@@ -6,11 +6,21 @@ Core, not the ORM unit of work, which was measured 5 to 30 times slower.
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any, Self, cast
 from uuid import UUID
 
-from sqlalchemy import Connection, TableClause, insert, select, update
+from sqlalchemy import (
+    Connection,
+    Insert,
+    Table,
+    bindparam,
+    insert,
+    select,
+    update,
+)
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.sql.dml import ReturningInsert
 
 from tooltrail.records import DamageError, Digest, LedgerEntry, SessionClosedError, digest_of
 from tooltrail.records.canonical_json import encode_text
@@ -61,16 +71,7 @@ def lock_chain(connection: Connection, session_key: int, session_id: UUID) -> Ch
     Raises:
         DamageError: the session has no head.
     """
-    head = connection.execute(
-        select(
-            LedgerHeadRow.entry_count,
-            LedgerHeadRow.digest,
-            LedgerHeadRow.next_seq,
-            LedgerHeadRow.closed_at,
-        )
-        .where(LedgerHeadRow.session_key == session_key)
-        .with_for_update()
-    ).one_or_none()
+    head = connection.execute(_LOCK_HEAD, {"which": session_key}).one_or_none()
     if head is None:
         raise DamageError(f"session {session_id} has no ledger head", path="ledger_heads")
     return Chain(
@@ -101,36 +102,31 @@ def append_entry(connection: Connection, chain: Chain, happened: Event) -> None:
     )
     chain.entry_count += 1
     chain.digest = entry.digest
-    connection.execute(
-        insert(LedgerEntryRow).values(
-            session_key=chain.session_key,
-            n=entry.n,
-            kind=entry.kind,
-            subject_id=entry.subject_id,
-            happened_at=entry.happened_at,
-            payload=encode_text(entry.payload),
-            previous=entry.previous,
-            digest=chain.digest,
-        )
-    )
-    connection.execute(
-        update(LedgerHeadRow)
-        .where(LedgerHeadRow.session_key == chain.session_key)
-        .values(
-            entry_count=chain.entry_count,
-            digest=chain.digest,
-            next_seq=chain.next_seq,
-            closed_at=chain.closed_at,
-        )
-    )
+    row = {
+        "session_key": chain.session_key,
+        "n": entry.n,
+        "kind": entry.kind,
+        "subject_id": entry.subject_id,
+        "happened_at": entry.happened_at,
+        "payload": encode_text(entry.payload),
+        "previous": entry.previous,
+        "digest": chain.digest,
+    }
+    connection.execute(_insert(LedgerEntryRow), row)
+    head = {
+        "entry_count": chain.entry_count,
+        "digest": chain.digest,
+        "next_seq": chain.next_seq,
+        "closed_at": chain.closed_at,
+    }
+    connection.execute(_MOVE_HEAD, {"which": chain.session_key, **head})
 
 
 def insert_session(connection: Connection, row: Row) -> Chain:
     """Insert a session with an empty chain."""
     key = _insert_returning(connection, SessionRow, row)
-    connection.execute(
-        insert(LedgerHeadRow).values(session_key=key, entry_count=0, digest=GENESIS, next_seq=0)
-    )
+    head = {"session_key": key, "entry_count": 0, "digest": GENESIS, "next_seq": 0}
+    connection.execute(_insert(LedgerHeadRow), head)
     return Chain(key, row["id"], 0, GENESIS, 0, None)
 
 
@@ -141,17 +137,12 @@ def insert_invocation(connection: Connection, row: Row) -> int:
 
 def finish_invocation(connection: Connection, key: int, row: Row) -> bool:
     """Move an invocation to its final state; False when it is there already."""
-    done = connection.execute(
-        update(InvocationRow)
-        .where(InvocationRow.key == key, InvocationRow.state == "started")
-        .values(row)
-    )
-    return done.rowcount == 1
+    return connection.execute(_FINISH, {"which": key, **row}).rowcount == 1
 
 
 def insert_message(connection: Connection, row: Row) -> None:
     """Insert a message."""
-    connection.execute(insert(MessageRow).values(row))
+    connection.execute(_insert(MessageRow), row)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,11 +171,8 @@ def put_bodies(connection: Connection, bodies: Sequence[Body]) -> list[Digest]:
 
 def _restore_erased(connection: Connection, row: Row) -> None:
     """Bytes that were erased once and are recorded anew must be there again."""
-    connection.execute(
-        update(BodyRow)
-        .where(BodyRow.digest == row["digest"], BodyRow.data.is_(None))
-        .values(encoding=row["encoding"], data=row["data"])
-    )
+    values = {"encoding": row["encoding"], "data": row["data"]}
+    connection.execute(_RESTORE_BODY, {"which": row["digest"], **values})
 
 
 def put_once(connection: Connection, table: type[Base], row: Row) -> bool:
@@ -193,15 +181,13 @@ def put_once(connection: Connection, table: type[Base], row: Row) -> bool:
     Returns:
         Whether it was not there yet.
     """
-    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
-    done = connection.execute(dialect.insert(_table(table)).values(row).on_conflict_do_nothing())
-    return done.rowcount == 1
+    return connection.execute(_insert_once(table, connection.dialect.name), row).rowcount == 1
 
 
 def insert_rows(connection: Connection, table: type[Base], rows: Sequence[Row]) -> None:
     """Insert rows, or nothing."""
     if rows:
-        connection.execute(insert(_table(table)), list(rows))
+        connection.execute(_insert(table), list(rows))
 
 
 def numbered(invocation_key: int, rows: Iterable[Row]) -> list[Row]:
@@ -212,8 +198,46 @@ def numbered(invocation_key: int, rows: Iterable[Row]) -> list[Row]:
 def _insert_returning(
     connection: Connection, table: type[SessionRow | InvocationRow], row: Row
 ) -> int:
-    return connection.execute(insert(table).values(row).returning(table.key)).scalar_one()
+    return connection.execute(_insert_key(table), row).scalar_one()
 
 
-def _table(row_class: type[Base]) -> TableClause:
-    return cast("TableClause", row_class.__table__)
+# A statement is built once and given its values when it is executed: to build it anew for every row
+# was measured at a third of the time of recording. Over tables, not over row classes, whose
+# statements take the way through the ORM.
+@cache
+def _insert(row_class: type[Base]) -> Insert:
+    return insert(_table(row_class))
+
+
+@cache
+def _insert_once(row_class: type[Base], dialect_name: str) -> Insert:
+    if dialect_name == "postgresql":
+        return postgresql.insert(_table(row_class)).on_conflict_do_nothing()
+    return sqlite.insert(_table(row_class)).on_conflict_do_nothing()
+
+
+@cache
+def _insert_key(row_class: type[Base]) -> ReturningInsert[int]:
+    table = _table(row_class)
+    return insert(table).returning(table.c.key)
+
+
+def _table(row_class: type[Base]) -> Table[Any]:
+    return cast("Table[Any]", row_class.__table__)
+
+
+_HEADS = _table(LedgerHeadRow)
+_LOCK_HEAD = (
+    select(_HEADS.c.entry_count, _HEADS.c.digest, _HEADS.c.next_seq, _HEADS.c.closed_at)
+    .where(_HEADS.c.session_key == bindparam("which"))
+    .with_for_update()
+)
+_MOVE_HEAD = update(_HEADS).where(_HEADS.c.session_key == bindparam("which"))
+_BODIES = _table(BodyRow)
+_RESTORE_BODY = update(_BODIES).where(
+    _BODIES.c.digest == bindparam("which"), _BODIES.c.data.is_(None)
+)
+_INVOCATIONS = _table(InvocationRow)
+_FINISH = update(_INVOCATIONS).where(
+    _INVOCATIONS.c.key == bindparam("which"), _INVOCATIONS.c.state == "started"
+)
