@@ -24,7 +24,7 @@ $(STAMP): pyproject.toml constraints.txt
 		|| { echo "Tooltrail needs Python 3.11 or newer; set PYTHON=/path/to/python3" >&2; exit 1; }
 	@echo "setting up $(VENV) ..."
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install $(PIP_FLAGS) "pip>=25.3"
+	@$(BIN)/python -m pip install $(PIP_FLAGS) --constraint constraints.txt pip
 	@$(BIN)/python -m pip install $(PIP_FLAGS) --constraint constraints.txt --build-constraint constraints.txt --group dev --editable ".[postgres]"
 	@touch $@
 

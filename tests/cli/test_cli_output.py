@@ -5,6 +5,8 @@ import io
 import json
 import os
 import re
+import signal
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,6 +26,7 @@ from tooltrail.cli import _output
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._failures import code_of, run
 from tooltrail.cli._side_by_side import side_by_side
+from tooltrail.cli._standard import drop_unwritten
 from tooltrail.records import ToolCall, UnavailableError, errors
 
 
@@ -310,3 +313,37 @@ def test_an_integer_that_a_command_returns_is_its_exit_code() -> None:
             return run(click.Command("c", callback=lambda: returned))
 
     assert [code_after(found) for found in (ExitCode.DAMAGED, None, "text")] == [1, 0, 0]
+
+
+def test_what_no_reader_took_is_dropped_before_python_flushes_again() -> None:
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    with os.fdopen(write_end, "w") as pipe:
+        pipe.write("nobody reads this")
+        with patch.object(sys, "stdout", pipe):
+            drop_unwritten()
+        os.write(pipe.fileno(), b"goes nowhere")
+
+
+def test_ctrl_c_ends_a_command_as_it_ends_any_other(cli: Cli) -> None:
+    with cli.open() as store, store.database.write():
+        # It waits for the lock, and so long that it can only be ended.
+        process = cli.start("session", "open")
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(3)
+        process.send_signal(signal.SIGINT)
+        with process:
+            assert process.communicate(timeout=60) == (b"", b"")
+    assert process.returncode == -signal.SIGINT
+    assert cli.ok("session", "ls", "--json").records == []
+
+
+def test_a_command_in_the_background_goes_on_ignoring_ctrl_c(cli: Cli) -> None:
+    line = 'trap "" INT; kill -INT $$; exec "$0" -m tooltrail.cli exec -- sh -c "kill -INT $$"'
+    done = subprocess.run(
+        ["sh", "-c", line, sys.executable],
+        env=cli.full_environment,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 0

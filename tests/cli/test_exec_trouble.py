@@ -14,6 +14,7 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import psycopg
 import pytest
@@ -24,7 +25,10 @@ from tests.support.cli import Cli, python, without_coverage
 from tests.support.disks import SmallDisk, small_disk
 from tests.support.evidence import check_evidence
 
-from tooltrail.records import digest_of
+from tooltrail.artifacts import Capture
+from tooltrail.cli import _recording
+from tooltrail.cli._process import ChildExit
+from tooltrail.records import CommandOutput, digest_of
 from tooltrail.store import create_store
 
 MIB = 1024 * 1024
@@ -339,6 +343,19 @@ def test_an_artifact_root_that_goes_away_leaves_the_invocation_started(cli: Cli)
     assert states(cli) == ["started"]
 
 
+def test_a_start_that_the_store_refuses_runs_nothing_and_leaves_no_session_open(cli: Cli) -> None:
+    with cli.open() as store, store.database.write() as connection:
+        connection.exec_driver_sql(
+            "CREATE TRIGGER refuse BEFORE INSERT ON invocations "
+            "BEGIN SELECT RAISE(ABORT, 'not now'); END"
+        )
+    ended = cli.exec("--", "echo", "ran")
+    assert (ended.code, ended.stdout) == (2, b"")
+    assert ended.sentence.endswith("refused the record: not now")
+    (session,) = cli.ok("session", "ls", "--json").records
+    assert session["closed_at"]
+
+
 def test_a_store_that_is_away_only_while_its_session_is_closed_says_so(cli: Cli) -> None:
     # Nothing but the trigger keeps the session open: the record itself is finished.
     with cli.open() as store, store.database.write() as connection:
@@ -350,3 +367,33 @@ def test_a_store_that_is_away_only_while_its_session_is_closed_says_so(cli: Cli)
     assert ended.code == 3
     assert ended.sentence.endswith("refused the record: not now")
     assert [row["state"] for row in cli.ok("log", "--json").records] == ["success"]
+
+
+REQUEST = _recording.Request(("echo", "hi"), None, None, 0.0, "exec", None)
+
+
+def test_a_recording_that_stopped_early_is_said(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def closed(role: str) -> Capture:
+        capture = Capture(role, tmp_path / role, edge_bytes=8, inline_bytes=8)
+        capture.close()
+        return capture
+
+    output, code = _recording.run_request(REQUEST, closed, lambda stream: stream.record)
+    said = "tooltrail: recording stopped early: the capture of stdout is closed\n"
+    assert tuple(capfd.readouterr()) == ("hi\n", said)
+    assert (output.status, code) == ("success", 0)
+
+
+def test_an_end_that_somebody_else_saw_is_recorded_as_255(tmp_path: Path) -> None:
+    def capture(role: str) -> Capture:
+        return Capture(role, tmp_path / role, edge_bytes=8, inline_bytes=8)
+
+    def reaped_by_others(*_: object, **__: object) -> ChildExit:
+        return ChildExit(None, None, timed_out=False, duration_ms=1)
+
+    with patch.object(_recording, "run_child", reaped_by_others):
+        output, code = _recording.run_request(REQUEST, capture, lambda stream: stream.record)
+    assert isinstance(output.result, CommandOutput)
+    assert (output.result.exit_status, code) == (255, 255)

@@ -19,8 +19,6 @@ class Moment(click.ParamType[datetime]):
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> datetime:
         """Read a time, or fail as a usage error."""
-        if isinstance(value, datetime):
-            return value
         try:
             return parse_moment(str(value), datetime.now().astimezone())
         except (ValueError, OverflowError):
