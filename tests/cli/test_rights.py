@@ -1,0 +1,165 @@
+"""A store that is somebody else's: what may not be done is said, and nothing is changed."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.support.cli import Cli, Ended, without_coverage
+from tests.support.processes import NOBODY, ROOT
+from tests.support.recording import run_command
+
+READING = (
+    "log",
+    "status",
+    "show",
+    "transcript",
+    "session ls",
+    "artifact ls",
+    "artifact verify",
+    "artifact cat abcdef",
+    "db check",
+    "db current",
+)
+WRITING = ("session open", "session close @last")
+ALL = (*READING, *WRITING, "db upgrade")
+
+
+@pytest.fixture
+def foreign(cli: Cli) -> Iterator[Cli]:
+    """A store that another user made, in a place that everybody may enter and read."""
+    with cli.open() as store:
+        run_command(store.open_session(), b"theirs\n")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        shutil.copytree(cli.folder, folder / "store")
+        open_to_all(folder)
+        yield Cli(str(folder / "store" / "trail.db"))
+        open_to_all(folder)
+
+
+def open_to_all(folder: Path) -> None:
+    folder.chmod(0o755)
+    for path in folder.iterdir():
+        if path.is_dir():
+            open_to_all(path)
+        else:
+            path.chmod(0o644)
+
+
+# Imports before it becomes nobody, who may not be allowed to read the interpreter's libraries.
+AS_NOBODY = """
+import json, os, sys
+import alembic.command, psycopg, rich.console, rich.table, sqlalchemy.dialects.sqlite
+from importlib.resources import as_file, files
+from tests.support.cli import Cli
+from tests.support.cli_reference import reference
+reference()
+with as_file(files("tooltrail.migrations")): pass
+if not os.geteuid():
+    os.setgid(%(user)d)
+    os.setuid(%(user)d)
+found = [Cli(sys.argv[1]).run(*command.split()) for command in json.loads(sys.argv[2])]
+for ended in found:
+    print(json.dumps([ended.code, ended.text, ended.message]))
+"""
+
+
+def as_nobody(cli: Cli, *commands: str) -> list[Ended]:
+    done = subprocess.run(
+        [sys.executable, "-c", AS_NOBODY % {"user": NOBODY}, cli.database, json.dumps(commands)],
+        cwd=ROOT,
+        env={**without_coverage(os.environ), "XDG_STATE_HOME": str(cli.folder / "state")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")]
+    return [Ended(code, out.encode(), err.encode()) for code, out, err in found]
+
+
+@pytest.mark.parametrize("kind", ["closed file", "closed folder"])
+def test_without_the_rights_to_a_store_every_command_says_so(foreign: Cli, kind: str) -> None:
+    why = {
+        "closed file": "it cannot be opened",
+        "closed folder": "cannot be opened: Permission denied",
+    }[kind]
+    Path(foreign.database).chmod(0 if kind == "closed file" else 0o444)
+    foreign.folder.chmod(0 if kind == "closed folder" else 0o555)
+    for command, ended in zip(ALL, as_nobody(foreign, *ALL), strict=True):
+        assert (ended.code, ended.text) == (5, ""), command
+        assert ended.sentence.endswith(why), command
+    (init,) = as_nobody(foreign, "init")
+    assert (init.code, init.text) == (5, "")
+    assert init.sentence
+    runs_unrecorded(foreign, why)
+
+
+def runs_unrecorded(cli: Cli, why: str) -> None:
+    """The command of exec runs where nothing can be written, and both sentences say so."""
+    (ran,) = as_nobody(cli, "exec -- true")
+    assert ran.code == 0
+    away, lost = ran.message.splitlines()
+    assert away.endswith(why)
+    assert lost.startswith("tooltrail: nothing was recorded: ")
+
+
+def test_a_store_that_may_only_be_read_can_be_read_and_is_left_as_it_is(foreign: Cli) -> None:
+    before = Path(foreign.database).read_bytes()
+    Path(foreign.database).chmod(0o444)
+    (foreign.folder / "spool").chmod(0o555)
+    foreign.folder.chmod(0o555)
+    for command, ended in zip(READING, as_nobody(foreign, *READING), strict=True):
+        assert ended.code == (3 if "cat" in command else 0), f"{command}: {ended.message}"
+    for command, ended in zip(WRITING, as_nobody(foreign, *WRITING), strict=True):
+        assert (ended.code, ended.text) == (5, ""), command
+        assert ended.sentence.endswith("it is read-only")
+    runs_unrecorded(foreign, "it is read-only")
+    assert Path(foreign.database).read_bytes() == before
+
+
+def test_a_store_cannot_be_created_where_nobody_may_write(foreign: Cli) -> None:
+    foreign.folder.chmod(0o555)
+    inside = Cli(str(foreign.folder / "deeper" / "trail.db"))
+    (ended,) = as_nobody(inside, "init")
+    assert ended.code == 5
+    assert ended.sentence == f"database {inside.database} cannot be made: Permission denied"
+
+
+def test_a_spool_that_nobody_may_read_is_said_by_status(foreign: Cli) -> None:
+    foreign.folder.chmod(0o777)
+    Path(foreign.database).chmod(0o666)
+    (foreign.folder / "spool").chmod(0)
+    (ended,) = as_nobody(foreign, "status")
+    assert ended.code == 5
+    assert ended.sentence == f"{foreign.folder / 'spool'}: Permission denied"
+
+
+def test_without_a_home_folder_it_asks_for_the_store() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", HOMELESS],
+        env={k: v for k, v in os.environ.items() if k not in ("HOME", "TOOLTRAIL_DB")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr.endswith("Error: there is no home folder; name the store with --db\n")
+
+
+# The same as a user id without an entry in the password database.
+HOMELESS = """
+import pwd, sys
+def getpwuid(uid): raise KeyError(uid)
+pwd.getpwuid = getpwuid
+from tooltrail.cli._app import app
+from tooltrail.cli._failures import run
+sys.argv = ["tooltrail", "log"]
+sys.exit(run(app))
+"""
