@@ -46,7 +46,7 @@ def parse_target(database: str | Path) -> Target:
     if str(database) == ":memory:":
         raise InvalidRecordError("a store needs a file: a path, or sqlite:///PATH")
     if isinstance(database, Path) or "://" not in database:
-        return SqliteTarget(Path(database).expanduser().absolute())
+        return SqliteTarget(absolute_path(database))
     try:
         url = make_url(database)
     except (ArgumentError, ValueError):
@@ -56,10 +56,22 @@ def parse_target(database: str | Path) -> Target:
     if backend == "sqlite":
         if not url.database or url.database == ":memory:":
             raise InvalidRecordError("a store needs a file: sqlite:///PATH")
-        return SqliteTarget(Path(url.database).expanduser().absolute())
+        return SqliteTarget(absolute_path(url.database))
     if backend in ("postgresql", "postgres"):
         return PostgresTarget(_with_password_in_its_place(url).set(drivername=_DRIVER))
     raise InvalidRecordError(f"{backend} is not supported; use SQLite or PostgreSQL")
+
+
+def absolute_path(name: str | Path) -> Path:
+    """A path with `~` and `~user` replaced, from the current folder.
+
+    Raises:
+        InvalidRecordError: there is no such user, or none with a home folder.
+    """
+    try:
+        return Path(name).expanduser().absolute()
+    except RuntimeError as error:
+        raise InvalidRecordError(f"the home folder in {str(name)!r} is not known") from error
 
 
 def _with_password_in_its_place(url: URL) -> URL:

@@ -28,7 +28,7 @@ from tooltrail.store._schema import (
     migrate_within,
     read_revision,
 )
-from tooltrail.store._targets import SqliteTarget, Target, parse_target
+from tooltrail.store._targets import SqliteTarget, Target, absolute_path, parse_target
 from tooltrail.store.info import FORMAT, StoreInfo, read_info
 from tooltrail.store.store import Store
 from tooltrail.store.tables import StoreInfoRow
@@ -236,7 +236,7 @@ def _remembered_root(target: Target, artifacts: str | None) -> str:
 
 def _named_root(artifacts: str) -> str:
     """What the caller named, a path from the current folder made absolute."""
-    return artifacts if "://" in artifacts else str(Path(artifacts).expanduser().absolute())
+    return artifacts if "://" in artifacts else str(absolute_path(artifacts))
 
 
 def _is_there(path: Path) -> bool:

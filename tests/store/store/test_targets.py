@@ -118,3 +118,9 @@ except StoreNotFoundError:
 """
     )
     assert said.strip() == "[]"
+
+
+@pytest.mark.parametrize("name", ["~no-such-user/trail.db", "sqlite:///~no-such-user/trail.db"])
+def test_the_home_of_an_unknown_user_is_refused(name: str) -> None:
+    with pytest.raises(InvalidRecordError, match="the home folder in '~no-such-user"):
+        parse_target(name)

@@ -53,7 +53,7 @@ def spawn(argv: Sequence[str], cwd: str | None, env: Mapping[str, str] | None) -
         child = Child(_popen(argv, cwd, env, stdout=fds[1], stderr=fds[3]))
         return Spawned(child, _source(fds.pop(0)), _source(fds.pop(1)))
     except OSError as error:
-        raise _failure(error, argv, cwd, env) from error
+        raise failure_of(error, argv, cwd, env) from error
     except ValueError as error:
         raise _refusal(error, argv, cwd) from error
     finally:
@@ -108,14 +108,18 @@ def _refusal(error: ValueError, argv: Sequence[str], cwd: str | None) -> SpawnFa
     return SpawnFailure("command_spawn_failed", CANNOT_RUN, f"cannot run {name}: {error}")
 
 
-def _failure(
+def failure_of(
     error: OSError, argv: Sequence[str], cwd: str | None, env: Mapping[str, str] | None
 ) -> SpawnFailure:
+    """What kept a command from being started, told apart as a shell does."""
     # Popen names what the failed call was about. A folder may bear the command's name, too.
     if cwd is not None and error.filename == cwd and not _can_enter(cwd):
         message = f"cannot enter the working folder {cwd!r}: {_reason(error)}"
         return SpawnFailure("workdir_not_found", CANNOT_RUN, message)
     program = argv[0]
+    if error.errno == errno.EACCES and not _is_seen(program, env):
+        # A folder of PATH that we may not enter hides nothing: shells say "not found" then, too.
+        return SpawnFailure("command_spawn_failed", NOT_FOUND, f"command {program!r} is not found")
     # An empty name is looked for in the folders of PATH and finds the folders themselves.
     if error.errno != errno.ENOENT and program:
         message = f"cannot run {program!r}: {_reason(error)}"
@@ -132,6 +136,13 @@ def _reason(error: OSError) -> str:
 
 def _can_enter(folder: str) -> bool:
     return os.path.isdir(folder) and os.access(folder, os.X_OK)  # noqa: PTH112 - plain strings here
+
+
+def _is_seen(program: str, env: Mapping[str, str] | None) -> bool:
+    """Whether a program is named by its path, or any folder of PATH shows a file of its name."""
+    if not program or "/" in program:
+        return True
+    return any(os.path.exists(os.path.join(f, program)) for f in os.get_exec_path(env))  # noqa: PTH110, PTH118 - the same
 
 
 def _is_there(program: str, cwd: str | None, env: Mapping[str, str] | None) -> bool:
