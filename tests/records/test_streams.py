@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from tests.records.support import edged, whole
+from tests.records.support import whole
 
 from tooltrail.records import (
     CommandOutput,
@@ -51,12 +51,6 @@ def test_a_stream_from_bytes_is_all_there(data: bytes) -> None:
     )
     assert stream.digest == digest_of(data)
     assert stream.loss_reason is None
-    assert stream.is_whole_in_head
-
-
-def test_a_stream_longer_than_its_head_is_not_whole_in_it() -> None:
-    assert not edged(b"abcdef", 5, 1).is_whole_in_head
-    assert edged(b"abcdef", 6, 1).is_whole_in_head
 
 
 @pytest.mark.parametrize(

@@ -81,11 +81,6 @@ def test_any_other_name_is_a_name(name: str) -> None:
 @pytest.mark.parametrize("call_id", [None, "", "../../etc/passwd", "toolu_01/x", "REDACTED"])
 def test_any_call_id_is_data(call_id: str | None) -> None:
     assert ToolCall(tool_name="Bash", call_id=call_id).call_id == call_id
-    assert ToolCall(tool_name="Bash", call_id=call_id).call_id_text == call_id
-
-
-def test_a_call_id_that_no_database_can_hold_is_spelled_out() -> None:
-    assert ToolCall(tool_name="Bash", call_id="a\0b\ud800").call_id_text == "a\\0b\\ud800"
 
 
 def test_the_preview_is_the_title_on_one_line() -> None:

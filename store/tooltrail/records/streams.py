@@ -64,11 +64,6 @@ class StreamRecord(Record):
             raise ValueError("loss_reason must be given exactly when bytes were lost")
         return self
 
-    @property
-    def is_whole_in_head(self) -> bool:
-        """Whether `head` is the entire stream."""
-        return len(self.head) == self.size
-
     @classmethod
     def from_bytes(cls, role: str, data: bytes) -> Self:
         """The record of a stream that is wholly in memory."""

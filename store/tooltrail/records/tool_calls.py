@@ -44,11 +44,6 @@ class ToolCall(Record):
         return self.arguments_raw.encode("utf-8", "surrogatepass")
 
     @property
-    def call_id_text(self) -> str | None:
-        """The call id as any database can carry it: NUL and lone surrogates spelled out."""
-        return None if self.call_id is None else storable(self.call_id)
-
-    @property
     def arguments_preview(self) -> str:
         """The title, else the raw arguments, on one line and bounded."""
         line = " ".join((self.title or self.arguments_raw).split())
