@@ -211,6 +211,8 @@ class Invocation:
             InvocationFinishedError: it was finished before; nothing is changed.
             InvalidRecordError: the output is of another tool or not of its family, or the bytes of
                 a stream are not at hand or not those of its digest.
+            DamageError: a spool file was cut since it was captured, or the session has no ledger
+                head; nothing was recorded.
             UnavailableError: the sink or the database cannot be written now.
         """
         if self._is_finished:
