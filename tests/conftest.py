@@ -1,5 +1,6 @@
 """Fixtures that every wing's tests share: real databases, fresh stores."""
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,6 +9,18 @@ from sqlalchemy import URL
 from tests.support.postgres import fresh_database, running_server
 
 from tooltrail.store import Store, create_store
+
+
+def pytest_configure() -> None:
+    """Undo what a background job or nohup hands down, since the tests send these signals.
+
+    A shell starts background jobs with SIGINT and SIGQUIT ignored, children inherit that, and a
+    script cannot even trap a signal that was ignored when it started.
+    """
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            handler = signal.default_int_handler if number is signal.SIGINT else signal.SIG_DFL
+            signal.signal(number, handler)
 
 
 @pytest.fixture(scope="session")
