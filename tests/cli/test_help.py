@@ -9,7 +9,11 @@ import pytest
 from tests.support.cli import PROGRAM, Cli, clean_environment
 from tests.support.cli_reference import DOCUMENT, commands
 
+from tooltrail.cli import _filters
 from tooltrail.cli._exit_codes import EXEC_MEANINGS, MEANINGS, ExitCode
+from tooltrail.cli.commands import transcript_command
+from tooltrail.store.filters import STATES
+from tooltrail.transcripts import FORMATS
 
 HEAVY = ("sqlalchemy", "alembic", "pydantic", "fsspec", "zstandard", "rich")
 PATHS = [path for path, _, _ in commands()]
@@ -110,11 +114,19 @@ def modules_after(*arguments: str) -> set[str]:
     return set(done.stderr.split())
 
 
-@pytest.mark.parametrize("flag", ["--version", "--help"])
-def test_version_and_help_import_nothing_heavy(flag: str) -> None:
-    loaded = modules_after(flag)
+@pytest.mark.parametrize(
+    "line",
+    ["--version", "--help", *(f"{path.removeprefix('tooltrail ')} --help" for path in PATHS)],
+)
+def test_version_and_help_import_nothing_heavy(line: str) -> None:
+    loaded = modules_after(*line.split())
     assert "click" in loaded
     assert loaded.isdisjoint(HEAVY)
+
+
+def test_what_is_known_before_the_libraries_are_imported_is_what_they_know() -> None:
+    assert set(_filters.STATES) == set(STATES)
+    assert set(transcript_command.STYLES) == set(FORMATS)
 
 
 def test_the_console_script_and_the_module_are_the_same_program() -> None:

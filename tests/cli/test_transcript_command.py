@@ -34,7 +34,7 @@ def test_text_is_the_default_and_each_format_has_its_name(recorded: Cli) -> None
 
 
 def test_lone_surrogates_are_spelled_out_and_in_json_come_back(recorded: Cli) -> None:
-    assert "please \\ud800\n" in recorded.ok("transcript").text
+    assert "  please \\ud800\n" in recorded.ok("transcript").text
     entries = json.loads(recorded.ok("transcript", "--json").text)["entries"]
     assert entries[0]["text"] == "run it\nplease \ud800"
 

@@ -1,19 +1,24 @@
 """The filters that every list of invocations takes."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from datetime import datetime
 from functools import wraps
-from typing import Any
-from uuid import UUID
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import Decorated, stacked
 from tooltrail.cli._times import Moment
-from tooltrail.store import InvocationFilter
 
-_STATES = ("started", "success", "error", "interrupted", "denied", "cancelled")
+if TYPE_CHECKING:
+    from uuid import UUID
+
+STATES = ("started", "success", "error", "interrupted", "denied", "cancelled")
+"""All states of an invocation, known before the store is imported."""
+
 _STATUSES = ("success", "error")
 
 
@@ -34,6 +39,8 @@ def filter_options(function: Decorated) -> Decorated:
         min_size: int | None,
         **kwargs: Any,
     ) -> Any:
+        from tooltrail.store import InvocationFilter  # noqa: PLC0415  heavy, and --help needs none
+
         sessions: tuple[UUID, ...] = ()
         if session_names:
             with location.open() as store:
@@ -53,7 +60,7 @@ _OPTIONS = (
     _many("--session", "session_names", "Of this session."),
     _many("--tool", "tools", "Of this tool."),
     _many("--family", "families", "Of this family of tools."),
-    _many("--state", "states", "In this state.", click.Choice(_STATES)),
+    _many("--state", "states", "In this state.", click.Choice(STATES)),
     _many("--status", "statuses", "With this status.", click.Choice(_STATUSES)),
     _many("--error-kind", "error_kinds", "That failed with this kind of error."),
     _many("--agent", "agents", "Of this agent."),

@@ -3,12 +3,15 @@
 from collections.abc import Iterator
 
 from tooltrail.store import InvocationDetail, MessageView
-from tooltrail.transcripts._wording import arguments, ended, heading, one_line, shown, stamp
+from tooltrail.transcripts._wording import arguments, heading, indented, one_line, shown, stamp
 from tooltrail.transcripts.conversation import Conversation
 
 
 def write_text(conversation: Conversation) -> Iterator[str]:
-    """One block for each entry, headed by its place, its time and its role."""
+    """One block for each entry, headed by its place, its time and its role.
+
+    What was said and shown is indented: whatever begins a line is the transcript's own.
+    """
     session = conversation.session
     title = f" {one_line(session.title)}" if session.title else ""
     yield f"Session {session.id}{title}, opened {stamp(session.opened_at)}\n"
@@ -20,12 +23,12 @@ def write_text(conversation: Conversation) -> Iterator[str]:
 
 def _message(message: MessageView) -> Iterator[str]:
     yield f"\n#{message.seq} {stamp(message.created_at)} {one_line(message.role)}\n"
-    yield ended(message.text)
+    yield indented(message.text)
 
 
 def _call(detail: InvocationDetail) -> Iterator[str]:
     summary = detail.summary
     yield f"\n#{summary.seq} {stamp(summary.started_at)} {heading(detail)}\n"
-    yield ended(arguments(detail))
+    yield indented(arguments(detail))
     yield "--- shown to the model ---\n"
-    yield ended(shown(detail))
+    yield indented(shown(detail))

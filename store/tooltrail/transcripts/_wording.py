@@ -34,6 +34,12 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
+def indented(text: str) -> str:
+    """Every line moved to the right, so that no line of a tool can pass for one of ours."""
+    lines = text.removesuffix("\n").split("\n")
+    return "".join(f"  {line}\n" if line else "\n" for line in lines)
+
+
 def ended(text: str) -> str:
     """The text with a newline at its end."""
     return text if text.endswith("\n") else f"{text}\n"

@@ -1,18 +1,13 @@
 """`tooltrail artifact`: stored objects, read through and checked."""
 
+from __future__ import annotations
+
 import sys
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import click
 
-from tooltrail.cli._artifacts import (
-    copy_head,
-    copy_tail,
-    fact_lines,
-    facts_of,
-    find_artifact,
-    verify_artifacts,
-)
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import json_option, output_options, store_options, time_option
@@ -27,7 +22,9 @@ from tooltrail.cli._output import (
     write,
 )
 from tooltrail.cli._times import shown
-from tooltrail.store import ArtifactView
+
+if TYPE_CHECKING:
+    from tooltrail.store import ArtifactView
 
 LINES = click.IntRange(min=0)
 PATH_HELP = "PATH is a path of `artifact ls`, or a unique beginning of its digest."
@@ -54,6 +51,8 @@ def ls(
     utc: bool,
 ) -> None:
     """List artifacts."""
+    from tooltrail.store import ArtifactView
+
     with location.open() as store:
         reader = store.reader
         views = reader.artifacts(
@@ -63,18 +62,17 @@ def ls(
     if style or fields:
         print_views(views, ArtifactView, style or "json", fields)
         return
-    rows = [
-        (
-            size_of(v.size),
-            size_of(v.stored_size),
-            f"{v.line_count:,}",
-            shown(v.created_at, utc=utc),
-            v.path,
-        )
-        for v in views
-    ]
-    print_table(
-        ("SIZE", "STORED", "LINES", "CREATED", "PATH"), rows, right=("SIZE", "STORED", "LINES")
+    header = ("SIZE", "STORED", "LINES", "CREATED", "PATH")
+    print_table(header, [_row(view, utc) for view in views], right=header[:3])
+
+
+def _row(view: ArtifactView, utc: bool) -> tuple[str, ...]:
+    return (
+        size_of(view.size),
+        size_of(view.stored_size),
+        f"{view.line_count:,}",
+        shown(view.created_at, utc=utc),
+        view.path,
     )
 
 
@@ -83,6 +81,8 @@ def ls(
 @click.argument("path")
 def cat(location: Location, path: str) -> None:
     """Print an artifact's bytes, exactly as they were captured."""
+    from tooltrail.cli._artifacts import find_artifact
+
     with location.open() as store, store.archive.open(find_artifact(store, path)) as source:
         copy_stream(source, sys.stdout.buffer)
 
@@ -93,6 +93,8 @@ def cat(location: Location, path: str) -> None:
 @click.option("-n", "lines", type=LINES, default=10, show_default=True, help="Lines.")
 def head(location: Location, path: str, lines: int) -> None:
     """Print an artifact's first lines."""
+    from tooltrail.cli._artifacts import copy_head, find_artifact
+
     with location.open() as store, store.archive.open(find_artifact(store, path)) as source:
         copy_head(source, sys.stdout.buffer, lines)
 
@@ -103,6 +105,8 @@ def head(location: Location, path: str, lines: int) -> None:
 @click.option("-n", "lines", type=LINES, default=10, show_default=True, help="Lines.")
 def tail(location: Location, path: str, lines: int) -> None:
     """Print an artifact's last lines."""
+    from tooltrail.cli._artifacts import copy_tail, find_artifact
+
     with location.open() as store:
         copy_tail(store, find_artifact(store, path), sys.stdout.buffer, lines)
 
@@ -114,6 +118,8 @@ def tail(location: Location, path: str, lines: int) -> None:
 @time_option
 def stat(location: Location, path: str, as_json: bool, utc: bool) -> None:
     """Say what is known of an artifact, and who refers to it."""
+    from tooltrail.cli._artifacts import fact_lines, facts_of, find_artifact
+
     with location.open() as store:
         facts = facts_of(store, find_artifact(store, path))
     if as_json:
@@ -129,6 +135,8 @@ def stat(location: Location, path: str, as_json: bool, utc: bool) -> None:
 @json_option
 def verify(location: Location, paths: tuple[str, ...], as_json: bool) -> int:
     """Read artifacts through and compare them with their digests and sizes."""
+    from tooltrail.cli._artifacts import find_artifact, verify_artifacts
+
     with location.open() as store:
         verdicts = verify_artifacts(store, [find_artifact(store, path) for path in paths])
     bad = [verdict for verdict in verdicts if verdict.state != "ok"]

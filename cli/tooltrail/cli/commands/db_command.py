@@ -19,7 +19,7 @@ def command() -> None:
 @json_option
 def current(location: Location, as_json: bool) -> int:
     """Print the revision of the store and that of this program."""
-    from tooltrail.store import store_revision  # noqa: PLC0415  heavy
+    from tooltrail.store import store_revision
 
     revision = store_revision(location.database)
     if as_json:
@@ -36,7 +36,7 @@ def current(location: Location, as_json: bool) -> int:
 @store_options
 def upgrade(location: Location) -> None:
     """Bring the store to this program's revision, in one transaction."""
-    from tooltrail.store import upgrade_store  # noqa: PLC0415  heavy
+    from tooltrail.store import upgrade_store
 
     before, after = upgrade_store(location.database)
     say(f"at {after} already" if before == after else f"upgraded from {before} to {after}")
@@ -47,7 +47,7 @@ def upgrade(location: Location) -> None:
 @json_option
 def check(location: Location, as_json: bool) -> int:
     """Check the database itself: pages, references, tables, append-only triggers."""
-    from tooltrail.store import check_database  # noqa: PLC0415  heavy
+    from tooltrail.store import check_database
 
     with location.open() as store:
         problems = check_database(store.database)

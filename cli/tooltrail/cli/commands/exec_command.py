@@ -6,7 +6,6 @@ import click
 
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import store_options
-from tooltrail.cli._recording import Request, run_recorded
 
 _MAX_NAME = 256
 """Characters of a tool name that a record takes."""
@@ -93,6 +92,8 @@ def command(
     exit status becomes that of exec: 128+N when signal N ended it, 124 at the timeout, 126 or 127
     when it cannot be started. The start is in the store before it runs.
     """
+    from tooltrail.cli._recording import Request, run_recorded
+
     request = Request(
         argv=argv, cwd=cwd, timeout_s=timeout, grace_s=grace, tool_name=tool, call_id=call_id
     )

@@ -7,7 +7,6 @@ import click
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import store_options
 from tooltrail.cli._output import say
-from tooltrail.records.errors import StoreExistsError
 
 
 @click.command("init")
@@ -20,7 +19,8 @@ def command(location: Location) -> None:
     """
     if (location.artifacts or "").startswith("memory:"):
         raise click.UsageError("artifacts in memory would be gone with this command")
-    from tooltrail.store import create_store  # noqa: PLC0415  heavy, and --help needs none of it
+    from tooltrail.records import StoreExistsError
+    from tooltrail.store import create_store
 
     try:
         with create_store(

@@ -1,6 +1,8 @@
 """`tooltrail log`: which tools ran, when, and how they ended."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -9,8 +11,9 @@ from tooltrail.cli._location import Location
 from tooltrail.cli._options import count_option, output_options, store_options, time_option
 from tooltrail.cli._output import duration_of, print_table, print_views, say, size_of
 from tooltrail.cli._times import shown
-from tooltrail.records.ids import short_id
-from tooltrail.store import InvocationFilter, InvocationView, Page, Reader
+
+if TYPE_CHECKING:
+    from tooltrail.store import InvocationFilter, InvocationView, Page, Reader
 
 
 @click.command("log")
@@ -37,6 +40,8 @@ def command(
     A flag repeated is OR, different flags are AND. The last digits of an id are enough to name an
     invocation elsewhere.
     """
+    from tooltrail.store import InvocationView
+
     with location.open() as store:
         page = store.reader.invocations(
             where, limit=count or None, cursor=cursor, oldest_first=reverse
@@ -55,6 +60,8 @@ def _print_log(page: Page[InvocationView], utc: bool) -> None:
 
 
 def _row(view: InvocationView, utc: bool) -> tuple[str, ...]:
+    from tooltrail.records import short_id
+
     return (
         short_id(view.id),
         shown(view.started_at, utc=utc),

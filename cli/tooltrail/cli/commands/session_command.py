@@ -1,12 +1,18 @@
 """`tooltrail session`: conversations that scripts hold across many commands."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import click
 
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import count_option, output_options, store_options, time_option
 from tooltrail.cli._output import print_table, print_views, say, write
 from tooltrail.cli._times import shown
-from tooltrail.store import SessionView
+
+if TYPE_CHECKING:
+    from tooltrail.store import SessionView
 
 
 @click.group("session")
@@ -51,6 +57,8 @@ def close(location: Location, name: str) -> None:
 @time_option
 def ls(location: Location, count: int, style: str | None, fields: str | None, utc: bool) -> None:
     """List sessions, the newest first."""
+    from tooltrail.store import SessionView
+
     with location.open() as store:
         views = store.reader.sessions(limit=count + 1 if count else None)
     if count and len(views) > count:

@@ -1,8 +1,11 @@
 """`tooltrail show`: one invocation, whole."""
 
+from __future__ import annotations
+
 import shutil
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,9 +14,10 @@ from tooltrail.cli._failures import code_of, say_error
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import json_option, store_options, time_option
 from tooltrail.cli._output import copy_stream, print_records, say, write, write_bytes
-from tooltrail.cli._surfaces import as_record, damage_of, describe, describe_side_by_side
-from tooltrail.records.errors import DamageError
-from tooltrail.store import InvocationDetail, Reader, Store, StreamView
+
+if TYPE_CHECKING:
+    from tooltrail.records import DamageError
+    from tooltrail.store import InvocationDetail, Reader, Store, StreamView
 
 SURFACES = ("complete", "canonical", "receipt", "input")
 
@@ -41,6 +45,8 @@ def command(
     INVOCATION is an id, a unique beginning or end of one, SESSION#SEQ, @last (the default) or
     @last:TOOL. As recorded, --surface complete prints stdout on stdout and stderr on stderr.
     """
+    from tooltrail.cli._surfaces import as_record, damage_of, describe, describe_side_by_side
+
     if sum(map(bool, (surface, stream, side_by_side, as_json))) > 1:
         raise click.UsageError("choose one of --surface, --stream, --side-by-side and --json")
     with location.open() as store:

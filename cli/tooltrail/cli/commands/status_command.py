@@ -5,7 +5,6 @@ import click
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import json_option, store_options, time_option
 from tooltrail.cli._output import print_records, say, write
-from tooltrail.cli._status import lines_of, status_of, warnings_of
 
 
 @click.command("status")
@@ -14,6 +13,8 @@ from tooltrail.cli._status import lines_of, status_of, warnings_of
 @time_option
 def command(location: Location, as_json: bool, utc: bool) -> None:
     """Say where the store is, what it holds, and what needs attention."""
+    from tooltrail.cli._status import lines_of, status_of, warnings_of
+
     with location.open() as store:
         status = status_of(store)
     if as_json:

@@ -8,7 +8,9 @@ import click
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import store_options
 from tooltrail.cli._output import on_terminal, write, write_file
-from tooltrail.transcripts import FORMATS, load_conversation
+
+STYLES = ("text", "markdown", "json")
+"""The names of all formats of `tooltrail.transcripts`, known before they are imported."""
 
 _STDOUT = Path("-")
 
@@ -19,7 +21,7 @@ _STDOUT = Path("-")
 @click.option(
     "--format",
     "style",
-    type=click.Choice(list(FORMATS)),
+    type=click.Choice(STYLES),
     default="text",
     show_default=True,
     help="For people, for Markdown, for programs.",
@@ -38,6 +40,8 @@ def command(location: Location, session: str, style: str, output: Path | None) -
     SESSION is an id, a unique beginning or end of one, or @last; by default $TOOLTRAIL_SESSION,
     else @last. On a terminal control characters of the output do nothing.
     """
+    from tooltrail.transcripts import FORMATS, load_conversation
+
     with location.open() as store:
         conversation = load_conversation(store.reader, session)
     pieces = FORMATS[style](conversation)
