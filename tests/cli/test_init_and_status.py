@@ -73,7 +73,7 @@ def test_an_artifact_root_that_moves_alone_can_be_named(cli: Cli, tmp_path: Path
 def test_postgresql_needs_to_be_told_where_artifacts_go(nowhere: Cli) -> None:
     ended = nowhere.run("init", "--db", "postgresql://nobody@127.0.0.1:1/none")
     assert ended.code == 2
-    assert ended.sentence == "a PostgreSQL store needs an artifact root: name one"
+    assert ended.sentence == "a PostgreSQL store needs an artifact root: name one (--artifacts)"
 
 
 def test_artifacts_in_memory_would_be_gone_at_once(nowhere: Cli) -> None:

@@ -165,3 +165,20 @@ from tooltrail.cli._failures import run
 sys.argv = ["tooltrail", "log"]
 sys.exit(run(app))
 """
+
+
+def test_verify_says_which_object_it_may_not_read_and_goes_on(foreign: Cli) -> None:
+    open_to_all(foreign.folder)
+    with foreign.open() as store:
+        session = store.open_session()
+        for word in (b"first\n", b"second\n"):
+            run_command(session, word * 20_000)
+        closed, other = [view.path for view in store.reader.artifacts()]
+    open_to_all(foreign.folder)
+    foreign.folder.chmod(0o777)
+    (foreign.folder / "artifacts" / closed).chmod(0)
+    (ended,) = as_nobody(foreign, "artifact verify")
+    assert ended.code == 5
+    assert ended.text.startswith(f"unreadable {closed}: ")
+    assert other not in ended.text
+    assert ended.message.startswith("2 artifacts, ")

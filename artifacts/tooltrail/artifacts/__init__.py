@@ -4,7 +4,7 @@ from tooltrail.artifacts.archive import ArtifactArchive, Outcome, StoredArtifact
 from tooltrail.artifacts.capture import Capture, CapturedStream
 from tooltrail.artifacts.codec import FRAME_SIZE, FrameWriter, encode, open_plain
 from tooltrail.artifacts.fsspec_sink import FsspecSink, open_sink
-from tooltrail.artifacts.paths import artifact_path, check_path, digest_of_path
+from tooltrail.artifacts.paths import artifact_path, check_path, digest_of_path, path_beginning
 from tooltrail.artifacts.sink import ArtifactSink, ObjectStat, SinkCapabilities
 
 __all__ = [
@@ -25,4 +25,5 @@ __all__ = [
     "encode",
     "open_plain",
     "open_sink",
+    "path_beginning",
 ]

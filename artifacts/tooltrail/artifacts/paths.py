@@ -26,6 +26,11 @@ def artifact_path(digest: Digest) -> str:
     return f"{ALGORITHM}/{digits[:2]}/{digits}.zst"
 
 
+def path_beginning(hex_digits: str) -> str:
+    """How the paths begin of all artifacts whose digest begins with these digits, two or more."""
+    return f"{ALGORITHM}/{hex_digits[:2]}/{hex_digits}"
+
+
 def digest_of_path(path: str) -> Digest:
     """The digest that an artifact path promises.
 

@@ -4,13 +4,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Literal
 
-from tooltrail.artifacts import artifact_path, check_path
+from tooltrail.artifacts import artifact_path, check_path, path_beginning
 from tooltrail.cli._output import write_block
 from tooltrail.cli._times import shown
-from tooltrail.records import AmbiguousNameError, DamageError, MissingArtifactError, NotFoundError
+from tooltrail.records import (
+    AmbiguousNameError,
+    DamageError,
+    MissingArtifactError,
+    NotFoundError,
+    UnavailableError,
+)
 from tooltrail.records.digests import parse_digest
 from tooltrail.records.errors import InvalidRecordError
-from tooltrail.store import Store
+from tooltrail.store import ArtifactView, Store
 
 MIN_PREFIX = 4
 _CANDIDATES = 5
@@ -30,7 +36,7 @@ class Verdict:
     """
 
     path: str
-    state: Literal["ok", "damaged", "missing"]
+    state: Literal["ok", "damaged", "missing", "unreadable"]
     size: int
     reason: str = ""
 
@@ -48,7 +54,7 @@ def find_artifact(store: Store, name: str) -> str:
     if "/" in name or not _is_hex(name):
         check_path(name)
         return name
-    fits = [v.path for v in store.reader.artifacts() if v.digest.startswith(f"sha256:{name}")]
+    fits = [view.path for view in store.reader.artifacts(beginning=path_beginning(name))]
     if len(fits) > 1:
         raise AmbiguousNameError(name, fits[:_CANDIDATES])
     if not fits:
@@ -65,7 +71,7 @@ def copy_head(source: BinaryIO, target: BinaryIO, lines: int) -> None:
 
 def copy_tail(store: Store, path: str, target: BinaryIO, lines: int) -> None:
     """Copy the last lines at constant memory: the store knows how many there are in all."""
-    known = next((v for v in store.reader.artifacts() if v.path == path), None)
+    known = _known(store, path)
     total = known.line_count if known else _count_lines(store, path)
     skip = max(total - lines, 0)
     with store.archive.open(path) as source:
@@ -73,6 +79,11 @@ def copy_tail(store: Store, path: str, target: BinaryIO, lines: int) -> None:
             start, skip = _after_lines(block, skip)
             # What follows the last line that is skipped; of a line that is not over, nothing.
             write_block(target, b"" if skip else block[start:])
+
+
+def _known(store: Store, path: str) -> ArtifactView | None:
+    """What the store knows of an artifact, None when nothing refers to it."""
+    return next(iter(store.reader.artifacts(beginning=path)), None)
 
 
 def _after_lines(block: bytes, lines: int) -> tuple[int, int]:
@@ -93,7 +104,7 @@ def facts_of(store: Store, path: str) -> dict[str, Any]:
         MissingArtifactError: the sink has no such object.
     """
     stat = store.archive.stat(path)
-    known = next((v for v in store.reader.artifacts() if v.path == path), None)
+    known = _known(store, path)
     facts: dict[str, Any] = {"path": path, "stored_size": stat.stored_size}
     if known is None:
         return facts | {"referenced_by": []}
@@ -130,6 +141,8 @@ def _verify(store: Store, path: str, size: int | None) -> Verdict:
         return Verdict(path, "missing", size or 0, str(error))
     except DamageError as error:
         return Verdict(path, "damaged", size or 0, str(error))
+    except UnavailableError as error:
+        return Verdict(path, "unreadable", size or 0, str(error))
     return Verdict(path, "ok", found)
 
 

@@ -59,13 +59,22 @@ class Aside:
         }
         try:
             self._make_folder()
-            (self._folder / "record.json").write_bytes(encode(record))
+            self._write_durably(encode(record))
         except OSError as error:
             return f"nothing was recorded: {self._folder} cannot be written: {error.strerror}"
         lost = sum(stream.produced_size - stream.size for stream in output.streams)
         if lost:
             return f"the record is kept in {self._folder}, without {lost:,} bytes of output"
         return f"the record is kept in {self._folder}"
+
+    def _write_durably(self, record: bytes) -> None:
+        # Under its name only when it is whole, and after the streams that it speaks of.
+        part = self._folder / "record.json.part"
+        part.write_bytes(record)
+        for file in self._folder.iterdir():
+            _sync(file)
+        part.rename(self._folder / "record.json")
+        _sync(self._folder)
 
     def _make_folder(self) -> None:
         self._folder.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
@@ -80,6 +89,14 @@ def open_aside(spools: Sequence[Path], call: ToolCall, session_name: str | None)
     folders = [spool / f"aside-{record_id}" for spool in spools]
     chosen = next(filter(_can_take, folders), folders[0])
     return Aside(chosen, record_id, call, session_name)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _can_take(folder: Path) -> bool:

@@ -1,17 +1,14 @@
 """The facts behind `tooltrail status`."""
 
-import sqlite3
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import text
-
 from tooltrail.cli._output import counted, size_of
 from tooltrail.cli._times import shown
 from tooltrail.migrations import HEAD_REVISION
-from tooltrail.store import Store, user_spool
+from tooltrail.store import Store, engine_facts, user_spool
 
 _ASIDE = "aside-"
 """How the folder of a record begins that no store could take."""
@@ -23,16 +20,10 @@ _SAFE_SQLITE = (3, 51, 3)
 def status_of(store: Store) -> dict[str, Any]:
     """Where a store is, what it holds, and how much room that takes."""
     counts = store.reader.counts()
-    with store.database.read() as connection:
-        if store.database.engine.dialect.name == "sqlite":
-            engine = f"SQLite {sqlite3.sqlite_version}"
-            size = _file_size(Path(str(store.database.target)))
-        else:
-            engine = f"PostgreSQL {connection.scalar(text('SHOW server_version'))}"
-            size = connection.scalar(text("SELECT pg_database_size(current_database())")) or 0
+    engine = engine_facts(store.database)
     return {
         "database": str(store.database.target),
-        "engine": engine,
+        "engine": f"{engine.name} {engine.version}",
         "revision": HEAD_REVISION,
         "artifact_root": store.archive.sink.url,
         "spool": str(store.spool),
@@ -47,7 +38,7 @@ def status_of(store: Store) -> dict[str, Any]:
         "artifacts": counts.artifact_count,
         "artifact_bytes": counts.artifact_bytes,
         "artifact_stored_bytes": counts.artifact_stored_bytes,
-        "database_bytes": size,
+        "database_bytes": engine.size,
         "spooled_invocations": _count(store.spool) - _count(store.spool, _ASIDE),
         "set_aside_records": _set_aside(store.spool),
     }
@@ -89,14 +80,6 @@ def warnings_of(status: dict[str, Any]) -> Iterator[str]:
     if status["set_aside_records"]:
         aside = counted(status["set_aside_records"], "record")
         yield f"{aside} set aside while a store was away, in the spool or in {user_spool()}"
-
-
-def _file_size(path: Path) -> int:
-    size = path.stat().st_size
-    # The last one to close the database removes its log.
-    with suppress(FileNotFoundError):
-        size += path.with_name(f"{path.name}-wal").stat().st_size
-    return size
 
 
 def _set_aside(spool: Path) -> int:

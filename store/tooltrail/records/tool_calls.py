@@ -11,6 +11,9 @@ from tooltrail.records._text_cuts import shorten
 ARGUMENTS_PREVIEW_CHARS = 240
 """Characters of the arguments that a list of invocations shows."""
 
+_PREVIEWED_CHARS = 16 * ARGUMENTS_PREVIEW_CHARS
+"""Characters of the arguments that the preview is made of."""
+
 
 class ToolCall(Record):
     """One request to run a tool, with the arguments exactly as the model sent them.
@@ -46,7 +49,8 @@ class ToolCall(Record):
     @property
     def arguments_preview(self) -> str:
         """The title, else the raw arguments, on one line and bounded."""
-        line = " ".join((self.title or self.arguments_raw).split())
+        # Arguments can hold a whole file; no run of white space that matters is this long.
+        line = " ".join((self.title or self.arguments_raw)[:_PREVIEWED_CHARS].split())
         return shorten(storable(line), ARGUMENTS_PREVIEW_CHARS)
 
 

@@ -2,6 +2,7 @@
 
 from tooltrail.store._clock import new_id, now
 from tooltrail.store.checking import check_database
+from tooltrail.store.engine import EngineFacts, engine_facts
 from tooltrail.store.filters import InvocationFilter
 from tooltrail.store.info import StoreInfo
 from tooltrail.store.opening import (
@@ -29,6 +30,7 @@ from tooltrail.store.views import (
 
 __all__ = [
     "ArtifactView",
+    "EngineFacts",
     "Finished",
     "Invocation",
     "InvocationDetail",
@@ -46,6 +48,7 @@ __all__ = [
     "StreamView",
     "check_database",
     "create_store",
+    "engine_facts",
     "new_id",
     "now",
     "open_store",

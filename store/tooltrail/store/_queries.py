@@ -128,9 +128,13 @@ def sessions(
 
 
 def artifacts(
-    connection: Connection, *, invocation: UUID | None, session: UUID | None
+    connection: Connection,
+    *,
+    invocation: UUID | None,
+    session: UUID | None,
+    beginning: str | None,
 ) -> list[ArtifactView]:
-    """Artifacts by path, of one invocation or session when one is given."""
+    """Artifacts by path, of one invocation or session when one is given, and with such a path."""
     query = select(
         ArtifactRow.path,
         ArtifactRow.digest,
@@ -139,6 +143,8 @@ def artifacts(
         ArtifactRow.line_count,
         ArtifactRow.created_at,
     ).order_by(ArtifactRow.path)
+    if beginning is not None:
+        query = query.where(ArtifactRow.path.startswith(beginning, autoescape=True))
     if invocation is not None or session is not None:
         used = select(OutputStreamRow.artifact_path).join(
             InvocationRow, InvocationRow.key == OutputStreamRow.invocation_key

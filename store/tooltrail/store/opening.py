@@ -219,7 +219,9 @@ def _checked_info(database: Database) -> StoreInfo:
 def _remembered_root(target: Target, artifacts: str | None) -> str:
     if artifacts is None:
         if not isinstance(target, SqliteTarget):
-            raise InvalidRecordError("a PostgreSQL store needs an artifact root: name one")
+            raise InvalidRecordError(
+                "a PostgreSQL store needs an artifact root: name one (--artifacts)"
+            )
         return _ARTIFACTS_FOLDER
     root = _named_root(artifacts)
     if storable(root) != root:

@@ -138,11 +138,23 @@ class Reader:
         return io.BytesIO(decode_body(stream.digest, row.size, row.encoding, row.data))
 
     def artifacts(
-        self, *, invocation: UUID | None = None, session: UUID | None = None
+        self,
+        *,
+        invocation: UUID | None = None,
+        session: UUID | None = None,
+        beginning: str | None = None,
     ) -> list[ArtifactView]:
-        """The artifacts that the store knows, by path; of one invocation or session if given."""
+        """The artifacts that the store knows, by path.
+
+        Args:
+            invocation: those of this invocation alone.
+            session: those of this session alone.
+            beginning: those whose path begins so; a whole path is the beginning of itself.
+        """
         with self._database.read() as connection:
-            return _queries.artifacts(connection, invocation=invocation, session=session)
+            return _queries.artifacts(
+                connection, invocation=invocation, session=session, beginning=beginning
+            )
 
     def artifact_owners(self, path: str) -> list[UUID]:
         """The invocations that refer to an artifact, the oldest first.

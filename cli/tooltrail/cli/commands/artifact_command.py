@@ -144,10 +144,13 @@ def verify(location: Location, paths: tuple[str, ...], as_json: bool) -> int:
         print_records([asdict(verdict) for verdict in verdicts], "json")
     else:
         for verdict in bad:
-            write(f"{verdict.state:8} {verdict.path}: {verdict.reason}\n")
+            write(f"{verdict.state:10} {verdict.path}: {verdict.reason}\n")
     total = sum(verdict.size for verdict in verdicts)
     found = counted(len(verdicts), "artifact")
     say(f"{found}, {size_of(total)}: {len(bad):,} damaged or missing")
-    if any(verdict.state == "damaged" for verdict in bad):
+    states = {verdict.state for verdict in bad}
+    if "damaged" in states:
         return ExitCode.DAMAGED
+    if "unreadable" in states:
+        return ExitCode.UNAVAILABLE
     return ExitCode.INCOMPLETE if bad else ExitCode.OK
