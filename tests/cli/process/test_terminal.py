@@ -107,7 +107,9 @@ def test_a_pager_behind_us_keeps_the_terminal(driver: Driver, open_terminal: Ope
 
 
 def test_ctrl_c_in_a_script_reaches_script_and_child(driver: Driver, open_terminal: Open) -> None:
-    command = shlex.join(driver.command("sh", "-c", "trap 'exit 5' INT; echo ready; sleep 1000"))
+    # Short sleeps: a shell forgets a signal that comes between its fork and the new program.
+    code = "trap 'exit 5' INT; echo ready; while :; do sleep 0.1; done"
+    command = shlex.join(driver.command("sh", "-c", code))
     terminal = sh(open_terminal, f"trap 'echo script too' INT; {command}; echo after")
     terminal.expect(b"ready\r\n")
     terminal.send(b"\x03")
