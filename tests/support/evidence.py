@@ -68,7 +68,7 @@ def check_evidence(store: Store) -> None:
     reader = store.reader
     for session in reader.sessions():
         check_payloads(store, session.id)
-        messages, invocations = reader.conversation(session.id)
+        _, messages, invocations = reader.conversation(session.id)
         places = [m.seq for m in messages] + [i.summary.seq for i in invocations]
         assert sorted(places) == list(range(len(places)))
         for detail in invocations:
@@ -127,7 +127,7 @@ def _check_surfaces(store: Store, entry: LedgerEntry) -> None:
 
 
 def _check_message(store: Store, entry: LedgerEntry) -> None:
-    messages, _ = store.reader.conversation(entry.session_id)
+    _, messages, _ = store.reader.conversation(entry.session_id)
     message = next(m for m in messages if m.id == entry.subject_id)
     with store.database.read() as connection:
         body = connection.scalar(

@@ -101,17 +101,23 @@ class Reader:
             raise NotFoundError(f"no session has the id {session_id}")
         return key
 
-    def conversation(self, session_id: UUID) -> tuple[list[MessageView], list[InvocationDetail]]:
+    def conversation(
+        self, name: str | UUID
+    ) -> tuple[SessionView, list[MessageView], list[InvocationDetail]]:
         """Everything of one session, each part in the order of its `seq`, from one snapshot.
 
+        Args:
+            name: as for `session`.
+
         Raises:
-            NotFoundError: there is no such session.
+            NotFoundError: no session has this name; AmbiguousNameError: several have.
         """
         with self._database.read() as connection:
-            _names.find_session(connection, str(session_id))
+            found = _names.find_session(connection, str(name))
             return (
-                _details.messages_of(connection, session_id),
-                _details.details_of_session(connection, session_id),
+                _queries.sessions(connection, only=found)[0],
+                _details.messages_of(connection, found),
+                _details.details_of_session(connection, found),
             )
 
     def open_stream(self, stream: StreamView) -> BinaryIO:

@@ -28,8 +28,7 @@ def load_conversation(reader: Reader, session: str) -> Conversation:
     Raises:
         NotFoundError: no session has this name; AmbiguousNameError: several have.
     """
-    view = reader.session(session)
-    messages, invocations = reader.conversation(view.id)
+    view, messages, invocations = reader.conversation(session)
     entries: list[MessageView | InvocationDetail] = [*messages, *invocations]
     return Conversation(view, tuple(sorted(entries, key=_seq)))
 

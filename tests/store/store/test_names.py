@@ -139,7 +139,7 @@ def test_a_session_is_found_by_a_part_too(store: Store) -> None:
     assert store.reader.session(TWIN).id == TWIN
     with pytest.raises(AmbiguousNameError):
         store.reader.session("deadbeef")
-    messages, invocations = store.reader.conversation(OTHER)
+    _, messages, invocations = store.reader.conversation(OTHER)
     assert (messages, invocations) == ([], [])
 
 

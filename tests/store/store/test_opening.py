@@ -70,7 +70,7 @@ def read_everything(database: Path) -> None:
         reader = store.reader
         reader.counts()
         for session in reader.sessions():
-            _, details = reader.conversation(reader.session(session.id).id)
+            _, _, details = reader.conversation(session.id)
             for detail in details:
                 assert reader.invocation(detail.summary.id) == detail
                 for stream in detail.streams:

@@ -167,9 +167,9 @@ def test_a_conversation_takes_the_same_few_statements_whatever_its_length(
         insert_facts(other, long)
         for number, at, session_id in ((5, store, short.id), (200, other, long[0].session)):
             with statements_of(at.database.engine) as statements:
-                messages, details = at.reader.conversation(session_id)
+                _, messages, details = at.reader.conversation(session_id)
             assert len(details) == number
-            assert len(without_housekeeping(statements)) == 7
+            assert len(without_housekeeping(statements)) == 8
             assert len(messages) == (5 if at is store else 0)
 
 
@@ -291,6 +291,6 @@ def test_a_joined_session_goes_on_where_the_other_stopped(store: Store) -> None:
     run_tool(session, "one")
     joined = store.join_session(session.id)
     run_tool(joined, "two")
-    _, details = store.reader.conversation(session.id)
+    _, _, details = store.reader.conversation(session.id)
     assert [detail.summary.seq for detail in details] == [0, 1]
     check_evidence(store)

@@ -494,7 +494,7 @@ def test_messages_and_invocations_share_one_order(store: Store) -> None:
     session.add_message("assistant", "there is one")
     run_tool(session, "content")
 
-    messages, invocations = store.reader.conversation(session.id)
+    _, messages, invocations = store.reader.conversation(session.id)
 
     assert [(m.seq, m.role, m.text) for m in messages] == [
         (0, "user", "list the files"),

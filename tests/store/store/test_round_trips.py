@@ -85,7 +85,7 @@ def test_odd_text_in_every_text_is_kept_alike_on_both_engines(both: Places, text
 
         view = store.reader.session(session.id)
         assert (view.title, view.agent) == (storable(text), storable(text))
-        messages, details = store.reader.conversation(session.id)
+        _, messages, details = store.reader.conversation(session.id)
         assert [(m.role, m.text) for m in messages] == [(storable(text), text)]
         assert [d.arguments for d in details] == [text.encode("utf-8", "surrogatepass")] * 2
         assert [d.summary.call_id for d in details] == [storable(text)] * 2
@@ -140,7 +140,7 @@ def test_odd_values_inside_a_result_survive_alike_on_both_engines(both: Places) 
         error = ToolError(kind="odd", message="odd", details=ODD_VALUE)
         session.start(ToolCall(tool_name="Read")).finish(CompleteOutput.failure("Read", error))
 
-        _, (read, failed) = store.reader.conversation(session.id)
+        _, _, (read, failed) = store.reader.conversation(session.id)
 
         assert same(canonical_json.decode(read.arguments), ODD_VALUE)
         assert content_of(store.reader, read.streams[0]) == NOT_UTF8
@@ -186,7 +186,7 @@ def surfaces(store: Store) -> list[tuple[object, ...]]:
     """What two runs with the same input must have in common, byte for byte."""
     found: list[tuple[object, ...]] = []
     for session in reversed(store.reader.sessions()):
-        messages, details = store.reader.conversation(session.id)
+        _, messages, details = store.reader.conversation(session.id)
         found.extend((m.seq, m.role, m.text) for m in messages)
         for detail in details:
             summary = detail.summary
