@@ -384,11 +384,13 @@ def test_a_disk_that_takes_no_more_is_unavailable_and_leaves_no_part(tmp_path: P
             source.write(bytes(100_000))
             source.flush()
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-            resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
+            limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, limits[1]))
             try:
                 sink.put("a/object", Path(source.name))
             except UnavailableError as error:
                 print(error)
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         print([stat.path for stat in sink.list()])
         """
     )
