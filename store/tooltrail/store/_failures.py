@@ -61,6 +61,11 @@ def translated_errors(target: Target) -> Generator[None]:
     except OverflowError as error:
         # sqlite3 raises it bare for an integer beyond 64 bits, which PostgreSQL calls a data error.
         raise InvalidRecordError(f"database {target}: an integer is out of range") from error
+    except UnicodeDecodeError as error:
+        # sqlite3 raises it bare when the words of an error, a trigger's for instance, are altered.
+        raise DamageError(
+            f"database {target} is damaged: it holds text that is not UTF-8", path=str(target)
+        ) from error
     except PoolTimeoutError as error:
         raise UnavailableError(f"database {target}: all connections are in use") from error
 

@@ -1,6 +1,8 @@
 """What a driver says becomes an error of ours that tells the caller what to do, and no secrets."""
 
 import sqlite3
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection, event, insert, text
@@ -8,7 +10,7 @@ from sqlalchemy.exc import DBAPIError
 from tests.support.rows import MOMENT
 
 from tooltrail.records import DamageError, InvalidRecordError, TooltrailError, UnavailableError
-from tooltrail.store import Store
+from tooltrail.store import Store, create_store
 from tooltrail.store._database import open_database
 from tooltrail.store._failures import translated_errors
 from tooltrail.store._targets import parse_target
@@ -91,6 +93,21 @@ def test_text_that_is_not_utf8_is_damage_and_is_not_quoted(sqlite_store: Store) 
     ):
         connection.scalars(text("SELECT document FROM policies")).all()
     assert SECRET not in str(caught.value)
+
+
+def test_the_words_of_a_trigger_that_are_not_utf8_are_damage(tmp_path: Path) -> None:
+    file = tmp_path / "trail.db"
+    create_store(file).close()
+    file.write_bytes(file.read_bytes().replace(b"policies is append-only", b"\xae" * 23))
+    with closing(open_database(parse_target(file))) as database:
+        with database.write() as connection:
+            row = {"digest": "x", "document": "{}", "created_at": MOMENT}
+            connection.execute(insert(PolicyRow).values(row))
+        with (
+            pytest.raises(DamageError, match="it holds text that is not UTF-8"),
+            database.write() as connection,
+        ):
+            connection.exec_driver_sql("DELETE FROM policies")
 
 
 def test_a_value_that_no_row_could_have_is_damage_and_is_not_quoted(sqlite_store: Store) -> None:
