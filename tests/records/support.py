@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tooltrail.records import (
+    DEFAULT_POLICY,
     ArtifactReference,
     CompleteOutput,
     FamilyRegistry,
@@ -24,10 +25,13 @@ from tooltrail.records import (
 GOLDEN = Path(__file__).parent / "golden"
 
 MARKER = re.compile(
-    r"\[output truncated: showing first (?P<first>[\d,]+) (?P<first_unit>lines|characters)"
-    r" and last (?P<last>[\d,]+) (?P<last_unit>lines|characters);"
+    r"\[output truncated: showing first (?P<first>[\d,]+)"
+    r"(?= (?:and last [\d,]+ )?(?P<first_unit>lines|characters))"
+    r"(?P<named> lines| characters)?"
+    r"(?: and last (?P<last>[\d,]+) (?(named)(?!(?P=first_unit)))(?P<last_unit>lines|characters))?;"
     r" (?P<lines>[\d,]+) lines, (?P<bytes>[\d,]+) bytes omitted(?:; full output: (?P<path>.*))?\]"
 )
+"""What says that a text is cut. A unit of both ends stands once; without an end, `last` is None."""
 
 
 @dataclass
@@ -94,7 +98,7 @@ def surfaces(
     families: FamilyRegistry | None = None,
 ) -> tuple[Projection, Receipt, MemoryPublisher]:
     """Both steps, as a store takes them."""
-    policy = Policy() if policy is None else policy
+    policy = DEFAULT_POLICY if policy is None else policy
     chosen = (default_families() if families is None else families).named(family)
     publisher = MemoryPublisher()
     projection = project(output, chosen, policy, publisher)

@@ -424,3 +424,13 @@ def test_subclasses_of_json_types_are_written_as_their_base() -> None:
         b'[{"$tooltrail.float":"NaN"},{"$tooltrail.float":"-Infinity"},1.5]'
     )
     assert encode({Colour.RED: Level.HIGH}) == b'{"red":3}'
+
+
+def test_a_value_with_lists_has_no_tuple_and_is_otherwise_the_same() -> None:
+    value = {"pair": (1, [2.5, (None,)]), "text": "\ud800", "inner": {"k\udfff": (True,)}}
+    assert canonical_json.with_lists(value) == {
+        "pair": [1, [2.5, [None]]],
+        "text": "\ud800",
+        "inner": {"k\udfff": [True]},
+    }
+    assert canonical_json.with_lists(1) == 1

@@ -14,6 +14,7 @@ from tooltrail.records import (
     CanonicalResult,
     CommandOutput,
     CompleteOutput,
+    FamilyOutput,
     GenericOutput,
     InvalidRecordError,
     ToolError,
@@ -205,6 +206,7 @@ def test_a_success_ends_an_invocation_in_success() -> None:
 def test_a_complete_output_is_written_without_its_bytes() -> None:
     result = CommandOutput(exit_status=1, stdout=whole(b"secret \xff"), stderr=whole(b"", "stderr"))
     output = CompleteOutput(tool_name="T", status="success", summary_text="s", result=result)
+    assert result.stdout is not None
     assert output.streams == (result.stdout, result.stderr)
     written = json.loads(output.to_json())
     assert written["result"]["exit_status"] == 1
@@ -217,3 +219,69 @@ def test_a_summary_that_quotes_an_undecodable_name_is_spelled_out() -> None:
         tool_name="T", status="success", summary_text="read caf\udce9", result=GenericOutput()
     )
     assert output.summary_text == "read caf\\udce9"
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("a\n b\t c\r\n", "a b c"),
+        ("ok\nstatus: error\x1b[2J\0", "ok status: error\\x1b[2J\\x00"),
+        ("a\u2028b\x85c\u202ed", "a b c\\u202ed"),
+        (" \n", "(no summary)"),
+        ("", "(no summary)"),
+        ("s" * 5000 + "\n" + "t" * 5000, "s" * 5000 + " " + "t" * 5000),
+    ],
+)
+def test_a_summary_is_kept_whole_on_one_line(given: str, kept: str) -> None:
+    output = CompleteOutput(
+        tool_name="T", status="success", summary_text=given, result=GenericOutput()
+    )
+    assert output.summary_text == kept
+    assert (
+        CompleteOutput.model_validate(
+            output.model_dump(exclude={"result"}) | {"result": GenericOutput()}
+        ).summary_text
+        == kept
+    )
+    by_tool = CompleteOutput.success("T", GenericOutput(), given)
+    assert by_tool.summary_text == (
+        "tool returned 0 content items" if kept == "(no summary)" else kept
+    )
+
+
+class Wordy(FamilyOutput):
+    """A result that words a summary of any length."""
+
+    text: str
+
+    def summary(self) -> str:
+        return self.text
+
+
+@pytest.mark.parametrize(
+    ("worded", "kept"),
+    [
+        ("s" * 200, "s" * 200),
+        ("s" * 201, "s" * 199 + "\u2026"),
+        ("a\nb", "a b"),
+        ("", "(no summary)"),
+    ],
+)
+def test_a_derived_summary_is_one_short_line_when_it_is_made(worded: str, kept: str) -> None:
+    assert CompleteOutput.success("T", Wordy(text=worded)).summary_text == kept
+    if worded:
+        error = ToolError(kind="x", message=worded)
+        output = CompleteOutput.failure("T", error)
+        assert (output.summary_text, output.error) == (kept, error)
+
+
+@given(st.text(st.characters()), st.booleans())
+def test_any_summary_is_one_line_that_stays_as_it_is(text: str, is_failure: bool) -> None:
+    output = CompleteOutput.success("T", GenericOutput(), text)
+    if is_failure:
+        output = CompleteOutput.failure("T", ToolError(kind="x", message=text))
+    (line,) = output.summary_text.splitlines()
+    again = CompleteOutput(
+        tool_name="T", status="success", summary_text=line, result=GenericOutput()
+    )
+    assert again.summary_text == line

@@ -1,151 +1,287 @@
-"""A policy is known by its digest, and its stages agree."""
+"""A policy is known by its digest, says everything, and can be loaded from a file's text."""
 
+import copy
+import dataclasses
 import itertools
+import json
 import re
-from collections.abc import Iterator
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
+from tests.records.support import surfaces
+from tests.support.outputs import returned
+from tests.support.policies import policy_with
 
 from tooltrail.records import (
     DEFAULT_POLICY,
     CommandBudget,
+    CompleteOutput,
     ErrorBudget,
-    GenericBudget,
+    FamilyRegistry,
+    InvalidRecordError,
+    NotFoundError,
     Policy,
+    ToolError,
+    ToolPolicy,
     canonical_json,
+    default_families,
+    default_policy,
     digest_of,
+    load_policy,
+    policy_from_toml,
+    stored_policy,
 )
-from tooltrail.records.policy import (
-    FRAME_CHARS,
-    ITEM_FRAME_CHARS,
-    MAX_PREVIEW_CHARS,
-    MAX_RECEIPT_CHARS,
-    MIN_PREVIEW_CHARS,
-)
+from tooltrail.records.families import generic
 
-CHANGED = {
-    "inline_bytes": Policy(inline_bytes=16 * 1024 + 1),
-    "command.preview_chars": Policy(command=CommandBudget(preview_chars=31_999)),
-    "command.receipt_chars": Policy(command=CommandBudget(receipt_chars=34_001)),
-    "command.command_chars": Policy(command=CommandBudget(command_chars=239)),
-    "generic.preview_chars": Policy(generic=GenericBudget(preview_chars=19_999)),
-    "generic.receipt_chars": Policy(generic=GenericBudget(receipt_chars=28_001)),
-    "generic.max_items": Policy(generic=GenericBudget(max_items=31)),
-    "error.message_chars": Policy(error=ErrorBudget(message_chars=701)),
-    "error.details_chars": Policy(error=ErrorBudget(details_chars=1_001)),
-}
+FAMILIES = default_families()
+COMMAND = FAMILIES.named("command")
+
+TOML = """
+inline_bytes = 4096
+
+[error]
+details_chars = 2000
+
+[families.command]
+preview_chars = 16000
+
+[tools.my_shell]
+family = "command"
+
+[tools.my_shell.budget]
+preview_chars = 1_000_000
+
+[tools.Bash.budget]
+command_chars = 80
+"""
 
 
-def leaves(model: BaseModel, prefix: str = "") -> Iterator[str]:
-    for name in type(model).model_fields:
-        value = getattr(model, name)
-        if isinstance(value, BaseModel):
-            yield from leaves(value, f"{prefix}{name}.")
-        else:
-            yield prefix + name
+def foreign(name: str = "foreign", **budget: int) -> FamilyRegistry:
+    """All built-in families and one more."""
+    family = dataclasses.replace(
+        generic.FAMILY, name=name, budget=generic.GenericBudget.model_validate(budget)
+    )
+    families = default_families()
+    families.register(family)
+    return families
 
 
 def test_the_defaults_are_the_published_ones() -> None:
-    assert Policy() == DEFAULT_POLICY
     assert DEFAULT_POLICY.inline_bytes == 16 * 1024
-    assert DEFAULT_POLICY.command.preview_chars == 32_000
-    assert DEFAULT_POLICY.command.command_chars == 240
-    assert DEFAULT_POLICY.generic.preview_chars == 20_000
-    assert DEFAULT_POLICY.error.message_chars == 700
-    assert DEFAULT_POLICY.error.details_chars == 1_000
-    assert MAX_PREVIEW_CHARS == 256_000
+    assert DEFAULT_POLICY.error == ErrorBudget(message_chars=700, details_chars=1_000)
+    assert DEFAULT_POLICY == default_policy() == default_policy(FAMILIES)
+    assert dict(DEFAULT_POLICY.families) == {family.name: family.budget for family in FAMILIES}
 
 
 def test_the_digest_is_the_one_of_the_canonical_json() -> None:
     assert DEFAULT_POLICY.to_json() == canonical_json.encode(DEFAULT_POLICY.model_dump())
     assert DEFAULT_POLICY.digest == digest_of(DEFAULT_POLICY.to_json())
-    assert Policy.model_validate(canonical_json.decode(DEFAULT_POLICY.to_json())) == Policy()
-    assert Policy().digest == Policy(command=CommandBudget(preview_chars=32_000)).digest
+    assert policy_with().digest == DEFAULT_POLICY.digest
 
 
-def test_every_field_changes_the_digest() -> None:
-    assert set(leaves(Policy())) == {*CHANGED, "version"}
-    digests = [Policy().digest, *(policy.digest for policy in CHANGED.values())]
-    assert len(set(digests)) == len(digests)
+def numbers(document: Any, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    """The path of each number in a document."""
+    if isinstance(document, dict):
+        members = cast("dict[str, Any]", document)
+        return [found for key, member in members.items() for found in numbers(member, (*path, key))]
+    return [path] if isinstance(document, int) and path != ("version",) else []
 
 
-def test_a_changed_copy_does_not_keep_the_digest_of_its_original() -> None:
-    original = Policy()
-    before = original.digest
-    copy = original.model_copy(update={"inline_bytes": 1})
-    assert copy.digest == Policy(inline_bytes=1).digest != before
-    assert original.digest == before
+@pytest.mark.parametrize("path", numbers(json.loads(DEFAULT_POLICY.to_json())), ids=".".join)
+def test_every_number_changes_the_digest(path: tuple[str, ...]) -> None:
+    document = json.loads(DEFAULT_POLICY.to_json())
+    for budget in document["families"].values():
+        budget["receipt_chars"] += 1  # so that a longer preview fits, too
+    before = load_policy(document, FAMILIES).digest
+    place = document
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] += 1 if path[-1] in {"preview_chars", "receipt_chars"} else -1
+    assert load_policy(document, FAMILIES).digest != before
 
 
-@pytest.mark.parametrize(
-    ("kind", "preview", "receipt"),
-    [
-        (CommandBudget, 1_000, 1_000 + FRAME_CHARS - 1),
-        (CommandBudget, 32_001, 34_000),
-        (CommandBudget, 256_000, 257_999),
-        (GenericBudget, 1_000, 1_000 + FRAME_CHARS + 32 * ITEM_FRAME_CHARS - 1),
-        (GenericBudget, 20_881, 28_000),
-    ],
-)
-def test_a_receipt_that_could_not_hold_its_previews_is_refused(
-    kind: type[CommandBudget] | type[GenericBudget], preview: int, receipt: int
-) -> None:
-    with pytest.raises(ValidationError, match=r"preview_chars \+ \d+, or a second cut would"):
-        kind(preview_chars=preview, receipt_chars=receipt)
-    assert kind(preview_chars=preview, receipt_chars=receipt + 1).receipt_chars == receipt + 1
+def test_a_changed_copy_does_not_keep_what_was_computed_of_its_original() -> None:
+    original = policy_with()
+    before, edge = original.digest, original.edge_bytes
+    changed = original.for_tool("x", preview_chars=200_000)
+    assert changed.digest == digest_of(changed.to_json()) != before
+    assert changed.edge_bytes == 4 * 204_096 != edge
+    assert (original.digest, original.edge_bytes) == (before, edge)
+    assert copy.deepcopy(original) == original
+    assert copy.copy(original).digest == before
 
 
-def test_the_largest_budgets_agree() -> None:
-    largest = GenericBudget(
-        preview_chars=MAX_PREVIEW_CHARS, receipt_chars=MAX_RECEIPT_CHARS, max_items=64
-    )
-    assert largest.frame_chars == FRAME_CHARS + 64 * ITEM_FRAME_CHARS
-    assert CommandBudget(preview_chars=MAX_PREVIEW_CHARS, receipt_chars=MAX_RECEIPT_CHARS)
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"command": {"preview_chars": MIN_PREVIEW_CHARS - 1}},
-        {"command": {"preview_chars": MAX_PREVIEW_CHARS + 1, "receipt_chars": 260_000}},
-        {"command": {"receipt_chars": MAX_RECEIPT_CHARS + 1}},
-        {"command": {"command_chars": 15}},
-        {"command": {"command_chars": 241}},
-        {"generic": {"preview_chars": 999}},
-        {"generic": {"receipt_chars": MAX_RECEIPT_CHARS + 1}},
-        {"generic": {"max_items": 0}},
-        {"generic": {"max_items": 65}},
-        {"error": {"message_chars": 99}},
-        {"error": {"message_chars": 10_001}},
-        {"error": {"details_chars": 99}},
-        {"error": {"details_chars": 100_001}},
-        {"inline_bytes": -1},
-        {"inline_bytes": (1 << 20) + 1},
-        {"version": 2},
-        {"surplus": 1},
-        {"command": {"surplus": 1}},
-    ],
-)
-def test_a_budget_out_of_its_range_is_refused(fields: dict[str, object]) -> None:
+def test_a_copy_is_validated() -> None:
     with pytest.raises(ValidationError):
-        Policy.model_validate(fields)
+        DEFAULT_POLICY.model_copy(update={"inline_bytes": -1})
 
 
-@given(st.integers(1_000, 256_000), st.integers(1_000, 256_000))
+@given(st.integers(1_000, 256_000), st.integers(1_000, 256_000), st.integers(-5, 10**6))
 def test_a_capture_keeps_four_bytes_for_each_character_of_the_largest_preview(
-    command: int, generic: int
+    command: int, other: int, tool: int
 ) -> None:
-    policy = Policy(
-        command=CommandBudget(preview_chars=command, receipt_chars=MAX_RECEIPT_CHARS),
-        generic=GenericBudget(preview_chars=generic, receipt_chars=MAX_RECEIPT_CHARS),
-    )
-    assert policy.edge_bytes == 4 * max(command, generic)
+    policy = policy_with(
+        command={"preview_chars": command, "receipt_chars": 512_000},
+        generic={"preview_chars": other, "receipt_chars": 512_000},
+    ).for_tool("Bash", preview_chars=tool)
+    rest = [b.preview_chars for n, b in policy.families.items() if n not in ("command", "generic")]
+    assert policy.edge_bytes == 4 * (4_096 + max(command, other, min(tool, 256_000), *rest, 0))
 
 
 def test_a_policy_cannot_be_changed_in_place() -> None:
-    for policy, name in itertools.product([Policy()], ["inline_bytes", "command"]):
+    policy = DEFAULT_POLICY.for_tool("x", max_items=3)
+    for name in ("inline_bytes", "families", "tools"):
         with pytest.raises(ValidationError, match=re.escape("frozen")):
             setattr(policy, name, 1)
+    mappings: list[Any] = [policy.families, policy.tools, policy.tools["x"].budget]
+    for mapping, change in itertools.product(mappings, ("update", "pop", "clear", "__setitem__")):
+        with pytest.raises(TypeError, match="cannot be changed in place"):
+            getattr(mapping, change)("x", 1)
+    assert policy.digest == digest_of(policy.to_json())
+
+
+def test_one_tool_has_its_own_inline_threshold_and_bounds_of_errors() -> None:
+    policy = policy_from_toml(
+        "[tools.x]\ninline_bytes = 5\nerror = {message_chars = 1, details_chars = 200}", FAMILIES
+    )
+    applied = policy.applied_to("x")
+    assert applied.inline_bytes == 5
+    assert applied.error == ErrorBudget(message_chars=100, details_chars=200)
+    assert policy.applied_to("y") is policy
+    projection, _, publisher = surfaces(returned("x", "six or more"), "generic", policy)
+    assert len(publisher.published) == 1
+    assert projection.artifacts[0].role == "content.0"
+    failure = CompleteOutput.failure("x", ToolError(kind="broken", message="m" * 300))
+    shown = surfaces(failure, "generic", policy)[0].canonical.error
+    assert shown is not None
+    assert len(shown.message) == 100
+
+
+def test_a_file_says_only_what_is_different() -> None:
+    policy = policy_from_toml(TOML, FAMILIES)
+    assert policy.inline_bytes == 4096
+    assert policy.error == ErrorBudget(message_chars=700, details_chars=2000)
+    assert policy.families["command"] == CommandBudget(preview_chars=16_000)
+    assert policy.families["generic"] == DEFAULT_POLICY.families["generic"]
+    assert policy.tools["my_shell"] == ToolPolicy(
+        family="command", budget={"preview_chars": 1_000_000}
+    )
+    assert policy_from_toml("", FAMILIES) == DEFAULT_POLICY
+
+
+def test_the_numbers_of_a_tool_replace_those_of_its_family_and_are_clamped() -> None:
+    policy = policy_from_toml(TOML, FAMILIES)
+    mine = policy.budget_of(COMMAND, "my_shell")
+    assert (mine.preview_chars, mine.receipt_chars) == (256_000, 258_000)
+    bash = policy.budget_of(COMMAND, "Bash")
+    assert bash == CommandBudget(preview_chars=16_000, command_chars=80)
+    assert policy.budget_of(COMMAND, "shell") == CommandBudget(preview_chars=16_000)
+
+
+def test_a_tool_is_served_by_the_family_that_the_policy_names() -> None:
+    policy = policy_from_toml(TOML, FAMILIES)
+    assert policy.family_of("my_shell", FAMILIES) is COMMAND
+    assert policy.family_of("Bash", FAMILIES) is COMMAND
+    assert policy.family_of("no such tool", FAMILIES) is generic.FAMILY
+
+
+def test_a_single_call_has_budgets_of_its_own() -> None:
+    policy = DEFAULT_POLICY.for_tool("T", preview_chars=1_000).for_tool("T", max_items=3)
+    assert policy.tools == {"T": ToolPolicy(budget={"preview_chars": 1_000, "max_items": 3})}
+    long, other = (
+        surfaces(returned(tool, "x" * 5_000), "generic", policy)[1] for tool in ("T", "U")
+    )
+    assert len(long.text) <= 1_001
+    assert other.text == "x" * 5_000 + "\n"
+    assert long.policy_digest == policy.digest != DEFAULT_POLICY.digest
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("inline_bytes = ", "not TOML"),
+        ("inline_bytes = -1", "not a policy"),
+        ("version = 2", "not a policy"),
+        ("surplus = 1", "not a policy"),
+        ("families = 5", "not a policy: families: it is not a table"),
+        ("[families]\ncommand = 5", "families.command: it is not a table of numbers"),
+        ("[families.command]\nsurplus = 1", "families.command.surplus: Extra inputs"),
+        ("[families.command]\npreview_chars = 999", "families.command.preview_chars: Input should"),
+        (
+            "[families.command]\npreview_chars = true",
+            "families.command.preview_chars: Input should",
+        ),
+        ("[families.command]\npreview_chars = 5000.0", "preview_chars: Input should be a valid"),
+        ("[families.comand]\npreview_chars = 5000", "no family is named 'comand'"),
+        ("inline_bytes = true", "inline_bytes: Input should be a valid integer"),
+        ("inline_bytes = " + "9" * 5_000, "not TOML"),
+        ("x = " + "[" * 20_000, "not TOML"),
+        ("[compaction]\nmax_nodes = -1", "compaction.max_nodes: Input should"),
+        ("[tools.Bash.error]\nchars = 1", "a budget has no 'chars'"),
+        ("[families.command]\npreview_chars = 33_000", "a second cut would swallow"),
+        ("[error]\nmessage_chars = 99", "not a policy"),
+        ("[error]\nmessage_chars = 10_001", "not a policy"),
+        ("[error]\ndetails_chars = 99", "not a policy"),
+        ("[error]\ndetails_chars = 100_001", "not a policy"),
+        ("[tools.Bash]\nsurplus = 1", "not a policy"),
+        ("[tools.Bash.budget]\nchars = 1", "a budget has no 'chars'"),
+        ("[tools.Bash.budget]\npreview_chars = 'x'", "not a policy"),
+    ],
+)
+def test_a_document_that_is_no_policy_is_refused(text: str, sentence: str) -> None:
+    with pytest.raises((InvalidRecordError, NotFoundError), match=sentence) as caught:
+        policy_from_toml(text, FAMILIES)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_tool_cannot_be_given_to_a_family_that_is_not_there() -> None:
+    with pytest.raises(NotFoundError, match="no family is named 'nobody'"):
+        policy_from_toml('[tools.x]\nfamily = "nobody"', FAMILIES)
+
+
+def test_a_policy_is_completed_with_the_families_it_says_nothing_about() -> None:
+    families = foreign(max_items=7)
+    policy = DEFAULT_POLICY.covering(families)
+    assert policy.families["foreign"] == generic.GenericBudget(max_items=7)
+    assert policy.covering(families) is policy
+    assert DEFAULT_POLICY.covering(FAMILIES) is DEFAULT_POLICY
+
+
+def test_a_stored_policy_is_read_back_with_its_digest_also_without_its_families() -> None:
+    families = foreign(max_items=7)
+    policy = DEFAULT_POLICY.covering(families).for_tool("Bash", preview_chars=2_000)
+    assert stored_policy(policy.to_json(), families) == policy
+    for known in (FAMILIES, FamilyRegistry(COMMAND), FamilyRegistry(generic.FAMILY)):
+        again = stored_policy(policy.to_json(), known)
+        assert again.digest == policy.digest
+    again = stored_policy(policy.to_json(), FamilyRegistry(COMMAND))
+    assert again.budget_of(COMMAND, "Bash") == policy.budget_of(COMMAND, "Bash")
+
+
+def test_a_stored_policy_from_before_a_number_came_keeps_its_digest() -> None:
+    document = json.loads(DEFAULT_POLICY.to_json())
+    del document["families"]["command"]["command_chars"]
+    del document["compaction"]
+    text = canonical_json.encode(document)
+    policy = stored_policy(text, FAMILIES)
+    assert policy.digest == digest_of(text) != DEFAULT_POLICY.digest
+    assert policy.budget_of(COMMAND, "Bash") == CommandBudget()
+
+
+def test_a_stored_policy_may_give_a_tool_to_a_family_that_is_gone() -> None:
+    policy = DEFAULT_POLICY.model_copy(update={"tools": {"x": ToolPolicy(family="gone")}})
+    assert stored_policy(policy.to_json(), FAMILIES).digest == policy.digest
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", '{"version":2}', "no JSON", '{"families":{"x":1}}'])
+def test_what_is_no_stored_policy_is_refused(text: str) -> None:
+    with pytest.raises(InvalidRecordError):
+        stored_policy(text, FAMILIES)
+
+
+def test_a_policy_without_any_family_is_refused() -> None:
+    with pytest.raises(ValidationError):
+        Policy(families={})

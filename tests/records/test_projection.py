@@ -9,29 +9,30 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue
-from tests.records.support import MemoryPublisher, captured, golden, lossy, omitted, surfaces, whole
+from tests.records.support import captured, golden, omitted, surfaces, whole
+from tests.support.outputs import returned
+from tests.support.policies import policy_with
 
 from tooltrail.records import (
+    DEFAULT_POLICY,
     SUMMARY_CHARS,
-    ArtifactList,
     CanonicalResult,
-    CommandBudget,
     CommandOutput,
     CompleteOutput,
     ContentItem,
     ErrorBudget,
-    GenericBudget,
+    Family,
     GenericOutput,
     InvalidRecordError,
     Policy,
+    Renderer,
     StreamRecord,
     ToolError,
     canonical_json,
     default_families,
     digest_of,
-    generic_completed,
+    render,
 )
-from tooltrail.records.projection import capture_omissions
 
 details_of_any_kind: st.SearchStrategy[JsonValue] = st.recursive(
     st.none() | st.floats() | st.integers() | st.text(st.characters(), max_size=300),
@@ -92,7 +93,11 @@ def test_a_failure_is_worded_alike_in_every_family(
 @pytest.mark.parametrize(
     ("result", "family", "message"),
     [
-        (GenericOutput(), "command", "the command family takes CommandOutput, not GenericOutput"),
+        (
+            GenericOutput(),
+            "command",
+            "takes CommandOutput or PromotedCommand or RunningCommand, not GenericOutput",
+        ),
         (
             CommandOutput(exit_status=0, stdout=whole(b""), stderr=whole(b"", "stderr")),
             "generic",
@@ -110,13 +115,13 @@ def test_a_result_of_another_family_is_refused(
 
 @pytest.mark.parametrize("length", [1, SUMMARY_CHARS])
 def test_a_summary_that_fits_is_whole(length: int) -> None:
-    projection, _, _ = surfaces(generic_completed("T", summary="s" * length), "generic")
+    projection, _, _ = surfaces(returned("T", summary="s" * length), "generic")
     assert projection.canonical.summary_text == "s" * length
     assert projection.omissions == ()
 
 
 def test_a_summary_that_does_not_fit_is_cut_and_counted() -> None:
-    projection, _, _ = surfaces(generic_completed("T", summary="s" * 300), "generic")
+    projection, _, _ = surfaces(returned("T", summary="s" * 300), "generic")
     assert projection.canonical.summary_text == "s" * (SUMMARY_CHARS - 1) + "\u2026"
     (omission,) = projection.omissions
     assert (omission.stage, omission.field, omission.unit) == (
@@ -129,7 +134,7 @@ def test_a_summary_that_does_not_fit_is_cut_and_counted() -> None:
 
 def test_a_summary_is_not_cut_inside_a_cluster() -> None:
     family = "\U0001f469\u200d\U0001f469\u200d\U0001f467\u200d\U0001f466"
-    projection, _, _ = surfaces(generic_completed("T", summary="s" * 196 + family * 9), "generic")
+    projection, _, _ = surfaces(returned("T", summary="s" * 196 + family * 9), "generic")
     assert projection.canonical.summary_text == "s" * 196 + "\u2026"
     assert omitted(projection.omissions, "summary_text", "chars") == len(family) * 9
 
@@ -178,11 +183,20 @@ def test_details_beyond_their_budget_are_replaced_and_all_else_stays() -> None:
     (omission,) = projection.omissions
     assert (omission.stage, omission.field) == ("error", "error.details")
     assert f"{omission.before - omission.after:,} bytes omitted]" in preview
-    assert "Hint: try again\nRetryable: yes\nDetails: {" in receipt.text
+    shown = preview.replace("\n", "\n  ")
+    assert receipt.text == (
+        "Error (it_broke): m\nHint: try again\nRetryable: yes\n"
+        f"Details (longer than 1000 characters; incomplete):\n  {shown}\n"
+    )
+    assert preview.startswith('{"log":["a line of the log",')
+
+
+def error_policy(**budget: int) -> Policy:
+    return DEFAULT_POLICY.model_copy(update={"error": ErrorBudget(**budget)})
 
 
 def test_details_at_exactly_their_budget_stay() -> None:
-    policy = Policy(error=ErrorBudget(details_chars=100))
+    policy = error_policy(details_chars=100)
     for length, kept in ((98, True), (99, False)):
         projection, _, _ = surfaces(failure(details="d" * length), "command", policy)
         assert projection.canonical.error is not None
@@ -190,18 +204,95 @@ def test_details_at_exactly_their_budget_stay() -> None:
 
 
 @pytest.mark.parametrize("levels", [250, 251, 255])
-def test_details_too_deep_for_an_envelope_are_shown_as_text(levels: int) -> None:
+def test_details_too_deep_for_an_envelope_are_whole_in_it(levels: int) -> None:
     projection, _, _ = surfaces(failure(details=nested(levels)), "command")
     error = projection.canonical.error
     assert error is not None
-    if levels == 250:
-        assert error.details == nested(250)
-    else:
-        assert isinstance(error.details, dict)
-        assert error.details["reason"] == "nested deeper than 250 levels"
-        assert error.details["preview"] == "[" * levels + "]" * levels
+    shown: Any = error.details
+    for _ in range(249):
+        (shown,) = shown
+    too_deep = levels - 250
+    assert shown == ([f"<list: {'[' * too_deep}{']' * too_deep}>"] if too_deep else [])
     assert projection.omissions == ()
     assert CanonicalResult.from_json(projection.canonical.to_json()) == projection.canonical
+
+
+@pytest.mark.parametrize(
+    ("details", "text"),
+    [
+        (nested(3000), "[" * 250 + '"<list: ' + "[" * 2750 + "]" * 2750 + '>"' + "]" * 250),
+        ({"raw": b"a\xff" * 900}, '{"raw":"<bytes: ' + "a\\\\xff" * 900 + '>"}'),
+        ({1: "x" * 1500}, '{"<int: 1>":"' + "x" * 1500 + '"}'),
+        ({"n": 2**16_000}, '{"n":"<int: 0x1' + "0" * 4000 + '>"}'),
+    ],
+    ids=["deep", "bytes", "key", "integer"],
+)
+def test_details_that_are_no_json_are_cut_once_and_counted_from_the_whole(
+    details: Any, text: str
+) -> None:
+    output = failure(details=details)
+    assert output.error is not None
+    assert canonical_json.encode_text(output.error.details) == text
+    projection, receipt, _ = surfaces(output, "command")
+    error = projection.canonical.error
+    assert error is not None
+    assert isinstance(error.details, dict)
+    assert error.details["char_count"] == len(text)
+    assert error.details["digest"] == digest_of(text.encode())
+    (omission,) = projection.omissions
+    assert (omission.field, omission.before) == ("error.details", len(text))
+    assert f"{omission.before - omission.after:,} bytes omitted]" in receipt.text
+
+
+def test_a_failure_whose_details_are_cut_cannot_imitate_a_line_of_its_receipt() -> None:
+    output = failure(
+        message="the tool failed\nRetryable: yes\n\x1b[2Jin its second step",
+        recovery_hint="look at the log\nDetails: none",
+        details={"log": "d" * 2990},
+    )
+    projection, receipt, _ = surfaces(output, "command", error_policy(details_chars=200))
+    assert receipt.text == golden("error_cut")
+    assert projection.canonical.error is not None
+    assert output.error is not None
+    assert projection.canonical.error.message == output.error.message
+    assert omitted(projection.omissions, "error.details", "bytes") == 2903
+
+
+@pytest.mark.parametrize(
+    ("details", "lines"),
+    [
+        (
+            {"omitted": True, "reason": "none\nRetryable: yes", "preview": "a\nRetryable: yes\r"},
+            ["Details (none Retryable: yes; incomplete):", "  a", "  Retryable: yes\\x0d"],
+        ),
+        ({"a": "\x85\u2028b"}, ['Details: {"a":"\\x85\\u2028b"}']),
+    ],
+)
+def test_details_cannot_imitate_a_line_of_the_receipt(details: JsonValue, lines: list[str]) -> None:
+    _, receipt, _ = surfaces(failure(details=details), "generic")
+    assert receipt.text.splitlines() == ["Error (it_broke): m", "Retryable: no", *lines]
+
+
+hostile = st.text(
+    st.sampled_from("ab \t\n\r\0\x0b\x1b\x1c\x85\u2028\u2029\u202e\ud800"), min_size=1
+)
+
+
+@given(hostile, hostile, hostile | st.lists(hostile, min_size=20, max_size=30))
+def test_no_text_of_a_failure_begins_a_line_of_its_receipt(
+    message: str, hint: str, details: JsonValue
+) -> None:
+    output = failure(message=message, recovery_hint=hint, details=details)
+    _, receipt, _ = surfaces(output, "generic", error_policy(details_chars=200))
+    assert receipt.text.endswith("\n")
+    lines = receipt.text.splitlines()
+    assert receipt.text.split("\n") == [*lines, ""]
+    assert [line.partition(" ")[0] for line in lines if not line.startswith("  ")] == [
+        "Error",
+        "Hint:",
+        "Retryable:",
+        *(["Details:"] if "\nDetails: " in receipt.text else ["Details"]),
+    ]
 
 
 @given(
@@ -214,25 +305,25 @@ def test_details_too_deep_for_an_envelope_are_shown_as_text(levels: int) -> None
 def test_any_failure_is_bounded_repeatable_and_encodable(
     details: JsonValue, message: str, hint: str | None, details_chars: int, message_chars: int
 ) -> None:
-    policy = Policy(error=ErrorBudget(details_chars=details_chars, message_chars=message_chars))
+    policy = error_policy(details_chars=details_chars, message_chars=message_chars)
     output = failure(details=details, message=message, recovery_hint=hint)
     projection, receipt, _ = surfaces(output, "generic", policy)
     again, receipt_again, _ = surfaces(output.model_copy(deep=True), "generic", policy)
     assert projection.canonical.to_json() == again.canonical.to_json()
     assert receipt.to_bytes() == receipt_again.to_bytes()
-    # Quotes and backslashes of the details' JSON are escaped once more inside the preview.
-    assert len(receipt.text) <= 2 * message_chars + 2 * details_chars + 400
+    assert len(receipt.text) <= 6 * (2 * message_chars + details_chars) + 400
     error = projection.canonical.error
     assert error is not None
     assert len(error.message) <= message_chars
     assert error.kind == "it_broke"
-    assert receipt.text.startswith(f"Error (it_broke): {error.message}\n")
+    assert receipt.text.startswith("Error (it_broke): ")
+    assert error.message.isprintable() is False or error.message in receipt.text
     json.loads(projection.canonical.to_json())
 
 
-TINY = Policy(
-    command=CommandBudget(preview_chars=1001, receipt_chars=3100),
-    generic=GenericBudget(preview_chars=1003, receipt_chars=9000, max_items=2),
+TINY = policy_with(
+    command={"preview_chars": 1001, "receipt_chars": 3100},
+    generic={"preview_chars": 1003, "receipt_chars": 9000, "max_items": 2},
 )
 pieces = st.sampled_from(
     [
@@ -291,7 +382,7 @@ def test_undecodable_bytes_in_the_middle_of_a_long_stream_change_nothing_at_its_
     data = b"a line of text\n" * 45_000
     strange = data + b"\xff\xfe" + data
     shown: list[bytes] = []
-    for stream in (whole(strange), captured(strange, Policy())):
+    for stream in (whole(strange), captured(strange, DEFAULT_POLICY)):
         output = output_of_streams(stream, whole(b"", "stderr"))
         shown.append(surfaces(output, "command")[0].canonical.to_json())
     assert shown[0] == shown[1]
@@ -311,47 +402,41 @@ def test_a_long_stream_in_memory_is_projected_without_decoding_its_middle() -> N
     assert peak < 20_000_000
 
 
-def test_a_list_of_artifacts_gives_indices_in_order_and_nothing_when_empty() -> None:
-    artifacts = ArtifactList(MemoryPublisher())
-    assert artifacts.references is None
-    assert [artifacts.add(whole(b"a")), artifacts.add(whole(b"b", "stderr"))] == [0, 1]
-    paths = [reference.path for _, reference in artifacts.entries]
-    assert paths == [artifacts.path(0), artifacts.path(1)]
-    assert artifacts.references == tuple(reference for _, reference in artifacts.entries)
-    assert [role for role, _ in artifacts.entries] == ["stdout", "stderr"]
-
-
-def test_a_capture_that_kept_everything_omits_nothing() -> None:
-    assert capture_omissions(whole(b"kept\n")) == ()
-
-
-def test_a_capture_that_lost_bytes_omits_bytes_and_lines() -> None:
-    lost = capture_omissions(lossy(b"kept\n", 5, "stderr"))
-    assert [(o.stage, o.field, o.unit, o.before, o.after) for o in lost] == [
-        ("capture", "stderr", "bytes", 10, 5),
-        ("capture", "stderr", "lines", 2, 1),
-    ]
-
-
 def test_the_policy_of_a_receipt_is_named_by_its_digest() -> None:
-    policy = Policy(inline_bytes=7)
-    _, receipt, _ = surfaces(generic_completed("T", "text"), "generic", policy)
+    policy = policy_with(inline_bytes=7)
+    _, receipt, _ = surfaces(returned("T", "text"), "generic", policy)
     assert receipt.policy_digest == policy.digest
     assert receipt.omissions == ()
 
 
 def test_every_built_in_family_names_its_renderer_like_itself() -> None:
-    for name in ("command", "generic"):
-        family = default_families().named(name)
-        assert family.renderer.name == family.name == name
+    for family in default_families():
+        assert family.renderer.name == family.name
         assert family.renderer.version >= 1
 
 
+def worded(text: str) -> Family:
+    """A family whose renderer keeps to no budget."""
+    renderer = Renderer("loud", 3, lambda _canonical, _budget: text)
+    return dataclasses.replace(default_families().named("generic"), renderer=renderer)
+
+
+def test_a_receipt_of_a_renderer_that_breaks_its_budget_is_cut_and_says_so() -> None:
+    canonical = surfaces(returned("T", "text"), "generic")[0].canonical
+    receipt = render(canonical, worded("line of a receipt\n" * 2000), DEFAULT_POLICY)
+    assert len(receipt.text) <= DEFAULT_POLICY.families["generic"].receipt_chars
+    (omission,) = receipt.omissions
+    assert (omission.stage, omission.field, omission.unit) == ("rendering", "receipt", "bytes")
+    assert omission.before == 36_000
+    assert f"{omission.before - omission.after:,} bytes omitted]" in receipt.text
+    whole_receipt = render(canonical, worded("short \ud800"), DEFAULT_POLICY)
+    assert (whole_receipt.text, whole_receipt.omissions) == ("short \\ud800", ())
+
+
 def test_what_the_steps_return_cannot_be_changed() -> None:
-    projection, receipt, _ = surfaces(generic_completed("T", "text"), "generic")
+    projection, receipt, _ = surfaces(returned("T", "text"), "generic")
     family = default_families().named("generic")
-    projected = family.projector(GenericOutput(), Policy(), ArtifactList(MemoryPublisher()))
-    for value in (projection, receipt, family, projected):
+    for value in (projection, receipt, family, family.renderer):
         for name in (field.name for field in dataclasses.fields(value)):
             with pytest.raises(dataclasses.FrozenInstanceError):
                 setattr(value, name, None)

@@ -5,17 +5,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from tests.records.support import whole
+from tests.support.outputs import returned
 
 from tooltrail.records import (
     CommandOutput,
     CompleteOutput,
+    FamilyOutput,
     StreamRecord,
     canonical_json,
     count_lines,
     digest_of,
-    generic_completed,
 )
-from tooltrail.records._model import Record
 from tooltrail.records.streams import iter_streams
 
 
@@ -115,7 +115,7 @@ def test_the_streams_inside_a_record_come_in_the_order_of_its_fields() -> None:
     out, err, order = whole(b"o"), whole(b"e", "stderr"), whole(b"1 1 0\n", "order")
     command = CommandOutput(exit_status=0, stdout=out, stderr=err, order=order)
     assert [*iter_streams(command)] == [out, err, order]
-    generic = generic_completed("tool", "a", b"b", structured=[1])
+    generic = returned("tool", "a", b"b", structured=[1])
     assert [s.role for s in iter_streams(generic.result)] == [
         "content.0",
         "content.1",
@@ -129,7 +129,7 @@ def test_no_stream_is_missed_inside_a_mapping() -> None:
     one, two, three = whole(b"1", "one"), whole(b"2", "two"), whole(b"3", "three")
     assert [*iter_streams({"a": one, "b": [{"c": (two,)}]})] == [one, two]
 
-    class Attached(Record):
+    class Attached(FamilyOutput):
         files: dict[str, StreamRecord]
         note: StreamRecord
 

@@ -40,6 +40,8 @@ _ESCAPE = re.compile(r"\\\\|\\u(d[89a-f][0-9a-f]{2})")
 _NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
+_SCALARS = (str, int, float, type(None))
+
 _Emit = Callable[[str], None]
 
 
@@ -84,6 +86,23 @@ def decode(data: bytes | str) -> JsonValue:
         return _restore(value) if "$tooltrail." in text else cast("JsonValue", value)
     except (ValueError, RecursionError) as error:
         raise InvalidRecordError(f"not canonical JSON: {error}") from error
+
+
+def with_lists(value: object) -> object:
+    """A value as JSON has it, tuples turned into lists.
+
+    For dumped records: pydantic's own JSON mode turns lone surrogates in keys into replacement
+    characters.
+    """
+    if isinstance(value, dict):
+        members = cast("dict[str, object]", value)
+        return {
+            name: member if isinstance(member, _SCALARS) else with_lists(member)
+            for name, member in members.items()
+        }
+    if isinstance(value, list | tuple):
+        return [with_lists(member) for member in cast("Sequence[object]", value)]
+    return value
 
 
 def is_deeper_than(value: object, levels: int) -> bool:

@@ -5,12 +5,13 @@ result. A `CompleteOutput` holds a typed result of its family, whose streams may
 `CanonicalResult` holds plain JSON and stands for itself.
 """
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, NamedTuple, Self
 
-from pydantic import Field, JsonValue, SerializeAsAny, model_validator
+from pydantic import BeforeValidator, Field, JsonValue, SerializeAsAny, model_validator
 
 from tooltrail.records import canonical_json
-from tooltrail.records._model import TOOL_NAME_CHARS, Record, Sentence, ToolName
+from tooltrail.records._error_details import one_line
+from tooltrail.records._model import TOOL_NAME_CHARS, Record, ToolName
 from tooltrail.records.digests import Digest, digest_of
 from tooltrail.records.streams import StreamRecord, iter_streams
 from tooltrail.records.tool_errors import ErrorKind, ToolError
@@ -34,6 +35,26 @@ class ArtifactReference(Record):
     path: Annotated[str, Field(min_length=1)]
 
 
+class Facts(NamedTuple):
+    """What lists of invocations show of a result, whatever its family; None where it has none."""
+
+    exit_status: int | None = None
+    signal: int | None = None
+    timed_out: bool | None = None
+
+
+class FamilyOutput(Record):
+    """The complete result of a tool: the base of each family's own."""
+
+    def summary(self) -> str:
+        """One sentence; an output that is made with it shortens it to `SUMMARY_CHARS`."""
+        raise NotImplementedError
+
+    def facts(self) -> Facts:
+        """What lists show of it."""
+        return Facts()
+
+
 class _Envelope(Record):
     tool_name: Annotated[str, Field(min_length=1, max_length=TOOL_NAME_CHARS)]
     status: Status
@@ -46,31 +67,55 @@ class _Envelope(Record):
             )
 
 
+def _summarized(value: object) -> object:
+    return (one_line(value) or "(no summary)") if isinstance(value, str) else value
+
+
 class CompleteOutput(_Envelope):
     """Everything that a tool produced, before anything is cut.
 
     Attributes:
         tool_name: the name that the model used, made recordable as in `ToolCall`.
         status: whether the tool did its work; a command that exits 1 is a success of the tool.
-        summary_text: one sentence; cut to `SUMMARY_CHARS` in the canonical result.
+        summary_text: one sentence on one line: white space is collapsed, control characters are
+            escaped, a blank one becomes `(no summary)`. It is kept whole here, and cut to
+            `SUMMARY_CHARS` in the canonical result.
         result: the typed result of the tool's family; None for an error.
         error: what went wrong; None for a success.
     """
 
     tool_name: ToolName
-    summary_text: Annotated[Sentence, Field(min_length=1)]
-    result: SerializeAsAny[Record] | None = None
+    summary_text: Annotated[str, BeforeValidator(_summarized)]
+    result: SerializeAsAny[FamilyOutput] | None = None
     error: ToolError | None = None
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         self._check_exclusive(self.result, self.error)
+        roles = [stream.role for stream in self.streams]
+        if len(set(roles)) < len(roles):
+            raise ValueError("two streams of one output have the same role")
         return self
 
     @classmethod
+    def success(cls, tool_name: str, result: FamilyOutput, summary: str | None = None) -> Self:
+        """The output of a tool that did its work.
+
+        Without a summary, or with a blank one, the result words it in `SUMMARY_CHARS`.
+        """
+        given = one_line(summary or "")
+        return cls(
+            tool_name=tool_name,
+            status="success",
+            summary_text=given or one_line(result.summary(), SUMMARY_CHARS),
+            result=result,
+        )
+
+    @classmethod
     def failure(cls, tool_name: str, error: ToolError) -> Self:
-        """The output of a tool that failed."""
-        return cls(tool_name=tool_name, status="error", summary_text=error.message, error=error)
+        """The output of a tool that failed; its summary is the message in `SUMMARY_CHARS`."""
+        summary = one_line(error.message, SUMMARY_CHARS)
+        return cls(tool_name=tool_name, status="error", summary_text=summary, error=error)
 
     @property
     def streams(self) -> tuple[StreamRecord, ...]:

@@ -1,132 +1,180 @@
 """The budgets that made a result and its receipt, known by their digest.
 
 A policy is stored with every record that it shaped, so that years later it is still known why a
-preview ends where it ends. Budgets of different stages must agree: a receipt may always hold the
-preview and its frame, so that no second cut can swallow the first.
+preview ends where it ends. It spells out the budget of every family, and what is different for
+single tools; an override for a single call is a policy of its own.
 """
 
-from typing import Annotated, Literal, Self
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, Self, TypeVar
 
-from pydantic import Field, model_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    SerializeAsAny,
+    StrictInt,
+)
 
 from tooltrail.records import canonical_json
 from tooltrail.records._model import Record
+from tooltrail.records._text_cuts import REACH
+from tooltrail.records.budgets import (
+    MAX_PREVIEW_CHARS,
+    MAX_UTF8_BYTES,
+    Budget,
+    CompactionBudget,
+    ErrorBudget,
+)
 from tooltrail.records.digests import Digest, digest_of
 
-MAX_PREVIEW_CHARS = 256_000
-MIN_PREVIEW_CHARS = 1_000
-"""Room for the marker of a cut, which names counts and a path, and some text on both sides."""
-
-FRAME_CHARS = 2_000
-"""Room in a receipt for everything that is not preview: outcome, headings, artifact paths."""
-
-ITEM_FRAME_CHARS = 160
-"""Room in a receipt for what stands around one content item: media type, size, artifact path."""
-
-MAX_RECEIPT_CHARS = MAX_PREVIEW_CHARS + FRAME_CHARS + 64 * ITEM_FRAME_CHARS
-
-MAX_UTF8_BYTES = 4
-"""Bytes that one character takes at most."""
-
-MAX_EDGE_BYTES = MAX_UTF8_BYTES * MAX_PREVIEW_CHARS
-"""Bytes of either end of a stream that the largest preview may need."""
-
-PreviewChars = Annotated[int, Field(ge=MIN_PREVIEW_CHARS, le=MAX_PREVIEW_CHARS)]
+if TYPE_CHECKING:
+    from tooltrail.records.family import Family
+    from tooltrail.records.registry import FamilyRegistry
 
 
-ReceiptChars = Annotated[int, Field(le=MAX_RECEIPT_CHARS)]
+ValueT = TypeVar("ValueT")
 
 
-class _PreviewBudget(Record):
-    preview_chars: PreviewChars
-    receipt_chars: ReceiptChars
+class _Frozen(dict[str, ValueT]):
+    """A mapping that stays as it is, as the record does that holds it: its digest is known."""
 
-    @property
-    def frame_chars(self) -> int:
-        """Characters of the receipt that are kept free of previews."""
-        return FRAME_CHARS
+    def _refuse(self, *_: object, **__: object) -> NoReturn:
+        raise TypeError("a policy cannot be changed in place; make another one with for_tool")
 
-    @model_validator(mode="after")
-    def _check_stages_agree(self) -> Self:
-        if self.receipt_chars < self.preview_chars + self.frame_chars:
-            raise ValueError(
-                f"receipt_chars must be at least preview_chars + {self.frame_chars}, "
-                f"or a second cut would swallow the preview"
-            )
+    if not TYPE_CHECKING:  # one refusal for everything that would change a dict
+        __setitem__ = __delitem__ = __ior__ = _refuse
+        clear = pop = popitem = setdefault = update = _refuse
+
+    def __deepcopy__(self, _memo: object) -> Self:
         return self
 
 
-class CommandBudget(_PreviewBudget):
-    """Budgets of the command family.
+FrozenMapping = Annotated[Mapping[str, ValueT], AfterValidator(_Frozen)]
+
+
+InlineBytes = Annotated[int, Field(strict=True, ge=0, le=1 << 20)]
+
+
+class ToolPolicy(Record):
+    """What is different for one tool.
 
     Attributes:
-        preview_chars: both streams together; a stream that needs less than half leaves the rest.
-        receipt_chars: the whole receipt.
-        command_chars: how much of the command line is repeated in the result.
+        family: the family that serves it, instead of the one that does by default.
+        inline_bytes: replaces that of the policy.
+        budget: numbers that replace those of the family, clamped to what the family allows.
+        error: numbers that replace those of the policy's `error`, clamped too.
     """
 
-    preview_chars: PreviewChars = 32_000
-    receipt_chars: ReceiptChars = 34_000
-    command_chars: Annotated[int, Field(ge=16, le=240)] = 240
-
-
-class GenericBudget(_PreviewBudget):
-    """Budgets of the generic family.
-
-    Attributes:
-        preview_chars: all content items and the structured value together.
-        receipt_chars: the whole receipt.
-        max_items: content items that are shown at all.
-    """
-
-    preview_chars: PreviewChars = 20_000
-    receipt_chars: ReceiptChars = 28_000
-    max_items: Annotated[int, Field(ge=1, le=64)] = 32
-
-    @property
-    def frame_chars(self) -> int:
-        """Characters of the receipt that are kept free of previews: every item has its frame."""
-        return FRAME_CHARS + self.max_items * ITEM_FRAME_CHARS
-
-
-class ErrorBudget(Record):
-    """Budgets of the shared error payload, in characters."""
-
-    message_chars: Annotated[int, Field(ge=100, le=10_000)] = 700
-    details_chars: Annotated[int, Field(ge=100, le=100_000)] = 1_000
+    family: str | None = None
+    inline_bytes: InlineBytes | None = None
+    budget: FrozenMapping[StrictInt] = _Frozen()
+    error: FrozenMapping[StrictInt] = _Frozen()
 
 
 class Policy(Record):
     """Everything that decides what is shown and what goes to an artifact.
 
+    Made by `default_policy`, from a file's text by `policy_from_toml`, from a stored document by
+    `stored_policy`.
+
     Attributes:
         version: of the meaning of these fields.
         inline_bytes: a stream longer than this becomes an artifact even when its preview is whole.
-        command: budgets of the command family.
-        generic: budgets of the generic family.
-        error: budgets of the error payload.
+        error: bounds of the error payload.
+        compaction: bounds of the compaction view.
+        families: the budget of each family, by name.
+        tools: what is different for single tools, by tool name.
     """
 
     version: Literal[1] = 1
-    inline_bytes: Annotated[int, Field(ge=0, le=1 << 20)] = 16 * 1024
-    command: CommandBudget = CommandBudget()
-    generic: GenericBudget = GenericBudget()
+    inline_bytes: InlineBytes = 16 * 1024
     error: ErrorBudget = ErrorBudget()
+    compaction: CompactionBudget = CompactionBudget()
+    families: Annotated[FrozenMapping[SerializeAsAny[Budget]], Field(min_length=1)]
+    tools: FrozenMapping[ToolPolicy] = _Frozen()
+
+    def applied_to(self, tool_name: str) -> Self:
+        """The same policy with a tool's own inline threshold and error bounds in their places.
+
+        Raises:
+            InvalidRecordError: the tool's numbers for errors are none.
+        """
+        tool = self.tools.get(tool_name)
+        if tool is None or (tool.inline_bytes is None and not tool.error):
+            return self
+        inline = self.inline_bytes if tool.inline_bytes is None else tool.inline_bytes
+        error = self.error.overridden(tool.error)
+        return self.model_copy(update={"inline_bytes": inline, "error": error})
+
+    def budget_of(self, family: "Family", tool_name: str) -> Budget:
+        """The budget for a tool that a family serves.
+
+        Raises:
+            InvalidRecordError: the tool's numbers do not fit the family.
+        """
+        budget = self.families.get(family.name, family.budget)
+        tool = self.tools.get(tool_name)
+        return budget.overridden(tool.budget) if tool and tool.budget else budget
+
+    def family_of(self, tool_name: str, families: "FamilyRegistry") -> "Family":
+        """The family that serves a tool: the policy's choice, else the registry's.
+
+        Raises:
+            NotFoundError: the policy names a family that is not registered.
+        """
+        tool = self.tools.get(tool_name)
+        if tool is None or tool.family is None:
+            return families.of_tool(tool_name)
+        return families.named(tool.family)
+
+    def for_tool(self, tool_name: str, **budget: int) -> Self:
+        """The same policy with other numbers for one tool; also how a single call gets its own."""
+        old = self.tools.get(tool_name, ToolPolicy())
+        tool = old.model_copy(update={"budget": _Frozen({**old.budget, **budget})})
+        return self.model_copy(update={"tools": {**self.tools, tool_name: tool}})
+
+    def covering(self, families: "FamilyRegistry") -> Self:
+        """The same policy with the default budget of each family that it says nothing about.
+
+        Raises:
+            InvalidRecordError: the numbers of a tool do not fit its family.
+            NotFoundError: a tool is given to a family that is not registered.
+        """
+        missing = {f.name: f.budget for f in families if f.name not in self.families}
+        policy = self.model_copy(update={"families": {**self.families, **missing}})
+        for tool_name in policy.tools:
+            policy.budget_of(policy.family_of(tool_name, families), tool_name)
+            policy.applied_to(tool_name)
+        return policy if missing else self
 
     def to_json(self) -> bytes:
         """The canonical JSON of all budgets."""
         return canonical_json.encode(self.model_dump())
 
-    @property
+    @cached_property
     def digest(self) -> Digest:
         """The digest of `to_json()`: the policy's name in the store."""
-        # Not cached in the object: model_copy would carry it over to a changed policy.
         return digest_of(self.to_json())
 
-    @property
+    @cached_property
     def edge_bytes(self) -> int:
         """Bytes of either end of a stream that a capture keeps, and that a preview looks at."""
-        return MAX_UTF8_BYTES * max(self.command.preview_chars, self.generic.preview_chars)
+        chars = [budget.preview_chars for budget in self.families.values()]
+        chars += [tool.budget.get("preview_chars", 0) for tool in self.tools.values()]
+        # Beyond a cut, as much as decides whether it may be there.
+        return MAX_UTF8_BYTES * (min(max(chars), MAX_PREVIEW_CHARS) + REACH)
 
+    def model_copy(  # everything in it is frozen, so that no copy need be deep
+        self,
+        *,
+        update: Mapping[str, Any] | None = None,
+        deep: bool = False,  # noqa: ARG002
+    ) -> Self:
+        """A policy with other fields, validated; what was computed of this one does not go along.
 
-DEFAULT_POLICY = Policy()
+        Raises:
+            pydantic.ValidationError: the new fields are no policy.
+        """
+        fields = {name: getattr(self, name) for name in type(self).model_fields}
+        return type(self).model_validate({**fields, **(update or {})})

@@ -6,7 +6,7 @@ their whole content. Where the bytes of a long one are is the business of whoeve
 bytes never enter the JSON of a record.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Self, cast
 
 from pydantic import Field, model_validator
@@ -84,15 +84,24 @@ def iter_streams(value: object) -> Iterator[StreamRecord]:
     """All streams inside a record, in the order of its fields, members and keys."""
     if isinstance(value, StreamRecord):
         yield value
-    elif isinstance(value, Record):
-        for name in type(value).model_fields:
-            yield from iter_streams(getattr(value, name))
-    elif isinstance(value, Mapping):
-        for member in cast("Mapping[object, object]", value).values():
+        return
+    for member in _members(value):
+        if not isinstance(member, _ATOMS):
             yield from iter_streams(member)
-    elif isinstance(value, tuple | list):
-        for member in cast("Sequence[object]", value):
-            yield from iter_streams(member)
+
+
+_ATOMS = (str, int, float, bytes, type(None))
+"""What most fields hold, and what holds no stream."""
+
+
+def _members(value: object) -> Iterable[object]:
+    if isinstance(value, Record):
+        return [getattr(value, name) for name in type(value).__pydantic_fields__]
+    if isinstance(value, Mapping):
+        return cast("Mapping[object, object]", value).values()
+    if isinstance(value, tuple | list):
+        return cast("Sequence[object]", value)
+    return ()
 
 
 def count_lines(data: bytes) -> int:

@@ -1,7 +1,6 @@
 """Commands: both streams bounded within one budget, and a receipt as a shell would give it."""
 
 import json
-import signal
 from typing import Any
 
 import pytest
@@ -19,19 +18,21 @@ from tests.records.support import (
     surfaces,
     whole,
 )
+from tests.support.policies import policy_with
 
 from tooltrail.records import (
+    DEFAULT_POLICY,
     CommandBudget,
     CommandOutput,
+    CompleteOutput,
     Policy,
     Projection,
     Receipt,
     StreamRecord,
-    command_completed,
     digest_of,
 )
 
-SMALL = Policy(command=CommandBudget(preview_chars=1000, receipt_chars=3000))
+SMALL = policy_with(command={"preview_chars": 1000, "receipt_chars": 3000})
 
 
 def command(out: bytes | StreamRecord = b"", err: bytes | StreamRecord = b"", **fields: Any) -> (
@@ -48,7 +49,7 @@ def command(out: bytes | StreamRecord = b"", err: bytes | StreamRecord = b"", **
 
 def run(output: CommandOutput, policy: Policy | None = None) -> tuple[Projection, Receipt]:
     projection, receipt, publisher = surfaces(
-        command_completed("ExecCommand", output), "command", policy
+        CompleteOutput.success("ExecCommand", output), "command", policy
     )
     assert set(publisher.published) == {reference.path for _, reference in projection.artifacts}
     return projection, receipt
@@ -78,6 +79,7 @@ JSON = (
         ("command_silent", command(), None),
         ("command_signal", command(b"", b"about to die\n", signal=9), None),
         ("command_unnamed_signal", command(signal=99), None),
+        ("command_unknown", command(b"text\n", exit_status=None), None),
         (
             "command_timeout",
             command(b"Starting server on :3000\n", signal=15, timed_out=True, timeout_ms=30_000),
@@ -99,7 +101,7 @@ def test_the_receipt_is_worded_as_in_the_golden_file(
     _, receipt = run(output, policy)
     assert receipt.text == golden(name)
     assert (receipt.renderer_name, receipt.renderer_version) == ("command", 1)
-    assert receipt.policy_digest == (policy or Policy()).digest
+    assert receipt.policy_digest == (policy or DEFAULT_POLICY).digest
     assert receipt.to_bytes() == golden(name).encode()
 
 
@@ -139,7 +141,6 @@ def test_a_timeout_is_spelled_in_seconds_exactly(timeout_ms: int, seconds: str) 
 @pytest.mark.parametrize(
     "fields",
     [
-        {"exit_status": None},
         {"exit_status": 0, "signal": 9},
         {"exit_status": -1},
         {"exit_status": 256},
@@ -279,7 +280,9 @@ def test_json_that_is_cut_is_said_to_be_incomplete() -> None:
     assert result_of(projection)["truncated"] is True
     preview = result_of(projection)["stdout_preview"]
     assert preview.startswith('{"rows": [{"id": 0')
-    assert f"{preview}\n[the JSON above is incomplete]\n\nArtifacts:" in receipt.text
+    assert 'stdout:\n{\n  "rows": [{"id":0,"name":"row 0"},' in receipt.text
+    rest = preview[preview.index("\n[output truncated") :]
+    assert f"{rest}\n[the JSON above is incomplete]\n\nArtifacts:" in receipt.text
     assert len(receipt.text) <= 34_000
 
 
@@ -305,7 +308,7 @@ def test_json_on_stdout_does_not_push_stderr_over_the_budget() -> None:
 
 
 def test_a_stream_known_only_by_its_ends_is_shown_like_the_whole() -> None:
-    policy = Policy()
+    policy = DEFAULT_POLICY
     data = b"".join(b"line %06d\n" % n for n in range(40_000))
     edges = edged(data, policy.edge_bytes, policy.edge_bytes)
     assert run(command(edges))[1] == run(command(data))[1]
@@ -345,7 +348,7 @@ def test_the_folder_of_a_command_is_shown_encodable(cwd: str | None, shown: str 
 
 
 def test_a_command_line_is_cut_to_the_budget_of_the_policy() -> None:
-    policy = Policy(command=CommandBudget(command_chars=16))
+    policy = policy_with(command={"command_chars": 16})
     result = result_of(run(command(command="x" * 17), policy)[0])
     assert result["command"]["preview"] == "x" * 15 + "\u2026"
 
@@ -404,10 +407,12 @@ losses = st.none() | st.tuples(
 
 
 def policy_of(preview: int, more: int, inline: int, chars: int) -> Policy:
-    budget = CommandBudget(
-        preview_chars=preview, receipt_chars=preview + 2000 + more, command_chars=chars
-    )
-    return Policy(inline_bytes=inline, command=budget)
+    budget = {
+        "preview_chars": preview,
+        "receipt_chars": preview + 2000 + more,
+        "command_chars": chars,
+    }
+    return policy_with(inline_bytes=inline, command=budget)
 
 
 policies = st.builds(
@@ -443,14 +448,16 @@ def test_any_command_has_a_bounded_repeatable_accounted_receipt(
     assert projection.canonical.to_json() == again.canonical.to_json()
     assert receipt == receipt_again
     assert receipt.to_bytes() == receipt_again.to_bytes()
-    assert len(receipt.text) <= policy.command.receipt_chars
+    assert len(receipt.text) <= policy.families["command"].receipt_chars
     assert receipt.text.startswith("Process exited with code 3\n")
     assert receipt.text.endswith("\n")
 
     result = result_of(projection)
     shown = len(result["stdout_preview"] or "") + len(result["stderr_preview"] or "")
-    assert shown <= policy.command.preview_chars
-    assert len(result["command"]["preview"]) <= policy.command.command_chars
+    assert shown <= policy.families["command"].preview_chars
+    budget = policy.families["command"]
+    assert isinstance(budget, CommandBudget)
+    assert len(result["command"]["preview"]) <= budget.command_chars
     assert result["truncated"] is bool(projection.omissions)
     for stream in (stdout, stderr):
         lost = stream.produced_size - stream.size
@@ -467,8 +474,34 @@ def test_any_command_has_a_bounded_repeatable_accounted_receipt(
             assert projection.artifacts[index][0] == stream.role
 
 
-@pytest.mark.parametrize("number_", [s.value for s in signal.Signals])
-def test_a_signal_is_named(number_: int) -> None:
+@pytest.mark.parametrize(
+    ("number_", "name"),
+    [
+        (1, "SIGHUP"),
+        (2, "SIGINT"),
+        (6, "SIGABRT"),
+        (9, "SIGKILL"),
+        (11, "SIGSEGV"),
+        (15, "SIGTERM"),
+    ],
+)
+def test_a_signal_is_named(number_: int, name: str) -> None:
     _, receipt = run(command(signal=number_))
-    name = signal.Signals(number_).name
     assert receipt.text == f"Process killed by signal {number_} ({name})\n"
+
+
+@pytest.mark.parametrize("number_", [7, 10, 12, 17])
+def test_a_signal_whose_number_differs_between_systems_has_no_name(number_: int) -> None:
+    _, receipt = run(command(signal=number_))
+    assert receipt.text == f"Process killed by signal {number_}\n"
+
+
+def test_a_loss_of_the_order_of_chunks_is_counted_and_flagged() -> None:
+    order = lossy(b"1 5 0\n", 12, "order", "disk full")
+    projection, _ = run(command(b"text\n", order=order))
+    assert result_of(projection)["truncated"] is True
+    assert result_of(projection)["stdout_truncated"] is False
+    assert [(o.stage, o.field, o.before - o.after) for o in projection.omissions] == [
+        ("capture", "order", 12),
+        ("capture", "order", 1),
+    ]

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue, ValidationError
+from tests.records.hidden import hidden_of
 from tests.records.support import (
     MARKER,
-    MemoryPublisher,
     artifact_path,
     edged,
     golden,
@@ -20,12 +20,13 @@ from tests.records.support import (
     surfaces,
     whole,
 )
+from tests.support.outputs import returned
+from tests.support.policies import policy_with
 
 from tooltrail.records import (
     CanonicalResult,
     CompleteOutput,
     ContentItem,
-    GenericBudget,
     GenericOutput,
     InvalidRecordError,
     Policy,
@@ -34,19 +35,20 @@ from tooltrail.records import (
     StreamRecord,
     canonical_json,
     digest_of,
-    generic_completed,
 )
 
 PNG = b"\x89PNG\r\n\x1a\n\0"
-SMALL = Policy(generic=GenericBudget(preview_chars=1000, receipt_chars=4000, max_items=2))
+SMALL = policy_with(generic={"preview_chars": 1000, "receipt_chars": 4000, "max_items": 2})
 
 
 def output_of(*items: ContentItem, structured: StreamRecord | None = None) -> CompleteOutput:
-    return CompleteOutput(
-        tool_name="mcp__tool",
-        status="success",
-        summary_text="done",
-        result=GenericOutput(content=items, structured=structured),
+    """The output with these items, each stream in the role of its place."""
+    content = tuple(
+        item.model_copy(update={"stream": item.stream.model_copy(update={"role": f"content.{n}"})})
+        for n, item in enumerate(items)
+    )
+    return CompleteOutput.success(
+        "mcp__tool", GenericOutput(content=content, structured=structured), "done"
     )
 
 
@@ -80,14 +82,14 @@ def picture(data: bytes = PNG, media_type: str = "image/png") -> ContentItem:
     [
         (
             "generic_texts",
-            generic_completed("tool", "first text\n", "second text", '{"k":[1,2]}'),
+            returned("tool", "first text\n", "second text", '{"k":[1,2]}'),
             None,
         ),
-        ("generic_empty", generic_completed("tool"), None),
-        ("generic_empty", generic_completed("tool", "", ""), None),
+        ("generic_empty", returned("tool"), None),
+        ("generic_empty", returned("tool", "", ""), None),
         (
             "generic_structured",
-            generic_completed("tool", structured={"names": ["a", "b"], "count": 2}),
+            returned("tool", structured={"names": ["a", "b"], "count": 2}),
             None,
         ),
         (
@@ -99,7 +101,7 @@ def picture(data: bytes = PNG, media_type: str = "image/png") -> ContentItem:
             ),
             None,
         ),
-        ("generic_hidden", generic_completed("tool", "one", "two", "three", "four"), SMALL),
+        ("generic_hidden", returned("tool", "one", "two", "three", "four"), SMALL),
     ],
 )
 def test_the_receipt_is_worded_as_in_the_golden_file(
@@ -121,12 +123,12 @@ def test_the_receipt_is_worded_as_in_the_golden_file(
 def test_the_summary_counts_the_items_unless_it_is_given(
     content: tuple[str | bytes, ...], summary: str
 ) -> None:
-    assert generic_completed("tool", *content).summary_text == summary
-    assert generic_completed("tool", *content, summary="found it").summary_text == "found it"
+    assert returned("tool", *content).summary_text == summary
+    assert returned("tool", *content, summary="found it").summary_text == "found it"
 
 
 def test_the_canonical_result_of_a_short_text_is_the_text() -> None:
-    projection, receipt = run(generic_completed("tool", "short"))
+    projection, receipt = run(returned("tool", "short"))
     assert result_of(projection) == {
         "content": [
             {
@@ -146,7 +148,7 @@ def test_the_canonical_result_of_a_short_text_is_the_text() -> None:
 
 def test_a_long_text_is_cut_published_and_flagged() -> None:
     text = "line of text\n" * 4000
-    projection, receipt = run(generic_completed("tool", text))
+    projection, receipt = run(returned("tool", text))
     (item,) = result_of(projection)["content"]
     path = artifact_path(whole(text.encode()))
     assert item["truncated"] is result_of(projection)["truncated"] is True
@@ -160,15 +162,15 @@ def test_a_long_text_is_cut_published_and_flagged() -> None:
 
 
 def test_a_text_beyond_the_inline_threshold_is_published_though_shown_whole() -> None:
-    projection, _ = run(generic_completed("tool", "x" * (16 * 1024 + 1)))
+    projection, _ = run(returned("tool", "x" * (16 * 1024 + 1)))
     (item,) = result_of(projection)["content"]
     assert (item["truncated"], item["artifact"]) == (False, 0)
-    projection, _ = run(generic_completed("tool", "x" * (16 * 1024)))
+    projection, _ = run(returned("tool", "x" * (16 * 1024)))
     assert "artifact" not in result_of(projection)["content"][0]
 
 
 def test_items_share_one_budget() -> None:
-    projection, _ = run(generic_completed("tool", "a" * 15_000, "b" * 15_000, "c" * 100))
+    projection, _ = run(returned("tool", "a" * 15_000, "b" * 15_000, "c" * 100))
     first, second, third = result_of(projection)["content"]
     assert third["text_preview"] == "c" * 100
     assert 9_000 < len(first["text_preview"]) <= 9_950
@@ -203,7 +205,7 @@ def test_an_empty_item_of_another_media_type_leaves_nothing_out() -> None:
 
 
 def test_an_item_that_is_not_shown_takes_nothing_of_the_budget() -> None:
-    big = ContentItem(media_type="application/json", stream=whole(b"x" * 90_000, "content.1"))
+    big = ContentItem(media_type="application/pdf", stream=whole(b"x" * 90_000, "content.1"))
     projection, _ = run(output_of(text_item(whole(b"y" * 20_000, "content.0")), big))
     assert result_of(projection)["content"][0]["truncated"] is False
 
@@ -220,6 +222,76 @@ def test_a_long_media_type_is_shortened_in_the_receipt_only() -> None:
         picture(PNG, "")
 
 
+@pytest.mark.parametrize(
+    ("media_type", "shown"),
+    [
+        ("image/png\n[2 further content items are not shown]", "image/png [2 further content"),
+        ("image/png\r\u2028\x1b[2K", "image/png [2K, "),
+        ("\n\t", "unnamed type, "),
+        ("image/\ud800", "image/\\ud800, "),
+    ],
+)
+def test_a_media_type_stays_on_its_line(media_type: str, shown: str) -> None:
+    projection, receipt = run(output_of(picture(PNG, media_type)))
+    assert receipt.text.startswith(f"[{shown}")
+    assert len(receipt.text.splitlines()) == 1
+    assert all(len(o.reason.splitlines()) == 1 for o in projection.omissions)
+
+
+@pytest.mark.parametrize(
+    "media_type",
+    [
+        "text/html",
+        "TEXT/Plain; charset=utf-8",
+        "application/json",
+        "Application/JSON ; charset=utf-8",
+        "application/ld+json",
+        "application/xml",
+        "image/svg+xml",
+        "application/javascript",
+        "application/yaml",
+        "application/x-yaml",
+        "application/toml",
+        "application/openapi+yaml",
+        "application/x-ndjson",
+    ],
+)
+def test_every_textual_media_type_is_shown_as_text(media_type: str) -> None:
+    item = ContentItem(media_type=media_type, stream=whole(b"<a>1</a>\n", "content.0"))
+    projection, receipt = run(output_of(item))
+    assert receipt.text == "<a>1</a>\n"
+    assert result_of(projection)["content"][0]["type"] == "text"
+    assert result_of(projection)["content"][0]["media_type"] == media_type
+    assert projection.omissions == ()
+
+
+@pytest.mark.parametrize(
+    "media_type", ["application/pdf", "image/png", "json", "application/jsonish", "x/text/plain"]
+)
+def test_no_other_media_type_is_taken_for_text(media_type: str) -> None:
+    projection, _ = run(output_of(picture(b"{}", media_type)))
+    assert result_of(projection)["content"][0]["type"] == "binary"
+
+
+def test_a_textual_media_type_with_binary_content_is_described() -> None:
+    item = ContentItem(media_type="application/json", stream=whole(PNG, "content.0"))
+    projection, receipt = run(output_of(item))
+    assert receipt.text.startswith("[binary output: 9 bytes, sha256:")
+    assert result_of(projection)["content"][0]["text_encoding"] == "binary"
+
+
+def test_no_more_items_are_shown_than_the_previews_have_room_for() -> None:
+    policy = policy_with(generic={"preview_chars": 1000, "receipt_chars": 50_000, "max_items": 256})
+    complete = returned("tool", *["a line of text\n" * 500] * 256)
+    projection, receipt, publisher = surfaces(complete, "generic", policy)
+    result = result_of(projection)
+    previews = [item["text_preview"] for item in result["content"]]
+    assert len(previews) == 4
+    assert all(len(text) <= 250 and MARKER.search(text) for text in previews)
+    assert len(hidden_of(result, publisher)) == 252
+    assert "\n[252 further content items are not shown; listed in sha256/" in receipt.text
+
+
 def test_a_usual_media_type_is_shown_completely() -> None:
     media_type = "application/vnd.oasis.opendocument.text"
     _, receipt = run(output_of(picture(PNG, media_type)))
@@ -227,55 +299,67 @@ def test_a_usual_media_type_is_shown_completely() -> None:
 
 
 def test_json_is_indented_up_to_the_budget_of_the_previews() -> None:
-    policy = Policy(generic=GenericBudget(preview_chars=1000, receipt_chars=3160, max_items=1))
+    policy = policy_with(generic={"preview_chars": 1000, "receipt_chars": 3160, "max_items": 1})
     for length, indented in ((991, True), (992, False)):
         # Two brackets, two quotes, three newlines and two spaces stand around the text.
         text = json.dumps(["x" * length])
-        _, receipt = run(generic_completed("tool", text), policy)
+        _, receipt = run(returned("tool", text), policy)
         assert receipt.text.startswith("[\n") is indented
 
 
 def test_text_that_turns_out_to_be_binary_is_described() -> None:
-    projection, receipt = run(generic_completed("tool", "a\0b"))
+    projection, receipt = run(returned("tool", "a\0b"))
     (item,) = result_of(projection)["content"]
     assert (item["type"], item["text_encoding"], item["truncated"]) == ("text", "binary", True)
     assert receipt.text.startswith("[binary output: 3 bytes, sha256:")
 
 
 def test_a_lone_surrogate_in_a_text_is_spelled_out() -> None:
-    projection, receipt = run(generic_completed("tool", "half a pair: \ud83d and more"))
+    projection, receipt = run(returned("tool", "half a pair: \ud83d and more"))
     assert receipt.text == "half a pair: \\xed\\xa0\\xbd and more\n"
     assert result_of(projection)["content"][0]["text_encoding"] == "utf-8-escaped"
 
 
 def test_items_beyond_the_maximum_are_counted_and_kept() -> None:
-    output = generic_completed("tool", "one", "two", "three", "", "five")
+    output = returned("tool", "one", "two", "three", "", "five")
     projection, receipt, publisher = surfaces(output, "generic", SMALL)
     result = result_of(projection)
     assert (len(result["content"]), result["content_count"]) == (2, 5)
     assert result["truncated"] is True
     assert omitted(projection.omissions, "content", "items") == 3
     assert omitted(projection.omissions, "content", "bytes") == len("three" + "five")
-    assert "[3 further content items are not shown]\n" in receipt.text
     ((role, reference),) = projection.artifacts
+    listing = f"not shown; listed in {reference.path}]\n"
+    assert f"[3 further content items are {listing}" in receipt.text
     assert (role, result["hidden_artifact"]) == ("hidden", 0)
     assert result["artifacts"] == [{"path": reference.path}]
-    listed = publisher.published[reference.path].content
-    assert listed is not None
-    assert listed.endswith(b"\n")
-    assert [canonical_json.decode(line) for line in listed.splitlines()] == [
-        {"n": n, "media_type": "text/plain", "size": len(data), "digest": digest_of(data)}
-        for n, data in ((2, b"three"), (3, b""), (4, b"five"))
+    entries = hidden_of(result, publisher)
+    assert [(entry["field"], entry["n"]) for entry in entries] == [
+        ("content", 2),
+        ("content", 3),
+        ("content", 4),
     ]
+    assert entries[0]["value"] == {
+        "media_type": "text/plain",
+        "stream": {
+            "role": "content.2",
+            "digest": digest_of(b"three"),
+            "size": 5,
+            "line_count": 1,
+            "produced_size": 5,
+            "produced_line_count": 1,
+            "loss_reason": None,
+        },
+    }
     assert {s.digest for s in output.streams} >= {digest_of(d) for d in (b"three", b"", b"five")}
-    _, receipt = run(generic_completed("tool", "one", "two", "three"), SMALL)
-    assert receipt.text.endswith("[1 further content item is not shown]\n")
+    _, receipt = run(returned("tool", "one", "two", "three"), SMALL)
+    assert "\n[1 further content item is not shown; listed in sha256/" in receipt.text
 
 
 def test_the_canonical_result_does_not_grow_with_the_number_of_items() -> None:
     sizes: list[int] = []
     for count in (100, 3000, 20_000):
-        output = generic_completed("t", *map(str, range(10_000, 10_000 + count)))
+        output = returned("t", *map(str, range(10_000, 10_000 + count)))
         projection, _, publisher = surfaces(output, "generic")
         assert len(result_of(projection)["artifacts"]) == len(projection.artifacts) == 1
         (listed,) = publisher.published.values()
@@ -285,7 +369,7 @@ def test_the_canonical_result_does_not_grow_with_the_number_of_items() -> None:
 
 
 def test_items_that_are_all_shown_need_no_list() -> None:
-    projection, _ = run(generic_completed("tool", "one", "two"), SMALL)
+    projection, _ = run(returned("tool", "one", "two"), SMALL)
     assert "hidden_artifact" not in result_of(projection)
 
 
@@ -317,7 +401,7 @@ def test_a_loss_of_what_is_not_shown_shows_in_flags_and_omissions() -> None:
     "value", [0, False, "", [], {}, "text", 10**60, {"deep": {"er": [None, 1.5]}}]
 )
 def test_a_structured_value_stands_in_the_result_as_it_is(value: JsonValue) -> None:
-    projection, receipt = run(generic_completed("tool", structured=value))
+    projection, receipt = run(returned("tool", structured=value))
     result = result_of(projection)
     assert result["structured"] == value
     assert result["truncated"] is False
@@ -334,7 +418,7 @@ def test_nan_surrogates_and_great_integers_in_a_structured_value_survive() -> No
         "\udfff": 1,
         "$tooltrail.float": "NaN",
     }
-    projection, receipt = run(generic_completed("tool", structured=value))
+    projection, receipt = run(returned("tool", structured=value))
     again = CanonicalResult.from_json(projection.canonical.to_json())
     for canonical in (projection.canonical, again):
         assert canonical.result is not None
@@ -349,17 +433,19 @@ def test_nan_surrogates_and_great_integers_in_a_structured_value_survive() -> No
 
 def test_a_long_structured_value_becomes_a_preview_and_an_artifact() -> None:
     value: JsonValue = {"rows": [*range(9000)]}
-    projection, receipt = run(generic_completed("tool", structured=value))
+    projection, receipt = run(returned("tool", structured=value))
     result = result_of(projection)
     assert "structured" not in result
     assert result["structured_artifact"] == 0
     assert result["truncated"] is True
     assert len(result["structured_preview"]) <= 20_000
-    assert receipt.text == f"{result['structured_preview']}\n[the JSON above is incomplete]\n"
+    said = f"{result['structured_preview']}[the JSON above is incomplete]"
+    assert "".join(receipt.text.split()) == "".join(said.split())
+    assert receipt.text.endswith("\n[the JSON above is incomplete]\n")
 
 
 def test_a_structured_value_beyond_the_inline_threshold_is_published_though_whole() -> None:
-    projection, _ = run(generic_completed("tool", structured="x" * 17_000))
+    projection, _ = run(returned("tool", structured="x" * 17_000))
     result = result_of(projection)
     assert (result["structured"], result["structured_artifact"]) == ("x" * 17_000, 0)
     assert result["truncated"] is False
@@ -371,7 +457,8 @@ def test_a_structured_value_that_lost_bytes_is_shown_as_the_text_it_is() -> None
     assert "structured" not in result_of(projection)
     assert result_of(projection)["truncated"] is True
     assert receipt.text == (
-        '{"a":[1,2\n[output incomplete: the last 50 bytes were not kept: the spool is full]\n'
+        '{\n  "a": [\n    1,\n    2\n'
+        "[output incomplete: the last 50 bytes were not kept: the spool is full]\n"
         "[the JSON above is incomplete]\n"
     )
 
@@ -383,7 +470,7 @@ def test_a_structured_value_known_by_ends_that_meet_is_the_value() -> None:
 
 @pytest.mark.parametrize("levels", [250, 251, 256])
 def test_a_structured_value_too_deep_for_an_envelope_is_shown_as_text(levels: int) -> None:
-    projection, receipt = run(generic_completed("tool", structured=nested(levels)))
+    projection, receipt = run(returned("tool", structured=nested(levels)))
     result = result_of(projection)
     if levels == 250:
         assert result["structured"] == nested(250)
@@ -395,9 +482,9 @@ def test_a_structured_value_too_deep_for_an_envelope_is_shown_as_text(levels: in
 
 def test_a_structured_value_deeper_than_canonical_json_is_refused() -> None:
     with pytest.raises(InvalidRecordError, match="nested deeper than 256 levels"):
-        generic_completed("tool", structured=nested(257))
+        returned("tool", structured=nested(257))
     with pytest.raises(InvalidRecordError, match="bytes is not a JSON type"):
-        generic_completed("tool", structured=b"x")  # type: ignore[arg-type]  # the border is checked
+        returned("tool", structured=b"x")  # type: ignore[arg-type]  # the border is checked
 
 
 def test_a_structured_stream_that_is_no_json_is_refused() -> None:
@@ -409,14 +496,14 @@ def test_a_structured_stream_that_is_no_json_is_refused() -> None:
 def test_a_text_that_says_the_same_stands_for_the_structured_value_in_the_receipt(
     text: str,
 ) -> None:
-    projection, receipt = run(generic_completed("tool", text, structured={"rows": 2}))
+    projection, receipt = run(returned("tool", text, structured={"rows": 2}))
     assert receipt.text.split() == ["{", '"rows":', "2", "}"]
     assert result_of(projection)["structured"] == {"rows": 2}
 
 
 @pytest.mark.parametrize("text", ["two rows", '{"rows":3}', "{not json"])
 def test_a_structured_value_that_no_text_repeats_is_shown_beside_the_texts(text: str) -> None:
-    _, receipt = run(generic_completed("tool", text, structured={"rows": 2}))
+    _, receipt = run(returned("tool", text, structured={"rows": 2}))
     assert receipt.text.endswith('\n{\n  "rows": 2\n}\n')
 
 
@@ -437,10 +524,12 @@ items = st.one_of(
 
 
 def policy_of(preview: int, more: int, inline: int, most: int) -> Policy:
-    budget = GenericBudget(
-        preview_chars=preview, receipt_chars=preview + 2000 + 160 * most + more, max_items=most
-    )
-    return Policy(inline_bytes=inline, generic=budget)
+    budget = {
+        "preview_chars": preview,
+        "receipt_chars": preview + 2000 + 160 * most + more,
+        "max_items": most,
+    }
+    return policy_with(inline_bytes=inline, generic=budget)
 
 
 def rows(count: int) -> JsonValue:
@@ -470,21 +559,27 @@ policies = st.builds(
 def test_any_content_has_a_bounded_repeatable_accounted_receipt(
     content: list[str | bytes], times: int, structured: JsonValue, policy: Policy
 ) -> None:
-    output = generic_completed("tool", *(content * times), structured=structured)
+    output = returned("tool", *(content * times), structured=structured)
     projection, receipt = run(output, policy)
     again, receipt_again = run(output.model_copy(deep=True), policy)
     assert projection.canonical.to_json() == again.canonical.to_json()
     assert receipt == receipt_again
-    assert len(receipt.text) <= policy.generic.receipt_chars
+    assert len(receipt.text) <= policy.families["generic"].receipt_chars
     assert receipt.text.endswith("\n")
     receipt.to_bytes()
 
     result = result_of(projection)
     shown = result["content"]
-    assert len(shown) == min(len(content) * times, policy.generic.max_items)
+    most = min(
+        policy.families["generic"].max_items, policy.families["generic"].preview_chars // 250
+    )
+    assert len(shown) == min(len(content) * times, most)
     assert result["truncated"] is bool(projection.omissions)
     previews = sum(len(item.get("text_preview", "")) for item in shown)
-    assert previews + len(result.get("structured_preview", "")) <= policy.generic.preview_chars
+    assert (
+        previews + len(result.get("structured_preview", ""))
+        <= policy.families["generic"].preview_chars
+    )
     complete = output.result
     assert isinstance(complete, GenericOutput)
     for item, source in zip(shown, complete.content, strict=False):
@@ -498,30 +593,27 @@ def test_any_content_has_a_bounded_repeatable_accounted_receipt(
             assert path == artifact_path(source.stream)
         else:
             assert not item["truncated"]
-    hidden = complete.content[policy.generic.max_items :]
+    hidden = complete.content[most:]
     assert omitted(projection.omissions, "content", "bytes") == sum(i.stream.size for i in hidden)
 
 
 def test_the_widest_frames_of_the_most_items_fit_into_the_smallest_receipt() -> None:
-    policy = Policy(
-        generic=GenericBudget(preview_chars=1000, receipt_chars=3000 + 64 * 160, max_items=64)
-    )
+    budget = {"preview_chars": 16_000, "receipt_chars": 18_000 + 64 * 160, "max_items": 64}
+    policy = policy_with(generic=budget)
     item = ContentItem(media_type="application/" + "m" * 200, stream=whole(PNG * 120_000, "c"))
     texts = [text_item(whole(b'{"a": "' + b"x" * 5000, f"c{n}")) for n in range(32)]
     for content in ([item] * 80, texts * 3, [item, texts[0]] * 40):
         _, receipt = run(output_of(*content), policy)
-        assert len(receipt.text) <= policy.generic.receipt_chars
+        assert len(receipt.text) <= policy.families["generic"].receipt_chars
 
 
-def test_publishing_follows_the_order_of_the_items() -> None:
-    publisher = MemoryPublisher()
-    output = generic_completed("tool", b"a", "b" * 17_000, b"c", structured="d" * 17_000)
-    policy = Policy(generic=GenericBudget(preview_chars=40_000, receipt_chars=60_000))
+def test_every_index_points_at_the_artifact_of_its_own_item() -> None:
+    output = returned("tool", b"a", "b" * 17_000, b"c", structured="d" * 17_000)
+    policy = policy_with(generic={"preview_chars": 40_000, "receipt_chars": 60_000})
     projection, _, publisher = surfaces(output, "generic", policy)
-    assert [role for role, _ in projection.artifacts] == [
-        "content.0",
-        "content.1",
-        "content.2",
-        "structured",
-    ]
+    result = result_of(projection)
+    paths = [artifact["path"] for artifact in result["artifacts"]]
+    indices = [item["artifact"] for item in result["content"]] + [result["structured_artifact"]]
+    assert [paths[index] for index in indices] == [artifact_path(s) for s in output.streams]
+    assert sorted(indices) == [0, 1, 2, 3]
     assert len(publisher.published) == 4

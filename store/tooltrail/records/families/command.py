@@ -1,228 +1,231 @@
 """The command family: a process that ran, what it printed, and how it ended.
 
 A command that exits with 1, is killed, or runs into its timeout is a success of the tool: the tool
-did run it. That it could not be started at all is an error.
+did run it. That it could not be started at all is an error. One that goes on in the background is
+in `promoted`.
 """
 
-import signal as signals
-from typing import Annotated, Literal, Self
+from typing import Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
-from tooltrail.records._model import Record
-from tooltrail.records.digests import DigestField, digest_of
-from tooltrail.records.envelope import ArtifactReference, CanonicalResult, CompleteOutput
-from tooltrail.records.families._shared import (
-    SparseRecord,
-    is_cut,
-    preview_stream,
-    readable,
-    shares,
+from tooltrail.records.cutting import Cutter
+from tooltrail.records.envelope import ArtifactReference, CanonicalResult, Facts, FamilyOutput
+from tooltrail.records.families._command_ends import (
+    ExitStatus,
+    Milliseconds,
+    SignalNumber,
+    worded_end,
 )
-from tooltrail.records.omissions import Omission
-from tooltrail.records.policy import Policy
+from tooltrail.records.families._commands import CommandBudget, CommandSummary, summarize_command
+from tooltrail.records.families._readable import readable
+from tooltrail.records.families._receipts import artifact_lines, artifact_section, joined
+from tooltrail.records.families._shared import SparseRecord
+from tooltrail.records.families.promoted import (
+    PromotedCommand,
+    PromotedResult,
+    RunningCommand,
+    RunningResult,
+    project_promoted,
+    project_running,
+    render_promoted,
+    render_running,
+)
+from tooltrail.records.family import Family, Renderer
 from tooltrail.records.previews import Encoding
-from tooltrail.records.projection import ArtifactList, Family, Projected, bounded_text
-from tooltrail.records.streams import Count, StreamRecord
+from tooltrail.records.streams import StreamRecord
 
-TOOL_NAMES = frozenset({"ExecCommand", "Bash", "exec_command", "shell", "local_shell", "exec"})
-
-CWD_CHARS = 4096
-"""Longest folder that is repeated in a result; the longest path that Linux takes."""
+TOOL_NAMES = frozenset(
+    {"Bash", "bash", "exec", "exec_command", "ExecCommand", "local_shell", "shell", "shell_command"}
+)
 
 
-class CommandOutput(Record):
-    """A finished command with both streams complete.
+class CommandOutput(FamilyOutput):
+    """A finished command with its complete output: two streams, or both in one.
 
     Attributes:
         command: what was run, as a shell would spell it.
         cwd: the folder it ran in, as it was asked for.
-        exit_status: 0 to 255, None when a signal ended it.
+        exit_status: 0 to 255; None when a signal ended it, or when nobody knows.
         signal: number of the signal that ended it.
         timed_out: whether it was ended because its time was over.
         timeout_ms: the time it had; given when `timed_out`.
         stdout: its standard output.
         stderr: its standard error.
+        combined: what it printed to a terminal, which knows no two streams; instead of both.
         order: lines `FD BYTES MS`: how the chunks of both streams came, and when after the start.
     """
 
     disposition: Literal["completed"] = "completed"
     command: str | None = None
     cwd: str | None = None
-    exit_status: Annotated[int, Field(ge=0, le=255)] | None = None
-    signal: Annotated[int, Field(ge=1, le=128)] | None = None
+    exit_status: ExitStatus | None = None
+    signal: SignalNumber | None = None
     timed_out: bool = False
-    timeout_ms: Count | None = None
-    stdout: StreamRecord
-    stderr: StreamRecord
+    timeout_ms: Milliseconds | None = None
+    stdout: StreamRecord | None = None
+    stderr: StreamRecord | None = None
+    combined: StreamRecord | None = None
     order: StreamRecord | None = None
 
     @model_validator(mode="after")
     def _check_ending(self) -> Self:
-        if (self.exit_status is None) == (self.signal is None):
+        if self.exit_status is not None and self.signal is not None:
             raise ValueError("a command ends with an exit status or by a signal, and not by both")
         if self.timed_out and self.timeout_ms is None:
             raise ValueError("a command that timed out had a timeout")
         return self
 
+    @model_validator(mode="after")
+    def _check_streams(self) -> Self:
+        separate = (self.stdout is not None, self.stderr is not None)
+        if separate != (self.combined is None, self.combined is None):
+            raise ValueError("a command has stdout and stderr, or one combined stream")
+        return self
 
-class CommandSummary(Record):
-    """Which command it was, bounded."""
+    def summary(self) -> str:
+        """How the command ended."""
+        return f"command {worded_end(self, f'exited with status {self.exit_status}')}"
 
-    preview: str
-    char_count: Count
-    cwd: str | None
-    digest: DigestField
+    def facts(self) -> Facts:
+        """How the command ended, for lists."""
+        return Facts(self.exit_status, self.signal, self.timed_out)
 
 
-class CommandResult(SparseRecord):
-    """The canonical result of a finished command.
-
-    `truncated` says that anything was left out: of a stream, of the command or of its folder.
-    """
-
+class _CompletedResult(SparseRecord):
     disposition: Literal["completed"]
     exit_status: int | None
     signal: int | None = None
     timed_out: bool
     timeout_ms: int | None = None
     command: CommandSummary | None = None
+    truncated: bool
+    artifacts: tuple[ArtifactReference, ...] | None = None
+
+
+class CommandResult(_CompletedResult):
+    """The canonical result of a finished command with two streams.
+
+    `truncated` says that anything was left out: of a stream, of the command or of its folder.
+    """
+
     stdout_preview: str | None
     stderr_preview: str | None
     stdout_encoding: Encoding | None = None
     stderr_encoding: Encoding | None = None
     stdout_truncated: bool
     stderr_truncated: bool
-    truncated: bool
-    artifacts: tuple[ArtifactReference, ...] | None = None
     stdout_artifact: int | None = None
     stderr_artifact: int | None = None
 
 
-def command_completed(tool_name: str, result: CommandOutput) -> CompleteOutput:
-    """The complete output of a command that ran."""
-    return CompleteOutput(
-        tool_name=tool_name, status="success", summary_text=_summary(result), result=result
-    )
+class CombinedCommandResult(_CompletedResult):
+    """The canonical result of a finished command with one combined stream."""
+
+    combined_output_preview: str | None
+    combined_output_encoding: Encoding | None = None
+    combined_output_truncated: bool
+    combined_output_artifact: int | None = None
 
 
-def project_command(result: CommandOutput, policy: Policy, artifacts: ArtifactList) -> Projected:
-    """Bound both streams; a stream that needs less than half leaves the rest to the other."""
-    budget = policy.command
-    streams = [result.stdout, result.stderr]
-    out_share, err_share = shares(streams, budget.preview_chars, policy)
-    out, out_index, out_omissions = preview_stream(result.stdout, out_share, policy, artifacts)
-    err, err_index, err_omissions = preview_stream(result.stderr, err_share, policy, artifacts)
-    summary, summary_omissions = _command_summary(result, budget.command_chars)
-    omissions = out_omissions + err_omissions + summary_omissions
-    bounded = CommandResult(
-        disposition="completed",
-        exit_status=result.exit_status,
-        signal=result.signal,
-        timed_out=result.timed_out,
-        timeout_ms=result.timeout_ms if result.timed_out else None,
-        command=summary,
-        stdout_preview=out.text or None,
-        stderr_preview=err.text or None,
-        stdout_encoding=None if out.encoding == "utf-8" else out.encoding,
-        stderr_encoding=None if err.encoding == "utf-8" else err.encoding,
-        stdout_truncated=is_cut(result.stdout, out),
-        stderr_truncated=is_cut(result.stderr, err),
-        truncated=bool(omissions),
-        artifacts=artifacts.references,
-        stdout_artifact=out_index,
-        stderr_artifact=err_index,
-    )
-    return Projected(bounded, omissions)
+CompletedResult = CommandResult | CombinedCommandResult
 
 
-class CommandRenderer:
+def project_command(
+    result: CommandOutput | PromotedCommand | RunningCommand, budget: CommandBudget, cutter: Cutter
+) -> SparseRecord:
+    """Bound the streams and the command line."""
+    if isinstance(result, PromotedCommand):
+        return project_promoted(result, budget, cutter)
+    if isinstance(result, RunningCommand):
+        return project_running(result, budget, cutter)
+    return project_completed(result, budget.preview_chars, budget.command_chars, cutter)
+
+
+def project_completed(
+    result: CommandOutput, room: int, command_chars: int, cutter: Cutter, *, prefix: str = ""
+) -> CompletedResult:
+    """Bound the streams of a finished command to `room` characters together.
+
+    Args:
+        result: the command.
+        room: characters of all previews.
+        command_chars: characters of the command line.
+        cutter: whose list of artifacts stands beside the previews.
+        prefix: where the result stands in that of the tool, for the names of omissions.
+    """
+    ending = {
+        "disposition": "completed",
+        "exit_status": result.exit_status,
+        "signal": result.signal,
+        "timed_out": result.timed_out,
+        "timeout_ms": result.timeout_ms if result.timed_out else None,
+    }
+    shown = _shown_streams(result, room, cutter)
+    if result.order is not None:
+        cutter.count_losses(result.order)  # none of it is to be shown, but what is lost is lost
+    line = summarize_command(result.command, result.cwd, command_chars, cutter, prefix=prefix)
+    rest = {"command": line, "truncated": cutter.truncated, "artifacts": cutter.references}
+    if result.combined is None:
+        return CommandResult.model_validate({**ending, **shown, **rest})
+    return CombinedCommandResult.model_validate({**ending, **shown, **rest})
+
+
+def _shown_streams(result: CommandOutput, room: int, cutter: Cutter) -> dict[str, object]:
+    if result.combined is None:
+        out, err = cutter.streams([result.stdout, result.stderr], room)
+        return out.named("stdout") | err.named("stderr")
+    (combined,) = cutter.streams([result.combined], room)
+    return combined.named("combined_output")
+
+
+def render_command(canonical: CanonicalResult, budget: CommandBudget) -> str:
     """A receipt as a shell would give it: outcome first, then each stream that spoke."""
-
-    name = "command"
-    version = 1
-
-    def render(self, canonical: CanonicalResult, policy: Policy) -> str:
-        """The receipt of a finished command."""
-        result = CommandResult.model_validate(canonical.result)
-        sections = [_outcome(result)]
-        texts = (
-            (result.stdout_preview or "", result.stdout_truncated),
-            (result.stderr_preview or "", result.stderr_truncated),
-        )
-        budget = policy.command
-        bodies = readable(texts, budget.receipt_chars - budget.frame_chars)
-        spoken = zip(("stdout", "stderr"), bodies, strict=True)
-        sections.extend(f"{name}:\n{body}" for name, body in spoken if body)
-        if result.artifacts:
-            sections.append(_artifact_lines(result, result.artifacts))
-        return "\n".join(s if s.endswith("\n") else s + "\n" for s in sections)
+    match canonical.result:
+        case {"disposition": "promoted_to_task"}:
+            return render_promoted(PromotedResult.model_validate(canonical.result), budget)
+        case {"disposition": "already_running"}:
+            return render_running(RunningResult.model_validate(canonical.result))
+        case {"combined_output_truncated": bool()}:
+            combined = CombinedCommandResult.model_validate(canonical.result)
+            return _render_completed(combined, budget)
+        case _:
+            return _render_completed(CommandResult.model_validate(canonical.result), budget)
 
 
-def _artifact_lines(result: CommandResult, artifacts: tuple[ArtifactReference, ...]) -> str:
-    roles = {result.stdout_artifact: "stdout", result.stderr_artifact: "stderr"}
-    lines = (f"{a.path} ({roles.get(n, 'artifact')})" for n, a in enumerate(artifacts))
-    return "Artifacts:\n" + "\n".join(lines)
+def _render_completed(result: CompletedResult, budget: CommandBudget) -> str:
+    sections = [f"Process {worded_end(result, f'exited with code {result.exit_status}')}"]
+    texts = printed_texts(result)
+    bodies = readable(texts.values(), budget.spare_chars)
+    sections.extend(f"{name}:\n{body}" for name, body in zip(texts, bodies, strict=True))
+    sections += artifact_section(artifact_lines(result.artifacts or (), artifact_roles(result)))
+    return joined(sections)
 
 
-def _outcome(result: CommandResult) -> str:
-    if result.timed_out and result.timeout_ms is not None:
-        return f"Process timed out after {_seconds(result.timeout_ms)}"
-    if result.signal is not None:
-        return f"Process killed by {_signal_name(result.signal)}"
-    return f"Process exited with code {result.exit_status}"
+def printed_texts(result: CompletedResult) -> dict[str, tuple[str, bool]]:
+    """What a command printed, by heading: each text that is not empty, and whether it was cut."""
+    if isinstance(result, CombinedCommandResult):
+        texts = {"output": (result.combined_output_preview, result.combined_output_truncated)}
+    else:
+        texts = {
+            "stdout": (result.stdout_preview, result.stdout_truncated),
+            "stderr": (result.stderr_preview, result.stderr_truncated),
+        }
+    return {name: (text, truncated) for name, (text, truncated) in texts.items() if text}
 
 
-def _summary(result: CommandOutput) -> str:
-    if result.timed_out and result.timeout_ms is not None:
-        return f"command timed out after {_seconds(result.timeout_ms)}"
-    if result.signal is not None:
-        return f"command killed by {_signal_name(result.signal)}"
-    return f"command exited with status {result.exit_status}"
-
-
-def _seconds(duration_ms: int) -> str:
-    whole, rest = divmod(duration_ms, 1000)
-    return f"{whole}.{rest:03}".rstrip("0").rstrip(".") + " s"
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return f"signal {number} ({signals.Signals(number).name})"
-    except ValueError:
-        return f"signal {number}"
-
-
-def _command_summary(
-    result: CommandOutput, limit: int
-) -> tuple[CommandSummary | None, tuple[Omission, ...]]:
-    if result.command is None:
-        return None, ()
-    raw = _bytes_of(result.command)
-    text = raw.decode("utf-8", "backslashreplace")
-    preview, omissions = bounded_text("command", text, limit)
-    cwd = None
-    if result.cwd:
-        folder = _bytes_of(result.cwd).decode("utf-8", "backslashreplace")
-        cwd, cut = bounded_text("cwd", folder, CWD_CHARS)
-        omissions += cut
-    summary = CommandSummary(preview=preview, char_count=len(text), cwd=cwd, digest=digest_of(raw))
-    return summary, omissions
-
-
-def _bytes_of(text: str) -> bytes:
-    """The bytes that the system saw, or as much as there can be of them."""
-    try:
-        # Python carries bytes that are no text as low surrogates, a JSON escape may give any.
-        return text.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "surrogatepass")
+def artifact_roles(result: CompletedResult) -> dict[int | None, str]:
+    """What each artifact of a command is, by index."""
+    if isinstance(result, CombinedCommandResult):
+        return {result.combined_output_artifact: "combined"}
+    return {result.stdout_artifact: "stdout", result.stderr_artifact: "stderr"}
 
 
 FAMILY = Family(
     name="command",
-    result_type=CommandOutput,
+    result_types=(CommandOutput, PromotedCommand, RunningCommand),
     projector=project_command,
-    renderer=CommandRenderer(),
+    renderer=Renderer("command", 1, render_command),
+    budget=CommandBudget(),
     tool_names=TOOL_NAMES,
 )

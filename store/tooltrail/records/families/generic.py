@@ -4,48 +4,48 @@ Its result is a list of content items in order, text or bytes of a media type, a
 structured JSON value.
 """
 
-from typing import Annotated, Literal
+from functools import partial
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, JsonValue
 
 from tooltrail.records import canonical_json
-from tooltrail.records._model import Record
+from tooltrail.records._model import Record, Sentence
 from tooltrail.records._text_cuts import shorten
-from tooltrail.records.envelope import ArtifactReference, CanonicalResult, CompleteOutput
+from tooltrail.records.budgets import Budget, ReceiptChars
+from tooltrail.records.cutting import Cutter, Shown
+from tooltrail.records.envelope import ArtifactReference, CanonicalResult, FamilyOutput
 from tooltrail.records.errors import InvalidRecordError
-from tooltrail.records.families._shared import (
-    SparseRecord,
-    is_cut,
-    preview_stream,
-    readable,
-    shares,
-)
-from tooltrail.records.omissions import Omission, omission_if_any
-from tooltrail.records.policy import ITEM_FRAME_CHARS, Policy
+from tooltrail.records.families._media_types import is_text_type
+from tooltrail.records.families._readable import readable
+from tooltrail.records.families._receipts import hidden_lines, one_line
+from tooltrail.records.families._shared import SparseRecord, structured_fields
+from tooltrail.records.family import Family, Renderer
 from tooltrail.records.previews import Encoding
-from tooltrail.records.projection import (
-    ArtifactList,
-    Family,
-    Projected,
-    capture_omissions,
-)
 from tooltrail.records.streams import Count, StreamRecord
 
 TEXT = "text/plain"
-_SUMMARY_ITEMS = "tool returned {count} content {noun}"
 
 _MEDIA_TYPE_CHARS = 24
 """Characters of a media type that are shown however long the path of its artifact is."""
 
 
 class ContentItem(Record):
-    """One piece of content: text, or bytes of another media type."""
+    """One piece of content: text, JSON and the like among it, or bytes of another media type."""
 
-    media_type: Annotated[str, Field(min_length=1, max_length=255)] = TEXT
+    media_type: Annotated[Sentence, Field(min_length=1, max_length=255)] = TEXT
     stream: StreamRecord
 
 
-class GenericOutput(Record):
+class GenericBudget(Budget):
+    """Bounds of the generic family: `max_items` content items, all texts in one preview budget."""
+
+    item_chars: ClassVar[int] = 160
+
+    receipt_chars: ReceiptChars = 28_000
+
+
+class GenericOutput(FamilyOutput):
     """The complete result of a tool without a family of its own.
 
     Attributes:
@@ -55,6 +55,24 @@ class GenericOutput(Record):
 
     content: tuple[ContentItem, ...] = ()
     structured: StreamRecord | None = None
+
+    @classmethod
+    def of(cls, *content: str | bytes, structured: JsonValue = None) -> Self:
+        """The result of a tool that returned text, bytes or a JSON value.
+
+        Raises:
+            InvalidRecordError: `structured` is not made of JSON types.
+        """
+        items = tuple(_item(number, part) for number, part in enumerate(content))
+        value = None
+        if structured is not None:
+            value = StreamRecord.from_bytes("structured", canonical_json.encode(structured))
+        return cls(content=items, structured=value)
+
+    def summary(self) -> str:
+        """How much the tool returned."""
+        count = len(self.content)
+        return f"tool returned {count} content {'item' if count == 1 else 'items'}"
 
 
 class ContentPreview(SparseRecord):
@@ -72,9 +90,8 @@ class ContentPreview(SparseRecord):
 class GenericResult(SparseRecord):
     """The canonical result of the generic family.
 
-    `hidden_artifact` lists the items beyond those of `content`, one JSON object `{digest,
-    media_type, n, size}` a line, `n` from 0 over all items. One list, however many items there are,
-    keeps the result bounded; their bytes belong to the complete output.
+    `hidden_artifact` lists the items beyond those of `content`. One list, however many items there
+    are, keeps the result bounded; their bytes belong to the complete output.
     """
 
     content: tuple[ContentPreview, ...]
@@ -82,90 +99,51 @@ class GenericResult(SparseRecord):
     hidden_artifact: int | None = None
     structured: JsonValue = None
     structured_preview: str | None = None
+    structured_truncated: bool | None = None
     structured_artifact: int | None = None
     truncated: bool
     artifacts: tuple[ArtifactReference, ...] | None = None
 
 
-def generic_completed(
-    tool_name: str, *content: str | bytes, structured: JsonValue = None, summary: str | None = None
-) -> CompleteOutput:
-    """The complete output of a tool that returned text, bytes or a JSON value.
-
-    Raises:
-        InvalidRecordError: `structured` is not made of JSON types.
-    """
-    items = tuple(_item(number, part) for number, part in enumerate(content))
-    value = None
-    if structured is not None:
-        value = StreamRecord.from_bytes("structured", canonical_json.encode(structured))
-    noun = "item" if len(items) == 1 else "items"
-    return CompleteOutput(
-        tool_name=tool_name,
-        status="success",
-        summary_text=summary or _SUMMARY_ITEMS.format(count=len(items), noun=noun),
-        result=GenericOutput(content=items, structured=value),
-    )
-
-
-def project_generic(result: GenericOutput, policy: Policy, artifacts: ArtifactList) -> Projected:
+def project_generic(result: GenericOutput, budget: GenericBudget, cutter: Cutter) -> GenericResult:
     """Bound every item and the structured value within one shared budget."""
-    shown = result.content[: policy.generic.max_items]
-    streams = [item.stream for item in shown if _is_text(item)]
-    if result.structured is not None:
-        streams.append(result.structured)
-    parts = iter(shares(streams, policy.generic.preview_chars, policy))
-    pairs = [
-        _project_text(item, next(parts), policy, artifacts)
-        if _is_text(item)
-        else _project_binary(item, artifacts)
-        for item in shown
-    ]
-    hidden_index, hidden_omissions = _hide(result.content, len(shown), artifacts)
-    omissions = sum((cut for _, cut in pairs), ()) + hidden_omissions
+    shown = cutter.items("content", result.content, budget.shown_items)
+    texts = [item.stream if is_text_type(item.media_type) else None for item in shown]
+    *previews, structured = cutter.streams([*texts, result.structured], budget.preview_chars)
+    content = tuple(map(partial(_project_item, cutter), shown, previews))
     fields: dict[str, object] = {}
     if result.structured is not None:
-        fields, cut = _project_structured(result.structured, next(parts), policy, artifacts)
-        omissions += cut
-    bounded = GenericResult.model_validate(
+        fields = structured_fields(result.structured, structured)
+    return GenericResult.model_validate(
         {
-            "content": tuple(item for item, _ in pairs),
+            "content": content,
             "content_count": len(result.content),
-            "hidden_artifact": hidden_index,
-            "truncated": bool(omissions),
-            "artifacts": artifacts.references,
+            "hidden_artifact": cutter.hidden_list(),
             **fields,
+            "truncated": cutter.truncated,
+            "artifacts": cutter.references,
         }
     )
-    return Projected(bounded, omissions)
 
 
-class GenericRenderer:
-    """A receipt that is the content itself: texts as they are, other media types by description."""
-
-    name = "generic"
-    version = 1
-
-    def render(self, canonical: CanonicalResult, policy: Policy) -> str:
-        """The receipt of a generic result."""
-        result = GenericResult.model_validate(canonical.result)
-        texts = [(i.text_preview, i.truncated) for i in result.content if i.text_preview]
-        if not _is_said_in_text(result):
-            texts.extend(_structured_texts(result))
-        budget = policy.generic
-        bodies = iter(readable(texts, budget.receipt_chars - budget.frame_chars))
-        sections: list[str] = []
-        for item in result.content:
-            if item.text_preview:
-                sections.append(next(bodies))
-            elif item.type == "binary":
-                sections.append(_describe(item, result.artifacts or ()))
-        hidden = result.content_count - len(result.content)
-        if hidden:
-            noun = "item is" if hidden == 1 else "items are"
-            sections.append(f"[{hidden:,} further content {noun} not shown]")
-        sections.extend(bodies)
-        return "\n".join(s if s.endswith("\n") else s + "\n" for s in sections) or "(no content)\n"
+def render_generic(canonical: CanonicalResult, budget: GenericBudget) -> str:
+    """A receipt that is the content itself: texts as they are, other types by description."""
+    result = GenericResult.model_validate(canonical.result)
+    artifacts = result.artifacts or ()
+    texts = [(i.text_preview, i.truncated) for i in result.content if i.text_preview]
+    if not _is_said_in_text(result):
+        texts.extend(_structured_texts(result))
+    bodies = iter(readable(texts, budget.spare_chars))
+    sections: list[str] = []
+    for item in result.content:
+        if item.text_preview:
+            sections.append(next(bodies))
+        elif item.type == "binary":
+            sections.append(_describe(item, artifacts))
+    hidden = result.content_count - len(result.content)
+    sections += hidden_lines(hidden, "content item", artifacts, result.hidden_artifact)
+    sections.extend(bodies)
+    return "\n".join(s if s.endswith("\n") else s + "\n" for s in sections) or "(no content)\n"
 
 
 def _is_said_in_text(result: GenericResult) -> bool:
@@ -197,115 +175,35 @@ def _item(number: int, part: str | bytes) -> ContentItem:
     return ContentItem(stream=StreamRecord.from_bytes(role, part.encode("utf-8", "surrogatepass")))
 
 
-def _is_text(item: ContentItem) -> bool:
-    return item.media_type.startswith("text/")
-
-
-def _project_text(
-    item: ContentItem, share: int, policy: Policy, artifacts: ArtifactList
-) -> tuple[ContentPreview, tuple[Omission, ...]]:
-    shown, index, omissions = preview_stream(item.stream, share, policy, artifacts)
-    preview = ContentPreview(
-        type="text",
+def _project_item(cutter: Cutter, item: ContentItem, shown: Shown) -> ContentPreview:
+    kind: Literal["text", "binary"] = "text" if is_text_type(item.media_type) else "binary"
+    if kind == "binary":
+        shown = cutter.unseen(item.stream, f"{_label(item.media_type)} is not shown")
+    return ContentPreview(
+        type=kind,
         text_preview=shown.text,
-        text_encoding=None if shown.encoding == "utf-8" else shown.encoding,
-        truncated=is_cut(item.stream, shown),
+        text_encoding=shown.encoding,
+        truncated=shown.truncated,
         media_type=item.media_type,
         size=item.stream.size,
-        artifact=index,
+        artifact=shown.artifact,
     )
-    return preview, omissions
-
-
-def _project_binary(
-    item: ContentItem, artifacts: ArtifactList
-) -> tuple[ContentPreview, tuple[Omission, ...]]:
-    """An item of which nothing is shown, so that all of it must be found behind its index."""
-    stream = item.stream
-    omissions = capture_omissions(stream) + omission_if_any(
-        "projection",
-        stream.role,
-        "bytes",
-        before=stream.size,
-        after=0,
-        reason=f"{item.media_type} is not shown",
-    )
-    preview = ContentPreview(
-        type="binary",
-        truncated=bool(omissions),
-        media_type=item.media_type,
-        size=stream.size,
-        artifact=artifacts.add(stream) if stream.size else None,
-    )
-    return preview, omissions
-
-
-def _hide(
-    content: tuple[ContentItem, ...], shown: int, artifacts: ArtifactList
-) -> tuple[int | None, tuple[Omission, ...]]:
-    """Items beyond the budget are not shown, but listed in an artifact whose index this returns."""
-    hidden = content[shown:]
-    if not hidden:
-        return None, ()
-    sizes = [item.stream.size for item in content]
-    reason = f"more than {shown} content items"
-    lost = tuple(omission for item in hidden for omission in capture_omissions(item.stream))
-    index = artifacts.add(_list_of(hidden, shown))
-    return index, (
-        lost
-        + omission_if_any(
-            "projection", "content", "items", before=len(content), after=shown, reason=reason
-        )
-        + omission_if_any(
-            "projection",
-            "content",
-            "bytes",
-            before=sum(sizes),
-            after=sum(sizes[:shown]),
-            reason=reason,
-        )
-    )
-
-
-def _list_of(items: tuple[ContentItem, ...], first: int) -> StreamRecord:
-    lines = (
-        canonical_json.encode(
-            {
-                "n": n,
-                "media_type": item.media_type,
-                "size": item.stream.size,
-                "digest": item.stream.digest,
-            }
-        )
-        for n, item in enumerate(items, first)
-    )
-    return StreamRecord.from_bytes("hidden", b"\n".join(lines) + b"\n")
-
-
-def _project_structured(
-    stream: StreamRecord, share: int, policy: Policy, artifacts: ArtifactList
-) -> tuple[dict[str, object], tuple[Omission, ...]]:
-    shown, index, omissions = preview_stream(stream, share, policy, artifacts)
-    fields: dict[str, object] = {"structured_artifact": index}
-    if not is_cut(stream, shown):
-        value = canonical_json.decode(
-            stream.head + stream.tail if stream.content is None else stream.content
-        )
-        if not canonical_json.is_deeper_than(value, canonical_json.MAX_EMBEDDED_DEPTH):
-            return fields | {"structured": value}, omissions
-    return fields | {"structured_preview": shown.text}, omissions
 
 
 def _describe(item: ContentPreview, artifacts: tuple[ArtifactReference, ...]) -> str:
     where = "" if item.artifact is None else f": {artifacts[item.artifact].path}"
     rest = f", {item.size:,} bytes{where}]"
-    room = ITEM_FRAME_CHARS - len(rest) - len("[\n\n")
-    return f"[{shorten(item.media_type, max(room, _MEDIA_TYPE_CHARS))}{rest}"
+    room = GenericBudget.item_chars - len(rest) - len("[\n\n")
+    return f"[{shorten(_label(item.media_type), max(room, _MEDIA_TYPE_CHARS))}{rest}"
+
+
+def _label(media_type: str) -> str:
+    return one_line(media_type) or "unnamed type"
 
 
 def _structured_texts(result: GenericResult) -> list[tuple[str, bool]]:
     if result.structured_preview is not None:
-        return [(result.structured_preview, result.truncated)]
+        return [(result.structured_preview, result.structured_truncated or False)]
     if result.structured is None:
         return []
     return [(canonical_json.encode_text(result.structured), False)]
@@ -313,7 +211,8 @@ def _structured_texts(result: GenericResult) -> list[tuple[str, bool]]:
 
 FAMILY = Family(
     name="generic",
-    result_type=GenericOutput,
+    result_types=(GenericOutput,),
     projector=project_generic,
-    renderer=GenericRenderer(),
+    renderer=Renderer("generic", 1, render_generic),
+    budget=GenericBudget(),
 )

@@ -8,16 +8,20 @@ from tooltrail.records import (
     InvalidRecordError,
     NotFoundError,
     default_families,
+    default_policy,
+    register_family,
+    registry,
 )
-from tooltrail.records.families import command, generic
+from tooltrail.records.families import BUILT_IN, command, generic
 
 
 def family(name: str, *tools: str) -> Family:
     return Family(
         name=name,
-        result_type=generic.GenericOutput,
+        result_types=(generic.GenericOutput,),
         projector=generic.project_generic,
-        renderer=generic.GenericRenderer(),
+        renderer=generic.FAMILY.renderer,
+        budget=generic.GenericBudget(),
         tool_names=frozenset(tools),
     )
 
@@ -27,7 +31,7 @@ def test_commands_belong_to_the_command_family(tool: str) -> None:
     assert default_families().of_tool(tool) is command.FAMILY
 
 
-@pytest.mark.parametrize("tool", ["mcp__github__search", "bash", "", "Bash ", "no such tool"])
+@pytest.mark.parametrize("tool", ["mcp__github__search", "BASH", "", "Bash ", "no such tool"])
 def test_every_other_tool_belongs_to_the_generic_family(tool: str) -> None:
     assert default_families().of_tool(tool) is generic.FAMILY
 
@@ -36,16 +40,16 @@ def test_a_family_is_found_by_its_name() -> None:
     families = default_families()
     assert families.named("command") is command.FAMILY
     assert families.named("generic") is generic.FAMILY
-    with pytest.raises(NotFoundError, match="no family is named 'web'"):
-        families.named("web")
+    with pytest.raises(NotFoundError, match="no family is named 'mine'"):
+        families.named("mine")
 
 
 def test_a_registered_family_serves_its_tools_in_its_registry_only() -> None:
-    families, web = default_families(), family("web", "WebFetch", "WebSearch")
-    families.register(web)
-    assert families.named("web") is web
-    assert families.of_tool("WebFetch") is families.of_tool("WebSearch") is web
-    assert default_families().of_tool("WebFetch") is generic.FAMILY
+    families, mine = default_families(), family("mine", "MyFetch", "MySearch")
+    families.register(mine)
+    assert families.named("mine") is mine
+    assert families.of_tool("MyFetch") is families.of_tool("MySearch") is mine
+    assert default_families().of_tool("MyFetch") is generic.FAMILY
 
 
 def test_a_taken_name_is_refused_and_nothing_changes() -> None:
@@ -81,3 +85,40 @@ def test_the_fallback_is_a_family_like_any_other() -> None:
     assert families.of_tool("Named") is fallback
     assert families.of_tool("anything") is fallback
     assert families.of_tool("A") is one
+
+
+@pytest.fixture
+def only_built_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a test registers is forgotten at its end."""
+    monkeypatch.setattr(registry, "_registered", [])
+
+
+@pytest.mark.usefixtures("only_built_in")
+def test_a_family_registered_for_the_process_is_in_every_registry_from_then_on() -> None:
+    before = default_families()
+    mine = family("mine", "MyTool")
+    register_family(mine)
+    assert default_families().of_tool("MyTool") is mine
+    assert default_policy().families["mine"] == mine.budget
+    assert before.find("mine") is None
+
+
+@pytest.mark.usefixtures("only_built_in")
+@pytest.mark.parametrize("taken", [family("command"), family("other", "Bash")])
+def test_a_family_that_takes_from_another_is_not_registered_for_the_process(taken: Family) -> None:
+    with pytest.raises(InvalidRecordError):
+        register_family(taken)
+    assert [f.name for f in default_families()] == [f.name for f in (generic.FAMILY, *BUILT_IN)]
+
+
+def test_a_registry_lists_its_families_the_fallback_first() -> None:
+    fallback, one, two = family("fallback"), family("one"), family("two")
+    assert [*FamilyRegistry(fallback, one, two)] == [fallback, one, two]
+    assert FamilyRegistry(fallback).find("one") is None
+
+
+def test_every_built_in_family_has_a_type_a_budget_and_a_name_of_its_own() -> None:
+    built_in = [*default_families()]
+    types = [kind for each in built_in for kind in each.result_types]
+    assert len(set(types)) == len(types)
+    assert len({type(each.budget) for each in built_in}) == len(built_in)

@@ -1,0 +1,156 @@
+"""Bounds of what is shown. Each family owns the numbers of its own; what all share is here.
+
+Budgets of different stages must agree: a receipt may always hold the previews and their frame, so
+that no second cut can swallow the first.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Self
+
+from pydantic import ConfigDict, Field, ValidationError, model_validator
+
+from tooltrail.records._model import Record
+from tooltrail.records._text_cuts import REACH
+from tooltrail.records.errors import InvalidRecordError
+
+MAX_PREVIEW_CHARS = 256_000
+MIN_PREVIEW_CHARS = 1_000
+"""Room for the marker of a cut, which names counts and a path, and some text on both sides."""
+
+MAX_UTF8_BYTES = 4
+"""Bytes that one character takes at most."""
+
+MAX_EDGE_BYTES = MAX_UTF8_BYTES * (MAX_PREVIEW_CHARS + REACH)
+"""Bytes of either end of a stream that the largest preview may need."""
+
+FRAME_CHARS = 2_000
+"""Room in a receipt for everything that is neither preview nor item: outcome, headings, paths."""
+
+MAX_RECEIPT_CHARS = 512_000
+
+MAX_ITEMS = 256
+
+MAX_MESSAGE_CHARS = 10_000
+"""Longest sentence that a policy may let pass."""
+
+MIN_SHARE_CHARS = 250
+"""Room for one of several previews to say at least how much there was."""
+
+PreviewChars = Annotated[int, Field(ge=MIN_PREVIEW_CHARS, le=MAX_PREVIEW_CHARS)]
+ReceiptChars = Annotated[int, Field(ge=0, le=MAX_RECEIPT_CHARS)]
+ItemCount = Annotated[int, Field(ge=1, le=MAX_ITEMS)]
+
+
+class Bounds(Record):
+    """Numbers that bound what is shown. A truth value, a float or a text is no number here."""
+
+    model_config = ConfigDict(strict=True)
+
+    def overridden(self, values: Mapping[str, int]) -> Self:
+        """The same bounds with other numbers, each clamped to what its field allows.
+
+        Raises:
+            InvalidRecordError: there is no such number, or it is no integer.
+        """
+        return self.model_copy(update=self._clamped(values)) if values else self
+
+    def _clamped(self, values: Mapping[str, int]) -> dict[str, int]:
+        return {name: self._clamp(name, value) for name, value in values.items()}
+
+    def _clamp(self, name: str, value: Any) -> int:
+        field = type(self).model_fields.get(name)
+        if field is None:
+            known = ", ".join(type(self).model_fields)
+            raise InvalidRecordError(f"a budget has no {name!r}; it has {known}")
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise InvalidRecordError(f"{name} must be an integer, not {type(value).__name__}")
+        number: int = value
+        for bound in field.metadata:
+            number = max(number, getattr(bound, "ge", number))
+            number = min(number, getattr(bound, "le", number))
+        return number
+
+
+class Budget(Bounds):
+    """The bounds of one family's results and receipts.
+
+    Attributes:
+        preview_chars: all previews of one result together.
+        receipt_chars: the whole receipt.
+        max_items: entries of a list that are shown at all; the rest is counted.
+    """
+
+    item_chars: ClassVar[int] = 0
+    """Room in a receipt for what stands around one item: its names, numbers and artifact path."""
+
+    preview_chars: PreviewChars = 20_000
+    receipt_chars: ReceiptChars = 22_000
+    max_items: ItemCount = 32
+
+    @property
+    def frame_chars(self) -> int:
+        """Characters of the receipt that are kept free of previews."""
+        return FRAME_CHARS + self.max_items * self.item_chars
+
+    @property
+    def shown_items(self) -> int:
+        """Items of which each has a preview: as many as can be shown so that it says something."""
+        return max(1, min(self.max_items, self.preview_chars // MIN_SHARE_CHARS))
+
+    @property
+    def spare_chars(self) -> int:
+        """Characters of the receipt that are not kept for its frame."""
+        return self.receipt_chars - self.frame_chars
+
+    @model_validator(mode="after")
+    def _check_stages_agree(self) -> Self:
+        if self.spare_chars < self.preview_chars:
+            raise ValueError(
+                f"receipt_chars must be at least preview_chars + {self.frame_chars}, "
+                f"or a second cut would swallow the preview"
+            )
+        return self
+
+    def overridden(self, values: Mapping[str, int]) -> Self:
+        """The same budget with other numbers, each clamped to what its field allows.
+
+        `receipt_chars` grows when it must, so that the stages go on to agree.
+
+        Raises:
+            InvalidRecordError: there is no such number in this budget, or it is no integer.
+        """
+        merged = {**self.model_dump(), **self._clamped(values)}
+        frame = FRAME_CHARS + merged["max_items"] * self.item_chars
+        merged["receipt_chars"] = max(merged["receipt_chars"], merged["preview_chars"] + frame)
+        try:
+            return type(self).model_validate(merged)
+        except ValidationError as error:
+            raise InvalidRecordError(f"an impossible budget: {error}") from error
+
+
+class ErrorBudget(Bounds):
+    """Bounds of the shared error payload, in characters.
+
+    Attributes:
+        message_chars: of the message, and of the hint.
+        details_chars: of the details as JSON.
+    """
+
+    message_chars: Annotated[int, Field(ge=100, le=MAX_MESSAGE_CHARS)] = 700
+    details_chars: Annotated[int, Field(ge=100, le=100_000)] = 1_000
+
+
+class CompactionBudget(Bounds):
+    """Bounds of what is ordinary in a compacted result.
+
+    Attributes:
+        string_chars: one text; a longer one keeps its two ends.
+        max_depth: levels of objects and lists; the result itself is the first.
+        max_items: entries of one list. Of those behind them only what is essential stays.
+        max_nodes: members and entries altogether; one that holds essentials is not counted.
+    """
+
+    string_chars: Annotated[int, Field(ge=64, le=MAX_MESSAGE_CHARS)] = 256
+    max_depth: Annotated[int, Field(ge=1, le=8)] = 4
+    max_items: ItemCount = 8
+    max_nodes: Annotated[int, Field(ge=0, le=4096)] = 64

@@ -1,0 +1,276 @@
+"""What a projector cuts with, so that nothing is left out without being counted.
+
+Each cut leaves its omissions here, and each stream that is long or cut is published here and gets
+its index. A projector that touches a large value in no other way cannot forget either.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import NamedTuple, Protocol, TypeVar
+
+from tooltrail.records import canonical_json
+from tooltrail.records._model import Record, spelled_out
+from tooltrail.records._text_cuts import shorten
+from tooltrail.records.envelope import ArtifactReference
+from tooltrail.records.omissions import Omission, Unit, omission_if_any
+from tooltrail.records.policy import Policy
+from tooltrail.records.previews import Encoding, needed_chars, preview
+from tooltrail.records.streams import StreamRecord, iter_streams
+
+_REASON_CHARS = 200
+"""Longest reason for a loss that a preview repeats."""
+
+ItemT = TypeVar("ItemT")
+
+
+class ArtifactPublisher(Protocol):
+    """Makes a stream durable outside of the record and says where it is."""
+
+    def publish(self, stream: StreamRecord) -> ArtifactReference:
+        """Publish the kept bytes of a stream; MUST be idempotent and MUST NOT return before the
+        bytes are durable. The reference MUST depend on the content alone.
+        """
+        ...
+
+
+class Shown(NamedTuple):
+    """What a result shows of a stream.
+
+    Attributes:
+        text: the preview; None when the stream is empty or absent.
+        encoding: how bytes became text; None for plain UTF-8.
+        truncated: whether any stage so far left something out.
+        artifact: index into the artifacts beside it, None when it is not published.
+    """
+
+    text: str | None = None
+    encoding: Encoding | None = None
+    truncated: bool = False
+    artifact: int | None = None
+
+    def named(self, name: str) -> dict[str, object]:
+        """The fields that a result has for the stream `name`."""
+        return {
+            f"{name}_preview": self.text,
+            f"{name}_encoding": self.encoding,
+            f"{name}_truncated": self.truncated,
+            f"{name}_artifact": self.artifact,
+        }
+
+
+NOT_THERE = Shown()
+"""Of a stream that the tool does not have."""
+
+
+class Published(NamedTuple):
+    """A stream that went to the sink."""
+
+    role: str
+    reference: ArtifactReference
+
+
+class Cutter:
+    """Cuts the parts of one result, publishes what is cut, and counts what is left out.
+
+    Attributes:
+        published: by this cutter and those `beside` it, in the order of publishing.
+    """
+
+    def __init__(self, policy: Policy, publisher: ArtifactPublisher) -> None:
+        self._policy = policy
+        self._publisher = publisher
+        self._references: list[ArtifactReference] = []
+        self._parts: list[Omission | Cutter] = []
+        self._hidden: list[bytes] = []
+        self.published: list[Published] = []
+
+    def beside(self) -> "Cutter":
+        """A cutter for a nested result, with a list of artifacts and a truncation of its own."""
+        nested = Cutter(self._policy, self._publisher)
+        nested.published = self.published
+        self._parts.append(nested)
+        return nested
+
+    @property
+    def omissions(self) -> tuple[Omission, ...]:
+        """What was left out so far, here and in nested results, in order."""
+        parts = (p.omissions if isinstance(p, Cutter) else (p,) for p in self._parts)
+        return tuple(chain.from_iterable(parts))
+
+    @property
+    def truncated(self) -> bool:
+        """Whether anything was left out so far."""
+        return bool(self.omissions)
+
+    @property
+    def references(self) -> tuple[ArtifactReference, ...] | None:
+        """The artifacts of this result; None when there is nothing to say."""
+        return tuple(self._references) or None
+
+    def attach(self, stream: StreamRecord) -> int:
+        """Publish a stream, whatever its length, and return its index in `references`."""
+        reference = self._publisher.publish(stream)
+        self._references.append(reference)
+        self.published.append(Published(stream.role, reference))
+        return len(self._references) - 1
+
+    def stream(self, stream: StreamRecord | None, room: int, lines: int | None = None) -> Shown:
+        """Preview a stream in `room` characters; publish it when it is long or cut.
+
+        When the capture itself lost bytes, the preview ends with a line that says so. A bound of
+        `lines`, at least 2, shows the head alone when it cuts.
+        """
+        if stream is None:
+            return NOT_THERE
+        edge_bytes = self._policy.edge_bytes
+        notice = _loss_notice(stream)[: max(room, 0)]
+        room -= len(notice)
+        lines = lines - 1 if notice and lines is not None else lines
+        shown = preview(stream, room, edge_bytes=edge_bytes, lines=lines)
+        index = None
+        if shown.truncated or stream.size > self._policy.inline_bytes:
+            index = self.attach(stream)
+            if shown.truncated:
+                path = self._references[index].path
+                shown = preview(stream, room, edge_bytes=edge_bytes, full_output=path, lines=lines)
+        reason = "binary output is not shown" if shown.encoding == "binary" else "preview budget"
+        self._count_stream(stream, shown.omitted_bytes, shown.omitted_lines, reason)
+        if notice and (not shown.text or shown.text.endswith("\n")):
+            notice = notice.removeprefix("\n")
+        return Shown(
+            text=shown.text + notice or None,
+            encoding=None if shown.encoding == "utf-8" else shown.encoding,
+            truncated=shown.truncated or stream.loss_reason is not None,
+            artifact=index,
+        )
+
+    def streams(
+        self, streams: Sequence[StreamRecord | None], room: int, lines: int | None = None
+    ) -> list[Shown]:
+        """Preview several streams in one room; what one does not need goes to the others.
+
+        A bound of `lines` holds for each stream by itself.
+        """
+        needs = [self._need(stream, lines) for stream in streams]
+        return [
+            self.stream(stream, share, lines)
+            for stream, share in zip(streams, fair_shares(needs, room), strict=True)
+        ]
+
+    def unseen(self, stream: StreamRecord | None, reason: str) -> Shown:
+        """Publish a stream of which nothing is shown; an empty one has nothing to publish."""
+        if stream is None:
+            return NOT_THERE
+        self._count_stream(stream, stream.size, stream.line_count, reason)
+        return Shown(
+            truncated=stream.produced_size > 0,
+            artifact=self.attach(stream) if stream.size else None,
+        )
+
+    def text(self, field: str, text: str, limit: int) -> str:
+        """A short text in `limit` characters, with an ellipsis when it was cut."""
+        cut = shorten(text, limit)
+        after = len(cut) if cut == text else max(0, len(cut) - 1)
+        self.count(field, "chars", len(text), after, f"longer than {limit} characters")
+        return cut
+
+    def items(self, field: str, items: Sequence[ItemT], limit: int) -> Sequence[ItemT]:
+        """The first `limit` entries of a list; `hidden_list` publishes the others.
+
+        The bytes of their streams are counted as left out of the list.
+
+        Raises:
+            InvalidRecordError: an entry to hide is neither a record nor made of JSON types.
+        """
+        shown, hidden = items[:limit], items[limit:]
+        if not hidden:
+            return items
+        reason = f"more than {limit} items"
+        self.count(field, "items", len(items), len(shown), reason)
+        size = 0
+        for n, entry in enumerate(hidden, len(shown)):
+            for stream in iter_streams(entry):
+                self.count_losses(stream)
+                size += stream.size
+            value = entry.model_dump() if isinstance(entry, Record) else entry
+            self._hidden.append(canonical_json.encode({"field": field, "n": n, "value": value}))
+        seen = sum(stream.size for stream in iter_streams(tuple(shown)))
+        # One count for all of them, as they have one list: there may be a million.
+        self.count(field, "bytes", seen + size, seen, reason)
+        return shown
+
+    def hidden_list(self) -> int | None:
+        """Publish what `items` left out, once for all lists, and return the index of it.
+
+        The stream of role `hidden` has a line for each entry, a JSON object `{field, n, value}`:
+        the name of the list, the position in it from 0, and the entry as in the complete output,
+        where a stream stands with its digest and its counts. None when nothing was left out.
+        """
+        if not self._hidden:
+            return None
+        lines, self._hidden = self._hidden, []
+        return self.attach(StreamRecord.from_bytes("hidden", b"\n".join(lines) + b"\n"))
+
+    def count(self, field: str, unit: Unit, before: int, after: int, reason: str) -> None:
+        """Note what a projector left out by itself; nothing when `after` is not less."""
+        if after < before:
+            self.note(
+                omission_if_any(
+                    "projection", field, unit, before=before, after=after, reason=reason
+                )
+            )
+
+    def note(self, omissions: Iterable[Omission]) -> None:
+        """Note what another stage left out."""
+        self._parts.extend(omissions)
+
+    def count_losses(self, stream: StreamRecord) -> None:
+        """Note what the capture of a stream could not keep."""
+        if stream.loss_reason is None:
+            return
+        counts: tuple[tuple[Unit, int, int], ...] = (
+            ("bytes", stream.produced_size, stream.size),
+            ("lines", stream.produced_line_count, stream.line_count),
+        )
+        for unit, before, after in counts:
+            lost = omission_if_any(
+                "capture",
+                stream.role,
+                unit,
+                before=before,
+                after=after,
+                reason=stream.loss_reason,
+            )
+            self.note(lost)
+
+    def _count_stream(self, stream: StreamRecord, size: int, lines: int, reason: str) -> None:
+        self.count_losses(stream)
+        self.count(stream.role, "bytes", stream.size, stream.size - size, reason)
+        self.count(stream.role, "lines", stream.line_count, stream.line_count - lines, reason)
+
+    def _need(self, stream: StreamRecord | None, lines: int | None) -> int:
+        if stream is None:
+            return 0
+        notice = _loss_notice(stream)
+        lines = lines - 1 if notice and lines is not None else lines
+        return needed_chars(stream, self._policy.edge_bytes, lines) + len(notice)
+
+
+def fair_shares(sizes: Sequence[int], total: int) -> list[int]:
+    """Divide `total` so that nobody gets more than needed and the rest is shared equally."""
+    shares = [0] * len(sizes)
+    waiting = sorted(range(len(sizes)), key=sizes.__getitem__)
+    while waiting:
+        first = waiting[0]
+        shares[first] = min(sizes[first], total // len(waiting))
+        total -= shares[first]
+        waiting = waiting[1:]
+    return shares
+
+
+def _loss_notice(stream: StreamRecord) -> str:
+    if stream.loss_reason is None:
+        return ""
+    lost = stream.produced_size - stream.size
+    reason = shorten(spelled_out(stream.loss_reason), _REASON_CHARS)
+    return f"\n[output incomplete: the last {lost:,} bytes were not kept: {reason}]\n"

@@ -1,0 +1,46 @@
+"""Paths of files as labels: on one line, bounded, and with their end in sight."""
+
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator
+
+from tooltrail.records._model import spelled_out
+from tooltrail.records._text_cuts import cut_after
+from tooltrail.records.cutting import Cutter
+from tooltrail.records.families._shared import NAME_CHARS
+
+_HIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+"""What would begin a new line, move a cursor, or turn the direction of what follows."""
+
+
+def _not_empty(path: str) -> str:
+    if not path:
+        raise ValueError("a path must not be empty")
+    return path
+
+
+FilePath = Annotated[str, AfterValidator(_not_empty)]
+"""A path as the tool had it. No constraint of pydantic: those refuse a name that is no UTF-8."""
+
+
+def one_line_path(path: str) -> str:
+    r"""A path on one line: what is no visible character is spelled out, `\n` for instance.
+
+    White space is not folded as in a sentence: two paths that differ must not look the same.
+    """
+    return _HIDDEN.sub(_escape, spelled_out(path))
+
+
+def path_label(cutter: Cutter, field: str, path: str, limit: int = NAME_CHARS) -> str:
+    """A path on one line in `limit` characters; the beginning of a long one is left out."""
+    label = one_line_path(path)
+    if len(label) <= limit:
+        return label
+    end = label[cut_after(label, len(label) - (limit - 1)) :]
+    cutter.count(field, "chars", len(label), len(end), f"longer than {limit} characters")
+    return "…" + end
+
+
+def _escape(match: re.Match[str]) -> str:
+    return match[0].encode("unicode_escape").decode()

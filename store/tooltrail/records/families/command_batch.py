@@ -1,0 +1,285 @@
+"""The command batch family: several commands in one call, one after the other.
+
+A command that exits with 1 did run: it is completed. Failed is one that could not be run, rejected
+one that was not allowed to, skipped one whose turn did not come.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Annotated, ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from tooltrail.records._durations import seconds
+from tooltrail.records._model import Message, Record
+from tooltrail.records.budgets import MAX_UTF8_BYTES, Budget, PreviewChars, ReceiptChars
+from tooltrail.records.cutting import Cutter, fair_shares
+from tooltrail.records.envelope import ArtifactReference, CanonicalResult, FamilyOutput
+from tooltrail.records.families._command_ends import Milliseconds, worded_end
+from tooltrail.records.families._commands import encodable
+from tooltrail.records.families._readable import readable
+from tooltrail.records.families._receipts import (
+    artifact_lines,
+    artifact_section,
+    hidden_lines,
+    joined,
+    one_line,
+)
+from tooltrail.records.families._shared import NAME_CHARS, SENTENCE_CHARS, SparseRecord
+from tooltrail.records.families.command import (
+    CommandOutput,
+    CompletedResult,
+    artifact_roles,
+    printed_texts,
+    project_completed,
+)
+from tooltrail.records.family import Family, Renderer
+from tooltrail.records.previews import needed_chars
+from tooltrail.records.streams import StreamRecord, iter_streams
+
+TOOL_NAMES = frozenset({"ExecCommandBatch", "exec_command_batch"})
+
+ItemStatus = Literal["completed", "failed", "rejected", "skipped"]
+
+_LOSS_NOTICE_CHARS = 300
+"""Room for the line that says what a capture could not keep."""
+
+
+class CommandBatchBudget(Budget):
+    """Bounds of the command batch family: the previews of all items share `preview_chars`."""
+
+    item_chars: ClassVar[int] = 1_100
+
+    preview_chars: PreviewChars = 32_000
+    receipt_chars: ReceiptChars = 70_000
+    max_items: Annotated[int, Field(ge=1, le=64)] = 32
+
+
+class BatchItem(Record):
+    """One command of a batch.
+
+    Attributes:
+        cmd: what was to be run, as a shell would spell it.
+        status: what became of it.
+        result: how it ended; exactly when it is completed. The roles of its streams must begin
+            with the number of the item, `1.stdout` for instance.
+        error_kind: a `snake_case` word, when it failed or was rejected.
+        error_message: one sentence, the same.
+        duration_ms: how long it ran.
+    """
+
+    cmd: str
+    status: ItemStatus
+    result: CommandOutput | None = None
+    error_kind: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")] | None = None
+    error_message: Message | None = None
+    duration_ms: Milliseconds | None = None
+
+    @model_validator(mode="after")
+    def _check_status(self) -> Self:
+        if (self.result is not None) != (self.status == "completed"):
+            raise ValueError("an item has a result exactly when it is completed")
+        failed = self.status in ("failed", "rejected")
+        if (self.error_kind is not None, self.error_message is not None) != (failed, failed):
+            raise ValueError("an item has an error exactly when it failed or was rejected")
+        return self
+
+
+class CommandBatchOutput(FamilyOutput):
+    """The complete result of a batch.
+
+    Attributes:
+        stop_on_error: whether items after one that did not succeed were to be skipped.
+        items: all commands in their order.
+    """
+
+    stop_on_error: bool = False
+    items: tuple[BatchItem, ...] = ()
+
+    @model_validator(mode="after")
+    def _check_roles(self) -> Self:
+        for n, item in enumerate(self.items, 1):
+            for stream in iter_streams(item.result):
+                if not stream.role.startswith(f"{n}."):
+                    raise ValueError(f"the roles of the streams of item {n} must begin with {n}.")
+        return self
+
+    def count(self, status: ItemStatus) -> int:
+        """How many items have this status."""
+        return sum(item.status == status for item in self.items)
+
+    def summary(self) -> str:
+        """How many of the commands ran."""
+        noun = "command" if len(self.items) == 1 else "commands"
+        return f"{self.count('completed'):,} of {len(self.items):,} {noun} completed"
+
+
+class BatchItemResult(SparseRecord):
+    """One command of a batch, bounded; the artifacts of its streams are in its result."""
+
+    index: int
+    cmd: str
+    status: ItemStatus
+    result: CompletedResult | None = None
+    error_kind: str | None = None
+    error_message: str | None = None
+    duration_ms: int | None = None
+
+
+class CommandBatchResult(SparseRecord):
+    """The canonical result of a batch. The counts are of all items, shown or not.
+
+    `hidden_artifact` lists the items beyond those of `items`.
+    """
+
+    item_count: int
+    completed_count: int
+    failed_count: int
+    rejected_count: int
+    skipped_count: int
+    stop_on_error: bool
+    items: tuple[BatchItemResult, ...]
+    truncated: bool
+    hidden_artifact: int | None = None
+    artifacts: tuple[ArtifactReference, ...] | None = None
+
+
+def project_command_batch(
+    result: CommandBatchOutput, budget: CommandBatchBudget, cutter: Cutter
+) -> CommandBatchResult:
+    """Bound each command, all previews within one budget."""
+    shown = cutter.items("items", result.items, budget.shown_items)
+    rooms = _rooms(shown, budget.preview_chars)
+    items = tuple(
+        _project_item(item, n, room, cutter)
+        for n, (item, room) in enumerate(zip(shown, rooms, strict=True))
+    )
+    return CommandBatchResult(
+        item_count=len(result.items),
+        completed_count=result.count("completed"),
+        failed_count=result.count("failed"),
+        rejected_count=result.count("rejected"),
+        skipped_count=result.count("skipped"),
+        stop_on_error=result.stop_on_error,
+        items=items,
+        truncated=cutter.truncated,
+        hidden_artifact=cutter.hidden_list(),
+        artifacts=cutter.references,
+    )
+
+
+def _rooms(items: Sequence[BatchItem], total: int) -> list[int]:
+    """The characters for the previews of each item."""
+    needs = [sum(_need(stream, total) for stream in _printed(item)) for item in items]
+    # A stream in memory must get the room of the same stream known by its ends alone.
+    return fair_shares([min(need, total) for need in needs], total)
+
+
+def _printed(item: BatchItem) -> list[StreamRecord]:
+    if item.result is None:
+        return []
+    streams = (item.result.stdout, item.result.stderr, item.result.combined)
+    return [stream for stream in streams if stream is not None]
+
+
+def _need(stream: StreamRecord, total: int) -> int:
+    notice = 0 if stream.loss_reason is None else _LOSS_NOTICE_CHARS
+    return needed_chars(stream, MAX_UTF8_BYTES * total) + notice
+
+
+def _project_item(item: BatchItem, n: int, room: int, cutter: Cutter) -> BatchItemResult:
+    field = f"items[{n}]"
+    message = item.error_message
+    if message is not None:
+        message = cutter.text(f"{field}.error_message", message, SENTENCE_CHARS)
+    completed = None
+    if item.result is not None:
+        prefix = f"{field}.result."
+        completed = project_completed(item.result, room, NAME_CHARS, cutter.beside(), prefix=prefix)
+    return BatchItemResult(
+        index=n + 1,
+        cmd=cutter.text(f"{field}.cmd", encodable(item.cmd), NAME_CHARS),
+        status=item.status,
+        result=completed,
+        error_kind=item.error_kind,
+        error_message=message,
+        duration_ms=item.duration_ms,
+    )
+
+
+def render_command_batch(canonical: CanonicalResult, budget: CommandBatchBudget) -> str:
+    """How many commands ran, then how each ended and what it printed."""
+    batch = CommandBatchResult.model_validate(canonical.result)
+    count = f"{batch.completed_count:,}/{batch.item_count:,}"
+    heading = f"{one_line(canonical.tool_name)} completed {count} items\n"
+    sections = list(_item_sections(heading, batch.items, budget.spare_chars))
+    sections += _hidden_lines(batch)
+    sections += artifact_section(_artifact_lines(batch))
+    return joined(sections)
+
+
+def _item_sections(heading: str, items: Sequence[BatchItemResult], room: int) -> Iterator[str]:
+    """Items that printed nothing need no empty line behind them."""
+    printed = [{} if item.result is None else printed_texts(item.result) for item in items]
+    bodies = iter(readable(chain.from_iterable(texts.values() for texts in printed), room))
+    section = heading
+    for item, texts in zip(items, printed, strict=True):
+        section += f"{_item_line(item)}\n"
+        for name in texts:
+            body = next(bodies)
+            section += f"{name}:\n{body}" + ("" if body.endswith("\n") else "\n")
+        if texts:
+            yield section
+            section = ""
+    if section:
+        yield section
+
+
+def _item_line(item: BatchItemResult) -> str:
+    """Columns apart by more white space than a label can hold."""
+    columns = [f"[{item.index}] {one_line(item.cmd)}", _outcome(item)]
+    if item.duration_ms is not None:
+        columns.append(seconds(item.duration_ms))
+    return "    ".join(columns)
+
+
+def _outcome(item: BatchItemResult) -> str:
+    if item.result is not None:
+        return worded_end(item.result, f"exit={item.result.exit_status}")
+    if item.error_message is not None:
+        return f"{item.status} ({item.error_kind}): {one_line(item.error_message)}"
+    return item.status
+
+
+def _hidden_lines(batch: CommandBatchResult) -> list[str]:
+    hidden = batch.item_count - len(batch.items)
+    totals: dict[ItemStatus, int] = {
+        "completed": batch.completed_count,
+        "failed": batch.failed_count,
+        "rejected": batch.rejected_count,
+        "skipped": batch.skipped_count,
+    }
+    seen = Counter(item.status for item in batch.items)
+    counts = [f"{n - seen[s]:,} {s}" for s, n in totals.items() if n > seen[s]]
+    listed = batch.hidden_artifact
+    return hidden_lines(hidden, "item", batch.artifacts, listed, ", ".join(counts))
+
+
+def _artifact_lines(batch: CommandBatchResult) -> list[str]:
+    lines: list[str] = []
+    for item in batch.items:
+        if item.result is not None:
+            roles = {n: f"{item.index}.{role}" for n, role in artifact_roles(item.result).items()}
+            lines += artifact_lines(item.result.artifacts or (), roles)
+    return lines + artifact_lines(batch.artifacts or (), {batch.hidden_artifact: "hidden"})
+
+
+FAMILY = Family(
+    name="command_batch",
+    result_types=(CommandBatchOutput,),
+    projector=project_command_batch,
+    renderer=Renderer("command_batch", 1, render_command_batch),
+    budget=CommandBatchBudget(),
+    tool_names=TOOL_NAMES,
+)

@@ -1,0 +1,182 @@
+"""The file mutation family: files that a tool added, changed, moved or deleted.
+
+The receipt names the files and repeats no diff: the model has just written what is in them.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated, ClassVar, Self
+
+from pydantic import Field, model_validator
+
+from tooltrail.records._model import Message
+from tooltrail.records.budgets import Budget, ItemCount, ReceiptChars
+from tooltrail.records.cutting import Cutter, fair_shares
+from tooltrail.records.envelope import ArtifactReference, CanonicalResult, FamilyOutput
+from tooltrail.records.families._file_changes import (
+    Action,
+    ChangedFile,
+    FileChange,
+    project_change,
+)
+from tooltrail.records.families._receipts import (
+    artifact_lines,
+    artifact_section,
+    hidden_lines,
+    joined,
+    one_line,
+)
+from tooltrail.records.families._shared import SENTENCE_CHARS, SparseRecord
+from tooltrail.records.family import Family, Renderer
+from tooltrail.records.streams import Count
+
+TOOL_NAMES = frozenset(
+    {
+        "apply_patch",
+        "ApplyPatch",
+        "edit",
+        "Edit",
+        "edit_file",
+        "MultiEdit",
+        "NotebookEdit",
+        "str_replace_editor",
+        "write",
+        "Write",
+        "write_file",
+    }
+)
+
+_LETTERS: dict[Action, str] = {"add": "A", "modify": "M", "delete": "D", "move": "R"}
+"""As `git status` abbreviates them."""
+
+
+class FileMutationBudget(Budget):
+    """Bounds of the file mutation family: `max_items` files, and as many diagnostics.
+
+    Attributes:
+        diff_lines: lines of a diff that are shown for one file, the marker of a cut among them.
+        max_hunks: hunks that are listed for one file.
+    """
+
+    item_chars: ClassVar[int] = 840
+    """A file with two paths, its artifact with a third, and the end of a diagnostic."""
+
+    receipt_chars: ReceiptChars = 50_000
+    diff_lines: Annotated[int, Field(ge=2, le=10_000)] = 80
+    max_hunks: ItemCount = 16
+
+
+class FileMutationOutput(FamilyOutput):
+    """The complete result of a tool that changes files.
+
+    Attributes:
+        changed_files: in the tool's order.
+        diagnostics: what a linter or a compiler says of the files now, a finding each.
+    """
+
+    changed_files: tuple[FileChange, ...] = ()
+    diagnostics: tuple[Message, ...] = ()
+
+    @model_validator(mode="after")
+    def _check_roles(self) -> Self:
+        for n, file in enumerate(self.changed_files):
+            if file.diff is not None and file.diff.role != f"diff.{n}":
+                raise ValueError(f"the diff of changed_files[{n}] must have the role diff.{n}")
+        return self
+
+    def summary(self) -> str:
+        """How many files were changed."""
+        count = len(self.changed_files)
+        if count == 0:
+            return "no file was changed"
+        return f"{count:,} {'file was' if count == 1 else 'files were'} changed"
+
+
+class FileMutationResult(SparseRecord):
+    """The canonical result of a tool that changed files.
+
+    `hidden_artifact` lists the files, hunks and diagnostics that are left out here.
+    """
+
+    changed_files: tuple[ChangedFile, ...]
+    changed_paths: tuple[str, ...]
+    changed_file_count: Count
+    hidden_artifact: int | None = None
+    diagnostics: tuple[str, ...] | None = None
+    diagnostic_count: Count | None = None
+    truncated: bool
+    artifacts: tuple[ArtifactReference, ...] | None = None
+
+
+def project_file_mutation(
+    result: FileMutationOutput, budget: FileMutationBudget, cutter: Cutter
+) -> FileMutationResult:
+    """Bound the list of files, each diff in lines, and all diffs in characters."""
+    files = cutter.items("changed_files", result.changed_files, budget.shown_items)
+    diffs = cutter.streams([f.diff for f in files], budget.preview_chars, budget.diff_lines)
+    changed = tuple(
+        project_change(n, file, diff, budget.max_hunks, cutter)
+        for n, (file, diff) in enumerate(zip(files, diffs, strict=True))
+    )
+    diagnostics = _bound_diagnostics(result.diagnostics, budget, cutter)
+    return FileMutationResult(
+        changed_files=changed,
+        changed_paths=tuple(file.path for file in changed),
+        changed_file_count=len(result.changed_files),
+        hidden_artifact=cutter.hidden_list(),
+        diagnostics=diagnostics or None,
+        diagnostic_count=len(result.diagnostics) or None,
+        truncated=cutter.truncated,
+        artifacts=cutter.references,
+    )
+
+
+def render_file_mutation(canonical: CanonicalResult, _budget: FileMutationBudget) -> str:
+    """A line for each file, then what was found in them."""
+    result = FileMutationResult.model_validate(canonical.result)
+    artifacts = result.artifacts or ()
+    sections = ["\n".join(_file_lines(result, artifacts))]
+    if result.diagnostics:
+        lines = ["Diagnostics:", *map(one_line, result.diagnostics)]
+        hidden = (result.diagnostic_count or 0) - len(result.diagnostics)
+        lines += hidden_lines(hidden, "diagnostic", artifacts, result.hidden_artifact)
+        sections.append("\n".join(lines))
+    roles: dict[int | None, str] = {
+        file.diff_artifact: f"diff of {file.path}" for file in result.changed_files
+    }
+    roles[result.hidden_artifact] = "hidden"
+    sections += artifact_section(artifact_lines(artifacts, roles))
+    return joined(sections)
+
+
+def _file_lines(result: FileMutationResult, artifacts: Sequence[ArtifactReference]) -> list[str]:
+    if not result.changed_files:
+        return ["Success. No file was changed."]
+    lines = ["Success. Updated the following files:"]
+    for file in result.changed_files:
+        source = "" if file.from_path is None else f"{file.from_path} -> "
+        lines.append(f"{_LETTERS[file.action]} {source}{file.path}")
+    hidden = result.changed_file_count - len(result.changed_files)
+    return lines + hidden_lines(hidden, "file", artifacts, result.hidden_artifact)
+
+
+def _bound_diagnostics(
+    diagnostics: Sequence[str], budget: FileMutationBudget, cutter: Cutter
+) -> tuple[str, ...]:
+    """Diagnostics take the room that diffs do not need, as the receipt repeats no diff."""
+    shown = cutter.items("diagnostics", diagnostics, budget.max_items)
+    needs = [min(len(text), SENTENCE_CHARS) for text in shown]
+    shares = fair_shares(needs, budget.preview_chars)
+    return tuple(
+        cutter.text(f"diagnostics[{n}]", text, share)
+        for n, (text, share) in enumerate(zip(shown, shares, strict=True))
+    )
+
+
+FAMILY = Family(
+    name="file_mutation",
+    result_types=(FileMutationOutput,),
+    projector=project_file_mutation,
+    renderer=Renderer("file_mutation", 1, render_file_mutation),
+    budget=FileMutationBudget(),
+    tool_names=TOOL_NAMES,
+)

@@ -1,0 +1,195 @@
+"""The structured output family: a value that an agent submits as its result, and its validation.
+
+A value that its schema refuses is a success of the tool: the tool did check it.
+"""
+
+from collections.abc import Iterable
+from typing import Annotated, ClassVar, Self
+
+from pydantic import Field, JsonValue, model_validator
+
+from tooltrail.records import canonical_json
+from tooltrail.records._model import Record, Sentence
+from tooltrail.records.budgets import Budget, ReceiptChars
+from tooltrail.records.cutting import Cutter
+from tooltrail.records.digests import Digest, DigestField
+from tooltrail.records.envelope import ArtifactReference, CanonicalResult, FamilyOutput
+from tooltrail.records.families._receipts import (
+    artifact_lines,
+    artifact_section,
+    hidden_lines,
+    joined,
+    one_line,
+)
+from tooltrail.records.families._shared import (
+    NAME_CHARS,
+    SENTENCE_CHARS,
+    Identifier,
+    SparseRecord,
+    bound_texts,
+    structured_fields,
+)
+from tooltrail.records.family import Family, Renderer
+from tooltrail.records.streams import Count, StreamRecord
+
+TOOL_NAMES = frozenset({"final_answer", "structured_output", "submit_result"})
+
+MAX_ATTEMPTS = (1 << 31) - 1
+"""The largest number of an attempt that every database holds in an integer."""
+
+_ERROR_LIMITS = {"path": NAME_CHARS, "message": SENTENCE_CHARS}
+
+Attempt = Annotated[int, Field(ge=1, le=MAX_ATTEMPTS)]
+
+
+class StructuredOutputBudget(Budget):
+    """Bounds of the family: `preview_chars` for the value, `max_items` validation errors."""
+
+    item_chars: ClassVar[int] = 960
+    """A line with a path and a message."""
+
+    receipt_chars: ReceiptChars = 53_000
+
+
+class SchemaViolation(Record):
+    """Where a value breaks its schema, and how.
+
+    Attributes:
+        path: JSON pointer or the like to the place in the value; empty for the value itself.
+        message: what is wrong there, in one sentence.
+    """
+
+    path: Sentence
+    message: Sentence
+
+
+class StructuredOutput(FamilyOutput):
+    """One attempt to submit a result.
+
+    Attributes:
+        agent: the agent that submitted it.
+        schema_digest: of the schema that it had to match.
+        valid: whether it does.
+        value: the canonical JSON of the value.
+        errors: every way in which the value breaks the schema; none for a valid one.
+        attempt: which attempt of the agent this is, from 1.
+    """
+
+    agent: Identifier
+    schema_digest: DigestField
+    valid: bool
+    value: StreamRecord
+    errors: tuple[SchemaViolation, ...] = ()
+    attempt: Attempt
+
+    @model_validator(mode="after")
+    def _check_verdict(self) -> Self:
+        if self.valid == bool(self.errors):
+            raise ValueError("a valid value has no errors, and an invalid one has some")
+        return self
+
+    @classmethod
+    def of(
+        cls,
+        value: JsonValue,
+        *,
+        agent: str,
+        schema_digest: Digest,
+        attempt: int = 1,
+        errors: Iterable[SchemaViolation] = (),
+    ) -> Self:
+        """The submission of a value; it is valid when there are no errors.
+
+        Raises:
+            InvalidRecordError: `value` is not made of JSON types.
+        """
+        found = tuple(errors)
+        return cls(
+            agent=agent,
+            schema_digest=schema_digest,
+            valid=not found,
+            value=StreamRecord.from_bytes("value", canonical_json.encode(value)),
+            errors=found,
+            attempt=attempt,
+        )
+
+    def summary(self) -> str:
+        """The verdict."""
+        count = len(self.errors)
+        found = "" if self.valid else f" with {count} {'error' if count == 1 else 'errors'}"
+        return f"result {_verdict(valid=self.valid)}{found}"
+
+
+class StructuredOutputResult(SparseRecord):
+    """The canonical result of the structured output family.
+
+    The value stands in `value` as it is, or as text in `value_preview` when it was cut, is nested
+    too deep, or is `null`. `error_count` counts all errors; `hidden_artifact` lists those that
+    `errors` leaves out.
+    """
+
+    agent: Identifier
+    schema_digest: DigestField
+    valid: bool
+    value: JsonValue = None
+    value_preview: str | None = None
+    value_truncated: bool | None = None
+    value_artifact: int | None = None
+    errors: tuple[SchemaViolation, ...] | None = None
+    error_count: Count | None = None
+    hidden_artifact: int | None = None
+    attempt: Attempt
+    truncated: bool
+    artifacts: tuple[ArtifactReference, ...] | None = None
+
+
+def project_structured_output(
+    result: StructuredOutput, budget: StructuredOutputBudget, cutter: Cutter
+) -> StructuredOutputResult:
+    """Bound the value and the list of errors."""
+    shown = cutter.stream(result.value, budget.preview_chars)
+    listed = cutter.items("errors", result.errors, budget.max_items)
+    errors = tuple(
+        bound_texts(error, f"errors[{n}]", _ERROR_LIMITS, cutter) for n, error in enumerate(listed)
+    )
+    return StructuredOutputResult.model_validate(
+        {
+            "agent": result.agent,
+            "schema_digest": result.schema_digest,
+            "valid": result.valid,
+            **structured_fields(result.value, shown, "value"),
+            "errors": errors or None,
+            "error_count": len(result.errors) or None,
+            "hidden_artifact": cutter.hidden_list(),
+            "attempt": result.attempt,
+            "truncated": cutter.truncated,
+            "artifacts": cutter.references,
+        }
+    )
+
+
+def render_structured_output(canonical: CanonicalResult, _budget: StructuredOutputBudget) -> str:
+    """The verdict and the errors. The value is not repeated: the model has just written it."""
+    result = StructuredOutputResult.model_validate(canonical.result)
+    errors, count = result.errors or (), result.error_count or 0
+    lines = [f"Result {_verdict(valid=result.valid)} (attempt {result.attempt:,})"]
+    lines += [f"- {one_line(e.path) or '(root)'}: {one_line(e.message)}" for e in errors]
+    hidden, listed = count - len(errors), result.hidden_artifact
+    lines += hidden_lines(hidden, "error", result.artifacts, listed)
+    roles: dict[int | None, str] = {result.value_artifact: "value", listed: "hidden"}
+    artifacts = artifact_lines(result.artifacts or (), roles)
+    return joined(["\n".join(lines), *artifact_section(artifacts)])
+
+
+def _verdict(*, valid: bool) -> str:
+    return "accepted" if valid else "rejected"
+
+
+FAMILY = Family(
+    name="structured_output",
+    result_types=(StructuredOutput,),
+    projector=project_structured_output,
+    renderer=Renderer("structured_output", 1, render_structured_output),
+    budget=StructuredOutputBudget(),
+    tool_names=TOOL_NAMES,
+)

@@ -1,0 +1,254 @@
+"""The task control family: look at background tasks, list them, stop one, write to one.
+
+An input that a task refuses is an answer, not an error.
+"""
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field, TypeAdapter
+
+from tooltrail.records.budgets import Budget, PreviewChars, ReceiptChars
+from tooltrail.records.cutting import Cutter
+from tooltrail.records.envelope import ArtifactReference, CanonicalResult, FamilyOutput
+from tooltrail.records.families._receipts import hidden_lines, one_line
+from tooltrail.records.families._shared import NAME_CHARS, SENTENCE_CHARS, SparseRecord
+from tooltrail.records.families._tasks import Task, TaskSnapshot, bound_task
+from tooltrail.records.family import Family, Renderer
+
+TOOL_NAMES = frozenset(
+    {"TaskStatus", "ListTasks", "TaskStop", "TaskInput", "KillShell", "KillBash"}
+)
+
+Number = Annotated[int, Field(ge=0, le=(1 << 63) - 1)]
+"""A count of tasks or bytes; larger ones would not fit into a line of a receipt."""
+
+
+class TaskControlBudget(Budget):
+    """Bounds of the task control family: `max_items` tasks of a list. There are no previews."""
+
+    item_chars: ClassVar[int] = 640
+
+    preview_chars: PreviewChars = 1_000
+    receipt_chars: ReceiptChars = 24_000
+
+
+class TaskStatusOutput(FamilyOutput):
+    """Where a task stands."""
+
+    action: Literal["status"] = "status"
+    task: Task
+
+    def summary(self) -> str:
+        """Where the task stands."""
+        return f"task is {self.task.status}"
+
+
+class TaskListOutput(FamilyOutput):
+    """The tasks that there are.
+
+    Attributes:
+        total_active: how many tasks have not ended.
+        limit: how many were asked for; None when the tool takes no limit.
+        tasks: those that the tool gave.
+    """
+
+    action: Literal["list"] = "list"
+    total_active: Number
+    limit: Number | None = None
+    tasks: tuple[Task, ...] = ()
+
+    def summary(self) -> str:
+        """How many tasks there are."""
+        return f"{_counted(self.total_active, 'active task')}, {len(self.tasks)} returned"
+
+
+class TaskStopOutput(FamilyOutput):
+    """The request to end a task.
+
+    Attributes:
+        task: the task after the request.
+        stop_requested: whether it was asked to end; not when it had ended.
+        force_stop_requested: whether it was ended by force.
+    """
+
+    action: Literal["stop"] = "stop"
+    task: Task
+    stop_requested: bool
+    force_stop_requested: bool = False
+
+    def summary(self) -> str:
+        """What was asked of the task."""
+        request = _request(self.stop_requested, self.force_stop_requested)
+        return f"{request[0].lower()}{request[1:]}; task is {self.task.status}"
+
+
+class TaskInputOutput(FamilyOutput):
+    """Input for a task.
+
+    Attributes:
+        task: the task after the input.
+        accepted_input: whether it took the input.
+        bytes_written: how much of the input it took.
+    """
+
+    action: Literal["input"] = "input"
+    task: Task
+    accepted_input: bool
+    bytes_written: Number | None = None
+
+    def summary(self) -> str:
+        """Whether the task took the input."""
+        outcome = "accepted" if self.accepted_input else "refused"
+        return f"input {outcome}; task is {self.task.status}"
+
+
+class TaskStatusResult(SparseRecord):
+    """The canonical result of a look at a task."""
+
+    action: Literal["status"]
+    task: TaskSnapshot
+    truncated: bool
+
+
+class TaskListResult(SparseRecord):
+    """The canonical result of a list: `returned` tasks were given, the first of them are here.
+
+    `hidden_artifact` lists the others.
+    """
+
+    action: Literal["list"]
+    total_active: int
+    returned: int
+    limit: int | None
+    tasks: tuple[TaskSnapshot, ...]
+    hidden_artifact: int | None = None
+    truncated: bool
+    artifacts: tuple[ArtifactReference, ...] | None = None
+
+
+class TaskStopResult(SparseRecord):
+    """The canonical result of a request to end a task."""
+
+    action: Literal["stop"]
+    task: TaskSnapshot
+    stop_requested: bool
+    force_stop_requested: bool
+    truncated: bool
+
+
+class TaskInputResult(SparseRecord):
+    """The canonical result of input for a task."""
+
+    action: Literal["input"]
+    task: TaskSnapshot
+    accepted_input: bool
+    bytes_written: int | None = None
+    truncated: bool
+
+
+TaskControlOutput = TaskStatusOutput | TaskListOutput | TaskStopOutput | TaskInputOutput
+TaskControlResult = TaskStatusResult | TaskListResult | TaskStopResult | TaskInputResult
+
+_RESULTS = TypeAdapter[TaskControlResult](
+    Annotated[TaskControlResult, Field(discriminator="action")]
+)
+
+
+def project_task_control(
+    result: TaskControlOutput, budget: TaskControlBudget, cutter: Cutter
+) -> TaskControlResult:
+    """Bound the number of tasks and the sentences about them."""
+    if isinstance(result, TaskListOutput):
+        return _project_list(result, budget, cutter)
+    task = bound_task(result.task, "task", SENTENCE_CHARS, cutter)
+    answer = result.model_dump(exclude={"task"})
+    return _RESULTS.validate_python({**answer, "task": task, "truncated": cutter.truncated})
+
+
+def _project_list(
+    result: TaskListOutput, budget: TaskControlBudget, cutter: Cutter
+) -> TaskListResult:
+    shown = cutter.items("tasks", result.tasks, budget.max_items)
+    tasks = tuple(
+        bound_task(task, f"tasks[{n}]", NAME_CHARS, cutter) for n, task in enumerate(shown)
+    )
+    return TaskListResult(
+        action=result.action,
+        total_active=result.total_active,
+        returned=len(result.tasks),
+        limit=result.limit,
+        tasks=tasks,
+        hidden_artifact=cutter.hidden_list(),
+        truncated=cutter.truncated,
+        artifacts=cutter.references,
+    )
+
+
+def render_task_control(canonical: CanonicalResult, _budget: TaskControlBudget) -> str:
+    """A line or two about one task, a line each for a list."""
+    result = _RESULTS.validate_python(canonical.result)
+    if isinstance(result, TaskListResult):
+        lines = _list_lines(result)
+    elif isinstance(result, TaskStatusResult):
+        lines = _status_lines(result.task)
+    else:
+        lines = [_answer(result), f"Status: {result.task.status}"]
+    return "\n".join(lines) + "\n"
+
+
+def _answer(result: TaskStopResult | TaskInputResult) -> str:
+    name = one_line(result.task.task_id)
+    if isinstance(result, TaskStopResult):
+        return f"{_request(result.stop_requested, result.force_stop_requested)} for task {name}"
+    outcome = "accepted" if result.accepted_input else "refused"
+    count = result.bytes_written
+    written = "" if count is None else f": {_counted(count, 'byte')} written"
+    return f"Input {outcome} by task {name}{written}"
+
+
+def _request(stop: bool, force: bool) -> str:
+    if force:
+        return "Forced stop requested"
+    return "Stop requested" if stop else "No stop requested"
+
+
+def _status_lines(task: TaskSnapshot) -> list[str]:
+    lines = [f"Task {one_line(task.task_id)}: {task.status}"]
+    if task.exit_status is not None:
+        lines.append(f"Exit status: {task.exit_status}")
+    if task.summary:
+        lines.append(f"Summary: {one_line(task.summary)}")
+    return lines
+
+
+def _list_lines(result: TaskListResult) -> list[str]:
+    limit = "" if result.limit is None else f" (limit {result.limit:,})"
+    active = _counted(result.total_active, "active task")
+    lines = [f"{active}, {result.returned:,} returned{limit}"]
+    lines.extend(_list_line(task) for task in result.tasks)
+    hidden = result.returned - len(result.tasks)
+    return lines + hidden_lines(hidden, "task", result.artifacts, result.hidden_artifact)
+
+
+def _list_line(task: TaskSnapshot) -> str:
+    """Columns apart by more white space than a label can hold."""
+    columns = [one_line(task.task_id), task.status, one_line(task.kind)]
+    if task.exit_status is not None:
+        columns.append(f"exit={task.exit_status}")
+    if task.summary:
+        columns.append(one_line(task.summary))
+    return "    ".join(columns)
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+FAMILY = Family(
+    name="task_control",
+    result_types=(TaskStatusOutput, TaskListOutput, TaskStopOutput, TaskInputOutput),
+    projector=project_task_control,
+    renderer=Renderer("task_control", 1, render_task_control),
+    budget=TaskControlBudget(),
+    tool_names=TOOL_NAMES,
+)

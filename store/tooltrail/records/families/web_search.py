@@ -1,0 +1,140 @@
+"""The web search family: pages that a search engine names for a query."""
+
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+from tooltrail.records._model import Sentence
+from tooltrail.records.budgets import Budget, ItemCount, ReceiptChars
+from tooltrail.records.cutting import Cutter, fair_shares
+from tooltrail.records.envelope import ArtifactReference, CanonicalResult, FamilyOutput
+from tooltrail.records.families._receipts import hidden_lines, one_line
+from tooltrail.records.families._shared import NAME_CHARS, SENTENCE_CHARS, SparseRecord
+from tooltrail.records.families._web import Moment, Url, spell_moment
+from tooltrail.records.family import Family, Renderer
+from tooltrail.records.streams import Count
+
+TOOL_NAMES = frozenset({"WebSearch", "web_search"})
+
+
+class WebSearchBudget(Budget):
+    """Bounds of the web search family: `max_items` pages, their snippets in one preview budget."""
+
+    item_chars: ClassVar[int] = 980
+    """A title, an address, and what stands in front of them and of a snippet."""
+
+    receipt_chars: ReceiptChars = 42_000
+    max_items: ItemCount = 20
+
+
+class WebSearchHit(SparseRecord):
+    """A page that was found.
+
+    Attributes:
+        title: of the page; may be empty.
+        url: where it is; a name and password in it are dropped.
+        snippet: what the engine quotes of it.
+    """
+
+    title: Sentence
+    url: Url
+    snippet: Sentence | None = None
+
+
+class WebSearchOutput(FamilyOutput):
+    """The complete result of a search of the web.
+
+    Attributes:
+        query: what was looked for.
+        provider: the search engine.
+        results: in the engine's order.
+        fetched_at: when it was asked.
+    """
+
+    query: Sentence
+    provider: Sentence
+    results: tuple[WebSearchHit, ...] = ()
+    fetched_at: Moment
+
+    def summary(self) -> str:
+        """How much was found for what."""
+        return _outcome(len(self.results), self.query)
+
+
+class WebSearchResult(SparseRecord):
+    """The canonical result of a search of the web.
+
+    `result_count` counts all pages; `hidden_artifact` lists those that `results` leaves out.
+    """
+
+    query: str
+    provider: str
+    results: tuple[WebSearchHit, ...]
+    result_count: Count
+    hidden_artifact: int | None = None
+    fetched_at: str
+    truncated: bool
+    artifacts: tuple[ArtifactReference, ...] | None = None
+
+
+def project_web_search(
+    result: WebSearchOutput, budget: WebSearchBudget, cutter: Cutter
+) -> WebSearchResult:
+    """Bound the list, and all that is said of a page."""
+    query = cutter.text("query", result.query, SENTENCE_CHARS)
+    provider = cutter.text("provider", result.provider, NAME_CHARS)
+    hits = cutter.items("results", result.results, budget.max_items)
+    return WebSearchResult(
+        query=query,
+        provider=provider,
+        results=tuple(_project_hits(hits, budget, cutter)),
+        result_count=len(result.results),
+        hidden_artifact=cutter.hidden_list(),
+        fetched_at=spell_moment(result.fetched_at),
+        truncated=cutter.truncated,
+        artifacts=cutter.references,
+    )
+
+
+def render_web_search(canonical: CanonicalResult, _budget: WebSearchBudget) -> str:
+    """How much was found, then each page with its address."""
+    result = WebSearchResult.model_validate(canonical.result)
+    lines = [_outcome(result.result_count, result.query)]
+    for n, hit in enumerate(result.results, 1):
+        lines += [f"{n}. {one_line(hit.title) or '(untitled)'}", f"   {one_line(hit.url)}"]
+        snippet = one_line(hit.snippet or "")
+        lines += [f"   {snippet}"] if snippet else []
+    hidden = result.result_count - len(result.results)
+    lines += hidden_lines(hidden, "result", result.artifacts, result.hidden_artifact)
+    return "\n".join(lines) + "\n"
+
+
+def _outcome(count: int, query: str) -> str:
+    if count == 0:
+        return f'No results found for "{one_line(query)}"'
+    noun = "result" if count == 1 else "results"
+    return f'Found {count:,} {noun} for "{one_line(query)}"'
+
+
+def _project_hits(
+    hits: Sequence[WebSearchHit], budget: WebSearchBudget, cutter: Cutter
+) -> Iterator[WebSearchHit]:
+    needs = [min(len(hit.snippet or ""), SENTENCE_CHARS) for hit in hits]
+    shares = fair_shares(needs, budget.preview_chars)
+    for n, (hit, share) in enumerate(zip(hits, shares, strict=True)):
+        field = f"results[{n}]"
+        snippet = hit.snippet
+        yield WebSearchHit(
+            title=cutter.text(f"{field}.title", hit.title, NAME_CHARS),
+            url=cutter.text(f"{field}.url", hit.url, SENTENCE_CHARS),
+            snippet=snippet and cutter.text(f"{field}.snippet", snippet, share),
+        )
+
+
+FAMILY = Family(
+    name="web_search",
+    result_types=(WebSearchOutput,),
+    projector=project_web_search,
+    renderer=Renderer("web_search", 1, render_web_search),
+    budget=WebSearchBudget(),
+    tool_names=TOOL_NAMES,
+)

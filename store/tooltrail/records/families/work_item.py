@@ -1,0 +1,217 @@
+"""The work item family: one item of a work queue after a change, or a list of them."""
+
+from typing import ClassVar, Literal, Self
+
+from pydantic import ConfigDict, Field, model_validator
+
+from tooltrail.records._model import Record, Sentence
+from tooltrail.records.budgets import Budget, ItemCount, PreviewChars, ReceiptChars
+from tooltrail.records.cutting import Cutter
+from tooltrail.records.envelope import ArtifactReference, CanonicalResult, FamilyOutput
+from tooltrail.records.families._receipts import hidden_lines, one_line
+from tooltrail.records.families._shared import (
+    NAME_CHARS,
+    SENTENCE_CHARS,
+    Identifier,
+    SparseRecord,
+    bound_texts,
+)
+from tooltrail.records.family import Family, Renderer
+from tooltrail.records.streams import Count
+
+TOOL_NAMES = frozenset(
+    {
+        "CompleteWorkItem",
+        "CreateWorkItem",
+        "GetWorkItem",
+        "ListWorkItems",
+        "PickWorkItem",
+        "TaskCreate",
+        "TaskGet",
+        "TaskList",
+        "TaskUpdate",
+        "TodoRead",
+        "todowrite",
+        "TodoWrite",
+        "update_plan",
+        "UpdateWorkItem",
+    }
+)
+
+STATUS_CHARS = 64
+"""Longest status that is repeated; those in use are one or two words."""
+
+_ITEM_LIMITS = {"title": NAME_CHARS, "status": STATUS_CHARS, "description": SENTENCE_CHARS}
+
+Action = Literal["created", "updated", "completed", "picked", "got", "listed"]
+
+_DESCRIBING: frozenset[Action] = frozenset({"picked", "got"})
+"""Actions whose caller does not know the description yet."""
+
+
+class WorkItemBudget(Budget):
+    """Bounds of the work item family: `max_items` items of a list, and as many warnings."""
+
+    item_chars: ClassVar[int] = 820
+    """A line with status, identifier and title, and a line with a warning."""
+
+    preview_chars: PreviewChars = 1_000
+    receipt_chars: ReceiptChars = 56_000
+    max_items: ItemCount = 64
+
+
+class WorkItem(SparseRecord):
+    """A snapshot of one item, complete or bounded.
+
+    Attributes:
+        work_item_id: what the queue calls it.
+        title: what is to be done, in one line.
+        status: in the words of the queue: `open`, `in_progress`, …
+        description: what is to be done, at length.
+    """
+
+    work_item_id: Identifier
+    title: Sentence
+    status: Sentence
+    description: Sentence | None = None
+
+
+class Transition(Record):
+    """A change of status; in JSON the fields are `from` and `to`."""
+
+    model_config = ConfigDict(
+        validate_by_name=True, validate_by_alias=True, serialize_by_alias=True
+    )
+
+    from_: Sentence = Field(validation_alias="from", serialization_alias="from")
+    to: Sentence
+
+
+class WorkItemOutput(FamilyOutput):
+    """The complete result: either one item, or a list that may be empty.
+
+    Attributes:
+        action: what was done.
+        item: the item after it.
+        items: all items, in the order of the queue.
+        transition: how the status of the item changed.
+        warnings: what the queue has to say about it, one sentence each.
+    """
+
+    action: Action
+    item: WorkItem | None = None
+    items: tuple[WorkItem, ...] | None = None
+    transition: Transition | None = None
+    warnings: tuple[Sentence, ...] = ()
+
+    @model_validator(mode="after")
+    def _check_either(self) -> Self:
+        if (self.item is None) == (self.items is None):
+            raise ValueError("a result has one item or a list of items, and not both")
+        return self
+
+    def summary(self) -> str:
+        """What was done, to which item or to how many."""
+        if self.item is not None:
+            return f"work item {self.action}: {self.item.title}"
+        count = len(self.items or ())
+        return f"{count} work {'item' if count == 1 else 'items'} {self.action}"
+
+
+class WorkItemResult(SparseRecord):
+    """The canonical result of the work item family.
+
+    `item_count` counts all items of a list and `warning_count` all warnings; `hidden_artifact`
+    lists those that are left out. `truncated` is there only when something was cut.
+    """
+
+    action: Action
+    item: WorkItem | None = None
+    items: tuple[WorkItem, ...] | None = None
+    item_count: Count | None = None
+    transition: Transition | None = None
+    warnings: tuple[str, ...] | None = None
+    warning_count: Count | None = None
+    hidden_artifact: int | None = None
+    truncated: bool | None = None
+    artifacts: tuple[ArtifactReference, ...] | None = None
+
+
+def project_work_item(
+    result: WorkItemOutput, budget: WorkItemBudget, cutter: Cutter
+) -> WorkItemResult:
+    """Bound the lists and every text in them."""
+    item = items = transition = None
+    if result.item is not None:
+        item = bound_texts(result.item, "item", _ITEM_LIMITS, cutter)
+    if result.items is not None:
+        items = tuple(
+            bound_texts(each, f"items[{n}]", _ITEM_LIMITS, cutter)
+            for n, each in enumerate(cutter.items("items", result.items, budget.max_items))
+        )
+    if result.transition is not None:
+        transition = Transition(
+            from_=cutter.text("transition.from", result.transition.from_, STATUS_CHARS),
+            to=cutter.text("transition.to", result.transition.to, STATUS_CHARS),
+        )
+    warnings = cutter.items("warnings", result.warnings, budget.max_items)
+    return WorkItemResult(
+        action=result.action,
+        item=item,
+        items=items,
+        item_count=None if result.items is None else len(result.items),
+        transition=transition,
+        warnings=tuple(
+            cutter.text(f"warnings[{n}]", text, NAME_CHARS) for n, text in enumerate(warnings)
+        )
+        or None,
+        warning_count=len(result.warnings) or None,
+        hidden_artifact=cutter.hidden_list(),
+        truncated=cutter.truncated or None,
+        artifacts=cutter.references,
+    )
+
+
+def render_work_item(canonical: CanonicalResult, _budget: WorkItemBudget) -> str:
+    """A line for the item, or one for each item of a list, and a line for each warning."""
+    result = WorkItemResult.model_validate(canonical.result)
+    lines = _list_lines(result) if result.item is None else _item_lines(result, result.item)
+    warnings = result.warnings or ()
+    lines += [f"Warning: {one_line(warning)}" for warning in warnings]
+    lines += _rest(result, (result.warning_count or 0) - len(warnings), "warning")
+    return "\n".join(lines) + "\n"
+
+
+def _item_lines(result: WorkItemResult, item: WorkItem) -> list[str]:
+    change = ""
+    if result.transition is not None:
+        old, new = result.transition.from_, result.transition.to
+        change = f" ({one_line(old)} -> {one_line(new)})"
+    lines = [f"Work item {result.action}: {_label(item)}{change}"]
+    if item.description and result.action in _DESCRIBING:
+        lines.append(f"Description: {one_line(item.description)}")
+    return lines
+
+
+def _list_lines(result: WorkItemResult) -> list[str]:
+    items, count = result.items or (), result.item_count or 0
+    outcome = f"Work items {result.action}: {count:,}"
+    return [outcome, *map(_label, items), *_rest(result, count - len(items), "item")]
+
+
+def _label(item: WorkItem) -> str:
+    return f"[{one_line(item.status)}] {one_line(item.work_item_id)} {one_line(item.title)}"
+
+
+def _rest(result: WorkItemResult, count: int, noun: str) -> list[str]:
+    return hidden_lines(count, noun, result.artifacts, result.hidden_artifact)
+
+
+FAMILY = Family(
+    name="work_item",
+    result_types=(WorkItemOutput,),
+    projector=project_work_item,
+    renderer=Renderer("work_item", 1, render_work_item),
+    budget=WorkItemBudget(),
+    tool_names=TOOL_NAMES,
+)

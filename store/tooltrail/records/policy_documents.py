@@ -1,0 +1,120 @@
+"""Policies as they are written: in a TOML file by people, in a store as canonical JSON."""
+
+import tomllib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from pydantic import ConfigDict, ValidationError
+
+from tooltrail.records import canonical_json
+from tooltrail.records.budgets import Budget
+from tooltrail.records.digests import digest_of
+from tooltrail.records.errors import InvalidRecordError
+from tooltrail.records.policy import Policy
+
+if TYPE_CHECKING:
+    from tooltrail.records.family import Family
+    from tooltrail.records.registry import FamilyRegistry
+
+
+class ForeignBudget(Budget):
+    """The budget of a family that this program does not know, read from a stored policy."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+def load_policy(document: Mapping[str, Any], families: "FamilyRegistry") -> Policy:
+    """The policy that a document describes; what it leaves out has its default.
+
+    Numbers of a family replace its default ones. Unlike those of a tool they are not clamped: a
+    policy is read by the person who wrote it, and should say what it does.
+
+    Args:
+        document: what `Policy.to_json` gives, or a part of it.
+        families: whose budgets it describes.
+
+    Raises:
+        InvalidRecordError: a field that there is not, a number that is out of range, or budgets of
+            two stages that do not agree.
+        NotFoundError: a family that is described, or that a tool is given to, is not registered.
+    """
+    for name in _members(document, "families"):
+        families.named(name)
+    defaults = {family.name: family.budget for family in families}
+    return _described(document, defaults, families).covering(families)
+
+
+def stored_policy(text: bytes | str, families: "FamilyRegistry") -> Policy:
+    """The policy that `Policy.to_json` wrote, whatever families and numbers came and went since.
+
+    No tool is asked for its family, and a number that came later has its default. The digest is
+    that of the text all the same: it names what was stored.
+
+    Args:
+        text: canonical JSON.
+        families: whose budgets are read as theirs; those of others stay as they are written.
+
+    Raises:
+        InvalidRecordError: not a policy of this version.
+    """
+    document = canonical_json.decode(text)
+    if not isinstance(document, dict):
+        raise InvalidRecordError("not a policy: it is not a JSON object")
+    policy = _described(document, {}, families)
+    stored = text.encode() if isinstance(text, str) else text
+    object.__setattr__(policy, "digest", digest_of(stored))  # instead of computing it
+    return policy
+
+
+def policy_from_toml(text: str, families: "FamilyRegistry") -> Policy:
+    """The policy that a TOML document describes, as `load_policy` does.
+
+    Raises:
+        InvalidRecordError: not TOML, or not a policy.
+        NotFoundError: a family that is described, or that a tool is given to, is not registered.
+    """
+    try:
+        document = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # not all that it raises is a TOMLDecodeError
+        raise InvalidRecordError(f"not TOML: {error}") from error
+    return load_policy(document, families)
+
+
+def _described(
+    document: Mapping[str, Any], defaults: Mapping[str, Budget], families: "FamilyRegistry"
+) -> Policy:
+    budgets = {
+        name: _load_budget(name, numbers, families.find(name))
+        for name, numbers in _members(document, "families").items()
+    }
+    try:
+        return Policy.model_validate({**document, "families": {**defaults, **budgets}})
+    except ValidationError as error:
+        raise InvalidRecordError(f"not a policy: {first_complaint(error)}") from error
+
+
+def _load_budget(name: str, numbers: object, family: "Family | None") -> Budget:
+    if not isinstance(numbers, Mapping):
+        raise InvalidRecordError(f"not a policy: families.{name}: it is not a table of numbers")
+    known = cast("Mapping[str, object]", numbers)
+    try:
+        if family is None:
+            return ForeignBudget.model_validate(known)
+        return type(family.budget).model_validate({**family.budget.model_dump(), **known})
+    except ValidationError as error:
+        place = first_complaint(error)
+        raise InvalidRecordError(f"not a policy: families.{name}.{place}") from error
+
+
+def _members(document: Mapping[str, Any], name: str) -> Mapping[str, object]:
+    members = document.get(name, {})
+    if not isinstance(members, Mapping):
+        raise InvalidRecordError(f"not a policy: {name}: it is not a table")
+    return cast("Mapping[str, object]", members)
+
+
+def first_complaint(error: ValidationError) -> str:
+    """What is wrong first, and where, in one line without the value."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    place = ".".join(str(part) for part in first["loc"] if part != "[key]")
+    return f"{place}: {first['msg']}" if place else first["msg"]

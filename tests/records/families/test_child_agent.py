@@ -1,0 +1,262 @@
+"""Child agents: how far they are, the handles to go on with, and a bounded report."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from tests.records.identifiers import identifiers
+from tests.records.support import (
+    MARKER,
+    artifact_path,
+    captured,
+    golden,
+    lossy,
+    omitted,
+    surfaces,
+    whole,
+)
+from tests.support.policies import policy_with
+
+from tooltrail.records import (
+    DEFAULT_POLICY,
+    CanonicalResult,
+    ChildAgentOutput,
+    CompleteOutput,
+    Policy,
+    Projection,
+    Receipt,
+    StreamRecord,
+    TaskHandle,
+    TokenUsage,
+    default_families,
+)
+
+SMALL = policy_with(child_agent={"preview_chars": 1000, "receipt_chars": 3000})
+LINES = b"".join(b"line %04d\n" % n for n in range(200))
+
+
+def run(output: ChildAgentOutput, policy: Policy | None = None) -> tuple[Projection, Receipt]:
+    projection, receipt, publisher = surfaces(
+        CompleteOutput.success("SpawnAgent", output), "child_agent", policy
+    )
+    assert set(publisher.published) == {reference.path for _, reference in projection.artifacts}
+    return projection, receipt
+
+
+def result_of(projection: Projection) -> dict[str, Any]:
+    assert projection.canonical.result is not None
+    return projection.canonical.result
+
+
+def reported(report: bytes | StreamRecord) -> ChildAgentOutput:
+    stream = report if isinstance(report, StreamRecord) else whole(report, "report")
+    return ChildAgentOutput(agent_id="agent_7", status="completed", report=stream)
+
+
+RUNNING = ChildAgentOutput(agent_id="agent_7", status="running")
+COMPLETED = ChildAgentOutput(
+    agent_id="agent_7",
+    child_session_id="sess_1",
+    task_handle=TaskHandle(task_id="task_9", kind="agent_task", status="completed"),
+    status="completed",
+    report=whole(b"Both tests pass.\n", "report"),
+    token_usage=TokenUsage(input_tokens=1234, output_tokens=567),
+)
+JSON = ChildAgentOutput(
+    agent_id="agent_7",
+    status="failed",
+    report=whole(b'{"found":[1,2]}', "report"),
+    token_usage=TokenUsage(
+        input_tokens=12, output_tokens=0, cache_read_tokens=1000, cache_write_tokens=20
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "output", "policy"),
+    [
+        ("child_agent_running", RUNNING, None),
+        ("child_agent_completed", COMPLETED, None),
+        ("child_agent_json", JSON, None),
+        ("child_agent_cut", reported(LINES), SMALL),
+    ],
+)
+def test_the_receipt_is_worded_as_in_the_golden_file(
+    name: str, output: ChildAgentOutput, policy: Policy | None
+) -> None:
+    _, receipt = run(output, policy)
+    assert receipt.text == golden(name)
+    assert (receipt.renderer_name, receipt.renderer_version) == ("child_agent", 1)
+
+
+def test_the_canonical_result_has_the_fields_of_the_family_and_no_idle_ones() -> None:
+    assert result_of(run(COMPLETED)[0]) == {
+        "agent_id": "agent_7",
+        "child_session_id": "sess_1",
+        "task_handle": {"task_id": "task_9", "kind": "agent_task", "status": "completed"},
+        "status": "completed",
+        "report_preview": "Both tests pass.\n",
+        "report_truncated": False,
+        "token_usage": {"input_tokens": 1234, "output_tokens": 567},
+    }
+    assert result_of(run(RUNNING)[0]) == {"agent_id": "agent_7", "status": "running"}
+
+
+def test_a_report_without_a_word_is_not_a_cut_one() -> None:
+    projection, receipt = run(reported(b""))
+    assert result_of(projection) == {
+        "agent_id": "agent_7",
+        "status": "completed",
+        "report_truncated": False,
+    }
+    assert receipt.text == "Agent agent_7 completed\n"
+
+
+def test_the_summary_says_which_agent_and_how_far_it_is() -> None:
+    assert run(RUNNING)[0].canonical.summary_text == "agent agent_7 running"
+
+
+@pytest.mark.parametrize("tool", ["Agent", "SpawnAgent", "Task", "delegate", "spawn_agent"])
+def test_tools_that_start_agents_belong_to_the_family(tool: str) -> None:
+    assert default_families().of_tool(tool).name == "child_agent"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"agent_id": ""},
+        {"agent_id": "a" * 257},
+        {"child_session_id": ""},
+        {"status": "success"},
+        {"token_usage": {"input_tokens": -1, "output_tokens": 0}},
+        {"token_usage": {"input_tokens": 2**63, "output_tokens": 0}},
+    ],
+)
+def test_an_agent_that_cannot_be_is_refused(fields: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        ChildAgentOutput.model_validate({"agent_id": "agent_7", "status": "running", **fields})
+
+
+def test_a_long_report_is_cut_published_counted_and_flagged() -> None:
+    report = b"a line of the report\n" * 4000
+    projection, receipt = run(reported(report))
+    result = result_of(projection)
+    path = artifact_path(whole(report, "report"))
+    assert result["report_truncated"] is True
+    assert result["report_artifact"] == 0
+    assert result["artifacts"] == [{"path": path}]
+    assert 19_000 < len(result["report_preview"]) <= 20_000
+    match = MARKER.search(result["report_preview"])
+    assert match is not None
+    assert match["path"] == path
+    shown = int(match["first"]) + int(match["last"])
+    assert omitted(projection.omissions, "report", "lines") == 4000 - shown
+    assert omitted(projection.omissions, "report", "bytes") == 21 * (4000 - shown)
+    assert [role for role, _ in projection.artifacts] == ["report"]
+    assert receipt.text.endswith(f"\n\nArtifacts:\n{path} (report)\n")
+
+
+@pytest.mark.parametrize(("size", "published"), [(16 * 1024, False), (16 * 1024 + 1, True)])
+def test_a_report_beyond_the_inline_threshold_is_published_though_whole(
+    size: int, published: bool
+) -> None:
+    projection, receipt = run(reported(b"x" * size))
+    result = result_of(projection)
+    assert result["report_truncated"] is False
+    assert projection.omissions == ()
+    assert ("report_artifact" in result) is ("Artifacts:" in receipt.text) is published
+
+
+def test_a_report_that_lost_bytes_is_flagged() -> None:
+    projection, receipt = run(reported(lossy(b"kept\n", 95, "report")))
+    assert result_of(projection)["report_truncated"] is True
+    assert omitted(projection.omissions, "report", "bytes") == 95
+    assert "the last 95 bytes were not kept: the spool is full]" in receipt.text
+
+
+def test_a_report_that_is_no_text_is_named_by_its_encoding() -> None:
+    result = result_of(run(reported("caf\u00e9 au lait".encode("latin-1")))[0])
+    assert result["report_encoding"] == "utf-8-escaped"
+    assert result["report_preview"] == "caf\\xe9 au lait"
+
+
+def test_a_report_known_only_by_its_ends_is_shown_like_the_whole() -> None:
+    report = b"".join(b"line %06d\n" % n for n in range(60_000))
+    ends = captured(report, DEFAULT_POLICY, "report")
+    assert run(reported(ends))[1] == run(reported(report))[1]
+
+
+@pytest.mark.parametrize("field", ["agent_id", "child_session_id"])
+@pytest.mark.parametrize("name", ["a\nTask: b", "a  b", "a\u2028b"])
+def test_names_that_could_pass_for_other_lines_are_refused(field: str, name: str) -> None:
+    known = {"agent_id": "a", "status": "failed"}
+    with pytest.raises(ValidationError, match="an identifier must not hold"):
+        ChildAgentOutput.model_validate({**known, field: name})
+
+
+tokens = st.integers(0, 2**63 - 1)
+usages = st.builds(
+    TokenUsage,
+    input_tokens=tokens,
+    output_tokens=tokens,
+    cache_read_tokens=st.none() | tokens,
+    cache_write_tokens=st.none() | tokens,
+)
+reports = st.one_of(
+    st.binary(max_size=2500),
+    st.tuples(st.sampled_from([b"line\n", b"x", b"[1,[2]],", b"\0"]), st.integers(1, 3000)).map(
+        lambda run: run[0] * run[1]
+    ),
+)
+
+
+@given(
+    st.builds(
+        ChildAgentOutput,
+        agent_id=identifiers,
+        child_session_id=st.none() | identifiers,
+        task_handle=st.none() | st.builds(TaskHandle, task_id=identifiers, kind=st.just("agent")),
+        status=st.sampled_from(["queued", "cancelling", "completed", "interrupted"]),
+        report=st.none() | reports.map(lambda data: whole(data, "report")),
+        token_usage=st.none() | usages,
+    )
+)
+def test_any_agent_has_a_repeatable_bounded_accounted_receipt(output: ChildAgentOutput) -> None:
+    projection, receipt = run(output, SMALL)
+    assert (projection, receipt) == run(output.model_copy(deep=True), SMALL)
+    assert len(receipt.text) <= 3_000
+    assert receipt.omissions == ()
+    receipt.to_bytes()
+    result = result_of(projection)
+    assert len(result.get("report_preview", "")) <= 1_000
+    cut = [omission for omission in projection.omissions if omission.field != "summary_text"]
+    assert result.get("report_truncated", False) is bool(cut)
+    if "report_artifact" in result:
+        assert output.report is not None
+        path = result["artifacts"][result["report_artifact"]]["path"]
+        assert path == artifact_path(output.report)
+    else:
+        assert not cut
+        assert "artifacts" not in result
+    assert CanonicalResult.from_json(projection.canonical.to_json()) == projection.canonical
+
+
+def test_the_widest_frame_fits_into_the_smallest_receipt() -> None:
+    output = ChildAgentOutput(
+        agent_id="a" * 256,
+        child_session_id="s" * 256,
+        task_handle=TaskHandle(task_id="t" * 256, kind="k" * 64),
+        status="interrupted",
+        report=whole(b'{"a": "' + b"x" * 5000, "report"),
+        token_usage=TokenUsage(
+            input_tokens=2**63 - 1,
+            output_tokens=2**63 - 1,
+            cache_read_tokens=2**63 - 1,
+            cache_write_tokens=2**63 - 1,
+        ),
+    )
+    _, receipt = run(output, SMALL)
+    assert receipt.omissions == ()
+    assert len(receipt.text) <= 3_000

@@ -1,0 +1,347 @@
+"""Batches of commands: one budget for all, the artifacts of each in its own result."""
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+from tests.records.batches import (
+    MAX_MS,
+    batch,
+    failed,
+    ran,
+    ran_in_terminal,
+    rejected,
+    result_of,
+    run,
+    skipped,
+    streams,
+)
+from tests.records.hidden import hidden_of
+from tests.records.support import artifact_path, edged, golden, lossy, omitted, surfaces, whole
+from tests.support.policies import policy_with
+
+from tooltrail.records import (
+    BatchItem,
+    CommandBatchOutput,
+    CommandOutput,
+    CompleteOutput,
+    Policy,
+    default_families,
+    digest_of,
+)
+
+ONE = policy_with(command_batch={"max_items": 1})
+EAGER = policy_with(inline_bytes=0)
+
+
+FIVE = batch(
+    ran(1, "one"), ran(2, "two", b"two\n"), failed("three"), rejected("four"), skipped("five")
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "output", "policy"),
+    [
+        (
+            "batch_mixed",
+            batch(
+                ran(1, "mkdir -p \n build", duration_ms=1500),
+                ran(
+                    2,
+                    "pytest -q",
+                    b"1 failed, 2 passed\n",
+                    b"warning: slow",
+                    exit_status=1,
+                    duration_ms=12_000,
+                ),
+                ran(3, "sleep 60", signal=15, timed_out=True, timeout_ms=30_000),
+                ran_in_terminal(4, "top", b"top - 10:00:00\n", signal=9),
+                failed("mkae", "no such program:\nmkae"),
+                rejected("rm -rf /", "the user said no"),
+                skipped("make clean"),
+            ),
+            None,
+        ),
+        ("batch_empty", batch(), None),
+        ("batch_hidden", FIVE, ONE),
+        (
+            "batch_artifacts",
+            batch(
+                ran(1, "first", b"out 1\n", b"err 1\n"),
+                ran_in_terminal(2, "second", b"both 2\n", exit_status=0),
+            ),
+            EAGER,
+        ),
+    ],
+)
+def test_the_receipt_is_worded_as_in_the_golden_file(
+    name: str, output: CommandBatchOutput, policy: Policy | None
+) -> None:
+    _, receipt = run(output, policy)
+    assert receipt.text == golden(name)
+    assert (receipt.renderer_name, receipt.renderer_version) == ("command_batch", 1)
+
+
+def test_one_hidden_item_is_counted_in_the_singular() -> None:
+    _, receipt = run(batch(skipped("one"), skipped("two")), ONE)
+    assert "\n[1 further item is not shown: 1 skipped; listed in sha256/" in receipt.text
+
+
+@pytest.mark.parametrize("tool_name", ["ExecCommandBatch", "exec_command_batch"])
+def test_the_tools_that_run_batches_belong_to_the_family(tool_name: str) -> None:
+    assert default_families().of_tool(tool_name).name == "command_batch"
+
+
+def test_the_receipt_begins_with_the_name_that_the_model_used() -> None:
+    output = CompleteOutput.success("exec_command_batch\n", batch(skipped("ls")))
+    _, receipt, _ = surfaces(output, "command_batch")
+    assert receipt.text == "exec_command_batch completed 0/1 items\n[1] ls    skipped\n"
+
+
+@pytest.mark.parametrize(
+    ("output", "summary"),
+    [
+        (batch(), "0 of 0 commands completed"),
+        (batch(skipped("ls")), "0 of 1 command completed"),
+        (FIVE, "2 of 5 commands completed"),
+    ],
+)
+def test_the_summary_counts_the_commands_that_ran(output: CommandBatchOutput, summary: str) -> None:
+    assert run(output)[0].canonical.summary_text == summary
+    assert output.facts() == (None, None, None)
+
+
+def test_a_command_that_exits_with_1_is_completed() -> None:
+    projection, _ = run(batch(ran(1, "false", exit_status=1, duration_ms=5), stop_on_error=True))
+    assert result_of(projection) == {
+        "item_count": 1,
+        "completed_count": 1,
+        "failed_count": 0,
+        "rejected_count": 0,
+        "skipped_count": 0,
+        "stop_on_error": True,
+        "items": [
+            {
+                "index": 1,
+                "cmd": "false",
+                "status": "completed",
+                "result": {
+                    "disposition": "completed",
+                    "exit_status": 1,
+                    "timed_out": False,
+                    "stdout_preview": None,
+                    "stderr_preview": None,
+                    "stdout_truncated": False,
+                    "stderr_truncated": False,
+                    "truncated": False,
+                },
+                "duration_ms": 5,
+            }
+        ],
+        "truncated": False,
+    }
+
+
+def test_items_that_did_not_run_say_why() -> None:
+    items = result_of(run(batch(failed("a"), rejected("b"), skipped("c")))[0])["items"]
+    assert items == [
+        {
+            "index": 1,
+            "cmd": "a",
+            "status": "failed",
+            "error_kind": "command_spawn_failed",
+            "error_message": "no such program",
+        },
+        {
+            "index": 2,
+            "cmd": "b",
+            "status": "rejected",
+            "error_kind": "permission_denied",
+            "error_message": "not allowed",
+        },
+        {"index": 3, "cmd": "c", "status": "skipped"},
+    ]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"status": "completed"},
+        {"status": "completed", "error_kind": "x", "error_message": "y"},
+        {"status": "failed"},
+        {"status": "failed", "error_kind": "x"},
+        {"status": "rejected", "error_message": "y"},
+        {"status": "rejected", "error_kind": "No Word", "error_message": "y"},
+        {"status": "skipped", "error_kind": "x", "error_message": "y"},
+        {
+            "status": "skipped",
+            "result": CommandOutput.model_validate({**streams(1), "exit_status": 0}),
+        },
+        {"status": "running"},
+        {"status": "skipped", "duration_ms": -1},
+        {"status": "skipped", "duration_ms": MAX_MS + 1},
+    ],
+)
+def test_an_item_that_cannot_be_is_refused(fields: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        BatchItem.model_validate({"cmd": "ls", **fields})
+
+
+@pytest.mark.parametrize("index", [1, 3, 20])
+def test_an_item_whose_streams_do_not_have_its_number_is_refused(index: int) -> None:
+    with pytest.raises(ValidationError, match="streams of item 2 must begin with 2\\."):
+        batch(ran(1, "ls"), ran(index, "pwd"))
+    order = {**streams(1), "order": whole(b"1 2 3\n", "order"), "exit_status": 0}
+    item = BatchItem(cmd="ls", status="completed", result=CommandOutput.model_validate(order))
+    with pytest.raises(ValidationError, match="streams of item 1 must begin with 1\\."):
+        batch(item)
+
+
+@pytest.mark.parametrize("policy", [None, ONE])
+def test_what_was_lost_of_the_order_of_an_item_is_counted_shown_or_not(
+    policy: Policy | None,
+) -> None:
+    fields = {**streams(2), "order": lossy(b"1 2 3\n", 9, "2.order"), "exit_status": 0}
+    item = BatchItem(cmd="b", status="completed", result=CommandOutput.model_validate(fields))
+    projection, _ = run(batch(skipped("a"), item), policy)
+    lost = [o for o in projection.omissions if o.field == "2.order" and o.unit == "bytes"]
+    assert [(o.stage, o.before - o.after) for o in lost] == [("capture", 9)]
+
+
+def test_no_more_items_are_shown_than_their_previews_have_room_for() -> None:
+    policy = policy_with(
+        command_batch={"preview_chars": 1000, "receipt_chars": 80_000, "max_items": 64}
+    )
+    output = batch(*(ran(n, "ls", b"a line of text\n" * 500) for n in range(1, 65)))
+    result = result_of(run(output, policy)[0])
+    previews = [item["result"]["stdout_preview"] for item in result["items"]]
+    assert len(previews) == 4
+    assert all(len(text) <= 250 and "[output truncated: " in text for text in previews)
+
+
+def test_artifacts_stand_inside_the_result_of_their_item() -> None:
+    big = b"line of output\n" * 4000
+    projection, receipt = run(batch(ran(1, "a", big), ran(2, "b"), ran(3, "c", b"short\n", big)))
+    result = result_of(projection)
+    path = artifact_path(whole(big))
+    first, second, third = (item["result"] for item in result["items"])
+    assert "artifacts" not in result
+    assert (first["artifacts"], first["stdout_artifact"]) == ([{"path": path}], 0)
+    assert "artifacts" not in second
+    assert (third["artifacts"], third["stderr_artifact"]) == ([{"path": path}], 0)
+    assert (first["truncated"], second["truncated"], third["truncated"]) == (True, False, True)
+    assert result["truncated"] is True
+    assert [role for role, _ in projection.artifacts] == ["1.stdout", "3.stderr"]
+    assert receipt.text.endswith(f"\n\nArtifacts:\n{path} (1.stdout)\n{path} (3.stderr)\n")
+
+
+def test_items_share_the_budget_and_quiet_ones_leave_theirs_to_the_others() -> None:
+    big = b"line of output\n" * 4000
+    items = (ran(1, "a", big), ran(2, "b", b"quiet\n"), ran(3, "c", big, big), failed("d"))
+    first, second, third, _ = result_of(run(batch(*items))[0])["items"]
+    assert second["result"]["stdout_preview"] == "quiet\n"
+    assert 15_800 < len(first["result"]["stdout_preview"]) <= 15_997
+    for side in ("stdout", "stderr"):
+        assert 7_800 < len(third["result"][f"{side}_preview"]) <= 7_999
+
+
+def test_a_loss_leaves_room_for_the_line_that_tells_of_it() -> None:
+    stream = lossy(b"kept\n", 9, "1.combined")
+    result = CommandOutput(combined=stream, exit_status=0)
+    item = BatchItem(cmd="a", status="completed", result=result)
+    projection, _ = run(batch(item, ran(2, "b", b"x" * 90_000)))
+    assert result_of(projection)["items"][0]["result"]["combined_output_preview"] == (
+        "kept\n[output incomplete: the last 9 bytes were not kept: the spool is full]\n"
+    )
+    assert omitted(projection.omissions, "1.combined", "bytes") == 9
+
+
+def test_streams_known_only_by_their_ends_are_shown_like_the_whole() -> None:
+    policy = policy_with(command_batch={"preview_chars": 1000, "max_items": 3})
+    contents = [("\u6f22\n" * 90_000).encode(), b"x" * 500_000, b"line\n" * 90_000]
+
+    def items(*, edges: bool) -> list[BatchItem]:
+        results: list[BatchItem] = []
+        for n, data in enumerate(contents):
+            role, ends = f"{n + 1}.combined", policy.edge_bytes
+            stream = edged(data, ends, ends, role) if edges else whole(data, role)
+            result = CommandOutput(combined=stream, exit_status=0)
+            results.append(BatchItem(cmd="a", status="completed", result=result))
+        return results
+
+    assert run(batch(*items(edges=True)), policy) == run(batch(*items(edges=False)), policy)
+
+
+def test_what_is_cut_of_an_item_is_named_by_its_place() -> None:
+    item = ran(2, "x" * 241, command="y" * 300, cwd="/" * 5000)
+    projection, _ = run(batch(failed("a", "m" * 701), item))
+    result = result_of(projection)
+    assert result["items"][0]["error_message"] == "m" * 699 + "\u2026"
+    assert result["items"][1]["cmd"] == "x" * 239 + "\u2026"
+    assert result["items"][1]["result"]["command"]["preview"] == "y" * 239 + "\u2026"
+    assert result["items"][1]["result"]["truncated"] is result["truncated"] is True
+    assert {(o.field, o.unit): o.before - o.after for o in projection.omissions} == {
+        ("items[0].error_message", "chars"): 2,
+        ("items[1].result.command", "chars"): 61,
+        ("items[1].result.cwd", "chars"): 905,
+        ("items[1].cmd", "chars"): 2,
+    }
+
+
+def test_a_command_line_that_is_no_text_is_spelled_out() -> None:
+    projection, receipt = run(batch(skipped("cat caf\udce9 \ud800")))
+    assert result_of(projection)["items"][0]["cmd"] == "cat caf\\xed\\xb3\\xa9 \\xed\\xa0\\x80"
+    assert run(batch(skipped("cat caf\udce9")))[1].text.endswith("[1] cat caf\\xe9    skipped\n")
+    receipt.to_bytes()
+
+
+def test_a_command_cannot_pass_for_another_item() -> None:
+    _, receipt = run(batch(skipped("true    exit=0\n[2] make    exit=0")))
+    assert receipt.text == (
+        "ExecCommandBatch completed 0/1 items\n[1] true exit=0 [2] make exit=0    skipped\n"
+    )
+
+
+def test_json_of_each_item_is_laid_out_and_cut_json_is_said_to_be_incomplete() -> None:
+    rows = b'{"rows": [' + b'{"id": 1}, ' * 9000
+    _, receipt = run(batch(ran(1, "a", b'{"a":1}'), ran(2, "b", rows)))
+    assert '\n[1] a    exit=0\nstdout:\n{\n  "a": 1\n}\n\n[2] b' in receipt.text
+    assert "\n[the JSON above is incomplete]\n" in receipt.text
+
+
+def test_items_beyond_the_maximum_are_counted_and_listed() -> None:
+    output = batch(*(ran(n, "ls", b"x" * n) for n in range(1, 40)))
+    projection, receipt, publisher = surfaces(
+        CompleteOutput.success("ExecCommandBatch", output), "command_batch"
+    )
+    result = result_of(projection)
+    assert (len(result["items"]), result["item_count"], result["completed_count"]) == (32, 39, 39)
+    assert omitted(projection.omissions, "items", "items") == 7
+    assert omitted(projection.omissions, "items", "bytes") == sum(range(33, 40))
+    ((role, reference),) = projection.artifacts
+    assert (role, result["hidden_artifact"]) == ("hidden", 0)
+    assert result["artifacts"] == [{"path": reference.path}]
+    entries = hidden_of(result, publisher)
+    assert [(entry["field"], entry["n"]) for entry in entries] == [
+        ("items", n) for n in range(32, 39)
+    ]
+    assert entries[0]["value"]["cmd"] == "ls"
+    assert entries[0]["value"]["result"]["stdout"]["digest"] == digest_of(b"x" * 33)
+    assert (
+        f"[7 further items are not shown: 7 completed; listed in {reference.path}]" in receipt.text
+    )
+
+
+def test_a_hidden_item_that_lost_bytes_says_so() -> None:
+    result = CommandOutput(combined=lossy(b"abc", 7, "2.combined"), exit_status=0)
+    hidden = BatchItem(cmd="b", status="completed", result=result)
+    projection, _ = run(batch(skipped("a"), hidden), ONE)
+    assert omitted(projection.omissions, "2.combined", "bytes") == 7
+    assert omitted(projection.omissions, "items", "bytes") == 3
+
+
+def test_the_number_of_items_that_are_shown_has_a_bound() -> None:
+    policy = policy_with().for_tool("ExecCommandBatch", max_items=1000)
+    projection, receipt = run(batch(*(failed("x" * 300, "m" * 900) for _ in range(70))), policy)
+    assert len(result_of(projection)["items"]) == 64
+    assert receipt.omissions == ()

@@ -1,0 +1,348 @@
+"""Commands that have one combined stream, that became a task, or that a task ran already."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from tests.records.identifiers import identifiers
+from tests.records.support import (
+    MARKER,
+    artifact_path,
+    edged,
+    golden,
+    lossy,
+    number,
+    omitted,
+    surfaces,
+    whole,
+)
+from tests.support.policies import policy_with
+
+from tooltrail.records import (
+    CanonicalResult,
+    CommandOutput,
+    CompleteOutput,
+    FamilyOutput,
+    Policy,
+    Projection,
+    PromotedCommand,
+    Receipt,
+    RunningCommand,
+    StreamRecord,
+    TaskHandle,
+    digest_of,
+)
+
+HANDLE = TaskHandle(task_id="task_123", kind="command_task", status="running")
+EAGER = policy_with(inline_bytes=0)
+SMALL = policy_with(command={"preview_chars": 1000, "receipt_chars": 3000})
+WIDE = "\u6f22" * 300
+
+
+def combined(data: bytes | StreamRecord = b"", **fields: Any) -> CommandOutput:
+    ending = {} if {"exit_status", "signal"} & fields.keys() else {"exit_status": 0}
+    stream = data if isinstance(data, StreamRecord) else whole(data, "combined")
+    return CommandOutput(combined=stream, **ending, **fields)
+
+
+def promoted(data: bytes | StreamRecord | None = None, **fields: Any) -> PromotedCommand:
+    stream = whole(data, "initial_output") if isinstance(data, bytes) else data
+    return PromotedCommand(task_handle=HANDLE, initial_output=stream, **fields)
+
+
+def run(output: FamilyOutput, policy: Policy | None = None) -> tuple[Projection, Receipt]:
+    projection, receipt, _ = surfaces(
+        CompleteOutput.success("ExecCommand", output), "command", policy
+    )
+    return projection, receipt
+
+
+def result_of(projection: Projection) -> dict[str, Any]:
+    assert projection.canonical.result is not None
+    return projection.canonical.result
+
+
+@pytest.mark.parametrize(
+    ("name", "output", "policy"),
+    [
+        ("command_promoted", promoted(b"Starting server on :3000\n", command="npm start"), None),
+        ("command_promoted_silent", promoted(), None),
+        ("command_promoted_silent", promoted(b""), None),
+        ("command_promoted_long", promoted(b"Starting server on :3000\n"), EAGER),
+        (
+            "command_running",
+            RunningCommand(
+                task_handle=HANDLE,
+                command="npm \n start",
+                task_summary="development server\non :3000",
+            ),
+            None,
+        ),
+        (
+            "command_running_bare",
+            RunningCommand(task_handle=TaskHandle(task_id="task_123", kind="command_task")),
+            None,
+        ),
+        (
+            "command_combined",
+            combined(b"$ make\nmake: *** No rule to make target 'all'.", exit_status=1),
+            None,
+        ),
+        ("command_combined_silent", combined(signal=9), None),
+        ("command_combined_long", combined(b"$ make\n"), EAGER),
+    ],
+)
+def test_the_receipt_is_worded_as_in_the_golden_file(
+    name: str, output: FamilyOutput, policy: Policy | None
+) -> None:
+    _, receipt = run(output, policy)
+    assert receipt.text == golden(name)
+    assert (receipt.renderer_name, receipt.renderer_version) == ("command", 1)
+
+
+@pytest.mark.parametrize(
+    ("output", "summary"),
+    [
+        (promoted(), "command promoted to background task"),
+        (RunningCommand(task_handle=HANDLE), "command is already running as a background task"),
+        (combined(exit_status=2), "command exited with status 2"),
+    ],
+)
+def test_the_summary_says_what_became_of_the_command(output: FamilyOutput, summary: str) -> None:
+    assert run(output)[0].canonical.summary_text == summary
+
+
+def test_a_combined_stream_stands_instead_of_both_streams() -> None:
+    projection, _ = run(combined(b"$ make\n", exit_status=1))
+    assert result_of(projection) == {
+        "disposition": "completed",
+        "exit_status": 1,
+        "timed_out": False,
+        "combined_output_preview": "$ make\n",
+        "combined_output_truncated": False,
+        "truncated": False,
+    }
+
+
+def test_a_combined_stream_that_is_cut_has_its_artifact() -> None:
+    data = b"line of output\n" * 9000
+    projection, receipt = run(combined(data, command="make", cwd="/srv"))
+    result = result_of(projection)
+    path = artifact_path(whole(data))
+    assert result["artifacts"] == [{"path": path}]
+    assert result["combined_output_artifact"] == 0
+    assert result["combined_output_truncated"] is result["truncated"] is True
+    assert 31_000 < len(result["combined_output_preview"]) <= 32_000
+    assert result["command"]["preview"] == "make"
+    assert receipt.text.endswith(f"\n\nArtifacts:\n{path} (combined)\n")
+    assert [role for role, _ in projection.artifacts] == ["combined"]
+
+
+def test_a_combined_stream_that_is_no_text_says_how_it_is_shown() -> None:
+    result = result_of(run(combined(b"\0\1\2"))[0])
+    assert result["combined_output_encoding"] == "binary"
+
+
+def test_lists_show_how_a_command_with_a_combined_stream_ended() -> None:
+    assert combined(exit_status=3).facts() == (3, None, False)
+    assert promoted().facts() == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    "roles",
+    [
+        (),
+        ("stdout",),
+        ("stderr",),
+        ("stdout", "combined"),
+        ("stderr", "combined"),
+        ("stdout", "stderr", "combined"),
+    ],
+)
+def test_a_command_has_both_streams_or_a_combined_one(roles: tuple[str, ...]) -> None:
+    with pytest.raises(ValidationError, match="stdout and stderr, or one combined stream"):
+        CommandOutput.model_validate({"exit_status": 0} | {r: whole(b"", r) for r in roles})
+
+
+def test_a_promoted_command_names_its_task_and_what_it_printed_so_far() -> None:
+    projection, _ = run(promoted(b"Starting\n", command="npm start", cwd="/srv"))
+    assert result_of(projection) == {
+        "disposition": "promoted_to_task",
+        "task_handle": {"task_id": "task_123", "kind": "command_task", "status": "running"},
+        "command": {
+            "preview": "npm start",
+            "char_count": 9,
+            "cwd": "/srv",
+            "digest": digest_of(b"npm start"),
+        },
+        "initial_output_preview": "Starting\n",
+        "initial_output_truncated": False,
+        "truncated": False,
+    }
+    assert projection.canonical.status == "success"
+
+
+def test_a_promoted_command_that_was_silent_has_no_spare_field() -> None:
+    assert result_of(run(promoted())[0]) == {
+        "disposition": "promoted_to_task",
+        "task_handle": {"task_id": "task_123", "kind": "command_task", "status": "running"},
+        "initial_output_truncated": False,
+        "truncated": False,
+    }
+
+
+def test_the_initial_output_is_cut_within_the_budget_of_the_family() -> None:
+    data = b"line of output\n" * 9000
+    projection, receipt = run(promoted(data))
+    result = result_of(projection)
+    assert result["initial_output_truncated"] is result["truncated"] is True
+    assert result["artifacts"] == [{"path": artifact_path(whole(data))}]
+    assert result["initial_output_artifact"] == 0
+    assert len(result["initial_output_preview"]) <= 32_000
+    assert omitted(projection.omissions, "initial_output", "bytes") > 0
+    assert len(receipt.text) <= 34_000
+
+
+def test_json_that_is_cut_is_said_to_be_incomplete() -> None:
+    data = b'{"rows": [' + b'{"id": 1}, ' * 9000
+    for output in (promoted(data), combined(data)):
+        assert "\n[the JSON above is incomplete]\n" in run(output)[1].text
+
+
+def test_a_command_that_was_running_already_has_no_spare_field_but_an_unknown_status() -> None:
+    output = RunningCommand(task_handle=TaskHandle(task_id="t", kind="k"))
+    assert result_of(run(output)[0]) == {
+        "disposition": "already_running",
+        "task_handle": {"task_id": "t", "kind": "k", "status": None},
+        "truncated": False,
+    }
+
+
+def test_a_command_that_was_running_already_is_repeated_bounded() -> None:
+    output = RunningCommand(task_handle=HANDLE, command="x" * 241, task_summary="y" * 701)
+    projection, _ = run(output)
+    result = result_of(projection)
+    assert result["command"]["preview"] == "x" * 239 + "\u2026"
+    assert result["summary"] == "y" * 699 + "\u2026"
+    assert result["truncated"] is True
+    assert omitted(projection.omissions, "command", "chars") == 2
+    assert omitted(projection.omissions, "summary", "chars") == 2
+
+
+@pytest.mark.parametrize("task_id", ["", "x" * 257, "t\nOutput:", "a  b", " a"])
+def test_a_handle_that_could_not_be_said_again_is_refused(task_id: str) -> None:
+    with pytest.raises(ValidationError):
+        TaskHandle(task_id=task_id, kind="command_task")
+
+
+def test_a_task_is_named_in_the_receipt_as_the_tool_named_it() -> None:
+    handle = TaskHandle(task_id="t 1:\u6f22/\ud800", kind="command_task")
+    projection, receipt = run(PromotedCommand(task_handle=handle))
+    assert receipt.text == "Command promoted to background task\nTask: t 1:\u6f22/\\ud800\n"
+    assert result_of(projection)["task_handle"]["task_id"] == handle.task_id
+
+
+def test_a_stream_known_only_by_its_ends_is_shown_like_the_whole() -> None:
+    data = b"".join(b"line %06d\n" % n for n in range(40_000))
+    ends = (SMALL.edge_bytes, SMALL.edge_bytes)
+    edges = edged(data, *ends, "combined")
+    assert run(combined(edges), SMALL)[1] == run(combined(data), SMALL)[1]
+
+
+texts = st.text(st.characters(), max_size=300) | st.sampled_from(["x" * 900, WIDE, "\n" * 800])
+handles = st.builds(
+    TaskHandle,
+    task_id=identifiers,
+    kind=st.text(st.characters(), max_size=8) | st.just("k" * 64),
+    status=st.none() | st.sampled_from(["queued", "running", "cancelling"]),
+)
+printed = st.one_of(
+    st.binary(max_size=300),
+    st.tuples(st.sampled_from([b"line\n", b"[1,", b"x", b'{"a":1}']), st.integers(1, 2000)).map(
+        lambda run: run[0] * run[1]
+    ),
+)
+
+
+def policy_of(preview: int, more: int, inline: int) -> Policy:
+    budget = {"preview_chars": preview, "receipt_chars": preview + 2000 + more}
+    return policy_with(inline_bytes=inline, command=budget)
+
+
+policies = st.builds(
+    policy_of, st.integers(1000, 4000), st.integers(0, 3000), st.sampled_from([0, 100, 16_384])
+)
+
+
+def stream_of(data: bytes, lost: int, role: str) -> StreamRecord:
+    return lossy(data, lost, role, "\udce9" * 300) if lost else whole(data, role)
+
+
+def check(output: FamilyOutput, policy: Policy) -> tuple[Projection, dict[str, Any]]:
+    projection, receipt = run(output, policy)
+    again, receipt_again = run(output.model_copy(deep=True), policy)
+    assert projection.canonical.to_json() == again.canonical.to_json()
+    assert receipt == receipt_again
+    assert receipt.omissions == ()
+    assert len(receipt.text) <= policy.families["command"].receipt_chars
+    receipt.to_bytes()
+    result = result_of(projection)
+    assert result["truncated"] is bool(projection.omissions)
+    assert CanonicalResult.from_json(projection.canonical.to_json()) == projection.canonical
+    return projection, result
+
+
+def check_stream(
+    projection: Projection, result: dict[str, Any], field: str, stream: StreamRecord
+) -> None:
+    missing = omitted(projection.omissions, stream.role, "bytes")
+    assert result[f"{field}_truncated"] is (missing > 0)
+    assert stream.produced_size - stream.size <= missing <= stream.produced_size
+    match = MARKER.search(result.get(f"{field}_preview") or "")
+    if match is not None:
+        lost = stream.produced_size - stream.size
+        assert missing == lost + number(match["bytes"])
+    if f"{field}_artifact" in result:
+        path = result["artifacts"][result[f"{field}_artifact"]]["path"]
+        assert path == artifact_path(stream)
+    else:
+        assert missing == stream.produced_size - stream.size
+
+
+@settings(max_examples=100)
+@given(printed, st.integers(0, 2), texts, policies)
+def test_any_combined_stream_has_a_bounded_repeatable_accounted_receipt(
+    data: bytes, lost: int, line: str, policy: Policy
+) -> None:
+    stream = stream_of(data, lost, "combined")
+    projection, result = check(combined(stream, command=line, cwd=line), policy)
+    check_stream(projection, result, "combined_output", stream)
+    limit = policy.families["command"].preview_chars
+    assert len(result["combined_output_preview"] or "") <= limit
+
+
+@settings(max_examples=100)
+@given(printed, st.integers(0, 2), texts, handles, policies)
+def test_any_promoted_command_has_a_bounded_repeatable_accounted_receipt(
+    data: bytes, lost: int, line: str, handle: TaskHandle, policy: Policy
+) -> None:
+    stream = stream_of(data, lost, "initial_output")
+    output = PromotedCommand(task_handle=handle, command=line, cwd=line, initial_output=stream)
+    projection, result = check(output, policy)
+    check_stream(projection, result, "initial_output", stream)
+    assert result["task_handle"]["task_id"] == handle.task_id
+    limit = policy.families["command"].preview_chars
+    assert len(result.get("initial_output_preview", "")) <= limit
+
+
+@settings(max_examples=100)
+@given(texts, texts, handles, policies)
+def test_any_command_that_was_running_already_has_a_bounded_repeatable_receipt(
+    line: str, summary: str, handle: TaskHandle, policy: Policy
+) -> None:
+    output = RunningCommand(task_handle=handle, command=line, cwd=line, task_summary=summary)
+    _, result = check(output, policy)
+    assert len(result["summary"]) <= 700
+    assert run(output, policy)[1].text.count("\n") <= 5

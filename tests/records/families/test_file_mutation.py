@@ -1,0 +1,465 @@
+"""Changed files: named in the receipt, their diffs bounded in lines and characters."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from tests.records.hidden import hidden_of
+from tests.records.support import (
+    MARKER,
+    artifact_path,
+    edged,
+    golden,
+    lossy,
+    number,
+    omitted,
+    surfaces,
+    whole,
+)
+from tests.records.surface_checks import check_omissions, check_surfaces, labels, payloads
+from tests.support.policies import policy_with
+
+from tooltrail.records import (
+    CompleteOutput,
+    FileChange,
+    FileMutationBudget,
+    FileMutationOutput,
+    Hunk,
+    Policy,
+    Projection,
+    Receipt,
+    StreamRecord,
+    default_families,
+)
+from tooltrail.records.families.file_mutation import FAMILY
+
+ONE = policy_with(file_mutation={"preview_chars": 1000, "max_items": 1})
+DIFF = b"@@ -1,2 +1,2 @@\n keep\n-old\n+new\n"
+LONG = b"-old\n+new\n" * 100
+
+
+def diff_of(data: bytes, n: int = 0) -> StreamRecord:
+    return whole(data, f"diff.{n}")
+
+
+def change(path: str = "src/a.py", action: str = "modify", **fields: Any) -> FileChange:
+    return FileChange.model_validate({"action": action, "path": path, **fields})
+
+
+def mutation(*files: FileChange, diagnostics: tuple[str, ...] = ()) -> FileMutationOutput:
+    return FileMutationOutput(changed_files=files, diagnostics=diagnostics)
+
+
+def run(output: FileMutationOutput, policy: Policy | None = None) -> tuple[Projection, Receipt]:
+    complete = CompleteOutput.success("ApplyPatch", output)
+    projection, receipt, _ = surfaces(complete, "file_mutation", policy)
+    return projection, receipt
+
+
+def result_of(output: FileMutationOutput, policy: Policy | None = None) -> dict[str, Any]:
+    result = run(output, policy)[0].canonical.result
+    assert result is not None
+    return result
+
+
+@pytest.mark.parametrize(
+    ("name", "output", "policy"),
+    [
+        (
+            "file_mutation_updated",
+            mutation(
+                change(),
+                change("src/b.py", "add"),
+                change("gone.py", "delete"),
+                change("new.py", "move", from_path="old.py"),
+            ),
+            None,
+        ),
+        ("file_mutation_nothing", mutation(), None),
+        (
+            "file_mutation_diagnostics",
+            mutation(
+                change(diff=diff_of(DIFF)),
+                diagnostics=("src/a.py:3: undefined name 'x'", "src/a.py:9:\n  line too long\n"),
+            ),
+            None,
+        ),
+        (
+            "file_mutation_cut",
+            mutation(change("src/b.py", "add"), change(diff=diff_of(LONG, 1))),
+            None,
+        ),
+        (
+            "file_mutation_hidden",
+            mutation(
+                change("a", "add"),
+                change("b", "delete"),
+                change("d", "move", from_path="c"),
+                diagnostics=("one", "two"),
+            ),
+            ONE,
+        ),
+    ],
+)
+def test_the_receipt_is_worded_as_in_the_golden_file(
+    name: str, output: FileMutationOutput, policy: Policy | None
+) -> None:
+    _, receipt = run(output, policy)
+    assert receipt.text == golden(name)
+    assert (receipt.renderer_name, receipt.renderer_version) == ("file_mutation", 1)
+
+
+@pytest.mark.parametrize(
+    "tool",
+    [
+        "ApplyPatch",
+        "apply_patch",
+        "Edit",
+        "MultiEdit",
+        "Write",
+        "NotebookEdit",
+        "str_replace_editor",
+        "edit_file",
+        "write_file",
+    ],
+)
+def test_tools_that_change_files_are_served(tool: str) -> None:
+    assert default_families().of_tool(tool) is FAMILY
+
+
+@pytest.mark.parametrize(
+    ("count", "summary"),
+    [(0, "no file was changed"), (1, "1 file was changed"), (1200, "1,200 files were changed")],
+)
+def test_the_summary_counts_the_files(count: int, summary: str) -> None:
+    assert mutation(*[change()] * count).summary() == summary
+
+
+def test_the_canonical_result_has_each_file_with_its_hunks_and_its_diff() -> None:
+    hunk = Hunk(old_start=1, old_lines=2, new_start=1, new_lines=2)
+    output = mutation(change(hunks=(hunk,), diff=diff_of(DIFF)), change("b", "move", from_path="a"))
+    assert result_of(output) == {
+        "changed_files": [
+            {
+                "action": "modify",
+                "path": "src/a.py",
+                "hunks": [{"old_start": 1, "old_lines": 2, "new_start": 1, "new_lines": 2}],
+                "diff_preview": "@@ -1,2 +1,2 @@\n keep\n-old\n+new\n",
+                "diff_truncated": False,
+            },
+            {"action": "move", "path": "b", "from_path": "a", "hunks": []},
+        ],
+        "changed_paths": ["src/a.py", "b"],
+        "changed_file_count": 2,
+        "truncated": False,
+    }
+
+
+def test_a_result_without_files_has_no_spare_field() -> None:
+    assert result_of(mutation()) == {
+        "changed_files": [],
+        "changed_paths": [],
+        "changed_file_count": 0,
+        "truncated": False,
+    }
+
+
+def test_diagnostics_are_repeated_and_counted() -> None:
+    result = result_of(mutation(change(), diagnostics=("first", " ")))
+    assert result["diagnostics"] == ["first", "(no message)"]
+    assert (result["diagnostic_count"], result["truncated"]) == (2, False)
+
+
+@pytest.mark.parametrize("fields", [{"action": "move"}, {"action": "add", "from_path": "b"}])
+def test_a_move_alone_has_a_second_path(fields: dict[str, str]) -> None:
+    with pytest.raises(ValidationError, match="from_path must be given exactly when a file moved"):
+        change(**fields)
+
+
+@pytest.mark.parametrize(
+    "fields", [{"action": "touch"}, {"path": ""}, {"action": "move", "from_path": ""}]
+)
+def test_a_change_that_cannot_be_is_refused(fields: dict[str, str]) -> None:
+    with pytest.raises(ValidationError):
+        change(**fields)
+
+
+@pytest.mark.parametrize(("lines", "cut"), [(80, False), (81, True)])
+def test_a_diff_is_shown_up_to_eighty_lines(lines: int, *, cut: bool) -> None:
+    data = b"".join(b"+%d\n" % n for n in range(lines))
+    (file,) = result_of(mutation(change(diff=diff_of(data))))["changed_files"]
+    assert file["diff_truncated"] is cut
+    assert file["diff_preview"].count("\n") == 80
+    if not cut:
+        assert file["diff_preview"] == data.decode()
+
+
+def test_a_cut_diff_shows_its_head_and_counts_the_rest() -> None:
+    projection, _ = run(mutation(change(diff=diff_of(LONG))))
+    (file,) = result_of(mutation(change(diff=diff_of(LONG))))["changed_files"]
+    head, marker = file["diff_preview"][: 79 * 5], file["diff_preview"][79 * 5 :]
+    assert head.encode() == LONG[: 79 * 5]
+    assert marker == (
+        "[output truncated: showing first 79 lines; 121 lines, 605 bytes omitted;"
+        f" full output: {artifact_path(whole(LONG))}]\n"
+    )
+    assert file["diff_artifact"] == 0
+    assert omitted(projection.omissions, "diff.0", "lines") == 121
+    assert omitted(projection.omissions, "diff.0", "bytes") == 605
+
+
+def test_one_huge_line_of_a_diff_is_cut_in_characters() -> None:
+    policy = policy_with(file_mutation={"preview_chars": 1000})
+    (file,) = result_of(mutation(change(diff=diff_of(b"+" * 5000))), policy)["changed_files"]
+    match = MARKER.search(file["diff_preview"])
+    assert match is not None
+    assert match["first_unit"] == "characters"
+    assert len(file["diff_preview"]) <= 1000
+    assert number(match["first"]) + number(match["bytes"]) == 5000
+
+
+def test_long_diffs_leave_no_room_unused_that_a_short_one_could_have() -> None:
+    policy = policy_with(file_mutation={"preview_chars": 3000, "diff_lines": 4})
+    narrow = b"+x\n" * 30_000
+    wide = (b"+" + b"y" * 599 + b"\n") * 4
+    output = mutation(change(diff=diff_of(narrow)), change("b", diff=diff_of(wide, 1)))
+    first, second = result_of(output, policy)["changed_files"]
+    assert first["diff_truncated"] is True
+    assert second["diff_preview"] == wide.decode()
+
+
+def test_a_diff_that_lost_bytes_says_so_within_its_lines() -> None:
+    lost = lossy(b"+x\n" * 79, 12, "diff.0")
+    projection, _ = run(mutation(change(diff=lost)))
+    (file,) = result_of(mutation(change(diff=lost)))["changed_files"]
+    assert file["diff_preview"] == (
+        "+x\n" * 79 + "[output incomplete: the last 12 bytes were not kept: the spool is full]\n"
+    )
+    assert file["diff_truncated"] is True
+    assert omitted(projection.omissions, "diff.0", "bytes") == 12
+    longer = lossy(b"+x\n" * 80, 12, "diff.0")
+    (file,) = result_of(mutation(change(diff=longer)))["changed_files"]
+    assert file["diff_preview"].count("\n") == 80
+    assert "showing first 78 lines" in file["diff_preview"]
+
+
+def test_a_diff_known_only_by_its_ends_is_shown_like_the_whole() -> None:
+    policy = policy_with()
+    data = b"".join(b"+line %06d\n" % n for n in range(40_000))
+    ends = edged(data, policy.edge_bytes, policy.edge_bytes, "diff.0")
+    assert ends.content is None
+    assert result_of(mutation(change(diff=ends))) == result_of(mutation(change(diff=diff_of(data))))
+
+
+def test_a_long_path_keeps_its_end_and_is_counted() -> None:
+    path = "/root/" + "d" * 300 + "/name.py"
+    projection, receipt = run(mutation(change(path)))
+    shown = "\u2026" + "d" * 231 + "/name.py"
+    assert receipt.text.splitlines()[1] == f"M {shown}"
+    assert omitted(projection.omissions, "changed_files[0].path", "chars") == 314 - 239
+    assert result_of(mutation(change(path)))["changed_paths"] == [shown]
+    assert result_of(mutation(change(path)))["truncated"] is True
+
+
+def test_both_paths_of_a_move_are_counted_by_themselves() -> None:
+    moved = change("n" * 241, "move", from_path="o" * 242)
+    projection, _ = run(mutation(change(), moved))
+    assert omitted(projection.omissions, "changed_files[1].path", "chars") == 2
+    assert omitted(projection.omissions, "changed_files[1].from_path", "chars") == 3
+
+
+@pytest.mark.parametrize(
+    ("path", "shown"),
+    [
+        ("x\nM secret.py", "x\\nM secret.py"),
+        ("a\r\u2028b", "a\\r\\u2028b"),
+        ("\x1b[2Ka\0", "\\x1b[2Ka\\x00"),
+        ("caf\udce9", "caf\\udce9"),
+        ("a\u202eyp.txt", "a\\u202eyp.txt"),
+        ("C:\\new  file", "C:\\new  file"),
+        ("caf\u00e9/\u6f22", "caf\u00e9/\u6f22"),
+    ],
+)
+def test_a_path_stays_on_its_line(path: str, shown: str) -> None:
+    projection, receipt = run(mutation(change(path)))
+    assert receipt.text == f"Success. Updated the following files:\nM {shown}\n"
+    assert projection.omissions == ()
+
+
+def test_a_long_path_is_not_cut_inside_a_character() -> None:
+    path = "x" * 100 + "e\u0301" * 120
+    (shown,) = result_of(mutation(change(path)))["changed_paths"]
+    assert shown == "\u2026" + "e\u0301" * 119
+
+
+def test_hunks_beyond_the_budget_are_counted() -> None:
+    hunks = tuple(Hunk(old_start=n, old_lines=1, new_start=n, new_lines=1) for n in range(1, 20))
+    projection, _ = run(mutation(change(hunks=hunks)))
+    (file,) = result_of(mutation(change(hunks=hunks)))["changed_files"]
+    assert [hunk["old_start"] for hunk in file["hunks"]] == list(range(1, 17))
+    assert omitted(projection.omissions, "changed_files[0].hunks", "items") == 3
+
+
+def test_files_beyond_the_budget_are_listed_in_an_artifact() -> None:
+    output = mutation(
+        change(diff=diff_of(b"+a\n")),
+        change("b\n", diff=lossy(b"+kept\n", 7, "diff.1")),
+        change("d", "move", from_path="c"),
+    )
+    projection, _, publisher = surfaces(
+        CompleteOutput.success("ApplyPatch", output), "file_mutation", ONE
+    )
+    result = result_of(output, ONE)
+    assert (len(result["changed_files"]), result["changed_file_count"]) == (1, 3)
+    assert omitted(projection.omissions, "changed_files", "items") == 2
+    assert omitted(projection.omissions, "changed_files", "bytes") == 6
+    assert omitted(projection.omissions, "diff.1", "bytes") == 7
+    ((role, reference),) = projection.artifacts
+    assert (role, result["hidden_artifact"]) == ("hidden", 0)
+    assert result["artifacts"] == [{"path": reference.path}]
+    first, second = hidden_of(result, publisher)
+    assert (first["field"], first["n"], first["value"]["path"]) == ("changed_files", 1, "b\n")
+    assert first["value"]["diff"]["digest"] == whole(b"+kept\n").digest
+    assert second == {
+        "field": "changed_files",
+        "n": 2,
+        "value": {"action": "move", "path": "d", "from_path": "c", "hunks": [], "diff": None},
+    }
+
+
+def test_diagnostics_and_hunks_beyond_the_budget_are_listed_too() -> None:
+    hunks = tuple(Hunk(old_start=n, old_lines=1, new_start=n, new_lines=1) for n in range(1, 18))
+    output = mutation(change(hunks=hunks), diagnostics=("first", "second"))
+    complete = CompleteOutput.success("ApplyPatch", output)
+    projection, receipt, publisher = surfaces(complete, "file_mutation", ONE)
+    result = result_of(output, ONE)
+    ((_, reference),) = projection.artifacts
+    assert hidden_of(result, publisher) == [
+        {
+            "field": "changed_files[0].hunks",
+            "n": 16,
+            "value": {"old_start": 17, "old_lines": 1, "new_start": 17, "new_lines": 1},
+        },
+        {"field": "diagnostics", "n": 1, "value": "second"},
+    ]
+    assert receipt.text == (
+        "Success. Updated the following files:\nM src/a.py\n\nDiagnostics:\nfirst\n"
+        f"[1 further diagnostic is not shown; listed in {reference.path}]\n\n"
+        f"Artifacts:\n{reference.path} (hidden)\n"
+    )
+
+
+def test_no_more_files_are_shown_than_their_diffs_have_room_for() -> None:
+    policy = policy_with(
+        file_mutation={"preview_chars": 1000, "receipt_chars": 250_000, "max_items": 256}
+    )
+    files = [change(f"f{n}", diff=diff_of(LONG, n)) for n in range(256)]
+    result = result_of(mutation(*files), policy)
+    previews = [file["diff_preview"] for file in result["changed_files"]]
+    assert len(previews) == 4
+    assert all(len(text) <= 250 and MARKER.search(text) for text in previews)
+
+
+@pytest.mark.parametrize("role", ["diff", "diff.0", "diff.2", "diff.01"])
+def test_a_diff_whose_role_is_not_that_of_its_place_is_refused(role: str) -> None:
+    with pytest.raises(
+        ValidationError, match=r"diff of changed_files\[1\] must have the role diff.1"
+    ):
+        mutation(change(diff=diff_of(DIFF)), change("b", diff=whole(DIFF, role)))
+
+
+def test_one_hidden_file_is_named_in_the_singular() -> None:
+    _, receipt = run(mutation(change(), change("b"), diagnostics=("a",) * 3), ONE)
+    assert "[1 further file is not shown; listed in sha256/" in receipt.text
+    assert "\n[2 further diagnostics are not shown; listed in sha256/" in receipt.text
+
+
+def test_a_long_diagnostic_is_cut_to_a_sentence_and_counted() -> None:
+    output = mutation(diagnostics=("d" * 701,))
+    projection, receipt = run(output)
+    assert receipt.text.endswith("\nDiagnostics:\n" + "d" * 699 + "\u2026\n")
+    assert omitted(projection.omissions, "diagnostics[0]", "chars") == 2
+
+
+def test_many_long_diagnostics_share_the_room_of_the_previews() -> None:
+    policy = policy_with(file_mutation={"preview_chars": 1000, "max_items": 10})
+    diagnostics = result_of(mutation(diagnostics=("d" * 500,) * 10), policy)["diagnostics"]
+    assert [len(text) for text in diagnostics] == [100] * 10
+
+
+def test_the_most_and_longest_of_everything_fits_into_the_smallest_receipt() -> None:
+    policy = policy_with(
+        inline_bytes=0,
+        file_mutation={
+            "preview_chars": 64_000,
+            "receipt_chars": 66_000 + 256 * 840,
+            "max_items": 256,
+        },
+    )
+    files = [
+        change("n" * 500, "move", from_path="o" * 500, diff=diff_of(b"+%d\n" % n * 300, n))
+        for n in range(300)
+    ]
+    output = mutation(*files, diagnostics=("d" * 900,) * 300)
+    _, _, receipt = check_surfaces(output, "file_mutation", policy)
+    assert receipt.text.count("\nR ") == 256
+
+
+def test_a_budget_whose_receipt_has_no_room_for_its_items_is_refused() -> None:
+    with pytest.raises(ValidationError, match="receipt_chars must be at least"):
+        FileMutationBudget(preview_chars=1000, receipt_chars=2999 + 840, max_items=1)
+
+
+def file_of(n: int, path: str, source: str | None, diff: bytes | None, lost: int) -> FileChange:
+    stream = None
+    if diff is not None:
+        stream = lossy(diff, lost, f"diff.{n}") if lost else diff_of(diff, n)
+    action = "modify" if source is None else "move"
+    return change(path, action, from_path=source, diff=stream)
+
+
+kinds = st.tuples(labels, st.none() | labels, st.none() | payloads, st.sampled_from([0, 0, 5]))
+
+
+def policy_of(preview: int, lines: int, inline: int, most: int) -> Policy:
+    numbers = {"preview_chars": preview, "diff_lines": lines, "max_items": most}
+    numbers["receipt_chars"] = preview + 2000 + 840 * most
+    return policy_with(inline_bytes=inline, file_mutation=numbers)
+
+
+policies = st.builds(
+    policy_of,
+    st.integers(1000, 4000),
+    st.integers(2, 100),
+    st.sampled_from([0, 100, 16_384]),
+    st.sampled_from([1, 3, 32]),
+)
+
+
+@settings(max_examples=100)
+@given(st.lists(kinds, max_size=6), st.lists(labels, max_size=6).map(tuple), policies)
+def test_any_change_has_bounded_repeatable_accounted_surfaces(
+    files: list[tuple[str, str | None, bytes | None, int]],
+    diagnostics: tuple[str, ...],
+    policy: Policy,
+) -> None:
+    output = mutation(*(file_of(n, *f) for n, f in enumerate(files)), diagnostics=diagnostics)
+    fields, projection, receipt = check_surfaces(output, "file_mutation", policy)
+    budget = policy.families["file_mutation"]
+    assert isinstance(budget, FileMutationBudget)
+    shown = fields["changed_files"]
+    assert sum(len(f.get("diff_preview", "")) for f in shown) <= budget.preview_chars
+    assert len(receipt.text.splitlines()) <= 8 + 2 * len(files) + len(diagnostics) + 1
+    for file, source in zip(shown, output.changed_files, strict=False):
+        assert len(file["path"]) <= 240
+        if source.diff is None:
+            assert "diff_truncated" not in file
+            continue
+        preview = file.get("diff_preview", "")
+        assert preview.count("\n") <= budget.diff_lines
+        check_omissions(projection, source.diff, preview, file.get("diff_encoding"))
+        if "diff_artifact" in file:
+            path = fields["artifacts"][file["diff_artifact"]]["path"]
+            assert path == artifact_path(source.diff)

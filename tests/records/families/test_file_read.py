@@ -1,0 +1,228 @@
+"""Files that were read: the receipt is the content, as it is."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from tests.records.support import (
+    MARKER,
+    artifact_path,
+    captured,
+    golden,
+    lossy,
+    number,
+    omitted,
+    surfaces,
+    whole,
+)
+from tests.records.surface_checks import check_omissions, check_surfaces, labels, payloads
+from tests.support.policies import policy_with
+
+from tooltrail.records import (
+    CompleteOutput,
+    FileReadOutput,
+    LineRange,
+    Policy,
+    Projection,
+    Receipt,
+    StreamRecord,
+    default_families,
+)
+from tooltrail.records.families.file_read import FAMILY
+
+SMALL = policy_with(file_read={"preview_chars": 1000})
+LINES = b"".join(b"line %04d\n" % n for n in range(200))
+
+
+def read(
+    content: bytes | StreamRecord, lines: tuple[int, int] | None = None, path: str = "src/a.py"
+) -> FileReadOutput:
+    return FileReadOutput(
+        path=path,
+        content=content if isinstance(content, StreamRecord) else whole(content, "content"),
+        line_range=None if lines is None else LineRange(start=lines[0], end=lines[1]),
+    )
+
+
+def run(output: FileReadOutput, policy: Policy | None = None) -> tuple[Projection, Receipt]:
+    projection, receipt, _ = surfaces(CompleteOutput.success("Read", output), "file_read", policy)
+    return projection, receipt
+
+
+def result_of(output: FileReadOutput, policy: Policy | None = None) -> dict[str, Any]:
+    result = run(output, policy)[0].canonical.result
+    assert result is not None
+    return result
+
+
+@pytest.mark.parametrize(
+    ("name", "output", "policy"),
+    [
+        ("file_read_whole", read(b"import os\n\nprint(os.name)\n"), None),
+        ("file_read_empty", read(b""), None),
+        ("file_read_lines", read(b"def f():\n    pass\n", (10, 11)), None),
+        ("file_read_line", read(b"def f():", (10, 10)), None),
+        ("file_read_nothing", read(b"", (900, 950)), None),
+        ("file_read_binary", read(b"ELF\0\1\2\n"), None),
+        ("file_read_cut", read(LINES), SMALL),
+        ("file_read_lossy", read(lossy(b'{"a":[1,2', 50, "content")), None),
+    ],
+)
+def test_the_receipt_is_worded_as_in_the_golden_file(
+    name: str, output: FileReadOutput, policy: Policy | None
+) -> None:
+    _, receipt = run(output, policy)
+    assert receipt.text == golden(name)
+    assert (receipt.renderer_name, receipt.renderer_version) == ("file_read", 1)
+
+
+@pytest.mark.parametrize("tool", ["Read", "read_file", "view", "cat_file"])
+def test_tools_that_read_files_are_served(tool: str) -> None:
+    assert default_families().of_tool(tool) is FAMILY
+
+
+def test_the_summary_says_how_much_was_read_of_what() -> None:
+    assert read(b"x" * 1234).summary() == "read 1,234 bytes of src/a.py"
+    assert read(b"", path="a\nb").summary() == "read 0 bytes of a\\nb"
+
+
+def test_the_canonical_result_of_a_whole_file_has_no_spare_field() -> None:
+    assert result_of(read(b"text\n")) == {
+        "path": "src/a.py",
+        "content_preview": "text\n",
+        "content_truncated": False,
+        "truncated": False,
+        "size": 5,
+    }
+
+
+def test_the_canonical_result_names_the_lines_that_were_read() -> None:
+    result = result_of(read(b"", (3, 7)))
+    assert result["line_range"] == {"start": 3, "end": 7}
+    assert result["content_preview"] is None
+
+
+def test_json_is_shown_as_the_file_has_it() -> None:
+    text = '{"a":[1,2],"b":{"c":null}}\n'
+    assert run(read(text.encode()))[1].text == text
+
+
+def test_json_that_is_cut_is_said_to_be_incomplete() -> None:
+    output = read(json.dumps([*range(2000)]).encode())
+    preview = result_of(output, SMALL)["content_preview"]
+    assert preview.startswith("[0, 1, 2")
+    assert f"{preview}\n[the JSON above is incomplete]\n\nArtifacts:" in run(output, SMALL)[1].text
+
+
+def test_whole_json_of_a_file_with_a_long_path_is_not_called_incomplete() -> None:
+    output = read(b'{"a":1}\n', path="d/" * 200)
+    assert run(output)[1].text == '{"a":1}\n'
+    result = result_of(output)
+    assert (result["truncated"], result["content_truncated"]) == (True, False)
+
+
+@pytest.mark.parametrize(("size", "published"), [(16 * 1024, False), (16 * 1024 + 1, True)])
+def test_a_whole_file_beyond_the_inline_threshold_is_published_and_shown_alone(
+    size: int, *, published: bool
+) -> None:
+    data = b"x" * size
+    result = result_of(read(data))
+    assert run(read(data))[1].text == "x" * size + "\n"
+    assert result["truncated"] is False
+    assert ("content_artifact" in result) is published
+    if published:
+        assert result["artifacts"] == [{"path": artifact_path(whole(data))}]
+        assert result["content_artifact"] == 0
+
+
+@pytest.mark.parametrize(("size", "cut"), [(20_000, False), (20_001, True)])
+def test_a_file_is_shown_up_to_twenty_thousand_characters(size: int, *, cut: bool) -> None:
+    projection, _ = run(read(b"x" * size))
+    result = result_of(read(b"x" * size))
+    assert result["truncated"] is result["content_truncated"] is cut
+    assert len(result["content_preview"]) <= 20_000
+    match = MARKER.search(result["content_preview"])
+    missing = number(match["bytes"]) if match else 0
+    assert omitted(projection.omissions, "content", "bytes") == missing
+    assert (missing > 0) is cut
+
+
+def test_bytes_that_are_no_text_are_named_by_their_encoding() -> None:
+    assert result_of(read("caf\u00e9 au lait".encode("latin-1")))["content_encoding"] == (
+        "utf-8-escaped"
+    )
+    binary = result_of(read(b"\0\1"))
+    assert (binary["content_encoding"], binary["truncated"]) == ("binary", True)
+
+
+def test_the_size_is_what_was_read_though_not_all_was_kept() -> None:
+    output = read(lossy(b"kept\n", 95, "content"))
+    assert result_of(output)["size"] == 100
+    assert omitted(run(output)[0].omissions, "content", "bytes") == 95
+
+
+def test_a_path_cannot_pass_for_a_line_of_the_content() -> None:
+    _, receipt = run(read(b"text\n", (1, 2), path="a\n\nrm -rf /"))
+    assert receipt.text == "Lines 1-2 of a\\n\\nrm -rf /\ntext\n"
+
+
+def test_a_long_path_keeps_its_end_and_is_counted() -> None:
+    path = "d" * 300 + "/name.py"
+    projection, receipt = run(read(b"text\n", (1, 2), path))
+    assert receipt.text.startswith("Lines 1-2 of \u2026ddd")
+    assert "d/name.py\ntext\n" in receipt.text
+    assert omitted(projection.omissions, "path", "chars") == 308 - 239
+
+
+@pytest.mark.parametrize(("start", "end"), [(0, 1), (2, 1), (1, 2**63)])
+def test_a_range_of_lines_that_cannot_be_is_refused(start: int, end: int) -> None:
+    with pytest.raises(ValidationError):
+        LineRange(start=start, end=end)
+
+
+def test_a_file_without_a_path_is_refused() -> None:
+    with pytest.raises(ValidationError, match="a path must not be empty"):
+        read(b"", path="")
+
+
+def test_a_file_known_only_by_its_ends_is_shown_like_the_whole() -> None:
+    data = b"".join(b"line %06d\n" % n for n in range(40_000))
+    ends = captured(data, policy_with(), "content")
+    assert ends.content is None
+    assert run(read(ends))[1] == run(read(data))[1]
+
+
+def policy_of(preview: int, more: int, inline: int) -> Policy:
+    numbers = {"preview_chars": preview, "max_items": 1, "receipt_chars": preview + 2000 + more}
+    return policy_with(inline_bytes=inline, file_read=numbers)
+
+
+policies = st.builds(
+    policy_of, st.integers(1000, 6000), st.integers(0, 3000), st.sampled_from([0, 100, 16_384])
+)
+lines = st.none() | st.tuples(st.integers(1, 2**62), st.integers(0, 2**62)).map(
+    lambda pair: (pair[0], pair[0] + pair[1])
+)
+
+
+@settings(max_examples=100)
+@given(payloads, st.sampled_from([0, 0, 9]), lines, labels, policies)
+def test_any_file_has_bounded_repeatable_accounted_surfaces(
+    data: bytes, lost: int, line_range: tuple[int, int] | None, path: str, policy: Policy
+) -> None:
+    content = lossy(data, lost, "content") if lost else whole(data, "content")
+    fields, projection, receipt = check_surfaces(
+        read(content, line_range, path), "file_read", policy
+    )
+    preview = fields["content_preview"]
+    assert len(preview or "") <= policy.families["file_read"].preview_chars
+    assert len(fields["path"]) <= 240
+    check_omissions(projection, content, preview, fields.get("content_encoding"))
+    heading = 0 if line_range is None else receipt.text.index("\n") + 1
+    assert receipt.text[heading:].startswith(preview or "(")
+    if "content_artifact" in fields:
+        path = fields["artifacts"][fields["content_artifact"]]["path"]
+        assert path == artifact_path(content)

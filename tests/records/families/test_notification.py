@@ -1,0 +1,115 @@
+"""Notifications: one line, whatever the names are."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from tests.records.identifiers import identifiers
+from tests.records.support import golden, omitted, surfaces
+
+from tooltrail.records import (
+    CanonicalResult,
+    CompleteOutput,
+    NotificationOutput,
+    Projection,
+    Receipt,
+    default_families,
+)
+
+
+def run(output: NotificationOutput) -> tuple[Projection, Receipt]:
+    projection, receipt, publisher = surfaces(
+        CompleteOutput.success("NotifyOperator", output), "notification"
+    )
+    assert publisher.published == {}
+    return projection, receipt
+
+
+def result_of(projection: Projection) -> dict[str, Any]:
+    assert projection.canonical.result is not None
+    return projection.canonical.result
+
+
+DELIVERED = NotificationOutput(delivered=True, channel="#on-call", notification_id="ntf_7")
+NOT_DELIVERED = NotificationOutput(delivered=False, channel="email")
+
+
+@pytest.mark.parametrize(
+    ("name", "output"),
+    [("notification_delivered", DELIVERED), ("notification_not_delivered", NOT_DELIVERED)],
+)
+def test_the_receipt_is_worded_as_in_the_golden_file(name: str, output: NotificationOutput) -> None:
+    _, receipt = run(output)
+    assert receipt.text == golden(name)
+    assert (receipt.renderer_name, receipt.renderer_version) == ("notification", 1)
+
+
+def test_the_canonical_result_has_the_fields_of_the_family_and_no_idle_ones() -> None:
+    assert result_of(run(DELIVERED)[0]) == {
+        "delivered": True,
+        "channel": "#on-call",
+        "notification_id": "ntf_7",
+    }
+    assert result_of(run(NOT_DELIVERED)[0]) == {"delivered": False, "channel": "email"}
+
+
+def test_the_summary_says_whether_and_where() -> None:
+    assert run(DELIVERED)[0].canonical.summary_text == "notification delivered: #on-call"
+    assert run(NOT_DELIVERED)[0].canonical.summary_text == "notification not delivered: email"
+
+
+@pytest.mark.parametrize("tool", ["NotifyOperator", "notify", "send_notification"])
+def test_tools_that_notify_belong_to_the_family(tool: str) -> None:
+    assert default_families().of_tool(tool).name == "notification"
+
+
+def test_a_long_channel_is_cut_and_counted_and_an_identifier_is_kept_whole() -> None:
+    output = NotificationOutput(delivered=True, channel="c" * 241, notification_id="n" * 256)
+    projection, receipt = run(output)
+    assert result_of(projection) == {
+        "delivered": True,
+        "channel": "c" * 239 + "\u2026",
+        "notification_id": "n" * 256,
+        "truncated": True,
+    }
+    assert omitted(projection.omissions, "channel", "chars") == 2
+    assert receipt.text == f"Notification delivered: {'c' * 239}\u2026 ({'n' * 256})\n"
+
+
+def test_a_channel_of_the_longest_length_is_whole() -> None:
+    projection, _ = run(NotificationOutput(delivered=True, channel="c" * 240))
+    assert result_of(projection) == {"delivered": True, "channel": "c" * 240}
+
+
+@pytest.mark.parametrize(
+    "fields", [{"channel": ""}, {"notification_id": ""}, {"notification_id": "n" * 257}]
+)
+def test_names_that_name_nothing_or_cannot_be_kept_whole_are_refused(
+    fields: dict[str, str],
+) -> None:
+    with pytest.raises(ValidationError):
+        NotificationOutput.model_validate({"delivered": True, "channel": "email", **fields})
+
+
+@given(
+    st.builds(
+        NotificationOutput,
+        delivered=st.booleans(),
+        channel=st.text(st.characters(), min_size=1).map(lambda text: text * 40),
+        notification_id=st.none() | identifiers,
+    )
+)
+def test_any_notification_has_one_repeatable_bounded_line(output: NotificationOutput) -> None:
+    projection, receipt = run(output)
+    assert (projection, receipt) == run(output.model_copy(deep=True))
+    assert len(receipt.text) <= 3_000
+    assert len(receipt.text.splitlines()) == 1
+    receipt.to_bytes()
+    result = result_of(projection)
+    cut = [omission for omission in projection.omissions if omission.field != "summary_text"]
+    assert result.get("truncated", False) is bool(cut)
+    assert result.get("notification_id") == output.notification_id
+    assert len(result["channel"]) <= 240
+    assert CanonicalResult.from_json(projection.canonical.to_json()) == projection.canonical

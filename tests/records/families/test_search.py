@@ -1,0 +1,193 @@
+"""Searches: how much was found, and what."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from tests.records.support import (
+    MARKER,
+    artifact_path,
+    golden,
+    lossy,
+    number,
+    omitted,
+    surfaces,
+    whole,
+)
+from tests.records.surface_checks import check_omissions, check_surfaces, payloads
+from tests.support.policies import policy_with
+
+from tooltrail.records import (
+    CompleteOutput,
+    Policy,
+    Projection,
+    Receipt,
+    SearchOutput,
+    StreamRecord,
+    default_families,
+)
+from tooltrail.records.families.search import FAMILY
+
+SMALL = policy_with(search={"preview_chars": 1000})
+LINES = b"".join(b"line %04d\n" % n for n in range(200))
+MOST = 2**63 - 1
+
+
+def search(matches: bytes | StreamRecord, found: int, returned: int | None = None) -> SearchOutput:
+    return SearchOutput(
+        match_count=found,
+        returned=found if returned is None else returned,
+        matches=matches if isinstance(matches, StreamRecord) else whole(matches, "matches"),
+    )
+
+
+def run(output: SearchOutput, policy: Policy | None = None) -> tuple[Projection, Receipt]:
+    projection, receipt, _ = surfaces(CompleteOutput.success("Grep", output), "search", policy)
+    return projection, receipt
+
+
+def result_of(output: SearchOutput, policy: Policy | None = None) -> dict[str, Any]:
+    result = run(output, policy)[0].canonical.result
+    assert result is not None
+    return result
+
+
+@pytest.mark.parametrize(
+    ("name", "output", "policy"),
+    [
+        ("search_found", search(b"src/a.py:1:import os\nsrc/b.py:7:import os\n", 2), None),
+        ("search_one", search(b"src/a.py", 1), None),
+        ("search_limited", search(b"src/a.py\nsrc/b.py\n", 1200, 2), None),
+        ("search_none", search(b"", 0), None),
+        ("search_json", search(b'{"file":"a.py","line":1}', 1), None),
+        ("search_cut", search(LINES, 200), SMALL),
+    ],
+)
+def test_the_receipt_is_worded_as_in_the_golden_file(
+    name: str, output: SearchOutput, policy: Policy | None
+) -> None:
+    _, receipt = run(output, policy)
+    assert receipt.text == golden(name)
+    assert (receipt.renderer_name, receipt.renderer_version) == ("search", 1)
+
+
+@pytest.mark.parametrize("tool", ["Grep", "Glob", "LS", "grep", "glob", "find", "ls", "rg"])
+def test_tools_that_search_are_served(tool: str) -> None:
+    assert default_families().of_tool(tool) is FAMILY
+
+
+@pytest.mark.parametrize(
+    ("found", "returned", "summary"),
+    [
+        (0, 0, "no matches found"),
+        (1, 1, "found 1 match"),
+        (12, 12, "found 12 matches"),
+        (120, 50, "found 120 matches, 50 returned"),
+        (1, 0, "found 1 match, 0 returned"),
+    ],
+)
+def test_the_summary_says_how_much_was_found(found: int, returned: int, summary: str) -> None:
+    assert search(b"", found, returned).summary() == summary
+
+
+def test_the_canonical_result_of_few_matches_has_no_spare_field() -> None:
+    assert result_of(search(b"a.py\n", 3, 1)) == {
+        "match_count": 3,
+        "returned": 1,
+        "matches_preview": "a.py\n",
+        "truncated": False,
+    }
+    assert result_of(search(b"", 0))["matches_preview"] is None
+
+
+@pytest.mark.parametrize(("found", "returned"), [(1, 2), (-1, -1), (MOST + 1, 1)])
+def test_counts_that_cannot_be_are_refused(found: int, returned: int) -> None:
+    with pytest.raises(ValidationError):
+        search(b"", found, returned)
+
+
+def test_long_matches_are_cut_published_and_counted() -> None:
+    data = b"src/name.py:12: match\n" * 2000
+    projection, receipt = run(search(data, 2000))
+    result = result_of(search(data, 2000))
+    match = MARKER.search(result["matches_preview"])
+    assert match is not None
+    assert 19_000 < len(result["matches_preview"]) <= 20_000
+    assert result["truncated"] is True
+    assert result["artifacts"] == [{"path": artifact_path(whole(data))}]
+    assert result["matches_artifact"] == 0
+    assert omitted(projection.omissions, "matches", "bytes") == number(match["bytes"])
+    assert receipt.text.endswith(f"\nArtifacts:\n{artifact_path(whole(data))} (matches)\n")
+
+
+def test_whole_matches_beyond_the_inline_threshold_are_published() -> None:
+    data = b"x" * (16 * 1024 + 1)
+    _, receipt = run(search(data, 1))
+    assert result_of(search(data, 1))["truncated"] is False
+    assert receipt.text == (
+        f"Found 1 match\n{'x' * len(data)}\n\nArtifacts:\n{artifact_path(whole(data))} (matches)\n"
+    )
+
+
+def test_what_the_tool_itself_held_back_is_no_omission() -> None:
+    assert run(search(b"a\n", 120, 1))[0].omissions == ()
+
+
+def test_a_loss_shows_in_flag_omissions_and_text() -> None:
+    output = search(lossy(b"a.py\n", 9, "matches"), 2)
+    projection, receipt = run(output)
+    assert result_of(output)["truncated"] is True
+    assert omitted(projection.omissions, "matches", "bytes") == 9
+    assert receipt.text == (
+        "Found 2 matches\na.py\n"
+        "[output incomplete: the last 9 bytes were not kept: the spool is full]\n"
+    )
+
+
+def test_names_that_are_no_text_are_named_by_their_encoding() -> None:
+    result = result_of(search("caf\u00e9 au lait.txt".encode("latin-1"), 1))
+    assert result["matches_encoding"] == "utf-8-escaped"
+    assert result["matches_preview"] == "caf\\xe9 au lait.txt"
+
+
+def test_json_that_is_cut_is_said_to_be_incomplete() -> None:
+    _, receipt = run(search(json.dumps([*range(2000)]).encode(), 2000), SMALL)
+    assert "\n[the JSON above is incomplete]\n" in receipt.text
+
+
+def test_the_longest_counts_fit_into_the_smallest_receipt() -> None:
+    policy = policy_with(search={"preview_chars": 1000, "receipt_chars": 3000})
+    output = search(b'{"a": "' + b"x" * 5000, MOST, MOST - 1)
+    _, _, receipt = check_surfaces(output, "search", policy)
+    assert receipt.text.startswith(
+        "Found 9,223,372,036,854,775,807 matches, 9,223,372,036,854,775,806 returned\n"
+    )
+
+
+def policy_of(preview: int, more: int, inline: int) -> Policy:
+    numbers = {"preview_chars": preview, "receipt_chars": preview + 2000 + more}
+    return policy_with(inline_bytes=inline, search=numbers)
+
+
+policies = st.builds(
+    policy_of, st.integers(1000, 6000), st.integers(0, 3000), st.sampled_from([0, 100, 16_384])
+)
+
+
+@settings(max_examples=100)
+@given(payloads, st.sampled_from([0, 0, 9]), st.integers(0, MOST), st.floats(0, 1), policies)
+def test_any_search_has_bounded_repeatable_accounted_surfaces(
+    data: bytes, lost: int, found: int, part: float, policy: Policy
+) -> None:
+    matches = lossy(data, lost, "matches") if lost else whole(data, "matches")
+    output = search(matches, found, min(int(found * part), found))
+    fields, projection, _ = check_surfaces(output, "search", policy)
+    preview = fields["matches_preview"]
+    assert len(preview or "") <= policy.families["search"].preview_chars
+    check_omissions(projection, matches, preview, fields.get("matches_encoding"))
+    if "matches_artifact" in fields:
+        path = fields["artifacts"][fields["matches_artifact"]]["path"]
+        assert path == artifact_path(matches)

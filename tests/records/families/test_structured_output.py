@@ -1,0 +1,304 @@
+"""Structured outputs: a verdict, every error on its line, and the value as it is."""
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import JsonValue, ValidationError
+from tests.records.hidden import hidden_of
+from tests.records.support import artifact_path, golden, lossy, omitted, surfaces, whole
+from tests.support.policies import policy_with
+
+from tooltrail.records import (
+    CanonicalResult,
+    CompleteOutput,
+    InvalidRecordError,
+    Policy,
+    Projection,
+    Receipt,
+    SchemaViolation,
+    StructuredOutput,
+    StructuredOutputBudget,
+    canonical_json,
+    default_families,
+    digest_of,
+)
+
+SCHEMA = digest_of(b'{"type":"object"}')
+SMALL = policy_with(
+    structured_output={"preview_chars": 1000, "receipt_chars": 3000 + 960, "max_items": 1}
+)
+
+
+def submitted(value: JsonValue, *errors: SchemaViolation, attempt: int = 1) -> StructuredOutput:
+    return StructuredOutput.of(
+        value, agent="reviewer", schema_digest=SCHEMA, attempt=attempt, errors=errors
+    )
+
+
+def wrong(count: int) -> list[SchemaViolation]:
+    return [SchemaViolation(path=f"/{n}", message=f"wrong {n}") for n in range(count)]
+
+
+def run(output: StructuredOutput, policy: Policy | None = None) -> tuple[Projection, Receipt]:
+    projection, receipt, publisher = surfaces(
+        CompleteOutput.success("submit_result", output), "structured_output", policy
+    )
+    assert set(publisher.published) == {reference.path for _, reference in projection.artifacts}
+    return projection, receipt
+
+
+def result_of(projection: Projection) -> dict[str, Any]:
+    assert projection.canonical.result is not None
+    return projection.canonical.result
+
+
+PRICE = SchemaViolation(path="/items/0/price", message="must be a number")
+NAMELESS = SchemaViolation(path="", message='"name" is missing')
+
+
+@pytest.mark.parametrize(
+    ("name", "output", "policy"),
+    [
+        ("structured_output_accepted", submitted({"ok": True}), None),
+        ("structured_output_rejected", submitted({}, PRICE, NAMELESS, attempt=2), None),
+        ("structured_output_hidden", submitted({}, *wrong(3)), SMALL),
+        ("structured_output_one_hidden", submitted({}, *wrong(2), attempt=1000), SMALL),
+        ("structured_output_artifact", submitted("x" * 16_383), None),
+    ],
+)
+def test_the_receipt_is_worded_as_in_the_golden_file(
+    name: str, output: StructuredOutput, policy: Policy | None
+) -> None:
+    _, receipt = run(output, policy)
+    assert receipt.text == golden(name)
+    assert (receipt.renderer_name, receipt.renderer_version) == ("structured_output", 1)
+
+
+def test_the_canonical_result_of_a_valid_value_has_no_errors() -> None:
+    assert result_of(run(submitted({"ok": True}))[0]) == {
+        "agent": "reviewer",
+        "schema_digest": SCHEMA,
+        "valid": True,
+        "value": {"ok": True},
+        "attempt": 1,
+        "truncated": False,
+    }
+
+
+def test_the_canonical_result_of_an_invalid_value_lists_and_counts_the_errors() -> None:
+    assert result_of(run(submitted([], PRICE, NAMELESS, attempt=2))[0]) == {
+        "agent": "reviewer",
+        "schema_digest": SCHEMA,
+        "valid": False,
+        "value": [],
+        "errors": [
+            {"path": "/items/0/price", "message": "must be a number"},
+            {"path": "", "message": '"name" is missing'},
+        ],
+        "error_count": 2,
+        "attempt": 2,
+        "truncated": False,
+    }
+
+
+@pytest.mark.parametrize(
+    ("output", "summary"),
+    [
+        (submitted({}), "result accepted"),
+        (submitted({}, PRICE), "result rejected with 1 error"),
+        (submitted({}, PRICE, NAMELESS), "result rejected with 2 errors"),
+    ],
+)
+def test_the_summary_is_the_verdict(output: StructuredOutput, summary: str) -> None:
+    assert run(output)[0].canonical.summary_text == summary
+
+
+@pytest.mark.parametrize("tool", ["final_answer", "structured_output", "submit_result"])
+def test_tools_that_submit_belong_to_the_family(tool: str) -> None:
+    assert default_families().of_tool(tool).name == "structured_output"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"valid": False},
+        {"errors": (PRICE,)},
+        {"attempt": 0},
+        {"attempt": 2**31},
+        {"schema_digest": "sha256:short"},
+        {"agent": ""},
+    ],
+)
+def test_a_verdict_that_cannot_be_is_refused(fields: dict[str, Any]) -> None:
+    possible = {
+        "agent": "reviewer",
+        "schema_digest": SCHEMA,
+        "valid": True,
+        "value": whole(b"{}", "value"),
+        "attempt": 1,
+    }
+    assert StructuredOutput.model_validate(possible).valid
+    with pytest.raises(ValidationError):
+        StructuredOutput.model_validate({**possible, **fields})
+
+
+def test_a_value_that_is_no_json_is_refused() -> None:
+    with pytest.raises(InvalidRecordError, match="bytes is not a JSON type"):
+        submitted(b"x")  # type: ignore[arg-type]  # the border is checked
+
+
+@pytest.mark.parametrize("value", [0, False, "", [], {}, "text", 10**60, {"deep": [None, 1.5]}])
+def test_a_value_stands_in_the_result_as_it_is(value: JsonValue) -> None:
+    projection, _ = run(submitted(value))
+    result = result_of(projection)
+    assert result["value"] == value
+    assert "value_preview" not in result
+    assert CanonicalResult.from_json(projection.canonical.to_json()) == projection.canonical
+
+
+def test_null_is_told_from_no_value() -> None:
+    result = result_of(run(submitted(None))[0])
+    assert "value" not in result
+    assert (result["value_preview"], result["value_truncated"]) == ("null", False)
+    assert result["truncated"] is False
+
+
+@pytest.mark.parametrize(("levels", "field"), [(250, "value"), (251, "value_preview")])
+def test_a_value_too_deep_for_an_envelope_is_shown_as_text(levels: int, field: str) -> None:
+    value: JsonValue = []
+    for _ in range(levels - 1):
+        value = [value]
+    projection, _ = run(submitted(value))
+    assert set(result_of(projection)) & {"value", "value_preview"} == {field}
+    assert CanonicalResult.from_json(projection.canonical.to_json()) == projection.canonical
+
+
+def test_a_long_value_becomes_a_preview_and_an_artifact() -> None:
+    value: JsonValue = {"rows": [*range(9000)]}
+    projection, receipt = run(submitted(value))
+    result = result_of(projection)
+    path = artifact_path(whole(canonical_json.encode(value), "value"))
+    assert "value" not in result
+    assert len(result["value_preview"]) <= 20_000
+    assert result["value_truncated"] is result["truncated"] is True
+    assert result["value_artifact"] == 0
+    assert result["artifacts"] == [{"path": path}]
+    assert omitted(projection.omissions, "value", "bytes") > 0
+    assert receipt.text == f"Result accepted (attempt 1)\n\nArtifacts:\n{path} (value)\n"
+
+
+def test_a_value_that_lost_bytes_is_shown_as_the_text_it_is() -> None:
+    output = submitted({}).model_copy(update={"value": lossy(b'{"a":[1', 50, "value")})
+    projection, _ = run(output)
+    result = result_of(projection)
+    assert result["value_preview"].startswith('{"a":[1\n[output incomplete: the last 50 bytes')
+    assert result["truncated"] is True
+
+
+def test_errors_beyond_the_budget_and_long_ones_are_counted() -> None:
+    long = SchemaViolation(path="/" + "p" * 240, message="m" * 701)
+    projection, _ = run(submitted({}, long, *wrong(4)), SMALL)
+    result = result_of(projection)
+    assert result["errors"] == [
+        {"path": "/" + "p" * 238 + "\u2026", "message": "m" * 699 + "\u2026"}
+    ]
+    assert (result["error_count"], result["truncated"]) == (5, True)
+    assert "value_truncated" not in result
+    assert [(o.field, o.unit, o.before - o.after) for o in projection.omissions] == [
+        ("errors", "items", 4),
+        ("errors[0].path", "chars", 2),
+        ("errors[0].message", "chars", 2),
+    ]
+
+
+def test_errors_beyond_the_budget_are_listed_beside_the_value() -> None:
+    complete = CompleteOutput.success("submit_result", submitted("x" * 17_000, *wrong(2)))
+    projection, receipt, publisher = surfaces(complete, "structured_output", SMALL)
+    result = result_of(projection)
+    assert (result["value_artifact"], result["hidden_artifact"]) == (0, 1)
+    assert hidden_of(result, publisher) == [
+        {"field": "errors", "n": 1, "value": {"path": "/1", "message": "wrong 1"}}
+    ]
+    assert receipt.text.endswith(f"{result['artifacts'][1]['path']} (hidden)\n")
+
+
+def test_an_error_cannot_pass_for_another_line() -> None:
+    error = SchemaViolation(path="/a\n- /b", message="wrong\nResult accepted (attempt 1)")
+    _, receipt = run(submitted({}, error))
+    assert receipt.text == (
+        "Result rejected (attempt 1)\n- /a - /b: wrong Result accepted (attempt 1)\n"
+    )
+
+
+def test_nan_and_surrogates_in_a_value_survive() -> None:
+    value: JsonValue = {"nan": math.nan, "half": "\ud800", "\udfff": -math.inf}
+    projection, _ = run(submitted(value))
+    again = CanonicalResult.from_json(projection.canonical.to_json())
+    for canonical in (projection.canonical, again):
+        assert canonical.result is not None
+        assert canonical_json.encode(canonical.result["value"]) == canonical_json.encode(value)
+
+
+def members(values: dict[str, float]) -> JsonValue:
+    return {**values}
+
+
+def numbers(count: int) -> JsonValue:
+    return [*range(count)]
+
+
+values: st.SearchStrategy[JsonValue] = st.one_of(
+    st.none(),
+    st.integers(0, 2000).map(numbers),
+    st.dictionaries(st.text(st.characters(), max_size=5), st.floats(), max_size=5).map(members),
+)
+texts = st.text(st.characters(), max_size=20).map(lambda text: text * 40)
+violations = st.lists(st.builds(SchemaViolation, path=texts, message=texts), max_size=3)
+
+
+@given(values, violations, st.integers(1, 2**31 - 1))
+def test_any_submission_has_a_repeatable_bounded_accounted_receipt(
+    value: JsonValue, errors: list[SchemaViolation], attempt: int
+) -> None:
+    output = submitted(value, *errors, attempt=attempt)
+    projection, receipt = run(output, SMALL)
+    again, receipt_again = run(output.model_copy(deep=True), SMALL)
+    assert projection.canonical.to_json() == again.canonical.to_json()
+    assert receipt == receipt_again
+    assert len(receipt.text) <= 3000 + 960
+    assert receipt.omissions == ()
+    assert len(receipt.text.splitlines()) <= 1 + 2 + 4
+    receipt.to_bytes()
+    result = result_of(projection)
+    assert len(result.get("value_preview", "")) <= 1000
+    assert result["truncated"] is bool(projection.omissions)
+    missing = omitted(projection.omissions, "value", "bytes")
+    assert result.get("value_truncated", False) is (missing > 0)
+    if "value_artifact" in result:
+        path = result["artifacts"][result["value_artifact"]]["path"]
+        assert path == artifact_path(output.value)
+    else:
+        assert missing == 0
+    assert result.get("error_count", 0) == len(errors)
+    reread = CanonicalResult.from_json(projection.canonical.to_json())
+    assert reread.to_json() == projection.canonical.to_json()
+
+
+@pytest.mark.parametrize("most", [1, 256])
+def test_the_longest_errors_fit_into_the_smallest_receipt(most: int) -> None:
+    smallest = 3000 + most * 960
+    policy = policy_with(
+        structured_output={"preview_chars": 1000, "receipt_chars": smallest, "max_items": most}
+    )
+    errors = [SchemaViolation(path="p" * 900, message="m" * 900)] * (most + 1)
+    _, receipt = run(submitted("x" * 50_000, *errors, attempt=2**31 - 1), policy)
+    assert receipt.omissions == ()
+    assert len(receipt.text) <= smallest
+
+
+def test_the_largest_budgets_agree() -> None:
+    largest = StructuredOutputBudget().overridden({"preview_chars": 10**9, "max_items": 10**9})
+    assert (largest.preview_chars, largest.max_items) == (256_000, 256)

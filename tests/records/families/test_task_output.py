@@ -1,0 +1,290 @@
+"""Task output: whether it was there, where the task stands, and what it printed."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from tests.records.identifiers import identifiers
+from tests.records.support import artifact_path, edged, golden, lossy, omitted, surfaces, whole
+from tests.support.policies import policy_with
+
+from tooltrail.records import (
+    CanonicalResult,
+    CompleteOutput,
+    ObservedTask,
+    Policy,
+    Projection,
+    Receipt,
+    StreamRecord,
+    TaskOutput,
+    default_families,
+)
+
+EAGER = policy_with(inline_bytes=0)
+
+
+def task(output: bytes | StreamRecord | None = None, **fields: Any) -> ObservedTask:
+    stream = whole(output, "output") if isinstance(output, bytes) else output
+    known = {"task_id": "task_123", "kind": "command_task", "status": "running"}
+    return ObservedTask.model_validate({**known, **fields, "output": stream})
+
+
+def answer(status: str, observed: ObservedTask) -> TaskOutput:
+    return TaskOutput.model_validate({"retrieval_status": status, "task": observed})
+
+
+def run(output: TaskOutput, policy: Policy | None = None) -> tuple[Projection, Receipt]:
+    projection, receipt, _ = surfaces(
+        CompleteOutput.success("TaskOutput", output), "task_output", policy
+    )
+    return projection, receipt
+
+
+def result_of(projection: Projection) -> dict[str, Any]:
+    assert projection.canonical.result is not None
+    return projection.canonical.result
+
+
+@pytest.mark.parametrize(
+    ("name", "output", "policy"),
+    [
+        (
+            "task_output_success",
+            answer(
+                "success",
+                task(
+                    b"12 passed\n",
+                    status="completed",
+                    exit_status=0,
+                    summary="npm  test",
+                    result_summary="12 tests\npassed",
+                ),
+            ),
+            None,
+        ),
+        ("task_output_timeout", answer("timeout", task(b"still working")), None),
+        ("task_output_not_ready", answer("not_ready", task(status="queued")), None),
+        (
+            "task_output_failure",
+            answer(
+                "success",
+                task(
+                    b"building\n",
+                    status="failed",
+                    exit_status=2,
+                    failure=whole(b"Traceback\n", "failure"),
+                ),
+            ),
+            EAGER,
+        ),
+    ],
+)
+def test_the_receipt_is_worded_as_in_the_golden_file(
+    name: str, output: TaskOutput, policy: Policy | None
+) -> None:
+    _, receipt = run(output, policy)
+    assert receipt.text == golden(name)
+    assert (receipt.renderer_name, receipt.renderer_version) == ("task_output", 1)
+
+
+@pytest.mark.parametrize("tool_name", ["TaskOutput", "BashOutput", "write_stdin"])
+def test_the_tools_that_give_output_of_a_task_belong_to_the_family(tool_name: str) -> None:
+    assert default_families().of_tool(tool_name).name == "task_output"
+
+
+@pytest.mark.parametrize(
+    ("status", "summary"),
+    [
+        ("success", "task output retrieved; task is running"),
+        ("timeout", "task output wait timed out; task is running"),
+        ("not_ready", "task output is not ready; task is running"),
+    ],
+)
+def test_the_summary_says_whether_the_output_was_there(status: str, summary: str) -> None:
+    projection, _ = run(answer(status, task()))
+    assert projection.canonical.summary_text == summary
+    assert projection.canonical.status == "success"
+
+
+def test_lists_show_how_the_command_of_the_task_ended() -> None:
+    output = answer("success", task(status="failed", exit_status=7))
+    assert output.facts() == (7, None, None)
+    assert answer("success", task()).facts() == (None, None, None)
+
+
+def test_a_task_without_output_has_no_spare_field() -> None:
+    assert result_of(run(answer("not_ready", task()))[0]) == {
+        "retrieval_status": "not_ready",
+        "task": {
+            "task_id": "task_123",
+            "kind": "command_task",
+            "status": "running",
+            "summary": None,
+            "output_preview": None,
+            "output_truncated": False,
+            "truncated": False,
+        },
+    }
+
+
+def test_artifacts_stand_inside_the_task() -> None:
+    data = b"line of output\n" * 2000
+    failure = whole(b"Traceback\n", "failure")
+    observed = task(data, status="failed", exit_status=2, failure=failure, result_summary="broken")
+    projection, receipt = run(answer("success", observed))
+    result = result_of(projection)
+    paths = [artifact_path(whole(data)), artifact_path(failure)]
+    inner = result["task"]
+    assert sorted(result) == ["retrieval_status", "task"]
+    assert inner["artifacts"] == [{"path": path} for path in paths]
+    assert (inner["output_artifact"], inner["failure_artifact"]) == (0, 1)
+    assert inner["output_truncated"] is inner["truncated"] is True
+    assert (inner["exit_status"], inner["result_summary"]) == (2, "broken")
+    assert 7_500 < len(inner["output_preview"]) <= 8_000
+    assert receipt.text.endswith(f"\n\nArtifacts:\n{paths[0]} (output)\n{paths[1]} (failure)\n")
+    assert [role for role, _ in projection.artifacts] == ["output", "failure"]
+
+
+def test_a_log_of_a_failure_is_an_artifact_and_counted_as_not_shown() -> None:
+    failure = whole(b"one\ntwo\n", "failure")
+    projection, receipt = run(answer("success", task(b"out\n", status="failed", failure=failure)))
+    inner = result_of(projection)["task"]
+    assert inner["failure_artifact"] == 0
+    assert (inner["output_truncated"], inner["truncated"]) == (False, True)
+    assert omitted(projection.omissions, "failure", "bytes") == 8
+    assert omitted(projection.omissions, "failure", "lines") == 2
+    assert "one\ntwo" not in receipt.text
+
+
+def test_an_empty_log_of_a_failure_leaves_nothing_out() -> None:
+    output = answer("success", task(status="failed", failure=whole(b"", "failure")))
+    projection, _ = run(output)
+    inner = result_of(projection)["task"]
+    assert "failure_artifact" not in inner
+    assert inner["truncated"] is False
+
+
+def test_long_sentences_are_cut_and_counted() -> None:
+    projection, _ = run(answer("success", task(summary="s" * 241, result_summary="r" * 701)))
+    inner = result_of(projection)["task"]
+    assert inner["summary"] == "s" * 239 + "\u2026"
+    assert inner["result_summary"] == "r" * 699 + "\u2026"
+    assert (inner["output_truncated"], inner["truncated"]) == (False, True)
+    assert omitted(projection.omissions, "task.summary", "chars") == 2
+    assert omitted(projection.omissions, "task.result_summary", "chars") == 2
+
+
+def test_output_that_is_no_text_says_how_it_is_shown() -> None:
+    inner = result_of(run(answer("success", task(b"\0\1")))[0])["task"]
+    assert inner["output_encoding"] == "binary"
+
+
+def test_json_is_laid_out_and_cut_json_is_said_to_be_incomplete() -> None:
+    _, receipt = run(answer("success", task(b'{"a":1}')))
+    assert receipt.text.endswith('\nOutput:\n{\n  "a": 1\n}\n')
+    _, receipt = run(answer("success", task(b'{"rows": [' + b'{"id": 1}, ' * 2000)))
+    assert "\n[the JSON above is incomplete]\n" in receipt.text
+
+
+@pytest.mark.parametrize("status", ["queued", "running", "cancelling"])
+def test_a_task_that_goes_on_has_no_exit_status(status: str) -> None:
+    with pytest.raises(ValidationError, match=f"a task that is {status} has no exit status yet"):
+        task(status=status, exit_status=0)
+
+
+@pytest.mark.parametrize("status", ["completed", "failed", "cancelled", "interrupted"])
+def test_a_task_that_ended_may_have_an_exit_status(status: str) -> None:
+    _, receipt = run(answer("success", task(status=status, exit_status=255)))
+    assert f"\nStatus: {status}\nExit status: 255\n" in receipt.text
+
+
+@pytest.mark.parametrize(
+    "fields", [{"status": "done"}, {"exit_status": 256}, {"task_id": ""}, {"kind": "k" * 65}]
+)
+def test_a_task_that_cannot_be_is_refused(fields: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        task(None, **{"status": "failed", **fields})
+
+
+def test_a_retrieval_status_that_there_is_not_is_refused() -> None:
+    with pytest.raises(ValidationError):
+        answer("failed", task())
+
+
+def test_output_known_only_by_its_ends_is_shown_like_the_whole() -> None:
+    policy = policy_with(task_output={"preview_chars": 1000})
+    data = b"".join(b"line %06d\n" % n for n in range(70_000))
+    edges = edged(data, policy.edge_bytes, policy.edge_bytes, "output")
+    assert run(answer("success", task(edges)), policy) == run(answer("success", task(data)), policy)
+
+
+texts = st.text(st.characters(), max_size=80) | st.sampled_from(["x" * 900, "\u6f22 \n" * 300])
+outputs = st.one_of(
+    st.binary(max_size=300),
+    st.tuples(st.sampled_from([b"line\n", b"[1,", b"x", b'{"a":1}']), st.integers(1, 2000)).map(
+        lambda run: run[0] * run[1]
+    ),
+)
+
+
+def policy_of(preview: int, more: int, inline: int) -> Policy:
+    budget = {"preview_chars": preview, "receipt_chars": preview + 2000 + more}
+    return policy_with(inline_bytes=inline, task_output=budget)
+
+
+policies = st.builds(
+    policy_of, st.integers(1000, 4000), st.integers(0, 3000), st.sampled_from([0, 100, 16_384])
+)
+
+
+def logged(data: bytes) -> StreamRecord:
+    return whole(data, "failure")
+
+
+def printed(data: bytes, lost: int) -> StreamRecord:
+    return lossy(data, lost, "output", "\udce9" * 300) if lost else whole(data, "output")
+
+
+tasks = st.builds(
+    ObservedTask,
+    task_id=identifiers,
+    kind=st.sampled_from(["command_task", "k" * 64]),
+    status=st.sampled_from(["completed", "failed"]),
+    exit_status=st.none() | st.just(255),
+    summary=st.none() | texts,
+    result_summary=st.none() | texts,
+    output=st.builds(printed, outputs, st.integers(0, 2)),
+    failure=st.none() | st.binary(max_size=50).map(logged),
+)
+
+
+@settings(max_examples=150)
+@given(st.sampled_from(["success", "timeout", "not_ready"]), tasks, policies)
+def test_any_output_of_a_task_has_a_bounded_repeatable_accounted_receipt(
+    status: str, observed: ObservedTask, policy: Policy
+) -> None:
+    output = answer(status, observed)
+    projection, receipt = run(output, policy)
+    again, receipt_again = run(output.model_copy(deep=True), policy)
+    assert projection.canonical.to_json() == again.canonical.to_json()
+    assert CanonicalResult.from_json(projection.canonical.to_json()) == projection.canonical
+    assert receipt == receipt_again
+    assert receipt.omissions == ()
+    assert len(receipt.text) <= policy.families["task_output"].receipt_chars
+
+    inner = result_of(projection)["task"]
+    assert inner["task_id"] == observed.task_id
+    assert len(inner["output_preview"] or "") <= policy.families["task_output"].preview_chars
+    assert inner["truncated"] is bool(projection.omissions)
+    assert observed.output is not None
+    missing = omitted(projection.omissions, "output", "bytes")
+    assert inner["output_truncated"] is (missing > 0)
+    for field, stream in (("output", observed.output), ("failure", observed.failure)):
+        index = inner.get(f"{field}_artifact")
+        if index is not None:
+            assert stream is not None
+            assert inner["artifacts"][index]["path"] == artifact_path(stream)
+    if observed.failure is not None:
+        assert omitted(projection.omissions, "failure", "bytes") == observed.failure.size

@@ -1,0 +1,299 @@
+"""Documents of the web: where they came from, without secrets, and their text."""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from tests.records.support import artifact_path, golden, lossy, omitted, surfaces, whole
+from tests.records.surface_checks import check_omissions, check_surfaces, labels, payloads
+from tests.support.policies import policy_with
+
+from tooltrail.records import (
+    CompleteOutput,
+    Policy,
+    Projection,
+    Receipt,
+    StreamRecord,
+    WebFetchOutput,
+    default_families,
+    digest_of,
+)
+from tooltrail.records.families._web import without_userinfo
+from tooltrail.records.families.web_fetch import FAMILY
+
+SMALL = policy_with(web_fetch={"preview_chars": 1000})
+LINES = b"".join(b"line %04d\n" % n for n in range(200))
+MOST = 2**63 - 1
+
+
+def fetch(text: bytes | StreamRecord = b"", **fields: Any) -> WebFetchOutput:
+    url = fields.pop("url", "https://example.org/")
+    usual = {
+        "url": url,
+        "final_url": url,
+        "status": 200,
+        "content_type": "text/html; charset=utf-8",
+        "bytes_read": 12_345,
+        "sha256": digest_of(b"body"),
+        "fetched_at": datetime(2026, 4, 23, 10, 0, tzinfo=UTC),
+        "text": text if isinstance(text, StreamRecord) else whole(text, "text"),
+    }
+    return WebFetchOutput.model_validate(usual | fields)
+
+
+def run(output: WebFetchOutput, policy: Policy | None = None) -> tuple[Projection, Receipt]:
+    complete = CompleteOutput.success("WebFetch", output)
+    projection, receipt, _ = surfaces(complete, "web_fetch", policy)
+    return projection, receipt
+
+
+def result_of(output: WebFetchOutput, policy: Policy | None = None) -> dict[str, Any]:
+    result = run(output, policy)[0].canonical.result
+    assert result is not None
+    return result
+
+
+@pytest.mark.parametrize(
+    ("name", "output", "policy"),
+    [
+        ("web_fetch_page", fetch(b"# Example\n\nHello.\n"), None),
+        (
+            "web_fetch_redirected",
+            fetch(
+                b"not found\n",
+                url="http://example.org",
+                final_url="https://example.org/en",
+                status=404,
+                content_type="text/plain",
+                bytes_read=10,
+            ),
+            None,
+        ),
+        ("web_fetch_bare", fetch(status=204, content_type="", bytes_read=0), None),
+        (
+            "web_fetch_json",
+            fetch(
+                b'{"a":[1,2]}',
+                url="https://api.example.org/v1",
+                content_type="application/json",
+                bytes_read=11,
+            ),
+            None,
+        ),
+        ("web_fetch_cut", fetch(LINES), SMALL),
+    ],
+)
+def test_the_receipt_is_worded_as_in_the_golden_file(
+    name: str, output: WebFetchOutput, policy: Policy | None
+) -> None:
+    _, receipt = run(output, policy)
+    assert receipt.text == golden(name)
+    assert (receipt.renderer_name, receipt.renderer_version) == ("web_fetch", 1)
+
+
+@pytest.mark.parametrize("tool", ["WebFetch", "web_fetch", "fetch_url"])
+def test_tools_that_fetch_are_served(tool: str) -> None:
+    assert default_families().of_tool(tool) is FAMILY
+
+
+def test_addresses_that_differ_only_where_they_are_cut_are_a_redirection() -> None:
+    asked = "https://example.org/" + "a" * 800
+    output = fetch(b"", url=asked + "1", final_url=asked + "2")
+    assert result_of(output)["redirected"] is True
+    assert "\nRedirected to: https://example.org/aaa" in run(output)[1].text
+    same = fetch(b"", url=asked, final_url=asked)
+    assert result_of(same)["redirected"] is False
+    assert "Redirected" not in run(same)[1].text
+
+
+def test_the_summary_says_how_the_server_answered() -> None:
+    assert fetch(status=404).summary() == "status 404 from https://example.org/"
+
+
+def test_the_canonical_result_has_every_field_of_the_specification() -> None:
+    data = b"x" * (16 * 1024 + 1)
+    result = result_of(fetch(data))
+    assert result == {
+        "url": "https://example.org/",
+        "final_url": "https://example.org/",
+        "redirected": False,
+        "status": 200,
+        "content_type": "text/html; charset=utf-8",
+        "bytes_read": 12_345,
+        "sha256": digest_of(b"body"),
+        "fetched_at": "2026-04-23T10:00:00Z",
+        "text_preview": "x" * len(data),
+        "text_truncated": False,
+        "truncated": False,
+        "text_artifact": 0,
+        "artifacts": [{"path": artifact_path(whole(data))}],
+    }
+    small = result_of(fetch(b""))
+    assert small["text_preview"] is None
+    assert not {"text_encoding", "text_artifact", "artifacts"} & small.keys()
+
+
+@pytest.mark.parametrize(
+    ("given_at", "spelled"),
+    [
+        ("2026-04-23T12:00:00+02:00", "2026-04-23T10:00:00Z"),
+        ("2026-04-23T10:00:00.250Z", "2026-04-23T10:00:00.250000Z"),
+        ("0001-01-01T00:00:00Z", "0001-01-01T00:00:00Z"),
+    ],
+)
+def test_the_time_is_spelled_in_utc(given_at: str, spelled: str) -> None:
+    output = fetch(fetched_at=given_at)
+    assert result_of(output)["fetched_at"] == spelled
+    assert f'"fetched_at":"{spelled}"'.encode() in CompleteOutput.success("t", output).to_json()
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"fetched_at": "2026-04-23T10:00:00"},
+        {"fetched_at": "0001-01-01T00:00:00+14:00"},
+        {"status": 99},
+        {"status": 600},
+        {"bytes_read": -1},
+        {"bytes_read": MOST + 1},
+        {"sha256": "0" * 64},
+    ],
+)
+def test_a_fetch_that_cannot_be_is_refused(fields: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        fetch(**fields)
+
+
+@pytest.mark.parametrize(
+    ("url", "kept"),
+    [
+        ("https://example.org/a?b=c@d#e@f", "https://example.org/a?b=c@d#e@f"),
+        ("https://example.org/@user/b", "https://example.org/@user/b"),
+        ("https://example.org?q=a@b", "https://example.org?q=a@b"),
+        ("https://example.org#a@b", "https://example.org#a@b"),
+        ("https://user:SECRET@example.org/a", "https://example.org/a"),
+        ("https://SECRET@example.org", "https://example.org"),
+        ("https://user:SEC@RET@example.org:8080/", "https://example.org:8080/"),
+        ("HTTPS://user:SECRET@example.org", "HTTPS://example.org"),
+        ("//user:SECRET@example.org/a", "//example.org/a"),
+        ("user:SECRET@example.org/a", "user:example.org/a"),
+        ("1user:SECRET@example.org/a", "example.org/a"),
+        ("https:user:SECRET@example.org", "https:example.org"),
+        ("https:\\\\user:SECRET@example.org", "https:\\\\example.org"),
+        ("https:///user:SECRET@example.org", "https:///example.org"),
+        ("https://user:SEC\\RET@example.org", "https://example.org"),
+        ("https://user:SEC\ud800RET@example.org", "https://example.org"),
+        (" \x00https://user:SECRET@example.org\n", "https://example.org"),
+        ("ht\ntps:/\t/user:SECRET\r@example.org", "https://example.org"),
+        ("x:y@//user:SECRET@example.org", "x:example.org"),
+        ("@https://user:SECRET@example.org", "example.org"),
+        ("", ""),
+    ],
+)
+def test_a_password_in_an_address_gets_into_no_record(url: str, kept: str) -> None:
+    output = fetch(url=url)
+    assert (output.url, output.final_url) == (kept, kept)
+    assert "SECRET" not in CompleteOutput.success("t", output).to_json().decode()
+    assert "SECRET" not in output.summary()
+    result = result_of(output)
+    assert (result["url"], result["final_url"]) == (kept, kept)
+
+
+@given(
+    st.text(st.sampled_from("a:@/\\?#1\n ."), max_size=30)
+    | st.text(st.characters(), max_size=10).map(lambda text: f"https://{text}@{text}")
+)
+def test_an_address_without_its_password_has_nothing_more_to_lose(url: str) -> None:
+    bare = without_userinfo(url)
+    assert without_userinfo(bare) == bare
+
+
+@pytest.mark.parametrize(
+    "url", ["a:@//" * 100_000, "/" * 500_000, " " * 500_000 + "x", "@" * 10**6]
+)
+def test_a_giant_address_is_read_once(url: str) -> None:
+    assert len(fetch(url=url).url) <= len(url)
+    assert len(run(fetch(url=url))[1].text) <= 22_000
+
+
+def test_long_labels_are_cut_and_counted() -> None:
+    output = fetch(url="u" * 701, final_url="f" * 702, content_type="c" * 122)
+    projection, _ = run(output)
+    result = result_of(output)
+    assert result["url"] == "u" * 699 + "\u2026"
+    assert result["truncated"] is True
+    assert omitted(projection.omissions, "url", "chars") == 2
+    assert omitted(projection.omissions, "final_url", "chars") == 3
+    assert omitted(projection.omissions, "content_type", "chars") == 3
+
+
+def test_whole_json_from_a_long_address_is_not_called_incomplete() -> None:
+    output = fetch(b'{"a":1}', url="https://example.org/" + "a" * 900)
+    assert run(output)[1].text.endswith('bytes)\n\n{\n  "a": 1\n}\n')
+    result = result_of(output)
+    assert (result["truncated"], result["text_truncated"]) == (True, False)
+
+
+def test_json_that_is_cut_is_said_to_be_incomplete() -> None:
+    _, receipt = run(fetch(json.dumps([*range(2000)]).encode()), SMALL)
+    assert "\n[the JSON above is incomplete]\n\nArtifacts:\n" in receipt.text
+
+
+def test_no_label_can_pass_for_another_line() -> None:
+    output = fetch(url="https://a/\u2028x", final_url="b\x85c", content_type="a\nArtifacts:")
+    assert run(output)[1].text == (
+        "Fetched https://a/ x (200, a Artifacts:, 12,345 bytes)\nRedirected to: b c\n"
+    )
+
+
+def test_bytes_that_are_no_text_are_named_by_their_encoding() -> None:
+    assert result_of(fetch(b"\0\1"))["text_encoding"] == "binary"
+
+
+def test_the_longest_labels_fit_into_the_smallest_receipt() -> None:
+    policy = policy_with(web_fetch={"preview_chars": 1000, "receipt_chars": 3000})
+    output = fetch(
+        b'{"a": "' + b"x" * 5000,
+        url="u" * 900,
+        final_url="f" * 900,
+        content_type="c" * 900,
+        bytes_read=MOST,
+    )
+    check_surfaces(output, "web_fetch", policy)
+
+
+def policy_of(preview: int, more: int, inline: int) -> Policy:
+    numbers = {"preview_chars": preview, "receipt_chars": preview + 2000 + more}
+    return policy_with(inline_bytes=inline, web_fetch=numbers)
+
+
+policies = st.builds(
+    policy_of, st.integers(1000, 6000), st.integers(0, 3000), st.sampled_from([0, 100, 16_384])
+)
+
+
+@settings(max_examples=100)
+@given(
+    payloads,
+    st.sampled_from([0, 0, 9]),
+    st.fixed_dictionaries({"url": labels, "final_url": labels, "content_type": labels}),
+    st.integers(-60_000_000_000, 250_000_000_000).map(lambda n: datetime.fromtimestamp(n, UTC)),
+    policies,
+)
+def test_any_document_has_bounded_repeatable_accounted_surfaces(
+    data: bytes, lost: int, given_labels: dict[str, str], fetched_at: datetime, policy: Policy
+) -> None:
+    text = lossy(data, lost, "text") if lost else whole(data, "text")
+    output = fetch(text, fetched_at=fetched_at, **given_labels)
+    fields, projection, _ = check_surfaces(output, "web_fetch", policy)
+    preview = fields["text_preview"]
+    assert len(preview or "") <= policy.families["web_fetch"].preview_chars
+    assert datetime.fromisoformat(fields["fetched_at"]) == fetched_at
+    check_omissions(projection, text, preview, fields.get("text_encoding"))
+    if "text_artifact" in fields:
+        path = fields["artifacts"][fields["text_artifact"]]["path"]
+        assert path == artifact_path(text)

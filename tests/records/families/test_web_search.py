@@ -1,0 +1,229 @@
+"""Searches of the web: the pages that were named, bounded and each on lines of its own."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from tests.records.hidden import hidden_of
+from tests.records.support import golden, omitted, surfaces
+from tests.records.surface_checks import check_surfaces, labels
+from tests.support.policies import policy_with
+
+from tooltrail.records import (
+    CompleteOutput,
+    Policy,
+    Projection,
+    Receipt,
+    WebSearchBudget,
+    WebSearchHit,
+    WebSearchOutput,
+    default_families,
+)
+from tooltrail.records.families.web_search import FAMILY
+
+ONE = policy_with(web_search={"preview_chars": 1000, "max_items": 1})
+LEDGER = WebSearchHit(
+    title="A ledger", url="https://a.example/ledger", snippet="How to write a ledger."
+)
+OTHER = WebSearchHit(title="", url="https://b.example/", snippet=" ")
+
+
+def search(*hits: WebSearchHit, **fields: Any) -> WebSearchOutput:
+    usual = {
+        "query": "rust ledger",
+        "provider": "example",
+        "fetched_at": datetime(2026, 4, 23, 10, 0, tzinfo=UTC),
+        "results": hits,
+    }
+    return WebSearchOutput.model_validate(usual | fields)
+
+
+def run(output: WebSearchOutput, policy: Policy | None = None) -> tuple[Projection, Receipt]:
+    complete = CompleteOutput.success("WebSearch", output)
+    projection, receipt, _ = surfaces(complete, "web_search", policy)
+    return projection, receipt
+
+
+def result_of(output: WebSearchOutput, policy: Policy | None = None) -> dict[str, Any]:
+    result = run(output, policy)[0].canonical.result
+    assert result is not None
+    return result
+
+
+@pytest.mark.parametrize(
+    ("name", "output", "policy"),
+    [
+        (
+            "web_search_found",
+            search(
+                LEDGER,
+                OTHER,
+                WebSearchHit(
+                    title="Third\n", url="https://c.example/", snippet="Two lines\n\n  in one."
+                ),
+            ),
+            None,
+        ),
+        ("web_search_none", search(), None),
+        ("web_search_one", search(LEDGER), None),
+        ("web_search_hidden", search(LEDGER, OTHER, OTHER), ONE),
+        ("web_search_one_hidden", search(LEDGER, OTHER), ONE),
+    ],
+)
+def test_the_receipt_is_worded_as_in_the_golden_file(
+    name: str, output: WebSearchOutput, policy: Policy | None
+) -> None:
+    _, receipt = run(output, policy)
+    assert receipt.text == golden(name)
+    assert (receipt.renderer_name, receipt.renderer_version) == ("web_search", 1)
+
+
+@pytest.mark.parametrize("tool", ["WebSearch", "web_search"])
+def test_tools_that_search_the_web_are_served(tool: str) -> None:
+    assert default_families().of_tool(tool) is FAMILY
+
+
+@pytest.mark.parametrize(
+    ("count", "summary"),
+    [
+        (0, 'No results found for "Rust ledger"'),
+        (1, 'Found 1 result for "Rust ledger"'),
+        (1200, 'Found 1,200 results for "Rust ledger"'),
+    ],
+)
+def test_the_summary_says_how_much_was_found_for_what(count: int, summary: str) -> None:
+    assert search(*[LEDGER] * count, query="Rust\nledger").summary() == summary
+
+
+def test_the_canonical_result_has_every_field_of_the_specification() -> None:
+    assert result_of(search(LEDGER, WebSearchHit(title="B", url="https://b.example/"))) == {
+        "query": "rust ledger",
+        "provider": "example",
+        "results": [
+            {
+                "title": "A ledger",
+                "url": "https://a.example/ledger",
+                "snippet": "How to write a ledger.",
+            },
+            {"title": "B", "url": "https://b.example/"},
+        ],
+        "result_count": 2,
+        "fetched_at": "2026-04-23T10:00:00Z",
+        "truncated": False,
+    }
+
+
+def test_results_beyond_the_budget_are_counted_and_listed() -> None:
+    complete = CompleteOutput.success("WebSearch", search(OTHER, OTHER, LEDGER))
+    projection, _, publisher = surfaces(complete, "web_search", ONE)
+    result = result_of(search(OTHER, OTHER, LEDGER), ONE)
+    assert [role for role, _ in projection.artifacts] == ["hidden"]
+    assert hidden_of(result, publisher) == [
+        {
+            "field": "results",
+            "n": 1,
+            "value": {"title": "", "url": "https://b.example/", "snippet": " "},
+        },
+        {
+            "field": "results",
+            "n": 2,
+            "value": {
+                "title": "A ledger",
+                "url": "https://a.example/ledger",
+                "snippet": "How to write a ledger.",
+            },
+        },
+    ]
+    assert (len(result["results"]), result["result_count"], result["truncated"]) == (1, 3, True)
+    assert omitted(projection.omissions, "results", "items") == 2
+
+
+def test_long_labels_are_cut_and_counted() -> None:
+    hit = WebSearchHit(title="t" * 241, url="https://" + "u" * 700, snippet="s" * 704)
+    output = search(OTHER, hit, query="q" * 702, provider="p" * 243)
+    projection, _ = run(output)
+    result = result_of(output)
+    assert result["truncated"] is True
+    assert result["results"][1]["title"] == "t" * 239 + "\u2026"
+    missing = {o.field: o.before - o.after for o in projection.omissions}
+    assert missing == {
+        "query": 3,
+        "provider": 4,
+        "results[1].title": 2,
+        "results[1].url": 9,
+        "results[1].snippet": 5,
+    }
+
+
+def test_snippets_share_the_room_of_the_previews() -> None:
+    policy = policy_with(web_search={"preview_chars": 1000, "max_items": 4})
+    long = WebSearchHit(title="t", url="u", snippet="s" * 900)
+    short = WebSearchHit(title="t", url="u", snippet="s" * 100)
+    results = result_of(search(long, short, long, long), policy)["results"]
+    assert [len(hit["snippet"]) for hit in results] == [300, 100, 300, 300]
+
+
+def test_no_label_can_pass_for_another_result() -> None:
+    hit = WebSearchHit(title="a\n2. b", url="https://c\u2028d", snippet="e\n3. f\x1b[2K")
+    assert run(search(hit, query='x"\n1. y'))[1].text == (
+        'Found 1 result for "x" 1. y"\n1. a 2. b\n   https://c d\n   e 3. f [2K\n'
+    )
+
+
+def test_a_password_in_an_address_gets_into_no_record() -> None:
+    output = search(WebSearchHit(title="t", url="https://user:SECRET@example.org/"))
+    assert b"SECRET" not in CompleteOutput.success("WebSearch", output).to_json()
+    assert result_of(output)["results"][0]["url"] == "https://example.org/"
+
+
+def test_a_time_without_a_zone_is_refused() -> None:
+    with pytest.raises(ValidationError):
+        search(fetched_at="2026-04-23T10:00:00")
+
+
+def test_the_most_and_longest_of_everything_fits_into_the_smallest_receipt() -> None:
+    hit = WebSearchHit(title="t" * 900, url="u" * 900, snippet="s" * 900)
+    for preview in (1000, 256_000):
+        numbers = {"preview_chars": preview, "max_items": 256}
+        numbers["receipt_chars"] = preview + 2000 + 256 * 980
+        output = search(*[hit] * 1000, query="q" * 900)
+        check_surfaces(output, "web_search", policy_with(web_search=numbers))
+
+
+def test_a_budget_whose_receipt_has_no_room_for_its_items_is_refused() -> None:
+    with pytest.raises(ValidationError, match="receipt_chars must be at least"):
+        WebSearchBudget(preview_chars=1000, receipt_chars=2999 + 980, max_items=1)
+
+
+hits = st.builds(WebSearchHit, title=st.just("") | labels, url=labels, snippet=st.none() | labels)
+
+
+def policy_of(preview: int, most: int) -> Policy:
+    numbers = {"preview_chars": preview, "max_items": most}
+    numbers["receipt_chars"] = preview + 2000 + 980 * most
+    return policy_with(web_search=numbers)
+
+
+@settings(max_examples=100)
+@given(
+    st.lists(hits, max_size=8),
+    labels,
+    labels,
+    st.builds(policy_of, st.integers(1000, 4000), st.sampled_from([1, 3, 20])),
+)
+def test_any_search_has_bounded_repeatable_accounted_surfaces(
+    found: list[WebSearchHit], query: str, provider: str, policy: Policy
+) -> None:
+    output = search(*found, query=query, provider=provider)
+    fields, projection, receipt = check_surfaces(output, "web_search", policy)
+    budget = policy.families["web_search"]
+    shown = fields["results"]
+    assert len(shown) == min(len(found), budget.max_items)
+    assert sum(len(hit.get("snippet", "")) for hit in shown) <= budget.preview_chars
+    for n, (hit, source) in enumerate(zip(shown, found, strict=False)):
+        cut = omitted(projection.omissions, f"results[{n}].url", "chars")
+        assert hit["url"] == (source.url[: len(source.url) - cut] + "\u2026" * (cut > 0))
+    assert len(receipt.text.splitlines()) <= 2 + 3 * len(shown)

@@ -1,0 +1,326 @@
+"""Work items: one with what changed, or a list with one line each."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from tests.records.hidden import hidden_of
+from tests.records.identifiers import identifiers
+from tests.records.support import golden, omitted, surfaces
+from tests.support.policies import policy_with
+
+from tooltrail.records import (
+    CanonicalResult,
+    CompleteOutput,
+    Policy,
+    Projection,
+    Receipt,
+    Transition,
+    WorkItem,
+    WorkItemBudget,
+    WorkItemOutput,
+    default_families,
+)
+
+SMALL = policy_with(
+    work_item={"preview_chars": 1000, "receipt_chars": 3000 + 2 * 820, "max_items": 2}
+)
+PARSER = WorkItem(
+    work_item_id="wi_1",
+    title="Fix the parser",
+    status="open",
+    description="It drops the last line.\nSee issue 12.",
+)
+STARTED = PARSER.model_copy(update={"status": "in_progress"})
+DONE = WorkItem(work_item_id="wi_1", title="Fix the parser", status="completed")
+TESTS = WorkItem(work_item_id="wi_2", title="Write the tests", status="open")
+
+
+def run(output: WorkItemOutput, policy: Policy | None = None) -> tuple[Projection, Receipt]:
+    projection, receipt, publisher = surfaces(
+        CompleteOutput.success("UpdateWorkItem", output), "work_item", policy
+    )
+    assert [role for role, _ in projection.artifacts] in ([], ["hidden"])
+    assert set(publisher.published) == {reference.path for _, reference in projection.artifacts}
+    return projection, receipt
+
+
+def result_of(projection: Projection) -> dict[str, Any]:
+    assert projection.canonical.result is not None
+    return projection.canonical.result
+
+
+def steps(count: int) -> tuple[WorkItem, ...]:
+    return tuple(
+        WorkItem(work_item_id=f"wi_{n}", title=f"Step {n}", status="open") for n in range(count)
+    )
+
+
+CREATED = WorkItemOutput(action="created", item=PARSER)
+UPDATED = WorkItemOutput(
+    action="updated",
+    item=STARTED,
+    transition=Transition(from_="open", to="in_progress"),
+    warnings=("two items are in progress",),
+)
+PICKED = WorkItemOutput(action="picked", item=PARSER)
+LISTED = WorkItemOutput(action="listed", items=(DONE, TESTS))
+NONE = WorkItemOutput(action="listed", items=())
+CUT = WorkItemOutput(
+    action="listed", items=steps(3), warnings=("late", "later", "latest", "too late")
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "output", "policy"),
+    [
+        ("work_item_created", CREATED, None),
+        ("work_item_updated", UPDATED, None),
+        ("work_item_picked", PICKED, None),
+        ("work_item_listed", LISTED, None),
+        ("work_item_none", NONE, None),
+        ("work_item_cut", CUT, SMALL),
+    ],
+)
+def test_the_receipt_is_worded_as_in_the_golden_file(
+    name: str, output: WorkItemOutput, policy: Policy | None
+) -> None:
+    _, receipt = run(output, policy)
+    assert receipt.text == golden(name)
+    assert (receipt.renderer_name, receipt.renderer_version) == ("work_item", 1)
+
+
+def test_the_canonical_result_of_one_item_is_its_snapshot_and_its_transition() -> None:
+    assert result_of(run(UPDATED)[0]) == {
+        "action": "updated",
+        "item": {
+            "work_item_id": "wi_1",
+            "title": "Fix the parser",
+            "status": "in_progress",
+            "description": "It drops the last line.\nSee issue 12.",
+        },
+        "transition": {"from": "open", "to": "in_progress"},
+        "warnings": ["two items are in progress"],
+        "warning_count": 1,
+    }
+
+
+def test_the_canonical_result_of_a_list_counts_its_items() -> None:
+    assert result_of(run(LISTED)[0]) == {
+        "action": "listed",
+        "items": [
+            {"work_item_id": "wi_1", "title": "Fix the parser", "status": "completed"},
+            {"work_item_id": "wi_2", "title": "Write the tests", "status": "open"},
+        ],
+        "item_count": 2,
+    }
+    assert result_of(run(NONE)[0]) == {"action": "listed", "items": [], "item_count": 0}
+
+
+def test_what_is_beyond_the_budget_is_counted_and_listed() -> None:
+    complete = CompleteOutput.success("ListWorkItems", CUT)
+    projection, _, publisher = surfaces(complete, "work_item", SMALL)
+    result = result_of(projection)
+    assert hidden_of(result, publisher) == [
+        {
+            "field": "items",
+            "n": 2,
+            "value": {"work_item_id": "wi_2", "title": "Step 2", "status": "open"},
+        },
+        {"field": "warnings", "n": 2, "value": "latest"},
+        {"field": "warnings", "n": 3, "value": "too late"},
+    ]
+    assert [item["work_item_id"] for item in result["items"]] == ["wi_0", "wi_1"]
+    assert (result["item_count"], result["warning_count"], result["truncated"]) == (3, 4, True)
+    assert omitted(projection.omissions, "items", "items") == 1
+    assert omitted(projection.omissions, "warnings", "items") == 2
+
+
+def test_sixty_four_items_are_listed_by_default() -> None:
+    assert len(result_of(run(WorkItemOutput(action="listed", items=steps(64)))[0])["items"]) == 64
+    projection, receipt = run(WorkItemOutput(action="listed", items=steps(65)))
+    assert len(result_of(projection)["items"]) == 64
+    assert "\n[open] wi_63 Step 63\n[1 further item is not shown; listed in " in receipt.text
+
+
+@pytest.mark.parametrize(
+    ("output", "summary"),
+    [
+        (CREATED, "work item created: Fix the parser"),
+        (LISTED, "2 work items listed"),
+        (WorkItemOutput(action="updated", items=(DONE,)), "1 work item updated"),
+        (NONE, "0 work items listed"),
+    ],
+)
+def test_the_summary_says_what_was_done(output: WorkItemOutput, summary: str) -> None:
+    assert run(output)[0].canonical.summary_text == summary
+
+
+@pytest.mark.parametrize(
+    "tool",
+    [
+        "CompleteWorkItem",
+        "CreateWorkItem",
+        "GetWorkItem",
+        "ListWorkItems",
+        "PickWorkItem",
+        "TaskCreate",
+        "TaskGet",
+        "TaskList",
+        "TaskUpdate",
+        "TodoRead",
+        "TodoWrite",
+        "UpdateWorkItem",
+    ],
+)
+def test_tools_of_work_queues_belong_to_the_family(tool: str) -> None:
+    assert default_families().of_tool(tool).name == "work_item"
+
+
+@pytest.mark.parametrize("both", [{}, {"item": DONE, "items": (DONE,)}])
+def test_a_result_has_one_item_or_a_list(both: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError, match="one item or a list"):
+        WorkItemOutput(action="got", **both)
+
+
+def test_a_transition_is_read_from_its_json() -> None:
+    spelled = Transition.model_validate({"from": "open", "to": "done"})
+    assert spelled == Transition(from_="open", to="done")
+    output = CompleteOutput.success(
+        "UpdateWorkItem", WorkItemOutput(action="updated", item=DONE, transition=spelled)
+    )
+    assert b'"transition":{"from":"open","to":"done"}' in output.to_json()
+
+
+@pytest.mark.parametrize("action", ["picked", "got"])
+def test_a_description_is_told_to_who_asks_for_the_item(action: Any) -> None:
+    _, receipt = run(WorkItemOutput(action=action, item=PARSER))
+    assert receipt.text.endswith("\nDescription: It drops the last line. See issue 12.\n")
+
+
+@pytest.mark.parametrize("action", ["created", "updated", "completed"])
+def test_a_description_is_not_repeated_to_who_wrote_it(action: Any) -> None:
+    _, receipt = run(WorkItemOutput(action=action, item=PARSER))
+    assert receipt.text == f"Work item {action}: [open] wi_1 Fix the parser\n"
+
+
+def test_an_item_without_a_description_is_one_line() -> None:
+    _, receipt = run(WorkItemOutput(action="got", item=TESTS))
+    assert receipt.text == "Work item got: [open] wi_2 Write the tests\n"
+
+
+def test_every_long_text_is_cut_and_counted_under_its_own_name() -> None:
+    item = WorkItem(work_item_id="i" * 256, title="t" * 241, status="s" * 65, description="d" * 701)
+    output = WorkItemOutput(
+        action="updated",
+        item=item,
+        transition=Transition(from_="a" * 65, to="b" * 65),
+        warnings=("w" * 240, "x" * 241),
+    )
+    projection, _ = run(output)
+    assert result_of(projection) == {
+        "action": "updated",
+        "item": {
+            "work_item_id": "i" * 256,
+            "title": "t" * 239 + "\u2026",
+            "status": "s" * 63 + "\u2026",
+            "description": "d" * 699 + "\u2026",
+        },
+        "transition": {"from": "a" * 63 + "\u2026", "to": "b" * 63 + "\u2026"},
+        "warnings": ["w" * 240, "x" * 239 + "\u2026"],
+        "warning_count": 2,
+        "truncated": True,
+    }
+    assert [(o.field, o.before - o.after) for o in projection.omissions] == [
+        ("item.title", 2),
+        ("item.status", 2),
+        ("item.description", 2),
+        ("transition.from", 2),
+        ("transition.to", 2),
+        ("warnings[1]", 2),
+    ]
+
+
+def test_a_text_in_a_list_is_counted_under_the_number_of_its_item() -> None:
+    items = (TESTS, TESTS.model_copy(update={"title": "t" * 250}))
+    projection, _ = run(WorkItemOutput(action="listed", items=items))
+    assert omitted(projection.omissions, "items[1].title", "chars") == 11
+
+
+def test_a_title_cannot_pass_for_another_item() -> None:
+    item = WorkItem(work_item_id="wi_1", title="Fix\n[done] wi_2 Deploy", status="open")
+    _, receipt = run(WorkItemOutput(action="listed", items=(item,), warnings=("a\r\nb",)))
+    assert receipt.text == (
+        "Work items listed: 1\n[open] wi_1 Fix [done] wi_2 Deploy\nWarning: a b\n"
+    )
+
+
+texts = st.text(st.characters(), max_size=20).map(lambda text: text * 40)
+work_items = st.builds(
+    WorkItem,
+    work_item_id=identifiers,
+    title=texts,
+    status=texts,
+    description=st.none() | texts,
+)
+transitions = st.none() | st.builds(Transition, from_=texts, to=texts)
+warnings = st.lists(texts, max_size=4).map(tuple)
+outputs = st.one_of(
+    st.builds(
+        WorkItemOutput,
+        action=st.sampled_from(["created", "updated", "completed", "picked", "got"]),
+        item=work_items,
+        transition=transitions,
+        warnings=warnings,
+    ),
+    st.builds(
+        WorkItemOutput,
+        action=st.sampled_from(["listed", "updated"]),
+        items=st.lists(work_items, max_size=4).map(tuple),
+        transition=transitions,
+        warnings=warnings,
+    ),
+)
+
+
+@given(outputs)
+def test_any_work_item_has_a_repeatable_bounded_receipt(output: WorkItemOutput) -> None:
+    projection, receipt = run(output, SMALL)
+    assert (projection, receipt) == run(output.model_copy(deep=True), SMALL)
+    assert len(receipt.text) <= 3000 + 2 * 820
+    assert receipt.omissions == ()
+    assert len(receipt.text.splitlines()) <= 1 + 2 * (2 + 1)
+    receipt.to_bytes()
+    cut = [omission for omission in projection.omissions if omission.field != "summary_text"]
+    result = result_of(projection)
+    assert result.get("truncated", False) is bool(cut)
+    assert result.get("item_count") == (None if output.items is None else len(output.items))
+    assert CanonicalResult.from_json(projection.canonical.to_json()) == projection.canonical
+
+
+@pytest.mark.parametrize("most", [1, 256])
+def test_the_longest_texts_of_the_most_items_fit_into_the_smallest_receipt(most: int) -> None:
+    policy = policy_with(
+        work_item={"preview_chars": 1000, "receipt_chars": 3000 + most * 820, "max_items": most}
+    )
+    item = WorkItem(
+        work_item_id="i" * 256, title="t" * 900, status="s" * 900, description="d" * 900
+    )
+    change = Transition(from_="a" * 900, to="b" * 900)
+    listed = WorkItemOutput(
+        action="completed", items=(item,) * (most + 1), warnings=("w" * 900,) * (most + 1)
+    )
+    picked = WorkItemOutput(
+        action="picked", item=item, transition=change, warnings=("w" * 900,) * (most + 1)
+    )
+    for output in (listed, picked):
+        _, receipt = run(output, policy)
+        assert receipt.omissions == ()
+        assert len(receipt.text) <= 3000 + most * 820
+
+
+def test_the_largest_budgets_agree() -> None:
+    largest = WorkItemBudget().overridden({"preview_chars": 10**9, "max_items": 10**9})
+    assert (largest.preview_chars, largest.max_items) == (256_000, 256)

@@ -1,0 +1,103 @@
+"""Budgets of different stages agree, and what overrides them is clamped."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from tooltrail.records import Budget, CommandBudget, GenericBudget, InvalidRecordError
+from tooltrail.records.budgets import (
+    FRAME_CHARS,
+    MAX_ITEMS,
+    MAX_PREVIEW_CHARS,
+    MAX_RECEIPT_CHARS,
+    MIN_PREVIEW_CHARS,
+)
+
+
+def test_the_defaults_are_the_published_ones() -> None:
+    assert (CommandBudget().preview_chars, CommandBudget().command_chars) == (32_000, 240)
+    assert GenericBudget().preview_chars == 20_000
+    assert MAX_PREVIEW_CHARS == 256_000
+
+
+@pytest.mark.parametrize(
+    ("kind", "preview", "receipt"),
+    [
+        (CommandBudget, 1_000, 1_000 + FRAME_CHARS - 1),
+        (CommandBudget, 32_001, 34_000),
+        (CommandBudget, 256_000, 257_999),
+        (GenericBudget, 1_000, 1_000 + FRAME_CHARS + 32 * 160 - 1),
+        (GenericBudget, 20_881, 28_000),
+    ],
+)
+def test_a_receipt_that_could_not_hold_its_previews_is_refused(
+    kind: type[Budget], preview: int, receipt: int
+) -> None:
+    with pytest.raises(ValidationError, match=r"preview_chars \+ \d+, or a second cut would"):
+        kind(preview_chars=preview, receipt_chars=receipt)
+    assert kind(preview_chars=preview, receipt_chars=receipt + 1).receipt_chars == receipt + 1
+
+
+def test_the_largest_budgets_agree() -> None:
+    largest = {"preview_chars": MAX_PREVIEW_CHARS, "receipt_chars": MAX_RECEIPT_CHARS}
+    assert GenericBudget(**largest, max_items=MAX_ITEMS).spare_chars >= MAX_PREVIEW_CHARS
+    assert CommandBudget(**largest).frame_chars == FRAME_CHARS
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"preview_chars": MIN_PREVIEW_CHARS - 1},
+        {"preview_chars": MAX_PREVIEW_CHARS + 1, "receipt_chars": MAX_RECEIPT_CHARS},
+        {"receipt_chars": MAX_RECEIPT_CHARS + 1},
+        {"command_chars": 15},
+        {"command_chars": 241},
+        {"max_items": 0},
+        {"max_items": MAX_ITEMS + 1},
+        {"surplus": 1},
+    ],
+)
+def test_a_number_out_of_its_range_is_refused(fields: dict[str, int]) -> None:
+    with pytest.raises(ValidationError):
+        CommandBudget.model_validate(fields)
+
+
+def test_an_override_is_clamped_to_what_the_field_allows() -> None:
+    budget = CommandBudget()
+    assert budget.overridden({"preview_chars": 10**12}).preview_chars == MAX_PREVIEW_CHARS
+    assert budget.overridden({"preview_chars": -5}).preview_chars == MIN_PREVIEW_CHARS
+    assert budget.overridden({"command_chars": 100_000}).command_chars == 240
+    assert budget.overridden({}) == budget
+
+
+def test_an_override_that_needs_a_longer_receipt_gets_it() -> None:
+    assert CommandBudget().overridden({"preview_chars": 50_000}).receipt_chars == 52_000
+    assert CommandBudget().overridden({"receipt_chars": 5}).receipt_chars == 34_000
+    assert GenericBudget().overridden({"max_items": 256}).receipt_chars == 22_000 + 256 * 160
+
+
+@given(st.dictionaries(st.sampled_from([*GenericBudget.model_fields]), st.integers()))
+def test_any_integer_gives_a_budget_whose_stages_agree(values: dict[str, int]) -> None:
+    budget = GenericBudget().overridden(values)
+    assert budget.preview_chars + budget.frame_chars <= budget.receipt_chars
+    assert GenericBudget.model_validate(budget.model_dump()) == budget
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("chars", 5, "a budget has no 'chars'; it has preview_chars, receipt_chars, max_items"),
+        ("preview_chars", "5", "preview_chars must be an integer, not str"),
+        ("preview_chars", True, "preview_chars must be an integer, not bool"),
+        ("preview_chars", 5.0, "preview_chars must be an integer, not float"),
+        ("preview_chars", None, "preview_chars must be an integer, not NoneType"),
+    ],
+)
+def test_an_override_that_is_no_number_of_the_budget_is_refused(
+    name: str, value: Any, sentence: str
+) -> None:
+    with pytest.raises(InvalidRecordError, match=sentence):
+        Budget().overridden({name: value})
