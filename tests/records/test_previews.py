@@ -259,7 +259,7 @@ def test_lines_are_kept_whole_at_both_ends_and_counted() -> None:
     shown = preview(whole(data), 500, full_output="sha256/ab/cd.zst")
     assert shown.text == (
         "".join(f"line {n:04}\n" for n in range(17))
-        + "[output truncated: showing first 17 lines and last 18 lines; "
+        + "[output truncated: showing first 17 and last 18 lines; "
         "965 lines, 9,650 bytes omitted; full output: sha256/ab/cd.zst]\n"
         + "".join(f"line {n:04}\n" for n in range(982, 1000))
     )
@@ -281,6 +281,7 @@ def test_one_giant_line_falls_back_to_characters() -> None:
     shown = preview(whole(data), 1000)
     first, match, last = pieces(shown)
     assert match["first_unit"] == match["last_unit"] == "characters"
+    assert f"first {match['first']} and last {match['last']} characters; " in shown.text
     assert len(shown.text) > 900
     assert abs(len(first) - len(last)) <= 20
     assert shown.omitted_lines == 0
@@ -301,6 +302,7 @@ def test_a_giant_last_line_falls_back_to_characters_at_the_end_only() -> None:
     shown = preview(whole(data), 600)
     _, match, _ = pieces(shown)
     assert (match["first_unit"], match["last_unit"]) == ("lines", "characters")
+    assert f"first {match['first']} lines and last {match['last']} characters; " in shown.text
     recount(data, shown)
 
 
@@ -434,7 +436,7 @@ def test_a_line_that_fills_its_half_exactly_is_kept_whole(
     data = (b"x" * (width - 1) + b"\n") * 40
     size = f"{len(data):,}"
     longest = len(
-        f"[output truncated: showing first {size} characters and last {size} characters; "
+        f"[output truncated: showing first {size} characters and last {size} lines; "
         f"40 lines, {size} bytes omitted]"
     )
     _, match, _ = pieces(preview(whole(data), longest + 2 + 400))
@@ -446,7 +448,107 @@ def test_lines_that_fill_just_half_of_their_half_are_kept_whole() -> None:
         data = b"x" * (width - 1) + b"\n" + b"y" * 9000
         longest = len(
             f"[output truncated: showing first {len(data):,} characters and last {len(data):,} "
-            f"characters; 2 lines, {len(data):,} bytes omitted]"
+            f"lines; 2 lines, {len(data):,} bytes omitted]"
         )
         _, match, _ = pieces(preview(whole(data), longest + 2 + 400))
         assert match["first_unit"] == unit
+
+
+@pytest.mark.parametrize(("lines", "whole_text"), [(3, True), (2, False)])
+def test_a_bound_of_lines_shows_the_head_and_counts_the_rest(
+    lines: int, *, whole_text: bool
+) -> None:
+    shown = preview(whole(b"one\ntwo\nthree"), 1000, lines=lines)
+    assert shown.truncated is not whole_text
+    if whole_text:
+        assert shown.text == "one\ntwo\nthree"
+    else:
+        assert shown.text == (
+            "one\n[output truncated: showing first 1 lines; 2 lines, 9 bytes omitted]\n"
+        )
+        assert (shown.omitted_lines, shown.omitted_bytes) == (2, 9)
+
+
+def test_one_line_is_the_marker_alone() -> None:
+    shown = preview(whole(b"one\ntwo\n"), 1000, lines=1)
+    assert shown.text == "[output truncated: showing first 0 lines; 2 lines, 8 bytes omitted]\n"
+
+
+@given(byte_runs, st.integers(0, 3000), st.integers(1, 60), st.booleans())
+def test_a_bound_of_lines_holds_beside_that_of_characters(
+    data: bytes, budget: int, lines: int, ends: bool
+) -> None:
+    stream = edged(data, 6000, 6000) if ends else whole(data)
+    shown = preview(stream, budget, lines=lines, edge_bytes=6000)
+    assert len(shown.text) <= budget
+    assert shown.text.count("\n") <= lines
+    assert shown == preview(whole(data), budget, lines=lines, edge_bytes=6000)
+    match = MARKER.search(shown.text)
+    if match is not None and shown.encoding == "utf-8":
+        assert match["last"] is None
+        assert data.startswith(shown.text[: match.start()].rstrip("\n").encode())
+
+
+@given(data_of_any_kind, st.integers(2, 20))
+def test_the_needed_characters_show_all_lines_that_may_be_shown(data: bytes, lines: int) -> None:
+    stream = whole(data)
+    enough = preview(stream, needed_chars(stream, lines=lines), lines=lines)
+    assert enough == preview(stream, 200_000, lines=lines)
+
+
+LINK = "\x1b]8;;https://example.org/" + "q" * 400 + "\x1b\\"
+TITLE = "\x1b]0;" + "a title\n" * 40 + "\x07"
+
+
+@pytest.mark.parametrize("budget", range(1000, 2200, 7))
+def test_a_long_link_is_not_cut(budget: int) -> None:
+    text = (LINK + "here\x1b]8;;\x1b\\ ") * 40
+    first, _, last = pieces(preview(whole(text.encode()), budget))
+    for piece in (first, last):
+        rest = piece.replace(LINK, "").replace("\x1b]8;;\x1b\\", "")
+        assert set(rest) <= set("here ")
+
+
+@pytest.mark.parametrize("before", range(0, 400, 9))
+def test_lines_are_not_cut_inside_an_escape_sequence(before: int) -> None:
+    text = "word\n" * before + TITLE + "\n" + "word\n" * (300 - before)
+    shown = preview(whole(text.encode()), 1000)
+    first, match, last = pieces(shown)
+    for piece in (first, last):
+        assert "\x1b" not in piece.replace(TITLE, "")
+        assert "title" not in piece.replace(TITLE, "")
+    assert match["first_unit"] == "lines"
+    recount(text.encode(), shown)
+
+
+def test_lines_before_and_behind_sequences_of_many_lines_are_what_is_shown() -> None:
+    text = "start\n" * 60 + (TITLE + "\n") * 10 + "end\n" * 120
+    count = f"{len(text):,}"
+    longest = len(
+        f"[output truncated: showing first {count} characters and last {count} lines; "
+        f"{60 + 10 * 41 + 120} lines, {count} bytes omitted]"
+    )
+    # 360 + 326 are more than the half of 1,240, and 480 + 2 * 326 are more than the rest of it.
+    first, match, last = pieces(preview(whole(text.encode()), longest + 2 + 1240))
+    assert first == "start\n" * 60
+    assert last == TITLE + "\n" + "end\n" * 120
+    assert (match["first"], match["last"], match["last_unit"]) == ("60", "161", "lines")
+
+
+def test_a_bound_of_lines_does_not_cut_a_sequence_either() -> None:
+    shown = preview(whole(b"one\n\x1b]0;a\nb\x07two\nthree\n"), 1000, lines=3)
+    assert shown.text == (
+        "one\n[output truncated: showing first 1 lines; 3 lines, 18 bytes omitted]\n"
+    )
+
+
+@settings(max_examples=30, deadline=2000)
+@given(
+    st.sampled_from(
+        ["\x1b]\n\x07", "\x1b]\n", "\x1b]0;" + "\n" * 5000 + "\x07", "\x1b]\x1b\\\n", "\x1b"]
+    ),
+    st.integers(1000, 250_000),
+)
+def test_sequences_that_are_made_to_slow_a_cut_down_do_not(unit: str, budget: int) -> None:
+    text = unit * (600_000 // len(unit))
+    assert len(preview(whole(text.encode()), budget).text) <= budget

@@ -94,6 +94,15 @@ def test_an_endless_escape_sequence_is_cut_rather_than_followed() -> None:
     assert cut_after(text, 4000) == 4000
 
 
+@pytest.mark.parametrize(("length", "kept"), [(405, True), (4096, True), (4097, False)])
+def test_a_long_sequence_is_whole_up_to_4096_characters(length: int, *, kept: bool) -> None:
+    link = "\x1b]8;;" + "u" * (length - 7) + "\x1b\\"
+    text = "ab" + link + "cd"
+    for index in (10, 300, length - 10):
+        whole = (2, 2 + length) if kept else (index, index)
+        assert (cut_before(text, index), cut_after(text, index)) == whole
+
+
 @pytest.mark.parametrize("text", ["\x1b[31", "\x1b]0;never closed", "\x1b", "ab\x1b["])
 def test_a_sequence_that_is_never_closed_holds_nothing_together(text: str) -> None:
     assert cut_before(text, len(text)) == len(text)
@@ -118,6 +127,14 @@ def test_a_shortened_text_is_whole_or_ends_with_an_ellipsis_after_a_unit(
     else:
         assert short[-1] == "\u2026"
         assert short[:-1] in set(itertools.accumulate(units, initial=""))
+
+
+@pytest.mark.parametrize(
+    ("limit", "short"), [(-3, ""), (0, ""), (1, "\u2026"), (2, "a\u2026"), (3, "abc")]
+)
+def test_a_text_is_shortened_into_the_smallest_limits(limit: int, short: str) -> None:
+    assert shorten("abc", limit) == short
+    assert shorten("", limit) == ""
 
 
 def test_half_a_flag_holds_on_to_nothing_but_its_other_half() -> None:

@@ -18,11 +18,13 @@ _LOOK_BACK = 64
 _ANSI = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_][^\x1b]*\x1b\\|[ -/]*[0-~])"
 )
-_ANSI_REACH = 256
-"""Characters that an escape sequence may span and still be kept whole."""
 
-REACH = _ANSI_REACH
-"""Characters on either side of a cut that decide whether it is allowed."""
+REACH = 4096
+"""Characters that an escape sequence may span and still be kept whole.
+
+A longer one is made to break layouts. No character farther from a cut says whether it is allowed,
+except in a row of flags.
+"""
 
 
 def cut_before(text: str, index: int) -> int:
@@ -30,7 +32,7 @@ def cut_before(text: str, index: int) -> int:
     floor = max(0, index - _LOOK_BACK)
     while True:
         # Asked again after every step: a cluster may begin with the end of a sequence.
-        span = _sequence_around(text, index)
+        span = sequence_around(text, index)
         if span is not None:
             index = span[0]
         elif index > floor and not _is_boundary(text, index):
@@ -40,15 +42,20 @@ def cut_before(text: str, index: int) -> int:
 
 
 def shorten(text: str, limit: int) -> str:
-    """At most `limit` characters of a one-line text, with an ellipsis when it was cut."""
-    return text if len(text) <= limit else text[: cut_before(text, limit - 1)] + "…"
+    """At most `limit` characters of a one-line text, with an ellipsis when it was cut.
+
+    Where there is no room for the ellipsis, for a limit of 0 or less, nothing is left.
+    """
+    if len(text) <= limit:
+        return text
+    return text[: cut_before(text, limit - 1)] + "…" if limit > 0 else ""
 
 
 def cut_after(text: str, index: int) -> int:
     """The smallest allowed cut at or after `index`."""
     ceiling = min(len(text), index + _LOOK_BACK)
     while True:
-        span = _sequence_around(text, index)
+        span = sequence_around(text, index)
         if span is not None:
             index = span[1]
         elif index < ceiling and not _is_boundary(text, index):
@@ -57,15 +64,13 @@ def cut_after(text: str, index: int) -> int:
             return index
 
 
-def _sequence_around(text: str, index: int) -> tuple[int, int] | None:
-    """The escape sequence that a cut at `index` would break."""
-    escape = text.rfind("\x1b", max(0, index - _ANSI_REACH), index)
+def sequence_around(text: str, index: int) -> tuple[int, int] | None:
+    """Start and end of the escape sequence that a cut at `index` would break."""
+    escape = text.rfind("\x1b", max(0, index - REACH), index)
     if escape < 0:
         return None
-    match = _ANSI.match(text, escape)
-    if match is None or not escape < index < match.end() <= escape + _ANSI_REACH:
-        return None
-    return match.span()
+    match = _ANSI.match(text, escape, escape + REACH)
+    return match.span() if match is not None and index < match.end() else None
 
 
 def _is_boundary(text: str, index: int) -> bool:

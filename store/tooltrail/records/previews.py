@@ -2,8 +2,8 @@ r"""A bounded view of a stream: its first and last lines, with a marker that cou
 
 The budget is in characters (Unicode scalar values) and the marker is inside it. Lines are kept
 whole. A single line that is longer than the budget falls back to characters, cut between
-user-perceived characters and never inside an escape sequence. Bytes that are not UTF-8 are shown
-as `\xhh`; a stream that is not text at all is described in one line.
+user-perceived characters. Neither cut is ever inside an escape sequence. Bytes that are not UTF-8
+are shown as `\xhh`; a stream that is not text at all is described in one line.
 
 Of a long stream only the two ends are looked at, whether it was captured, so that no more is known,
 or is wholly in memory: both must give the same text.
@@ -12,11 +12,12 @@ or is wholly in memory: both must give the same text.
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from tooltrail.records._text_cuts import REACH, cut_after, cut_before
-from tooltrail.records.policy import MAX_EDGE_BYTES, MAX_PREVIEW_CHARS, MAX_UTF8_BYTES
+from tooltrail.records._text_cuts import REACH, cut_after, cut_before, sequence_around
+from tooltrail.records.budgets import MAX_EDGE_BYTES, MAX_PREVIEW_CHARS, MAX_UTF8_BYTES
 from tooltrail.records.streams import StreamRecord
 
 Encoding = Literal["utf-8", "utf-8-escaped", "binary"]
+_Unit = Literal["lines", "characters"]
 
 _SNIFF_BYTES = 64 * 1024
 """Bytes of either end that decide whether a stream is text."""
@@ -54,7 +55,7 @@ class _Piece(NamedTuple):
     text: str
     size: int
     amount: int
-    unit: Literal["lines", "characters"]
+    unit: _Unit
 
 
 def preview(
@@ -63,6 +64,7 @@ def preview(
     *,
     edge_bytes: int = MAX_EDGE_BYTES,
     full_output: str | None = None,
+    lines: int | None = None,
 ) -> Preview:
     """Preview the kept bytes of a stream.
 
@@ -72,6 +74,8 @@ def preview(
         edge_bytes: bytes of either end that are looked at; the policy's, so that a stream in
             memory is shown like a captured one.
         full_output: where the whole of it is, for the marker.
+        lines: the most lines that are shown, the marker among them, at least 1. What is read from
+            its head, as a diff is, has such a bound: when it is cut, nothing of its tail is shown.
     """
     head, tail, overlap = _edges(stream, edge_bytes)
     encoding = _encoding(head, tail)
@@ -79,23 +83,35 @@ def preview(
         return _describe_binary(stream, budget, full_output)
     if overlap:
         text = _shown(head.decode("utf-8", "surrogateescape"))
-        if len(text) <= budget:
+        if len(text) <= budget and (lines is None or stream.line_count <= lines):
             return Preview(text, encoding, 0, 0)
-    room = budget - len(_marker(stream, None, None, full_output)) - 2
+    room = budget - _marker_chars(stream, full_output, head_only=lines is not None) - 2
     if room <= 0:
         marker = f"[output truncated: {stream.size:,} bytes]"[: max(budget, 0)]
         return Preview(marker, encoding, stream.size, stream.line_count)
+    if lines is not None:
+        first = _take_head(head, room, lines - 1)
+        return _join(stream, first, None, encoding, full_output)
     first = _take_head(head, room // 2)
     last = _take_tail(tail[first.size :] if overlap else tail, room - len(first.text))
     return _join(stream, first, last, encoding, full_output)
 
 
-def needed_chars(stream: StreamRecord, edge_bytes: int = MAX_EDGE_BYTES) -> int:
-    """The smallest budget with which a preview shows all that can be shown of a stream."""
+def needed_chars(
+    stream: StreamRecord, edge_bytes: int = MAX_EDGE_BYTES, lines: int | None = None
+) -> int:
+    """The smallest budget with which a preview shows all that can be shown of a stream.
+
+    Where a path will stand in the preview, there is room for a long one.
+    """
     head, tail, whole = _edges(stream, edge_bytes)
     if _encoding(head, tail) == "binary":
         return len(_describe_binary(stream, MAX_PREVIEW_CHARS, None).text) + _PATH_CHARS
-    return len(_text(head)) if whole else stream.size
+    if lines is not None and stream.line_count > lines:
+        text = _decoded(head)
+        shown = len(_shown(text[: _end_of_lines(text, lines - 1)]))
+        return shown + _marker_chars(stream, None, head_only=True) + _PATH_CHARS + 2
+    return len(_shown(_decoded(head))) if whole else stream.size
 
 
 def _edges(stream: StreamRecord, edge_bytes: int) -> tuple[bytes, bytes, bool]:
@@ -131,8 +147,10 @@ def _without_split_start(data: bytes) -> bytes:
 
 def _encoding(head: bytes, tail: bytes) -> Encoding:
     sample = head[:_SNIFF_BYTES], tail[-_SNIFF_BYTES:]
-    if any(b"\0" in part for part in sample):
+    if b"\0" in sample[0] or b"\0" in sample[1]:
         return "binary"
+    if head.isascii() and tail.isascii():
+        return "utf-8"
     if any(_undecodable(part) > _MAX_UNDECODABLE * len(part) + MAX_UTF8_BYTES for part in sample):
         return "binary"
     if _undecodable(head) or (tail is not head and _undecodable(tail)):
@@ -155,95 +173,111 @@ def _describe_binary(stream: StreamRecord, budget: int, full_output: str | None)
     return Preview(text, "binary", stream.size, stream.line_count)
 
 
-def _take_head(data: bytes, budget: int) -> _Piece:
-    end = used = count = 0
-    while (newline := data.find(b"\n", end)) >= 0:
-        width = _width(data[end : newline + 1])
-        if used + width > budget:
-            break
-        end, used, count = newline + 1, used + width, count + 1
-    if used >= budget // 2 or end == len(data):
-        return _Piece(_text(data[:end]), end, count, "lines")
+def _take_head(data: bytes, budget: int, lines: int | None = None) -> _Piece:
+    """The beginning of `data`, at most `lines` lines of it."""
     # The characters behind the cut say whether it may be there.
-    reach = (budget + REACH) * MAX_UTF8_BYTES
-    text = _fit(data[:reach].decode("utf-8", "surrogateescape"), budget, 1)
-    return _Piece(_shown(text), _size(text), len(text), "characters")
+    text = _decoded(data[: (budget + REACH) * MAX_UTF8_BYTES])
+    bound = len(text) if lines is None else _end_of_lines(text, lines)
+    fitting = _fitting(text[:bound], budget, 1)
+    end = text.rfind("\n", 0, fitting) + 1
+    while (span := sequence_around(text, end)) is not None:
+        end = text.rfind("\n", 0, span[0]) + 1
+    cut = cut_before(text, fitting)
+    if end in (bound, cut) or len(_shown(text[:end])) >= budget // 2:
+        return _piece(text[:end], "lines")
+    return _piece(text[:cut], "characters")
 
 
 def _take_tail(data: bytes, budget: int) -> _Piece:
-    start, used, count = len(data), 0, 0
-    while start > 0:
-        newline = data.rfind(b"\n", 0, start - 1)
-        if newline < 0:
-            break
-        width = _width(data[newline + 1 : start])
-        if used + width > budget:
-            break
-        start, used, count = newline + 1, used + width, count + 1
-    if used >= budget // 2 or start == 0:
-        return _Piece(_text(data[start:]), len(data) - start, count, "lines")
     # All of it: flags are pairs, which can only be told apart from the beginning of their row.
-    text = _fit(data.decode("utf-8", "surrogateescape"), budget, -1)
-    return _Piece(_shown(text), _size(text), len(text), "characters")
+    text = _decoded(data)
+    fitting = len(text) - _fitting(text, budget, -1)
+    start = _line_start(text, fitting)
+    while (span := sequence_around(text, start)) is not None:
+        start = _line_start(text, span[1])
+    cut = cut_after(text, fitting)
+    if start == cut or len(_shown(text[start:])) >= budget // 2:
+        return _piece(text[start:], "lines")
+    return _piece(text[cut:], "characters")
 
 
-def _fit(text: str, budget: int, direction: Literal[1, -1]) -> str:
-    """The longest allowed prefix (1) or suffix (-1) that is shown in `budget` characters."""
+def _end_of_lines(text: str, count: int) -> int:
+    """Where the first `count` lines end, or the text."""
+    end = 0
+    for _ in range(count):
+        newline = text.find("\n", end)
+        if newline < 0:
+            return len(text)
+        end = newline + 1
+    return end
+
+
+def _line_start(text: str, index: int) -> int:
+    """The first start of a line at or after `index`; what `text` starts with may be half a line."""
+    newline = text.find("\n", max(0, index - 1))
+    return len(text) if newline < 0 else newline + 1
+
+
+def _fitting(text: str, budget: int, direction: Literal[1, -1]) -> int:
+    """Length of the longest prefix (1) or suffix (-1) that is shown in `budget` characters."""
     low, high = 0, min(len(text), budget)
+    middle = high  # all of it, unless there are undecodable bytes
     while low < high:
-        middle = (low + high + 1) // 2
         piece = text[:middle] if direction == 1 else text[len(text) - middle :]
         low, high = (middle, high) if len(_shown(piece)) <= budget else (low, middle - 1)
-    if direction == 1:
-        return text[: cut_before(text, low)]
-    return text[cut_after(text, len(text) - low) :]
+        middle = (low + high + 1) // 2
+    return low
+
+
+def _piece(text: str, unit: _Unit) -> _Piece:
+    amount = _line_count(text) if unit == "lines" else len(text)
+    size = len(text.encode("utf-8", "surrogateescape"))
+    return _Piece(_shown(text), size, amount, unit)
 
 
 def _join(
-    stream: StreamRecord, first: _Piece, last: _Piece, encoding: Encoding, full_output: str | None
+    stream: StreamRecord,
+    first: _Piece,
+    last: _Piece | None,
+    encoding: Encoding,
+    full_output: str | None,
 ) -> Preview:
+    ending = last.text if last else ""
     # When both pieces show a part of the same line, it is counted twice: hence the maximum.
-    omitted_lines = max(0, stream.line_count - _line_count(first.text) - _line_count(last.text))
-    marker = _marker(stream, first, last, full_output, omitted_lines)
+    lines = max(0, stream.line_count - _line_count(first.text) - _line_count(ending))
+    size = stream.size - first.size - (last.size if last else 0)
+    marker = _marker(_showing(first, last), lines, size, full_output)
     separator = "" if not first.text or first.text.endswith("\n") else "\n"
-    text = f"{first.text}{separator}{marker}\n{last.text}"
-    return Preview(text, encoding, stream.size - first.size - last.size, omitted_lines)
+    return Preview(f"{first.text}{separator}{marker}\n{ending}", encoding, size, lines)
 
 
 def _line_count(text: str) -> int:
     return text.count("\n") + (1 if text and not text.endswith("\n") else 0)
 
 
-def _marker(
-    stream: StreamRecord,
-    first: _Piece | None,
-    last: _Piece | None,
-    full_output: str | None,
-    omitted_lines: int | None = None,
-) -> str:
-    """The sentence in the middle; without pieces the longest that it can become."""
-    longest = f"{stream.size:,} characters"
-    showing = f"{first.amount:,} {first.unit}" if first else longest
-    ending = f"{last.amount:,} {last.unit}" if last else longest
-    lines = stream.line_count if omitted_lines is None else omitted_lines
-    size = stream.size - (first.size if first else 0) - (last.size if last else 0)
+def _marker(showing: str, lines: int, size: int, full_output: str | None) -> str:
+    """The sentence in the middle."""
     where = f"; full output: {full_output}" if full_output else ""
-    return (
-        f"[output truncated: showing first {showing} and last {ending}; "
-        f"{lines:,} lines, {size:,} bytes omitted{where}]"
-    )
+    return f"[output truncated: showing {showing}; {lines:,} lines, {size:,} bytes omitted{where}]"
 
 
-def _width(data: bytes) -> int:
-    return len(data) if data.isascii() else len(_text(data))
+def _marker_chars(stream: StreamRecord, full_output: str | None, *, head_only: bool) -> int:
+    """The most characters that the marker of a stream can take."""
+    size = stream.size
+    first = _Piece("", size, size, "characters")
+    showing = _showing(first, None if head_only else first._replace(unit="lines"))
+    return len(_marker(showing, stream.line_count, size, full_output))
 
 
-def _text(data: bytes) -> str:
-    return _shown(data.decode("utf-8", "surrogateescape"))
+def _showing(first: _Piece, last: _Piece | None) -> str:
+    if last is None:
+        return f"first {first.amount:,} {first.unit}"
+    unit = "" if first.unit == last.unit else f" {first.unit}"
+    return f"first {first.amount:,}{unit} and last {last.amount:,} {last.unit}"
 
 
-def _size(text: str) -> int:
-    return len(text.encode("utf-8", "surrogateescape"))
+def _decoded(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")
 
 
 def _shown(text: str) -> str:
