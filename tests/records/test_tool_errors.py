@@ -1,13 +1,21 @@
 """Every failure fits into one shape."""
 
+import collections
+import datetime as dt
+import enum
 import math
-import re
-from typing import Any
+import sys
+from http import HTTPStatus
+from pathlib import PurePosixPath
+from typing import Any, cast
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import JsonValue, ValidationError
 
-from tooltrail.records import CompleteOutput, ErrorKind, ToolError
+from tooltrail.records import CompleteOutput, ErrorKind, ToolError, canonical_json
+from tooltrail.records._error_details import type_name
 
 KINDS = [value for name, value in vars(ErrorKind).items() if name.isupper()]
 
@@ -17,10 +25,22 @@ def test_every_listed_kind_and_any_snake_case_word_is_a_kind(kind: str) -> None:
     assert ToolError(kind=kind, message="it failed").kind == kind
 
 
-def test_the_kinds_of_a_command_that_cannot_run_are_listed() -> None:
-    assert {"workdir_not_found", "command_spawn_failed", "tool_execution_failed"} <= set(KINDS)
-    assert len(KINDS) == len(set(KINDS))
-    assert all(re.fullmatch("[a-z_]+", kind) for kind in KINDS)
+SPECIFIED = """
+invalid_tool_input unknown_tool tool_not_exposed truncated_tool_call
+workdir_not_found command_spawn_failed command_timed_out execution_root_violation
+patch_failed context_not_found path_escape missing_file existing_file
+network_denied invalid_url response_too_large rate_limited
+task_not_found task_not_running
+tool_execution_failed tool_timed_out permission_denied cancelled interrupted
+output_persistence_failed low_disk_space
+result_not_submitted result_invalid
+"""
+
+
+def test_all_kinds_of_the_specification_are_listed_in_its_order() -> None:
+    assert SPECIFIED.split() == KINDS
+    names = [name for name in vars(ErrorKind) if name.isupper()]
+    assert [name.lower() for name in names] == KINDS
 
 
 @pytest.mark.parametrize(
@@ -75,48 +95,306 @@ def test_details_up_to_250_levels_stay_and_the_complete_output_can_be_written() 
     assert CompleteOutput.failure("Tool", error).to_json().count(b"[") == 250
 
 
-@pytest.mark.parametrize("levels", [251, 300, 100_000])
-def test_details_nested_too_deep_are_replaced_by_a_bounded_text_of_them(levels: int) -> None:
-    error = ToolError(kind="x", message="m", details=nested(levels))
-    shown = "[" * levels + "]" * levels
-    assert error.details == {
-        "omitted": True,
-        "reason": "nested deeper than 250 levels",
-        "preview": shown if len(shown) <= 800 else shown[:799] + "\u2026",
-    }
-    assert CompleteOutput.failure("Tool", error).to_json()
+def wrapped(value: Any, levels: int) -> Any:
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+def recorded(details: Any) -> Any:
+    """The details of an error, which are the same when they are recorded once more."""
+    error = ToolError(kind="x", message="m", details=details)
     assert ToolError.model_validate(error.model_dump()) == error
+    assert CompleteOutput.failure("Tool", error).to_json()
+    return error.details
 
 
-NO_JSON: list[tuple[object, str, str]] = [
-    (
-        {"n": 1, "raw": [b"a", "\u00e9"]},
-        "bytes is not a JSON type",
-        '{"n":1,"raw":[<bytes>,"\u00e9"]}',
+@pytest.mark.parametrize("levels", [251, 300, 100_000])
+def test_what_is_nested_too_deep_is_kept_whole_as_the_text_of_its_json(levels: int) -> None:
+    inner = "[" * (levels - 250) + "]" * (levels - 250)
+    assert recorded({"a": 1, "b": wrapped(nested(levels - 249), 248)}) == {
+        "a": 1,
+        "b": wrapped(f"<list: {inner}>", 249),
+    }
+
+
+def test_the_text_of_a_part_is_json_with_sorted_names() -> None:
+    part: Any = {"b": [(1.5, math.inf)], "\ud800": set[int](), "a": {"raw": b"\xff"}}
+    assert recorded(wrapped(part, 250)) == wrapped(
+        '<dict: {"a":{"raw":"<bytes: \\\\xff>"},'
+        '"b":[[1.5,{"$tooltrail.float":"Infinity"}]],"$tooltrail.key:\\\\ud800":[]}>',
+        250,
+    )
+
+
+NO_JSON: dict[str, tuple[Any, JsonValue]] = {
+    "bytes": (
+        {"n": 1, "raw": [b"a\n\xff\\", bytearray(b"caf\xc3\xa9"), memoryview(b"m")]},
+        {"n": 1, "raw": ["<bytes: a\n\\xff\\>", "<bytearray: caf\u00e9>", "<memoryview: m>"]},
     ),
-    ({1: None, "a": (1.5, {})}, "an object key must be a string", '{1:null,"a":[1.5,{}]}'),
-    ([10**5000], "an integer is too long to be written", "[<int>]"),
-]
+    "many bytes": ({"raw": b"x" * 100_000}, {"raw": "<bytes: " + "x" * 100_000 + ">"}),
+    "tuples": ({"a": (1.5, {}, ())}, {"a": [1.5, {}, []]}),
+    "sets": (
+        [{"b", "a", 3, None}, frozenset({(2, 1)}), {frozenset({"d", "c"})}],
+        [["a", "b", 3, None], [[2, 1]], [["c", "d"]]],
+    ),
+    "keys": (
+        {None: 1, True: 2, 3: 4, 1.5: 5, b"\xff": 6, ("a", 1): 7, frozenset({"b", "a"}): 8},
+        {
+            "<NoneType: None>": 1,
+            "<bool: True>": 2,
+            "<int: 3>": 4,
+            "<float: 1.5>": 5,
+            "<bytes: \\xff>": 6,
+            '<tuple: ["a",1]>': 7,
+            '<frozenset: ["a","b"]>': 8,
+        },
+    ),
+    "keys that become the same": (
+        {"<int: 1>": "a", 1: "b", "<int: 1> (2)": "c", "<int: 1> (3)": "d"},
+        {"<int: 1>": "a", "<int: 1> (2)": "b", "<int: 1> (2) (2)": "c", "<int: 1> (3)": "d"},
+    ),
+    "long integers": (
+        [10**4299, -(2**16_000), 2**16_000],
+        [10**4299, "<int: -0x1" + "0" * 4000 + ">", "<int: 0x1" + "0" * 4000 + ">"],
+    ),
+    "objects": (
+        [dt.date(2026, 1, 2), PurePosixPath("/tmp/a"), len, ...],
+        [
+            "<datetime.date: 2026-01-02>",
+            "<pathlib.PurePosixPath: /tmp/a>",
+            "<builtin_function_or_method: <built-in function len>>",
+            "<ellipsis: Ellipsis>",
+        ],
+    ),
+}
 
 
-@pytest.mark.parametrize(("details", "reason", "shown"), NO_JSON)
-def test_details_that_are_no_json_are_replaced_by_a_text_of_them(
-    details: Any, reason: str, shown: str
-) -> None:
-    replaced = ToolError(kind="x", message="m", details=details).details
-    assert isinstance(replaced, dict)
-    assert str(replaced["reason"]).startswith(reason)
-    assert replaced["preview"] == shown
+@pytest.mark.parametrize(("details", "kept"), NO_JSON.values(), ids=NO_JSON)
+def test_only_what_json_cannot_hold_is_replaced_by_a_text(details: Any, kept: JsonValue) -> None:
+    assert recorded({"before": "whole", "here": details, "after": [1, None]}) == {
+        "before": "whole",
+        "here": kept,
+        "after": [1, None],
+    }
 
 
-def test_details_that_contain_themselves_twice_are_replaced() -> None:
-    details: list[Any] = []
-    details += [details, {"again": details}]
-    replaced = ToolError(kind="x", message="m", details=details).details
-    assert isinstance(replaced, dict)
-    assert replaced["preview"] == "[" * 799 + "\u2026"
+class Row(tuple[Any, ...]):
+    __slots__ = ()
+
+    def __hash__(self) -> int:
+        return 1
+
+
+def test_the_order_of_a_set_does_not_depend_on_how_it_was_made() -> None:
+    rows = [Row(((n, "row"),)) for n in range(9)]
+    one, other = set(rows), {*rows[::-1]}
+    assert [*one] != [*other]
+    assert recorded(one) == recorded(other)
+    assert sorted(recorded(one)) == [[[n, "row"]] for n in range(9)]
+    folder = [frozenset({Row(({"n": n, "m": one},))}) for n in range(9)]
+    again = [frozenset({Row(({"m": other, "n": n},))}) for n in range(9)]
+    assert recorded({Row(folder), 1}) == recorded({1, Row(again)})
+
+
+def test_an_integer_that_this_python_does_not_print_is_hexadecimal() -> None:
+    limit = sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(640)
+    try:
+        assert recorded([10**639, 16**700]) == [10**639, "<int: 0x1" + "0" * 700 + ">"]
+    finally:
+        sys.set_int_max_str_digits(limit)
+
+
+class Loud:
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class Silent:
+    def __str__(self) -> str:
+        raise SystemExit
+
+
+class Nameless:
+    @property  # type: ignore[misc]  # what a class must not do
+    def __class__(self) -> type:  # pyright: ignore[reportIncompatibleMethodOverride]
+        raise RuntimeError
+
+    def __str__(self) -> str:
+        return self  # type: ignore[return-value]  # what a class must not do
+
+
+class Liar(dict[str, int]):
+    def items(self) -> Any:
+        raise RuntimeError
+
+    def __iter__(self) -> Any:
+        raise RuntimeError
+
+    def __len__(self) -> int:
+        raise RuntimeError
+
+
+class Label(str):
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        raise RuntimeError
+
+    def __len__(self) -> int:
+        raise RuntimeError
+
+
+def test_an_object_is_described_in_a_bounded_text_without_its_address() -> None:
+    module = type_name(Loud(""))[: -len("Loud")]
+    assert recorded(Loud("a\nb\x1b")) == f"<{module}Loud: a b\\x1b>"
+    assert recorded(Loud("x" * 10**7)) == f"<{module}Loud: {'x' * 999}\u2026>"
+    assert recorded(object()) == "<object: <object object>>"
+    released = memoryview(b"a")
+    released.release()
+    assert recorded(released) == "<memoryview: <released memory>>"
+
+
+def test_whatever_a_class_defines_its_values_are_kept() -> None:
+    silent, nameless = Silent(), Nameless()
+    assert str(recorded(silent)).endswith("Silent: its text cannot be made>")
+    assert str(recorded(nameless)).endswith("Nameless: its text cannot be made>")
+    assert recorded([Liar(a=1), {Label("b"): Label("c")}]) == [{"a": 1}, {"b": "c"}]
+    values = recorded([HTTPStatus.OK, StrKind.A, Half(0.5), collections.OrderedDict(a=1)])
+    assert values == [200, "a", 0.5, {"a": 1}]
+    assert [type(value) for value in values] == [int, str, float, dict]
+
+
+class Half(float):
+    def __float__(self) -> float:
+        raise RuntimeError
+
+
+class StrKind(enum.StrEnum):
+    A = "a"
+
+
+def test_a_part_that_contains_itself_is_noted_and_its_other_members_stay() -> None:
+    details: list[Any] = ["first"]
+    details += [details, {"again": (details, "last")}]
+    note = "<list: contains itself>"
+    assert recorded(details) == ["first", note, {"again": [note, "last"]}]
+
+
+class Key(dict[Any, Any]):
+    def __hash__(self) -> int:  # type: ignore[override]  # a dict that can be a key
+        return 1
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+
+def test_keys_that_are_objects_with_such_keys_are_kept_to_a_depth() -> None:
+    key = Key(z=1)
+    for _ in range(2000):
+        key = Key({key: 1})
+    (name,) = recorded(key)
+    assert name.count("Key: {") == 3
+    assert "Key: its text cannot be made>" in name
+    itself = Key()
+    itself[itself] = 1
+    assert "contains itself" in next(iter(recorded(itself)))
+
+
+def test_a_part_that_stands_in_two_places_is_kept_in_both() -> None:
+    part, text = {"n": [1]}, "x" * 10_000
+    assert recorded([part, part, text, text]) == [{"n": [1]}, {"n": [1]}, text, text]
+    rows = [(1, 2)] * 50_000
+    assert recorded(rows) == [[1, 2]] * 50_000
+
+
+def test_parts_that_double_without_an_end_are_noted_when_they_are_too_many() -> None:
+    details: list[Any] = ["the innermost"]
+    for _ in range(200):
+        details = [details, details]
+    text = str(recorded(details))
+    assert "the innermost" in text
+    assert "<list: the same as one before>" in text
+    assert len(text) < 20_000_000
+
+
+def test_a_long_text_in_too_many_places_is_noted_there() -> None:
+    made = recorded(["x" * 1_000_000] * 1000)
+    assert len(made) == 1000
+    assert made[0] == made[1] == "x" * 1_000_000
+    assert made[-1] == "<str: the same as one before>"
 
 
 def test_details_are_any_json_value() -> None:
     details: JsonValue = {"n": math.inf, "big": 10**60, "text": "\ud800", "list": [None, True]}
-    assert ToolError(kind="x", message="m", details=details).details == details
+    assert recorded(details) == details
+
+
+def queue(values: list[Any]) -> collections.deque[Any]:
+    return collections.deque(values)
+
+
+leaves: st.SearchStrategy[Any] = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.complex_numbers()
+    | st.text(st.characters())
+    | st.binary()
+    | st.datetimes()
+    | st.decimals()
+    | st.uuids()
+    | st.builds(pow, st.just(10), st.integers(4000, 5200))
+    | st.builds(object)
+    | st.builds(Silent)
+    | st.builds(Nameless)
+    | st.builds(Loud, st.text())
+    | st.builds(Liar, st.dictionaries(st.text(), st.integers()))
+    | st.builds(Label, st.text())
+    | st.sampled_from(
+        [math, ToolError, ErrorKind, len, ..., range(10**9), iter([]), ValueError("a")]
+    )
+)
+keys: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.integers() | st.text(st.characters()) | st.binary() | st.dates(),
+    lambda inner: st.tuples(inner, inner) | st.frozensets(inner, max_size=3) | st.builds(Key),
+    max_leaves=4,
+)
+anything: st.SearchStrategy[Any] = st.recursive(
+    leaves,
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.tuples(inner, inner)
+        | st.sets(keys, max_size=4)
+        | st.dictionaries(keys, inner, max_size=4)
+        | st.lists(inner, max_size=3).map(queue)
+        | st.builds(wrapped, inner, st.integers(0, 400))
+    ),
+    max_leaves=12,
+)
+
+
+def is_json(value: object) -> bool:
+    if type(value) is dict:
+        members = cast("dict[object, object]", value)
+        return all(type(k) is str and is_json(member) for k, member in members.items())
+    if type(value) is list:
+        return all(map(is_json, cast("list[object]", value)))
+    return value is None or type(value) in (str, bool, int, float)
+
+
+@given(anything)
+def test_an_error_with_details_of_any_kind_is_recorded(details: Any) -> None:
+    fields = {"kind": "x", "message": "m", "details": details}
+    error = ToolError.model_validate(fields)
+    assert is_json(error.details)
+    data = CompleteOutput.failure("Tool", error).to_json()
+    assert CompleteOutput.failure("Tool", ToolError.model_validate(fields)).to_json() == data
+    again = ToolError.model_validate(error.model_dump())
+    assert CompleteOutput.failure("Tool", again).to_json() == data
+    assert CompleteOutput.model_validate(canonical_json.decode(data)).to_json() == data

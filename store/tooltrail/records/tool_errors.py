@@ -1,115 +1,102 @@
 """How a tool fails: one shape for an exception, a refusal, a timeout or an unknown tool."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Final, cast
+from typing import Annotated, Final
 
 from pydantic import BeforeValidator, Field, JsonValue
 
-from tooltrail.records import canonical_json
 from tooltrail.records._model import Message, Record, Sentence
-from tooltrail.records._text_cuts import shorten
-from tooltrail.records.errors import InvalidRecordError
-
-_REPLACED_CHARS = 800
-"""Characters that are kept of details that are no JSON; they fit into an error's budget."""
+from tooltrail.records._recordable_details import recordable
 
 
 class ErrorKind:
-    """The kinds of error in one place. The list is open: any `snake_case` word is a kind."""
+    """The kinds of error in one place. The list is open: any `snake_case` word is a kind.
+
+    In groups: input, command, patch, web, task, runtime, structured output.
+    """
 
     INVALID_TOOL_INPUT: Final = "invalid_tool_input"
+    """The arguments are no JSON, or not what the tool takes."""
     UNKNOWN_TOOL: Final = "unknown_tool"
+    """No tool has this name."""
     TOOL_NOT_EXPOSED: Final = "tool_not_exposed"
+    """There is such a tool, but it was not offered to this model."""
     TRUNCATED_TOOL_CALL: Final = "truncated_tool_call"
+    """The model's output ended in the middle of the call."""
+
     WORKDIR_NOT_FOUND: Final = "workdir_not_found"
+    """The folder that a command was to run in does not exist."""
     COMMAND_SPAWN_FAILED: Final = "command_spawn_failed"
+    """The command could not be started."""
     COMMAND_TIMED_OUT: Final = "command_timed_out"
+    """A command was not done in time, and nothing of it could be kept."""
     EXECUTION_ROOT_VIOLATION: Final = "execution_root_violation"
+    """A folder outside of the one that the tool may work in."""
+
+    PATCH_FAILED: Final = "patch_failed"
+    """A patch that is malformed, or that does not apply for another reason than these."""
+    CONTEXT_NOT_FOUND: Final = "context_not_found"
+    """The lines that a patch or an edit is to change are not in the file."""
+    PATH_ESCAPE: Final = "path_escape"
+    """A path that leaves the folder it belongs to."""
+    MISSING_FILE: Final = "missing_file"
+    """A file that is to be changed or deleted does not exist."""
+    EXISTING_FILE: Final = "existing_file"
+    """A file that is to be created exists."""
+
+    NETWORK_DENIED: Final = "network_denied"
+    """The tool may not reach this address."""
+    INVALID_URL: Final = "invalid_url"
+    """Not a URL, or of a scheme that the tool does not speak."""
+    RESPONSE_TOO_LARGE: Final = "response_too_large"
+    """The response is longer than the tool takes."""
+    RATE_LIMITED: Final = "rate_limited"
+    """The other side wants fewer requests."""
+
+    TASK_NOT_FOUND: Final = "task_not_found"
+    """No background task has this id."""
+    TASK_NOT_RUNNING: Final = "task_not_running"
+    """The background task has ended, and cannot be stopped or given input."""
+
     TOOL_EXECUTION_FAILED: Final = "tool_execution_failed"
+    """The tool failed, and no other kind says it better."""
+    TOOL_TIMED_OUT: Final = "tool_timed_out"
+    """The runtime stopped the tool because its time was over."""
     PERMISSION_DENIED: Final = "permission_denied"
+    """A person or a policy refused the call, which did not run: its invocation is `denied`."""
     CANCELLED: Final = "cancelled"
+    """Whoever started the call stopped it: its invocation is `cancelled`."""
     INTERRUPTED: Final = "interrupted"
+    """The program that ran the call ended or was stopped: its invocation is `interrupted`."""
     OUTPUT_PERSISTENCE_FAILED: Final = "output_persistence_failed"
+    """The tool ran, but its output could not be kept."""
     LOW_DISK_SPACE: Final = "low_disk_space"
+    """A disk or a quota is full."""
 
-
-def _recordable(details: object) -> object:
-    reason = None
-    if canonical_json.is_deeper_than(details, canonical_json.MAX_EMBEDDED_DEPTH):
-        reason = f"nested deeper than {canonical_json.MAX_EMBEDDED_DEPTH} levels"
-    else:
-        try:
-            canonical_json.encode(details)
-        except InvalidRecordError as error:
-            reason = str(error)
-    if reason is None:
-        return details
-    return {"omitted": True, "reason": reason, "preview": _beginning(details, _REPLACED_CHARS)}
-
-
-def _beginning(value: object, limit: int) -> str:
-    text = ""
-    for lexeme in _lexemes(value):
-        text += lexeme
-        if len(text) > limit:
-            break
-    return shorten(text, limit)
-
-
-def _lexemes(value: object) -> Iterator[str]:
-    """A value of any depth, even one that contains itself, as JSON would have it."""
-    levels = [(iter([("", value)]), "")]
-    while levels:
-        members, end = levels[-1]
-        member = next(members, None)
-        if member is None:
-            levels.pop()
-            yield end
-            continue
-        prefix, part = member
-        if isinstance(part, dict):
-            yield prefix + "{"
-            levels.append((_named_members(cast("Mapping[object, object]", part)), "}"))
-        elif isinstance(part, list | tuple):
-            yield prefix + "["
-            levels.append((_members(cast("Sequence[object]", part)), "]"))
-        else:
-            yield prefix + _scalar(part)
-
-
-def _named_members(value: Mapping[object, object]) -> Iterator[tuple[str, object]]:
-    for n, (key, member) in enumerate(value.items()):
-        yield f"{',' if n else ''}{_scalar(key)}:", member
-
-
-def _members(value: Sequence[object]) -> Iterator[tuple[str, object]]:
-    return (("," if n else "", member) for n, member in enumerate(value))
-
-
-def _scalar(value: object) -> str:
-    try:
-        return canonical_json.encode_text(value)
-    except InvalidRecordError:
-        return f"<{type(value).__name__}>"
+    RESULT_NOT_SUBMITTED: Final = "result_not_submitted"
+    """An agent ended without the structured result that it owes."""
+    RESULT_INVALID: Final = "result_invalid"
+    """A structured result that does not match its schema."""
 
 
 class ToolError(Record):
     """What went wrong, for the model and for the auditor.
 
-    A failure is never lost for the way it is worded: what cannot be recorded is replaced.
+    A failure is never lost for the way it is worded: what cannot be recorded is replaced, and
+    nothing is cut before it is projected.
 
     Attributes:
         kind: a stable `snake_case` word, see `ErrorKind`.
         message: one sentence; a blank one becomes `(no message)`.
-        details: any JSON value that helps; bounded when it is projected. One that canonical JSON
-            refuses, nested too deep for instance, becomes `{omitted, reason, preview}`, where
-            the preview is at most 800 characters of it.
+        details: any value that helps, kept whole; bounded when it is projected. What JSON cannot
+            hold stands there as the text `<TYPE: TEXT>`: bytes, keys that are no text, integers too
+            long to be printed, parts nested deeper than 250 levels. Any other object is described
+            in at most 1,000 characters; tuples and sets become lists.
         recovery_hint: what the model could do next.
         retryable: whether the same call may succeed later.
     """
 
     kind: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
     message: Message
-    details: Annotated[JsonValue, BeforeValidator(_recordable)] = None
+    details: Annotated[JsonValue, BeforeValidator(recordable)] = None
     recovery_hint: Sentence | None = None
     retryable: bool = False

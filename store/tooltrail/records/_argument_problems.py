@@ -1,0 +1,188 @@
+"""Why arguments were refused: where, and what is wanted there. Never the value that stands there.
+
+A refused value may be a secret, and it may be of any size. The libraries that check arguments quote
+it in many of their messages, so these are made anew here of what the schema says.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Protocol, cast, runtime_checkable
+
+from pydantic import JsonValue, ValidationError
+from pydantic_core import PydanticKnownError
+from pydantic_core.core_schema import ErrorType
+
+from tooltrail.records._error_details import beginning_of, one_line, type_name
+from tooltrail.records._whole_texts import whole
+
+_PROBLEMS = 100
+"""Problems that are told one by one; more are counted."""
+
+_PATH_CHARS = 1_000
+"""Longest path to a value; the names in it may be the model's."""
+
+_SCHEMA_CHARS = 10_000
+"""Longest part of a schema that is repeated; the whole of it is published."""
+
+_RUN = 4
+"""Letters and digits in a row that no text about a value may have in common with it."""
+
+_UNTOLD = "refused by a check of the tool, whose words may repeat the value"
+
+_OWN_TYPES = {"value_error", "assertion_error"}
+"""Types whose text is that of an exception which a validator of the tool raised."""
+
+_OF_THE_SCHEMA = {
+    *("gt", "ge", "lt", "le", "multiple_of", "min_length", "max_length", "actual_length"),
+    *("max_digits", "decimal_places", "whole_digits", "pattern", "encoding", "method_name"),
+    *("expected", "expected_tags", "expected_schemes", "expected_version", "discriminator"),
+    *("field_type", "class", "class_name"),
+}
+"""What pydantic's templates are filled with that is no part of a value."""
+
+_FIXED_REASONS = {
+    *("date_parsing", "date_from_datetime_parsing", "datetime_parsing", "datetime_object_invalid"),
+    *("datetime_from_date_parsing", "time_parsing", "time_delta_parsing"),
+    *("json_invalid", "url_parsing", "url_syntax_violation"),
+}
+"""Types whose `error` is one of a few sentences of a parser, which quote nothing."""
+
+_NAMING_KEYWORDS = frozenset({"required", "additionalProperties", "dependentRequired"})
+"""Keywords whose messages in jsonschema quote the names of fields and nothing else."""
+
+
+@runtime_checkable
+class SchemaProblem(Protocol):
+    """One error of a JSON Schema validator, with the attributes that `jsonschema` gives it.
+
+    Attributes:
+        message: of the validator; it quotes the value.
+        validator: the keyword of the schema that is not satisfied.
+        validator_value: what the schema says for this keyword.
+        absolute_path: names and indices that lead to the value.
+    """
+
+    @property
+    def message(self) -> str: ...
+    @property
+    def validator(self) -> object: ...
+    @property
+    def validator_value(self) -> object: ...
+    @property
+    def absolute_path(self) -> Iterable[str | int]: ...
+
+
+def refusal_details(refusal: Exception | Iterable[SchemaProblem] | str) -> dict[str, JsonValue]:
+    """What is told of a refusal: `problems`, `parse_error`, or only the `exception`'s type.
+
+    It never raises: of what cannot be looked at, the type is told.
+    """
+    try:
+        return _told(refusal)
+    except Exception:  # noqa: BLE001  a validator's errors may be of any class
+        return {"exception": type_name(refusal)}
+
+
+def _told(refusal: Exception | Iterable[SchemaProblem] | str) -> dict[str, JsonValue]:
+    if isinstance(refusal, str):
+        return {"parse_error": whole(refusal)}
+    if isinstance(refusal, SchemaProblem):
+        refusal = [refusal]
+    if isinstance(refusal, Exception) and not isinstance(refusal, ValidationError):
+        return _parser_details(refusal)
+    problems = problems_of(refusal)
+    listed: list[JsonValue] = [
+        {"path": path, "message": sentence} for path, sentence in problems[:_PROBLEMS]
+    ]
+    counted = {"problem_count": len(problems)} if len(problems) > _PROBLEMS else {}
+    return {"problems": listed, **counted}
+
+
+def text_of_refusal(error: ValidationError) -> str:
+    """The text of pydantic's exception without the values that its own text quotes."""
+    problems = problems_of(error)
+    listed = "; ".join(f"{path}: {sentence}" for path, sentence in problems[:_PROBLEMS])
+    noun = "error" if len(problems) == 1 else "errors"
+    return f"{len(problems)} validation {noun} for {error.title}: {listed}"
+
+
+def problems_of(refusal: ValidationError | Iterable[SchemaProblem]) -> list[tuple[str, str]]:
+    """All problems as `(path, sentence)`."""
+    if isinstance(refusal, ValidationError):
+        return [
+            (_path(problem["loc"]), _without_value(cast("Mapping[str, object]", problem)))
+            for problem in refusal.errors(include_url=False)
+        ]
+    return [(_path(problem.absolute_path), _sentence_of(problem)) for problem in refusal]
+
+
+def _parser_details(refusal: Exception) -> dict[str, JsonValue]:
+    for error in (refusal, refusal.__cause__):
+        if isinstance(error, json.JSONDecodeError):
+            where = f"line {error.lineno} column {error.colno}"
+            return {"parse_error": f"not JSON: {whole(error.msg)} at {where}"}
+    return {"exception": type_name(refusal)}
+
+
+def _path(parts: Iterable[str | int]) -> str:
+    text = ""
+    for part in parts:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            text += f".{part}" if text else part
+        if len(text) > _PATH_CHARS:
+            break
+    return one_line(text, _PATH_CHARS) or "(input)"
+
+
+def _without_value(problem: Mapping[str, object]) -> str:
+    """Pydantic's template for the type of the problem, or the tool's own words, or neither."""
+    kind = cast("ErrorType", problem["type"])
+    if kind not in _OWN_TYPES:
+        try:
+            return PydanticKnownError(kind, _shown(problem)).message()
+        except KeyError:  # a type of the tool's own
+            pass
+        except (TypeError, ValueError):
+            return _UNTOLD
+    text = str(problem["msg"])
+    return whole(text) if _is_silent_about(problem["input"], text) else _UNTOLD
+
+
+def _shown(problem: Mapping[str, object]) -> dict[str, object]:
+    context = cast("Mapping[str, object]", problem.get("ctx", {}))
+    fixed = {"error"} if problem["type"] in _FIXED_REASONS else set[str]()
+    safe = _OF_THE_SCHEMA | fixed
+    return {name: value if name in safe else "…" for name, value in context.items()}
+
+
+def _is_silent_about(value: object, text: str) -> bool:
+    """Whether a value is a text or a number that does not occur in a text, not even in part."""
+    if not isinstance(value, str | int | float):
+        return False
+    try:
+        spelled = str(value).strip()
+    except ValueError:  # more digits than Python prints
+        return False
+    letters, told = _letters(spelled), _letters(text)
+    if not letters:
+        return not spelled or spelled not in text
+    if len(letters) <= _RUN:
+        return letters not in told
+    runs = {told[start : start + _RUN] for start in range(len(told) - _RUN + 1)}
+    return not any(
+        letters[start : start + _RUN] in runs for start in range(len(letters) - _RUN + 1)
+    )
+
+
+def _letters(text: str) -> str:
+    """Letters and digits only: a text may quote a value in another case, escaped or with commas."""
+    return "".join(filter(str.isalnum, text.casefold()))
+
+
+def _sentence_of(problem: SchemaProblem) -> str:
+    if problem.validator in _NAMING_KEYWORDS:
+        return whole(problem.message)
+    wanted = beginning_of(problem.validator_value, _SCHEMA_CHARS)
+    return whole(f"does not satisfy {problem.validator}: {wanted}")

@@ -1,0 +1,252 @@
+"""Running a tool handler so that nothing escapes: whatever it does, there is one complete output.
+
+    invoke(handler, call, record)              a handler that is an ordinary function
+    await ainvoke(handler, call, record)       the same, or a handler that is awaited
+
+`record` is called exactly once, with a success or a failure, before anything goes on. What must
+not be swallowed goes on after it: `CancelledError`, `KeyboardInterrupt`, `GeneratorExit`, and all
+other exceptions that are no `Exception`. Only `SystemExit` ends here, for a tool must not be able
+to end the agent.
+"""
+
+import inspect
+import json
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from functools import partial
+from typing import Any, TypeVar, overload
+
+from pydantic import JsonValue
+
+from tooltrail.records import canonical_json
+from tooltrail.records._argument_problems import SchemaProblem
+from tooltrail.records._exception_details import control_flow_in, worded
+from tooltrail.records._returned_values import close_if_coroutine, output_of
+from tooltrail.records.envelope import CompleteOutput
+from tooltrail.records.errors import InvalidRecordError
+from tooltrail.records.failures import (
+    error_of_exception,
+    error_of_invalid_arguments,
+    error_of_timeout,
+)
+from tooltrail.records.tool_calls import ToolCall
+from tooltrail.records.tool_errors import ToolError
+
+ArgumentsT = TypeVar("ArgumentsT")
+RecordedT = TypeVar("RecordedT")
+StartedT = TypeVar("StartedT")
+
+MAX_TIMEOUT_MS = 366 * 24 * 3600 * 1000
+"""A year; a longer time is taken for a mistake, and event loops cannot hold every integer."""
+
+_NOT_CARRIED = (
+    "JSON in which a key stands twice, a number is beyond a double or not a number, "
+    "or that is nested too deep"
+)
+
+
+class _ArgumentsRefusedError(Exception):
+    def __init__(self, tool_error: ToolError) -> None:
+        super().__init__(tool_error.message)
+        self.tool_error = tool_error
+
+
+@overload
+def invoke(
+    handler: Callable[[dict[str, Any]], object],
+    call: ToolCall,
+    record: Callable[[CompleteOutput], RecordedT],
+) -> RecordedT: ...
+@overload
+def invoke(
+    handler: Callable[[ArgumentsT], object],
+    call: ToolCall,
+    record: Callable[[CompleteOutput], RecordedT],
+    *,
+    parse: Callable[[JsonValue], ArgumentsT],
+) -> RecordedT: ...
+def invoke(
+    handler: Callable[[Any], object],
+    call: ToolCall,
+    record: Callable[[CompleteOutput], RecordedT],
+    *,
+    parse: Callable[[JsonValue], Any] | None = None,
+) -> RecordedT:
+    """Parse the arguments of a call, run its handler, record what came of it.
+
+    The handler may return a `CompleteOutput` of this tool, a result of its family, a `ToolError`,
+    text, bytes, a JSON value or nothing. Any other value, and every exception, is a failure: so is
+    what is to be awaited; a coroutine is closed.
+
+    Args:
+        handler: takes the parsed arguments.
+        call: its arguments are read as JSON; blank ones are `{}`.
+        record: called exactly once, `Invocation.finish` for instance. What it raises is the
+            caller's affair and reaches the caller; on the way of an exception that goes on it is
+            left behind as a note of that exception.
+        parse: makes the handler's argument of the JSON value, `Arguments.model_validate` for
+            instance. A `ValueError`, `TypeError`, `LookupError` or JSON Schema error of it means
+            that the arguments are invalid. Without it they must be an object.
+
+    Returns:
+        What `record` gave.
+
+    Raises:
+        TypeError: the handler is a coroutine function, which takes `ainvoke`; it did not run, and
+            nothing is recorded.
+    """
+    _refuse_coroutine_function(handler)
+    try:
+        output = _start(handler, call, parse, output_of)
+    except BaseException as error:
+        _record_ending(error, call, record)
+        raise
+    return record(output)
+
+
+@overload
+async def ainvoke(
+    handler: Callable[[dict[str, Any]], object],
+    call: ToolCall,
+    record: Callable[[CompleteOutput], RecordedT],
+    *,
+    timeout_ms: int | None = None,
+) -> RecordedT: ...
+@overload
+async def ainvoke(
+    handler: Callable[[ArgumentsT], object],
+    call: ToolCall,
+    record: Callable[[CompleteOutput], RecordedT],
+    *,
+    parse: Callable[[JsonValue], ArgumentsT],
+    timeout_ms: int | None = None,
+) -> RecordedT: ...
+async def ainvoke(
+    handler: Callable[[Any], object],
+    call: ToolCall,
+    record: Callable[[CompleteOutput], RecordedT],
+    *,
+    parse: Callable[[JsonValue], Any] | None = None,
+    timeout_ms: int | None = None,
+) -> RecordedT:
+    """The same as `invoke`, also for handlers that are awaited.
+
+    An ordinary handler runs as it is, in the thread of the event loop, and no timeout stops it.
+    When the task is cancelled the output is a failure of kind `cancelled`, and the cancellation
+    goes on once it is recorded. Ctrl-C is such a cancellation: asyncio makes it one.
+
+    Args:
+        handler: takes the parsed arguments.
+        call: see `invoke`.
+        record: see `invoke`; called in the thread of the event loop.
+        parse: see `invoke`.
+        timeout_ms: time for what is awaited, from 1 to `MAX_TIMEOUT_MS`; None for no end. A
+            handler that returns a value all the same, when it is stopped, is done.
+
+    Returns:
+        What `record` gave.
+
+    Raises:
+        ValueError: such a `timeout_ms` is none; the handler did not run, and nothing is recorded.
+    """
+    if timeout_ms is not None and not 1 <= timeout_ms <= MAX_TIMEOUT_MS:
+        raise ValueError(f"timeout_ms must be from 1 to {MAX_TIMEOUT_MS}, or None for no end")
+    try:
+        output = _start(handler, call, parse, _output_or_awaitable)
+        if not isinstance(output, CompleteOutput):
+            output = await _finish(output, call, timeout_ms)
+    except BaseException as error:
+        _record_ending(error, call, record)
+        raise
+    return record(output)
+
+
+def _start(
+    handler: Callable[[Any], object],
+    call: ToolCall,
+    parse: Callable[[JsonValue], Any] | None,
+    take: Callable[[object, str], StartedT],
+) -> StartedT | CompleteOutput:
+    """What is taken of the value that the handler gives, or the failure that came of it."""
+    try:
+        return take(handler(_parsed(call, parse)), call.tool_name)
+    except _ArgumentsRefusedError as refusal:
+        return CompleteOutput.failure(call.tool_name, refusal.tool_error)
+    except BaseException as error:
+        if control_flow_in(error) is not None:
+            raise
+        return CompleteOutput.failure(call.tool_name, error_of_exception(error))
+
+
+def _output_or_awaitable(value: object, tool_name: str) -> CompleteOutput | Awaitable[object]:
+    return value if inspect.isawaitable(value) else output_of(value, tool_name)
+
+
+async def _finish(
+    started: Awaitable[object], call: ToolCall, timeout_ms: int | None
+) -> CompleteOutput:
+    try:
+        if timeout_ms is not None:
+            return await _finish_in_time(started, call, timeout_ms)
+        return output_of(await started, call.tool_name)
+    except BaseException as error:
+        close_if_coroutine(started)  # outside of a task there is no timeout, and it never began
+        if control_flow_in(error) is not None:
+            raise
+        return CompleteOutput.failure(call.tool_name, error_of_exception(error))
+
+
+async def _finish_in_time(
+    started: Awaitable[object], call: ToolCall, timeout_ms: int
+) -> CompleteOutput:
+    import asyncio  # noqa: PLC0415  it brings in sockets and processes, which records do without
+
+    deadline = asyncio.timeout(timeout_ms / 1000)
+    try:
+        async with deadline:
+            value = await started
+    except Exception as error:
+        # A handler may run into a timeout of its own. A cancellation from outside that comes
+        # together with ours is none of these: asyncio lets it go on.
+        if not deadline.expired():
+            raise
+        cause = None if type(error) is TimeoutError else error
+        return CompleteOutput.failure(call.tool_name, error_of_timeout(timeout_ms, cause))
+    return output_of(value, call.tool_name)
+
+
+def _record_ending(
+    error: BaseException, call: ToolCall, record: Callable[[CompleteOutput], object]
+) -> None:
+    """Record an exception that goes on; nothing but another such exception keeps it from that."""
+    try:
+        record(CompleteOutput.failure(call.tool_name, error_of_exception(error)))
+    except Exception as failure:  # noqa: BLE001  a cancellation must not become another exception
+        with suppress(Exception):  # a class may define any notes
+            BaseException.add_note(error, f"not recorded: {worded(failure)}")
+
+
+def _parsed(call: ToolCall, parse: Callable[[JsonValue], Any] | None) -> object:
+    refused = partial(error_of_invalid_arguments, call.tool_name)
+    try:
+        arguments = canonical_json.decode(
+            call.arguments_raw if call.arguments_raw.strip() else "{}"
+        )
+    except InvalidRecordError as error:
+        syntax = isinstance(error.__cause__, json.JSONDecodeError)
+        raise _ArgumentsRefusedError(refused(error if syntax else _NOT_CARRIED)) from error
+    if parse is None:
+        if not isinstance(arguments, dict):
+            raise _ArgumentsRefusedError(refused("the arguments must be a JSON object"))
+        return arguments
+    try:
+        return parse(arguments)
+    except Exception as error:
+        if isinstance(error, ValueError | TypeError | LookupError | SchemaProblem):
+            raise _ArgumentsRefusedError(refused(error)) from error
+        raise
+
+
+def _refuse_coroutine_function(handler: object) -> None:
+    if inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(type(handler).__call__):
+        raise TypeError(f"{handler!r} is to be awaited: call it with ainvoke")

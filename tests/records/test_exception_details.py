@@ -1,0 +1,265 @@
+"""What is told of an exception, whatever it says and defines."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import NoReturn
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.records.failing import (
+    SECRET,
+    EndingError,
+    FakeCauseError,
+    LoudError,
+    LyingError,
+    LyingGroup,
+    NumberError,
+    SilentError,
+    UnboundError,
+    details_of,
+    exceptions,
+    giving,
+    refusing,
+)
+from tests.records.support import surfaces
+
+from tooltrail.records import CanonicalResult, CompleteOutput, canonical_json, error_of_exception
+
+
+def test_an_exception_is_told_with_its_notes_its_causes_and_its_place() -> None:
+    def deeper() -> NoReturn:
+        raise KeyError("color") from OSError("disk")
+
+    def handler() -> None:
+        try:
+            deeper()
+        except KeyError as error:
+            error.add_note("while painting")
+            raise
+
+    with pytest.raises(KeyError) as caught:
+        handler()
+    told = error_of_exception(caught.value)
+    frames = details_of(told).pop("traceback")
+    assert told.details == {
+        "exception": "KeyError",
+        "notes": ["while painting"],
+        "causes": ["OSError: disk"],
+    }
+    assert [frame.split(" ")[1] for frame in frames] == [
+        "test_an_exception_is_told_with_its_notes_its_causes_and_its_place",
+        "handler",
+        "deeper",
+    ]
+    start = deeper.__code__.co_firstlineno
+    assert frames[-1].split(" ")[0].endswith(f"test_exception_details.py:{start + 1}")
+
+
+def test_neither_source_nor_local_values_are_told() -> None:
+    def handler(password: str) -> None:
+        raise ValueError(len(password))  # marker-of-the-source-line
+
+    with pytest.raises(ValueError) as caught:
+        handler(SECRET)
+    text = canonical_json.encode_text(error_of_exception(caught.value).model_dump())
+    assert SECRET not in text
+    assert "marker-of-the-source-line" not in text
+
+
+def raised_at(depth: int) -> NoReturn:
+    if depth:
+        raised_at(depth - 1)
+    raise ValueError(depth)
+
+
+@pytest.mark.parametrize("depth", [20, 100])
+def test_of_a_deep_traceback_the_last_twenty_frames_are_told(depth: int) -> None:
+    with pytest.raises(ValueError) as caught:
+        raised_at(depth)
+    details = details_of(error_of_exception(caught.value))
+    line = raised_at.__code__.co_firstlineno + 2
+    assert [frame.rpartition(":")[2] for frame in details["traceback"]] == [
+        *[f"{line} raised_at"] * 19,
+        f"{line + 1} raised_at",
+    ]
+    assert details["frame_count"] == depth + 2
+
+
+def test_a_recursion_without_an_end_is_told() -> None:
+    def recurse() -> None:
+        recurse()
+
+    with pytest.raises(RecursionError) as caught:
+        recurse()
+    told = error_of_exception(caught.value)
+    assert told.message == "RecursionError: maximum recursion depth exceeded"
+    assert all(frame.endswith(" recurse") for frame in details_of(told)["traceback"])
+
+
+def test_a_long_file_name_keeps_its_end() -> None:
+    name = "/" + "d" * 200 + "/tool.py"
+    with pytest.raises(ZeroDivisionError) as caught:
+        exec(compile("1 / 0", name, "exec"), {})
+    frame = details_of(error_of_exception(caught.value))["traceback"][-1]
+    assert frame == "\u2026" + "d" * 72 + "/tool.py:1 <module>"
+
+
+def test_causes_follow_what_python_would_print() -> None:
+    inner, outer = ValueError("inner"), ValueError("outer")
+    outer.__context__ = inner
+    assert details_of(error_of_exception(outer))["causes"] == ["ValueError: inner"]
+    outer.__suppress_context__ = True
+    assert "causes" not in details_of(error_of_exception(outer))
+    outer.__cause__ = KeyError("cause")
+    assert details_of(error_of_exception(outer))["causes"] == ["KeyError: 'cause'"]
+
+
+def test_of_many_causes_a_hundred_are_told_and_all_are_counted() -> None:
+    error = first = ValueError("0")
+    for n in range(1, 106):
+        error.__cause__ = ValueError(f"{n}")
+        error = error.__cause__
+    details = details_of(error_of_exception(first))
+    assert details["causes"] == [f"ValueError: {n}" for n in range(1, 101)]
+    assert details["cause_count"] == 105
+
+
+def test_of_many_members_and_notes_a_hundred_are_told_and_all_are_counted() -> None:
+    group = ExceptionGroup("many", [ValueError(n) for n in range(101)])
+    for n in range(102):
+        group.add_note(f"note {n}")
+    details = details_of(error_of_exception(group))
+    assert details["members"] == [f"ValueError: {n}" for n in range(100)]
+    assert details["member_count"] == 101
+    assert details["notes"] == [f"note {n}" for n in range(100)]
+    assert details["note_count"] == 102
+
+
+def test_notes_causes_and_members_are_whole() -> None:
+    long = "a\n" * 100_000 + "THE CAUSE"
+    error = ExceptionGroup("group", [KeyError("b"), ValueError(long)])
+    error.add_note(long)
+    error.__cause__ = OSError(long)
+    details = details_of(error_of_exception(error))
+    assert details["notes"] == [long]
+    assert details["causes"] == [f"OSError: {long}"]
+    assert details["members"] == ["KeyError: 'b'", f"ValueError: {long}"]
+
+
+def test_a_chain_of_causes_that_returns_to_its_beginning_ends_there() -> None:
+    error, cause = ValueError("a"), ValueError("b")
+    error.__cause__, cause.__cause__ = cause, error
+    assert details_of(error_of_exception(error)) == {
+        "exception": "ValueError",
+        "causes": ["ValueError: b"],
+    }
+
+
+def test_the_leaves_of_a_group_are_its_members() -> None:
+    leaves: list[Exception] = [ValueError("a"), KeyError("b"), OSError("c"), OSError("d")]
+    inner = ExceptionGroup("inner", leaves[1:])
+    group = ExceptionGroup[Exception]("outer", [leaves[0], inner])
+    told = error_of_exception(group)
+    assert told.message == "ExceptionGroup: outer (2 sub-exceptions)"
+    assert told.details == {
+        "exception": "ExceptionGroup",
+        "members": ["ValueError: a", "KeyError: 'b'", "OSError: c", "OSError: d"],
+    }
+
+
+def test_a_group_nested_a_thousand_deep_is_told() -> None:
+    error: Exception = ValueError("leaf")
+    for _ in range(1000):
+        error = ExceptionGroup[Exception]("level", [error])
+    assert details_of(error_of_exception(error))["members"] == ["ValueError: leaf"]
+
+
+def test_a_group_that_holds_the_same_groups_again_and_again_is_told() -> None:
+    error: Exception = ValueError("leaf")
+    for _ in range(100):
+        error = ExceptionGroup[Exception]("level", [error, error])
+    assert details_of(error_of_exception(error))["members"] == ["ValueError: leaf"]
+
+
+def test_the_white_space_around_a_text_is_no_part_of_it() -> None:
+    told = error_of_exception(ValueError(" \n" * 5_000_000 + "the end\n"))
+    assert told.message == "ValueError: the end"
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("a\n  b\tc", "a\n  b\tc"),
+        ("a\r\nb\rc", "a\nb\\x0dc"),
+        ("\x1b[2J\x00\x0b\x0c\x7f\x85", "\\x1b[2J\\x00\\x0b\\x0c\\x7f\\x85"),
+        ("a\u2028b\u2029c\udc80", "a\\u2028b\\u2029c\\udc80"),
+    ],
+)
+def test_a_text_keeps_its_lines_and_nothing_else_moves_the_cursor(text: str, kept: str) -> None:
+    error = ValueError(f"<{text}>")
+    error.add_note(f"<{text}>")
+    told = error_of_exception(error)
+    assert told.message == f"ValueError: <{kept}>"
+    assert details_of(told)["notes"] == [f"<{kept}>"]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (SilentError, "odd.SilentError: (its text cannot be made)"),
+        (EndingError, "odd.EndingError: (its text cannot be made)"),
+        (NumberError, "odd.NumberError: (its text cannot be made)"),
+        (LoudError, "odd.LoudError: loud"),
+        (partial(UnboundError, "a"), "UnboundError: a"),
+        (partial(LyingError, "b"), "odd.LyingError: b"),
+        (partial(LyingGroup, "c", [ValueError()]), "odd.LyingGroup: c (1 sub-exception)"),
+        (partial(FakeCauseError, "d"), "odd.FakeCauseError: d"),
+    ],
+)
+def test_an_exception_may_define_anything(make: Callable[[], Exception], message: str) -> None:
+    told = error_of_exception(make())
+    assert told.message == message
+    assert details_of(told)["exception"] == message.partition(":")[0]
+    assert CompleteOutput.failure("Tool", told).to_json()
+
+
+def test_a_chain_of_causes_without_an_end_is_counted_to_ten_thousand() -> None:
+    assert details_of(error_of_exception(LyingError())) == {
+        "exception": "odd.LyingError",
+        "causes": ["odd.LyingError: again"] * 100,
+        "cause_count": 9_999,
+    }
+
+
+def test_notes_that_are_no_text_are_left_out() -> None:
+    error = ValueError()
+    vars(error)["__notes__"] = ["a", 7, LyingError(), "b"]
+    assert details_of(error_of_exception(error))["notes"] == ["a", "b"]
+    vars(error)["__notes__"] = 7
+    assert "notes" not in details_of(error_of_exception(error))
+
+
+def test_an_exception_that_cannot_be_described_is_a_failure_all_the_same() -> None:
+    number = type("OddNumber", (), {"__eq__": refusing(RuntimeError("no number"))})()
+    odd_error = type("OddError", (OSError,), {"errno": property(giving(number))})
+    told = error_of_exception(odd_error())
+    assert told.kind == "tool_execution_failed"
+    assert told.message == "the tool raised an exception that cannot be described"
+
+
+@given(exceptions, st.text(min_size=1))
+def test_any_exception_is_a_recordable_failure_and_small_where_it_is_projected(
+    error: BaseException, tool: str
+) -> None:
+    told = error_of_exception(error)
+    assert told.message.splitlines() == told.message.split("\n")
+    output = CompleteOutput.failure(tool, told)
+    assert output.status == "error"
+    assert CompleteOutput.model_validate(output.model_dump()) == output
+    assert error_of_exception(error) == told
+
+    projection, receipt, _ = surfaces(output, "generic")
+    assert len(projection.canonical.to_json().decode()) <= 5_000
+    assert CanonicalResult.from_json(projection.canonical.to_json()) == projection.canonical
+    assert len(receipt.text) <= 4_000

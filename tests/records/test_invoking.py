@@ -1,0 +1,377 @@
+"""A handler may do anything: there is one record of it, and only what must go on goes on."""
+
+import asyncio
+import functools
+import math
+from collections.abc import Callable, Coroutine, Generator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, JsonValue, model_validator
+from tests.records.failing import (
+    CALL,
+    SECRET,
+    Records,
+    awaited,
+    details_of,
+    error_of,
+    exceptions,
+    giving,
+    refusing,
+    run,
+    sleep,
+)
+from tests.records.support import surfaces
+from tests.support.outputs import returned
+
+from tooltrail.records import CompleteOutput, ToolCall, ainvoke, invoke
+
+
+def test_a_handler_gets_the_arguments_of_the_call() -> None:
+    seen: list[object] = []
+    run(seen.append, ToolCall(tool_name="Tool", arguments_raw='{"a": [1, null]}'))
+    run(seen.append, ToolCall(tool_name="Tool", arguments_raw=" \n"))
+    run(seen.append, ToolCall.of("Tool", {"a": math.inf}))
+    assert seen[::2] == seen[1::2] == [{"a": [1, None]}, {}, {"a": math.inf}]
+
+
+@pytest.mark.parametrize(
+    ("raw", "details"),
+    [
+        ('{"a": ' + SECRET, {"parse_error": "not JSON: Expecting value at line 1 column 7"}),
+        ('["a"]', {"parse_error": "the arguments must be a JSON object"}),
+        ('{"a": 1, "a": 2}', {"parse_error": "JSON in which a key stands twice, a number is"}),
+        ('{"a": 9e99999}', {"parse_error": "JSON in which a key stands twice, a number is"}),
+        ("[" * 100_000, {"parse_error": "JSON in which a key stands twice, a number is"}),
+        ("\ud800", {"parse_error": "not JSON: Expecting value at line 1 column 1"}),
+    ],
+)
+def test_arguments_that_are_no_object_never_reach_the_handler(
+    raw: str, details: dict[str, str]
+) -> None:
+    call = ToolCall(tool_name="Tool", arguments_raw=raw)
+    error = error_of(run(refusing(AssertionError("it was called")), call))
+    assert error.kind == "invalid_tool_input"
+    assert details_of(error)["parse_error"].startswith(details["parse_error"])
+    assert SECRET not in str(error)
+
+
+class Arguments(BaseModel):
+    path: str
+    count: int = 1
+
+
+def test_a_parser_makes_the_argument_of_the_handler() -> None:
+    def read(arguments: Arguments) -> str:
+        return arguments.path * arguments.count
+
+    call = ToolCall.of("Tool", {"path": "a", "count": "3"})
+    output = invoke(read, call, Records(), parse=Arguments.model_validate)
+    assert output == returned("Tool", "aaa")
+
+
+class SchemaError(Exception):
+    message = "'path' is a required property"
+    validator = "required"
+    validator_value = ("path",)
+    absolute_path = ()
+
+
+def careless(arguments: Any) -> object:
+    """A parser with a fault of its own."""
+    return arguments.path
+
+
+@pytest.mark.parametrize(
+    ("parse", "details"),
+    [
+        (
+            Arguments.model_validate,
+            {"problems": [{"path": "path", "message": "Input should be a valid string"}]},
+        ),
+        (
+            refusing(SchemaError()),
+            {"problems": [{"path": "(input)", "message": "'path' is a required property"}]},
+        ),
+        (refusing(ValueError(SECRET)), {"exception": "ValueError"}),
+        (refusing(KeyError("path")), {"exception": "KeyError"}),
+        (careless, None),
+        (refusing(SystemExit(1)), None),
+    ],
+)
+def test_what_a_parser_refuses_is_invalid_input_and_its_faults_are_the_tool_s(
+    parse: Callable[[JsonValue], Any], details: dict[str, JsonValue] | None
+) -> None:
+    call = ToolCall.of("Tool", {"path": 7})
+    never = refusing(AssertionError("it was called"))
+    error = error_of(invoke(never, call, Records(), parse=parse))
+    if details is None:
+        assert error.kind == "tool_execution_failed"
+        assert "it was called" not in error.message
+    else:
+        assert error.kind == "invalid_tool_input"
+        assert error.details == {"tool_name": "Tool", **details}
+
+
+@pytest.mark.parametrize(
+    "raised",
+    [
+        ValueError("no such column"),
+        SystemExit(0),
+        RecursionError(),
+        MemoryError(),
+        StopAsyncIteration(),
+        BaseExceptionGroup("both", [ValueError(), SystemExit()]),
+    ],
+)
+def test_no_exception_of_a_tool_ends_the_agent(
+    raised: BaseException,
+) -> None:
+    records = Records()
+    awaited_output = asyncio.run(ainvoke(awaited(refusing(raised)), CALL, records))
+    assert records == [awaited_output]
+    for output in (awaited_output, run(refusing(raised))):
+        assert output.final_state == "error"
+        assert error_of(output).kind == "tool_execution_failed"
+
+
+def test_a_handler_that_is_no_function_is_a_failure() -> None:
+    not_callable: Any = 7
+    assert error_of(run(not_callable)).message == "TypeError: 'int' object is not callable"
+
+
+class Stop(BaseException):
+    """Control flow of a framework."""
+
+
+@pytest.mark.parametrize(
+    ("raised", "kind"),
+    [
+        (KeyboardInterrupt(), "interrupted"),
+        (GeneratorExit(), "interrupted"),
+        (Stop(), "interrupted"),
+        (asyncio.CancelledError(), "cancelled"),
+        (BaseExceptionGroup("both", [ValueError(), KeyboardInterrupt()]), "interrupted"),
+    ],
+)
+def test_what_must_not_be_swallowed_is_recorded_and_goes_on(
+    raised: BaseException, kind: str
+) -> None:
+    records = Records()
+    with pytest.raises(type(raised)) as caught:
+        invoke(refusing(raised), CALL, records)
+    assert caught.value is raised
+    assert records.error.kind == kind
+
+
+@pytest.mark.parametrize("raised", [KeyboardInterrupt(), Stop(), asyncio.CancelledError()])
+def test_an_awaited_handler_does_not_swallow_it_either(raised: BaseException) -> None:
+    records = Records()
+    with pytest.raises(type(raised)):
+        asyncio.run(ainvoke(awaited(refusing(raised)), CALL, records))
+    assert len(records) == 1
+
+
+def test_a_coroutine_that_is_closed_is_recorded_as_interrupted() -> None:
+    class Never:
+        def __await__(self) -> Generator[None, None, None]:
+            yield
+
+    records = Records()
+    coroutine = ainvoke(giving(Never()), CALL, records)
+    coroutine.send(None)
+    assert records == []
+    coroutine.close()
+    assert records.error.kind == "interrupted"
+
+
+class AsyncTool:
+    async def __call__(self, arguments: dict[str, Any]) -> object:
+        raise AssertionError("it was called")
+
+    async def handle(self, arguments: dict[str, Any]) -> object:
+        raise AssertionError("it was called")
+
+
+def undeclared(arguments: dict[str, Any]) -> object:
+    """Not a coroutine function, but what it gives is to be awaited."""
+    return sleep(arguments)
+
+
+@pytest.mark.parametrize(
+    "handler",
+    [
+        sleep,
+        AsyncTool(),
+        AsyncTool().handle,
+        functools.partial(sleep),
+    ],
+)
+def test_a_handler_that_is_to_be_awaited_is_an_error_of_the_caller(
+    handler: Callable[[dict[str, Any]], object],
+) -> None:
+    records = Records()
+    with pytest.raises(TypeError, match="is to be awaited: call it with ainvoke"):
+        invoke(handler, CALL, records)
+    assert records == []
+
+
+class StubbornCoroutine(Coroutine[object, object, object]):
+    """A coroutine that does not let itself be closed."""
+
+    def __await__(self) -> Generator[object, None, None]:
+        raise AssertionError("it was awaited")
+
+    def send(self, value: object) -> object:
+        raise AssertionError("it was begun")
+
+    def throw(self, *_: object) -> object:
+        raise AssertionError("it was begun")
+
+    def close(self) -> None:
+        raise RuntimeError("never")
+
+
+def stubborn(_: object) -> object:
+    return StubbornCoroutine()
+
+
+@pytest.mark.parametrize(
+    ("handler", "kind"),
+    [
+        (undeclared, "coroutine"),
+        (functools.partial(AsyncTool()), "coroutine"),
+        (stubborn, "tests.records.test_invoking.StubbornCoroutine"),
+    ],
+)
+def test_a_handler_that_ran_and_gave_something_to_be_awaited_is_a_failure(
+    handler: Callable[[dict[str, Any]], object], kind: str
+) -> None:
+    records = Records()
+    output = invoke(handler, CALL, records)
+    assert records == [output]
+    assert error_of(output).kind == "tool_execution_failed"
+    assert error_of(output).message == (
+        "the tool returned a value that cannot be recorded:"
+        " it is to be awaited, and nobody awaits it"
+    )
+    assert error_of(output).details == {"returned": kind}
+
+
+def test_what_is_to_be_awaited_twice_is_a_failure_too() -> None:
+    output = asyncio.run(ainvoke(awaited(sleep), CALL, Records()))
+    assert error_of(output).details == {"returned": "coroutine"}
+
+
+def test_a_future_is_to_be_awaited_too() -> None:
+    async def main() -> None:
+        future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        error = error_of(invoke(giving(future), CALL, Records()))
+        assert error.details == {"returned": "_asyncio.Future"}
+        assert not future.cancelled()
+        future.set_result("done")
+        assert await ainvoke(giving(future), CALL, Records()) == returned("Tool", "done")
+
+    asyncio.run(main())
+
+
+class FullDiskError(Exception):
+    """A recorder that cannot record."""
+
+
+@pytest.mark.parametrize("handler", [giving("done"), refusing(ValueError())])
+def test_what_recording_raises_reaches_the_caller_and_is_no_failure_of_the_tool(
+    handler: Callable[[dict[str, Any]], object],
+) -> None:
+    calls = Records()
+
+    def record(output: CompleteOutput) -> None:
+        calls(output)
+        raise FullDiskError
+
+    with pytest.raises(FullDiskError):
+        invoke(handler, CALL, record)
+    with pytest.raises(FullDiskError):
+        asyncio.run(ainvoke(handler, CALL, record))
+    assert len(calls) == 2
+
+
+def test_a_cancellation_that_cannot_be_recorded_goes_on_with_a_note() -> None:
+    with pytest.raises(KeyboardInterrupt) as caught:
+        invoke(refusing(KeyboardInterrupt()), CALL, refusing(OSError("disk")))
+    assert caught.value.__notes__ == ["not recorded: OSError: disk"]
+
+
+class NotelessInterrupt(KeyboardInterrupt):
+    """Takes no notes of its own."""
+
+    add_note = refusing(RuntimeError("no notes"))
+
+
+SealedInterrupt = type(
+    "SealedInterrupt",
+    (KeyboardInterrupt,),
+    {"__notes__": property(refusing(RuntimeError("no notes")))},
+)
+
+
+@pytest.mark.parametrize("raised", [NotelessInterrupt(), SealedInterrupt()])
+def test_an_exception_that_takes_no_notes_goes_on_all_the_same(raised: BaseException) -> None:
+    with pytest.raises(KeyboardInterrupt) as caught:
+        invoke(refusing(raised), CALL, refusing(OSError("disk")))
+    assert caught.value is raised
+
+
+def test_an_exception_gets_its_note_in_whatever_way_it_takes_notes() -> None:
+    raised = NotelessInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        invoke(refusing(raised), CALL, refusing(OSError("disk")))
+    assert raised.__notes__ == ["not recorded: OSError: disk"]
+
+
+def test_a_secret_in_the_words_of_a_parser_is_in_no_record() -> None:
+    class Login(BaseModel):
+        password: str
+
+        @model_validator(mode="after")
+        def _check(self) -> "Login":
+            raise ValueError(f"password {self.password} is weak")
+
+    call = ToolCall.of("Tool", {"password": SECRET})
+    records = Records()
+    output = invoke(giving(None), call, records, parse=Login.model_validate)
+    assert error_of(output).kind == "invalid_tool_input"
+    assert SECRET not in output.to_json().decode()
+
+
+def test_the_cause_at_the_end_of_a_long_message_is_in_the_complete_output() -> None:
+    output = run(refusing(RuntimeError("x" * 200_000 + "THE CAUSE")))
+    assert error_of(output).message == "RuntimeError: " + "x" * 200_000 + "THE CAUSE"
+
+
+values: st.SearchStrategy[object] = st.one_of(
+    st.text(),
+    st.binary(),
+    st.none(),
+    st.floats(),
+    st.dictionaries(st.text(), st.integers() | st.binary(), max_size=3),
+    st.sets(st.integers()),
+    st.builds(object),
+)
+
+
+@given(raw=st.text() | st.just("{}"), value=values, raised=st.none() | exceptions)
+def test_whatever_is_called_with_whatever_there_is_one_valid_output(
+    raw: str, value: object, raised: BaseException | None
+) -> None:
+    call = ToolCall(tool_name="Tool", arguments_raw=raw)
+    records = Records()
+    output = invoke(giving(value) if raised is None else refusing(raised), call, records)
+    assert records == [output]
+    assert CompleteOutput.model_validate(dict(output)) == output
+    if raised is not None:
+        assert output.status == "error"
+        projection, _, _ = surfaces(output, "generic")
+        assert len(projection.canonical.to_json().decode()) <= 5_000
