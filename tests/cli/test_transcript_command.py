@@ -7,7 +7,7 @@ import pytest
 from tests.support.cli import Cli, on_a_terminal
 from tests.support.recording import run_command
 
-from tooltrail.records import ToolCall
+from tooltrail.records import ToolCall, estimate_tokens
 
 
 @pytest.fixture
@@ -99,3 +99,64 @@ def test_on_a_terminal_nothing_that_a_tool_printed_moves_the_cursor(cli: Cli) ->
     seen = on_a_terminal(cli, "transcript", columns=80)
     assert "\x1b" not in seen
     assert "�[2J wild\ttab\n" in seen
+
+
+LONG = b"".join(b"line %04d of a long log\n" % n for n in range(300))
+
+
+@pytest.fixture
+def long(cli: Cli) -> Cli:
+    with cli.open() as store, store.open_session(title="long") as session:
+        session.add_message("user", "run it twice")
+        run_command(session, LONG)
+        run_command(session, LONG, exit_status=1)
+    return cli
+
+
+@pytest.mark.parametrize("style", ["text", "markdown", "json"])
+def test_a_compacted_transcript_fits_into_its_budget(long: Cli, style: str) -> None:
+    whole = long.ok("transcript", "--format", style).text
+    assert estimate_tokens(whole) > 2_500
+    ended = long.ok("transcript", "--format", style, "--compact", "2500")
+    assert ended.message == ""
+    assert estimate_tokens(ended.text) <= 2_500
+    kept = long.ok("transcript", "--format", style, "--compact", "100000")
+    assert kept.text == whole
+
+
+def test_the_oldest_call_is_compacted_and_marked_and_the_newest_is_as_it_was(long: Cli) -> None:
+    text = long.ok("transcript", "--compact", "2500").text
+    first, second = text.split("\n#")[2:]
+    assert "--- canonical result, compacted ---\n" in first
+    assert '"exit_status":0' in first
+    assert "[... " in first
+    assert second.partition("--- shown to the model ---\n")[2].startswith(
+        "  Process exited with code 1\n\n  stdout:\n  line 0000 of a long log\n"
+    )
+    assert long.ok("transcript").text.count("--- shown to the model ---\n") == 2
+
+
+@pytest.mark.parametrize("style", ["text", "json"])
+def test_a_budget_that_is_too_small_is_said_and_what_must_stay_stays(
+    long: Cli, style: str, tmp_path: Path
+) -> None:
+    ended = long.run("transcript", "--format", style, "--compact", "10")
+    assert ended.code == 4
+    tokens = estimate_tokens(ended.text)
+    assert ended.sentence == (
+        f"the transcript takes {tokens:,} tokens, not 10: "
+        "messages, arguments, and the essentials of results are never compacted"
+    )
+    assert "run it twice" in ended.text
+    assert [ended.text.count(f'"exit_status":{n}') for n in (0, 1)] == [1, 1]
+    path = tmp_path / "talk"
+    filed = long.run("transcript", "--format", style, "--compact", "10", "-o", str(path))
+    assert (filed.code, filed.text, filed.sentence) == (4, "", ended.sentence)
+    assert path.read_bytes() == ended.stdout
+
+
+@pytest.mark.parametrize("budget", ["0", "-1", "many", "1.5"])
+def test_a_budget_that_is_no_number_of_tokens_is_wrong_usage(long: Cli, budget: str) -> None:
+    ended = long.run("transcript", "--compact", budget)
+    assert (ended.code, ended.stdout) == (2, b"")
+    assert "'--compact'" in ended.usage_error

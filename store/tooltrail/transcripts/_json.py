@@ -4,15 +4,20 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from tooltrail.records import CanonicalResult
 from tooltrail.store import InvocationDetail, MessageView
-from tooltrail.transcripts._wording import arguments
+from tooltrail.transcripts._wording import arguments, compact_json
 from tooltrail.transcripts.conversation import Conversation
 
 SCHEMA_VERSION = 1
 
 
 def write_json(conversation: Conversation) -> Iterator[str]:
-    """`{"schema_version", "session", "entries": [{"type": "message" | "tool_call", …}]}`."""
+    """`{"schema_version", "session", "entries": [{"type": "message" | "tool_call", …}]}`.
+
+    A tool call that is compacted has `compacted` in place of `receipt`, and goes on to name the
+    receipt by its digest.
+    """
     session = conversation.session
     head: dict[str, Any] = {
         "id": str(session.id),
@@ -25,7 +30,10 @@ def write_json(conversation: Conversation) -> Iterator[str]:
     yield f'{{"schema_version":{SCHEMA_VERSION},"session":{_dump(head)},"entries":['
     for number, entry in enumerate(conversation.entries):
         yield ",\n" if number else "\n"
-        yield _dump(_message(entry) if isinstance(entry, MessageView) else _call(entry))
+        if isinstance(entry, MessageView):
+            yield _dump(_message(entry))
+        else:
+            yield _dump(_call(entry, conversation.compacted.get(entry.summary.id)))
     yield "\n]}\n"
 
 
@@ -40,7 +48,7 @@ def _message(message: MessageView) -> dict[str, Any]:
     }
 
 
-def _call(detail: InvocationDetail) -> dict[str, Any]:
+def _call(detail: InvocationDetail, compacted: CanonicalResult | None) -> dict[str, Any]:
     summary, receipt = detail.summary, detail.receipt
     return {
         "type": "tool_call",
@@ -52,8 +60,9 @@ def _call(detail: InvocationDetail) -> dict[str, Any]:
         "state": summary.state,
         "started_at": summary.started_at.isoformat(),
         "finished_at": None if summary.finished_at is None else summary.finished_at.isoformat(),
-        "receipt": None if receipt is None else receipt.text,
+        "receipt": receipt.text if receipt is not None and compacted is None else None,
         "receipt_digest": None if receipt is None else receipt.digest,
+        "compacted": None if compacted is None else json.loads(compact_json(compacted)),
     }
 
 

@@ -8,8 +8,19 @@ leaves open, a fence or a comment, ends with the quote.
 import re
 from collections.abc import Iterator
 
+from tooltrail.records import CanonicalResult
 from tooltrail.store import InvocationDetail, MessageView
-from tooltrail.transcripts._wording import arguments, ended, heading, one_line, shown, stamp
+from tooltrail.transcripts._wording import (
+    COMPACTED,
+    SHOWN,
+    arguments,
+    compact_json,
+    ended,
+    heading,
+    one_line,
+    shown,
+    stamp,
+)
 from tooltrail.transcripts.conversation import Conversation
 
 _BACKTICKS = re.compile("`{3,}")
@@ -24,7 +35,10 @@ def write_markdown(conversation: Conversation) -> Iterator[str]:
     yield f"# {_escape(session.title or f'Session {session.id}')}\n\n"
     yield f"Session `{session.id}`, opened {stamp(session.opened_at)}.\n"
     for entry in conversation.entries:
-        yield from _message(entry) if isinstance(entry, MessageView) else _call(entry)
+        if isinstance(entry, MessageView):
+            yield from _message(entry)
+        else:
+            yield from _call(entry, conversation.compacted.get(entry.summary.id))
     if session.closed_at is not None:
         yield f"\nClosed {stamp(session.closed_at)}.\n"
 
@@ -33,12 +47,16 @@ def _message(message: MessageView) -> Iterator[str]:
     yield f"\n## {message.seq}. {_escape(message.role)}\n\n{_quoted(message.text)}"
 
 
-def _call(detail: InvocationDetail) -> Iterator[str]:
+def _call(detail: InvocationDetail, compacted: CanonicalResult | None) -> Iterator[str]:
     yield f"\n## {detail.summary.seq}. {_escape(heading(detail))}\n\n"
     yield f"Started {stamp(detail.summary.started_at)}.\n\n"
     yield _fenced(arguments(detail), "json")
-    yield "\nShown to the model:\n\n"
-    yield _fenced(shown(detail), "text")
+    if compacted is None:
+        yield f"\n{SHOWN.capitalize()}:\n\n"
+        yield _fenced(shown(detail), "text")
+    else:
+        yield f"\n{COMPACTED.capitalize()}:\n\n"
+        yield _fenced(compact_json(compacted), "json")
 
 
 def _fenced(text: str, language: str) -> str:

@@ -2,8 +2,19 @@
 
 from collections.abc import Iterator
 
+from tooltrail.records import CanonicalResult
 from tooltrail.store import InvocationDetail, MessageView
-from tooltrail.transcripts._wording import arguments, heading, indented, one_line, shown, stamp
+from tooltrail.transcripts._wording import (
+    COMPACTED,
+    SHOWN,
+    arguments,
+    compact_json,
+    heading,
+    indented,
+    one_line,
+    shown,
+    stamp,
+)
 from tooltrail.transcripts.conversation import Conversation
 
 
@@ -16,7 +27,10 @@ def write_text(conversation: Conversation) -> Iterator[str]:
     title = f" {one_line(session.title)}" if session.title else ""
     yield f"Session {session.id}{title}, opened {stamp(session.opened_at)}\n"
     for entry in conversation.entries:
-        yield from _message(entry) if isinstance(entry, MessageView) else _call(entry)
+        if isinstance(entry, MessageView):
+            yield from _message(entry)
+        else:
+            yield from _call(entry, conversation.compacted.get(entry.summary.id))
     if session.closed_at is not None:
         yield f"\nClosed {stamp(session.closed_at)}\n"
 
@@ -26,9 +40,13 @@ def _message(message: MessageView) -> Iterator[str]:
     yield indented(message.text)
 
 
-def _call(detail: InvocationDetail) -> Iterator[str]:
+def _call(detail: InvocationDetail, compacted: CanonicalResult | None) -> Iterator[str]:
     summary = detail.summary
     yield f"\n#{summary.seq} {stamp(summary.started_at)} {heading(detail)}\n"
     yield indented(arguments(detail))
-    yield "--- shown to the model ---\n"
-    yield indented(shown(detail))
+    if compacted is None:
+        yield f"--- {SHOWN} ---\n"
+        yield indented(shown(detail))
+    else:
+        yield f"--- {COMPACTED} ---\n"
+        yield indented(compact_json(compacted))

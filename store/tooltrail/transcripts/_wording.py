@@ -2,9 +2,14 @@
 
 from datetime import datetime
 
+from tooltrail.records import CanonicalResult
 from tooltrail.store import InvocationDetail
 
 OPEN = "[no result: the invocation has not ended]"
+
+SHOWN = "shown to the model"
+COMPACTED = "canonical result, compacted"
+"""What stands under a call: a reader must never take the one for the other."""
 
 
 def heading(detail: InvocationDetail) -> str:
@@ -22,6 +27,11 @@ def arguments(detail: InvocationDetail) -> str:
 def shown(detail: InvocationDetail) -> str:
     """What the model was shown, or that there is nothing yet."""
     return OPEN if detail.receipt is None else detail.receipt.text
+
+
+def compact_json(canonical: CanonicalResult) -> str:
+    """A canonical result on one line."""
+    return canonical.to_json().decode()
 
 
 def stamp(moment: datetime) -> str:

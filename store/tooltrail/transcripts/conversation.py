@@ -1,7 +1,10 @@
 """A session as an ordered conversation: messages, calls, and what the model was shown."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from uuid import UUID
 
+from tooltrail.records import CanonicalResult
 from tooltrail.store import InvocationDetail, MessageView, Reader, SessionView
 
 
@@ -12,10 +15,12 @@ class Conversation:
     Attributes:
         session: whose conversation it is.
         entries: messages and tool calls in the order in which they were recorded.
+        compacted: what stands in place of the receipt, by invocation, where a call is compacted.
     """
 
     session: SessionView
     entries: tuple[MessageView | InvocationDetail, ...]
+    compacted: Mapping[UUID, CanonicalResult] = field(default_factory=dict[UUID, CanonicalResult])
 
 
 def load_conversation(reader: Reader, session: str) -> Conversation:

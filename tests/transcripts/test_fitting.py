@@ -1,0 +1,199 @@
+"""Transcripts that must fit into a number of tokens: what goes first, and what never goes."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import JsonValue
+from tests.support.outputs import returned
+from tests.support.recording import fail_tool, run_command, run_tool
+
+from tooltrail.records import CanonicalResult, CompactionBudget, ToolCall, compact, estimate_tokens
+from tooltrail.store import InvocationDetail, Store, create_store
+from tooltrail.transcripts import FORMATS, Conversation, Fitted, fit, load_conversation
+
+STYLES = ("text", "markdown", "json")
+LOG = b"".join(b"line %04d of a long log\n" % n for n in range(400))
+SMALLEST = CompactionBudget(max_nodes=0)
+
+
+@pytest.fixture
+def conversation(sqlite_store: Store) -> Conversation:
+    """Three long results between short ones, and a call that has not ended."""
+    session = sqlite_store.open_session(title="talk")
+    session.add_message("user", "build it")
+    run_command(session, LOG)
+    run_tool(session, "tiny")
+    run_command(session, LOG, LOG, exit_status=1)
+    fail_tool(session)
+    run_command(session, LOG)
+    session.start(ToolCall(tool_name="Bash"))
+    session.add_message("assistant", "it was built")
+    return load_conversation(sqlite_store.reader, "@last")
+
+
+def document(conversation: Conversation, style: str) -> str:
+    return "".join(FORMATS[style](conversation))
+
+
+def compacted_places(fitted: Fitted) -> list[int]:
+    """Where the calls are that are compacted, by `seq`."""
+    return [
+        entry.summary.seq
+        for entry in fitted.conversation.entries
+        if isinstance(entry, InvocationDetail) and entry.summary.id in fitted.conversation.compacted
+    ]
+
+
+def compactions(fitted: Fitted) -> list[CanonicalResult]:
+    return list(fitted.conversation.compacted.values())
+
+
+def canonical_of(entry: object) -> CanonicalResult:
+    assert isinstance(entry, InvocationDetail)
+    assert entry.canonical_json is not None
+    return CanonicalResult.from_json(entry.canonical_json)
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_what_fits_is_left_as_it_is(conversation: Conversation, style: str) -> None:
+    tokens = estimate_tokens(document(conversation, style))
+    fitted = fit(conversation, tokens, FORMATS[style])
+    assert fitted == Fitted(conversation, tokens)
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_the_oldest_results_go_first_and_only_as_many_as_must(
+    conversation: Conversation, style: str
+) -> None:
+    writer = FORMATS[style]
+    tokens = estimate_tokens(document(conversation, style))
+    first = fit(conversation, tokens - 1, writer)
+    assert compacted_places(first) == [1]
+    assert compactions(first) == [compact(canonical_of(conversation.entries[1]))]
+    assert first.token_count == estimate_tokens(document(first.conversation, style))
+    assert first.token_count < tokens - 1_000
+    second = fit(conversation, first.token_count - 1, writer)
+    assert compacted_places(second) == [1, 3]
+    third = fit(conversation, second.token_count - 1, writer)
+    assert compacted_places(third) == [1, 3, 5]
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_when_that_is_not_enough_the_essentials_alone_stay(
+    conversation: Conversation, style: str
+) -> None:
+    writer = FORMATS[style]
+    least = fit(conversation, 1, writer)
+    assert compacted_places(least) == [1, 3, 5]
+    assert compactions(least) == [
+        compact(canonical_of(conversation.entries[place]), SMALLEST) for place in (1, 3, 5)
+    ]
+    assert least.token_count == estimate_tokens(document(least.conversation, style)) > 1
+    nearly = fit(conversation, least.token_count + 130, writer)
+    assert compactions(nearly)[2] != compactions(least)[2]
+    assert compactions(nearly)[0] == compactions(least)[0]
+
+
+def test_a_policy_says_how_much_of_a_result_its_first_compaction_keeps(
+    conversation: Conversation,
+) -> None:
+    writer, budget = FORMATS["text"], CompactionBudget(string_chars=1_000)
+    tokens = estimate_tokens(document(conversation, "text"))
+    fitted = fit(conversation, tokens - 1, writer, budget)
+    assert compactions(fitted) == [compact(canonical_of(conversation.entries[1]), budget)]
+    assert fitted.token_count > fit(conversation, tokens - 1, writer).token_count + 100
+    assert fit(conversation, 1, writer, budget) == fit(conversation, 1, writer)
+
+
+def test_a_result_that_would_grow_stays_as_the_model_saw_it(conversation: Conversation) -> None:
+    least = fit(conversation, 1, FORMATS["text"])
+    text = document(least.conversation, "text")
+    assert "  tiny\n" in text
+    assert "  Error (tool_execution_failed): it did not work\n" in text
+    assert "  [no result: the invocation has not ended]\n" in text
+
+
+def test_messages_and_arguments_stay(sqlite_store: Store) -> None:
+    session = sqlite_store.open_session()
+    session.add_message("user", "m" * 4_000)
+    run_command(session, LOG, call=ToolCall(tool_name="Bash", arguments_raw="a" * 4_000))
+    fitted = fit(load_conversation(sqlite_store.reader, "@last"), 10, FORMATS["text"])
+    text = document(fitted.conversation, "text")
+    assert "m" * 4_000 in text
+    assert "a" * 4_000 in text
+    assert fitted.token_count > 2_000
+
+
+def test_fitting_changes_neither_the_conversation_nor_the_store(
+    sqlite_store: Store, conversation: Conversation
+) -> None:
+    before = document(conversation, "text")
+    fit(conversation, 1, FORMATS["text"])
+    assert conversation.compacted == {}
+    assert document(conversation, "text") == before
+    assert document(load_conversation(sqlite_store.reader, "@last"), "text") == before
+
+
+def test_fitting_again_goes_on_from_where_it_was(conversation: Conversation) -> None:
+    writer = FORMATS["text"]
+    once = fit(conversation, 4_000, writer)
+    assert fit(once.conversation, 4_000, writer) == once
+    assert fit(once.conversation, 100_000, writer) == once
+    assert fit(once.conversation, 1, writer) == fit(conversation, 1, writer)
+
+
+def test_each_format_says_which_calls_are_compacted(conversation: Conversation) -> None:
+    least = fit(conversation, 1, FORMATS["text"]).conversation
+    text = document(least, "text")
+    assert text.count("--- canonical result, compacted ---\n  {") == 3
+    assert text.count("--- shown to the model ---\n") == 3
+    assert "line 0200" not in text
+    markdown = document(least, "markdown")
+    assert markdown.count("\nCanonical result, compacted:\n\n```json\n{") == 3
+    assert markdown.count("\nShown to the model:\n\n```text\n") == 3
+    found = json.loads(document(least, "json"))["entries"]
+    calls = [entry for entry in found if entry["type"] == "tool_call"]
+    assert [call["compacted"] is None for call in calls] == [
+        *(False, True, False, True, False, True)
+    ]
+    for call in calls[:5]:
+        assert (call["receipt"] is None) == (call["compacted"] is not None)
+        assert call["receipt_digest"].startswith("sha256:")
+    assert calls[2]["compacted"] == {
+        "tool_name": "Bash",
+        "status": "success",
+        "summary_text": "command exited with status 1",
+        "result": {
+            "disposition": "completed",
+            "exit_status": 1,
+            "stdout_truncated": True,
+            "stderr_truncated": True,
+            "truncated": True,
+        },
+        "error": None,
+    }
+
+
+@given(tokens=st.integers(1, 12_000), style=st.sampled_from(STYLES))
+def test_the_count_is_that_of_the_document_and_fits_whenever_it_can(
+    shared: Conversation, tokens: int, style: str
+) -> None:
+    fitted = fit(shared, tokens, FORMATS[style])
+    assert fitted.token_count == estimate_tokens(document(fitted.conversation, style))
+    least = fit(shared, 1, FORMATS[style]).token_count
+    assert fitted.token_count <= max(tokens, least)
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Conversation:
+    with create_store(tmp_path_factory.mktemp("store") / "trail.db") as store:
+        with store.open_session() as session:
+            session.add_message("user", "go")
+            for n in range(8):
+                run_command(session, LOG * (n % 3))
+                call = ToolCall(tool_name="mcp__list")
+                rows: list[JsonValue] = [{"row_id": i, "name": "é" * n} for i in range(n * 9)]
+                session.start(call).finish(returned("mcp__list", structured={"rows": rows}))
+        return load_conversation(store.reader, "@last")
