@@ -2,13 +2,22 @@
 
 import json
 import re
+import sqlite3
+from contextlib import closing
 
 import pytest
 from tests.support.cli import Cli
 from tests.support.recording import captured, command_output, fail_tool, run_command, run_tool
+from tests.support.rewording import reworded, without
 
-from tooltrail.records import CommandOutput, StreamRecord, ToolCall, command_completed
-from tooltrail.store import Session
+from tooltrail.records import (
+    CommandOutput,
+    CompleteOutput,
+    StreamRecord,
+    ToolCall,
+    default_families,
+)
+from tooltrail.store import Session, open_store
 
 OUT = b"first line\n\xff\xfe no text \0\n" + b"".join(b"line %d\n" % n for n in range(9_000))
 ERR = b"warning\n"
@@ -184,7 +193,7 @@ def test_the_state_says_how_a_command_ended(
         invocation = store.open_session().start(ToolCall(tool_name="Bash"))
         streams = {name: captured(invocation, name, b"") for name in ("stdout", "stderr")}
         result = CommandOutput.model_validate({**ending, **streams})
-        invocation.finish(command_completed("Bash", result))
+        invocation.finish(CompleteOutput.success("Bash", result))
     assert f"state      {state}\n" in cli.ok("show").text
 
 
@@ -217,7 +226,13 @@ def test_the_output_so_far_of_an_open_invocation_is_where_show_says(cli: Cli) ->
 def test_only_one_way_to_show_it_can_be_chosen(cli: Cli) -> None:
     with cli.open() as store:
         record(store.open_session())
-    for flags in ("--json --side-by-side", "--json --stream stdout", "--stream x --surface input"):
+    for flags in (
+        "--json --side-by-side",
+        "--json --stream stdout",
+        "--stream x --surface input",
+        "--rerender --surface receipt",
+        "--rerender --json --stream stdout",
+    ):
         ended = cli.run("show", *flags.split())
         assert (ended.code, ended.stdout) == (2, b"")
         assert ended.usage_error.startswith("choose one of --surface, --stream, ")
@@ -238,7 +253,8 @@ def lose_output(cli: Cli) -> bytes:
     return kept_of(result.stdout)
 
 
-def kept_of(stream: StreamRecord) -> bytes:
+def kept_of(stream: StreamRecord | None) -> bytes:
+    assert stream is not None
     assert stream.content is not None
     return stream.content
 
@@ -255,3 +271,115 @@ def test_lost_bytes_are_counted_and_incomplete(cli: Cli) -> None:
         )
     assert f"  {missing:,} bytes lost: spool cannot be written" in cli.ok("show").text
     assert cli.ok("show", "--stream", "stderr").stdout == b""
+
+
+def record_then(cli: Cli, words: str) -> str:
+    """Record a command with a program whose renderer has these words, of version 0."""
+    with open_store(cli.database, families=reworded("command", words)) as store:
+        return str(run_command(store.open_session(), b"kept\n").invocation_id)
+
+
+def use_today(monkeypatch: pytest.MonkeyPatch, words: str, version: int) -> None:
+    """Let the program's command family give these words."""
+    families = reworded("command", words, version=version)
+    monkeypatch.setattr("tooltrail.store.opening.default_families", lambda: families)
+
+
+def test_rerender_says_that_the_receipt_is_what_today_s_renderer_gives(cli: Cli) -> None:
+    with cli.open() as store:
+        name = record(store.open_session())
+        failed = str(fail_tool(store.open_session()).invocation_id)
+    version = default_families().named("command").renderer.version
+    for named, renderer in ((name, f"command {version}"), (failed, "error 1")):
+        ended = cli.ok("show", named, "--rerender")
+        assert ended.stdout == b""
+        assert ended.message == (
+            f"the receipt of invocation {named} is what renderer {renderer} gives today\n"
+        )
+
+
+def test_rerender_prints_the_difference_from_stored_to_today(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = record_then(cli, "exit status 0\nstdout:\nkept\x0cline\n")
+    use_today(monkeypatch, "Exited with 0\nstdout:\nkept\x0cline", 3)
+    ended = cli.run("show", "--rerender")
+    assert ended.code == 1
+    assert ended.text == (
+        "--- stored (command 0)\n"
+        "+++ today (command 3)\n"
+        "@@ -1,3 +1,3 @@\n"
+        "-exit status 0\n"
+        "+Exited with 0\n"
+        " stdout:\n"
+        "-kept\ufffdline\n"
+        "+kept\ufffdline\n"
+        "\\ No newline at end of file\n"
+    )
+    assert ended.message == (
+        f"the receipt of invocation {name} is not what today's renderer gives: "
+        "it was worded by renderer command 0, today's is command 3\n"
+    )
+
+
+def test_rerender_as_json_has_both_texts(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = record_then(cli, "then\n")
+    use_today(monkeypatch, "today\n", 0)
+    ended = cli.run("show", name, "--rerender", "--json")
+    assert ended.code == 1
+    assert ended.records == [
+        {
+            "schema_version": 1,
+            "invocation_id": name,
+            "state": "drifted",
+            "reason": "renderer command 0 gives other text, although its version is the same",
+            "stored": {"text": "then\n", "renderer_name": "command", "renderer_version": 0},
+            "today": {"text": "today\n", "renderer_name": "command", "renderer_version": 0},
+        }
+    ]
+    use_today(monkeypatch, "then\n", 1)
+    (found,) = cli.ok("show", name, "--rerender", "--json").records
+    assert (found["state"], found["reason"]) == ("same", "")
+
+
+def test_rerender_without_text_to_compare_says_why(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = record_then(cli, "then\n")
+    monkeypatch.setattr("tooltrail.store.opening.default_families", lambda: without("command"))
+    ended = cli.run("show", "--rerender")
+    assert (ended.code, ended.stdout) == (4, b"")
+    assert ended.message == (
+        f"the receipt of invocation {name} cannot be compared: "
+        "the family 'command' is not known to this program\n"
+    )
+
+
+def test_rerender_with_a_policy_that_is_no_text_is_damage(cli: Cli) -> None:
+    with cli.open() as store:
+        record(store.open_session())
+        digest = store.policy.digest
+    with closing(sqlite3.connect(cli.database)) as connection, connection:
+        connection.execute("DROP TRIGGER policies_no_update")
+        connection.execute("UPDATE policies SET document = CAST(document AS BLOB)")
+    ended = cli.run("show", "--rerender")
+    assert (ended.code, ended.stdout) == (1, b"")
+    assert ended.sentence == f"policy {digest} is damaged: it is not text"
+
+
+def test_rerender_of_an_open_invocation_is_incomplete(cli: Cli) -> None:
+    with cli.open() as store:
+        name = str(store.open_session().start(ToolCall(tool_name="Bash")).id)
+    ended = cli.run("show", "--rerender")
+    assert (ended.code, ended.stdout) == (4, b"")
+    assert ended.sentence == f"invocation {name} has not ended"
+    ended = cli.run("show", "--rerender", "--json")
+    assert ended.code == 4
+    assert [(r["state"], r["stored"], r["today"]) for r in ended.records] == [("open", None, None)]
+
+
+def test_a_difference_does_not_move_the_cursor(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    record_then(cli, "\x1b[2J\tthen\n")
+    use_today(monkeypatch, "today\n", 0)
+    text = cli.run("show", "--rerender").text
+    assert text.splitlines()[3:] == ["-\ufffd[2J\tthen", "+today"]

@@ -2,6 +2,7 @@
 
 from tooltrail.store._clock import new_id, now
 from tooltrail.store.checking import check_database
+from tooltrail.store.commitments import RecordCheck, iter_record_checks
 from tooltrail.store.engine import EngineFacts, engine_facts
 from tooltrail.store.filters import InvocationFilter
 from tooltrail.store.info import StoreInfo
@@ -15,6 +16,13 @@ from tooltrail.store.opening import (
 )
 from tooltrail.store.reader import Reader
 from tooltrail.store.recorder import Finished, Invocation, Session
+from tooltrail.store.rerendering import (
+    Rerendering,
+    RerenderingState,
+    Wording,
+    iter_rerenderings,
+    rerender,
+)
 from tooltrail.store.store import Store
 from tooltrail.store.views import (
     ArtifactView,
@@ -40,18 +48,25 @@ __all__ = [
     "Page",
     "Reader",
     "ReceiptView",
+    "RecordCheck",
+    "Rerendering",
+    "RerenderingState",
     "Session",
     "SessionView",
     "Store",
     "StoreCounts",
     "StoreInfo",
     "StreamView",
+    "Wording",
     "check_database",
     "create_store",
     "engine_facts",
+    "iter_record_checks",
+    "iter_rerenderings",
     "new_id",
     "now",
     "open_store",
+    "rerender",
     "spool_folder",
     "store_revision",
     "upgrade_store",

@@ -7,9 +7,8 @@ from uuid import UUID
 from sqlalchemy import Connection
 
 from tooltrail.artifacts import StoredArtifact
-from tooltrail.records import CompleteOutput, Omission, Projection, Receipt, digest_of
+from tooltrail.records import CompleteOutput, Facts, Omission, Projection, Receipt, digest_of
 from tooltrail.records.canonical_json import encode
-from tooltrail.records.families import CommandOutput
 from tooltrail.records.tool_calls import storable
 from tooltrail.store import _writes as writes
 from tooltrail.store._clock import now
@@ -99,16 +98,16 @@ def _put_shared(
 
 def _final_columns(rows: FinishedRows, finished_at: datetime) -> Row:
     output = rows.output
-    command = output.result if isinstance(output.result, CommandOutput) else None
+    facts = output.result.facts() if output.result else Facts()
     elapsed = finished_at - rows.started_at
     return {
         "state": output.final_state,
         "finished_at": finished_at,
         "duration_ms": round(elapsed.total_seconds() * 1000),
         "error_kind": output.error.kind if output.error else None,
-        "exit_status": command.exit_status if command else None,
-        "signal": command.signal if command else None,
-        "timed_out": command.timed_out if command else None,
+        "exit_status": facts.exit_status,
+        "signal": facts.signal,
+        "timed_out": facts.timed_out,
         "output_size": sum(s.produced_size for s in output.streams if s.role != "order"),
         "truncated": bool(rows.omissions),
     }
@@ -142,7 +141,7 @@ def _write_canonical(connection: Connection, rows: FinishedRows) -> str:
         "digest": digest,
     }
     writes.insert_rows(connection, CanonicalResultRow, [row])
-    artifacts = ({"role": role, "path": ref.path} for role, ref in rows.projection.artifacts)
+    artifacts = ({"role": p.role, "path": p.reference.path} for p in rows.projection.artifacts)
     writes.insert_rows(connection, InvocationArtifactRow, writes.numbered(rows.key, artifacts))
     return digest
 

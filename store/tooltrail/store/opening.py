@@ -8,7 +8,6 @@ from sqlalchemy import insert
 
 from tooltrail.artifacts import ArtifactArchive, open_sink
 from tooltrail.records import (
-    DEFAULT_POLICY,
     FamilyRegistry,
     InvalidRecordError,
     Policy,
@@ -17,6 +16,7 @@ from tooltrail.records import (
     StoreNotFoundError,
     UnavailableError,
     default_families,
+    default_policy,
 )
 from tooltrail.records.tool_calls import storable
 from tooltrail.store._clock import new_id
@@ -45,7 +45,7 @@ def create_store(
     *,
     artifacts: str | None = None,
     spool: Path | None = None,
-    policy: Policy = DEFAULT_POLICY,
+    policy: Policy | None = None,
     families: FamilyRegistry | None = None,
 ) -> Store:
     """Make a new store and open it. The schema and the store's row appear together or not at all.
@@ -55,7 +55,7 @@ def create_store(
         artifacts: folder or URL of the artifact root. For SQLite it defaults to `artifacts` beside
             the database file and is remembered relative to it, so that both can move together.
         spool: local folder for output that is being captured; beside the database by default.
-        policy: the budgets of new records.
+        policy: the budgets of new records; each family's own by default.
         families: the tool families; all built-in ones by default.
 
     Raises:
@@ -94,7 +94,7 @@ def open_store(
     *,
     artifacts: str | None = None,
     spool: Path | None = None,
-    policy: Policy = DEFAULT_POLICY,
+    policy: Policy | None = None,
     families: FamilyRegistry | None = None,
 ) -> Store:
     """Open a store that is there.
@@ -103,7 +103,7 @@ def open_store(
         database: as for `create_store`.
         artifacts: where the artifact root is now, when it is not where the store remembers it.
         spool: as for `create_store`.
-        policy: the budgets of new records.
+        policy: the budgets of new records; each family's own by default.
         families: the tool families; all built-in ones by default.
 
     Raises:
@@ -121,13 +121,14 @@ def open_store(
     except BaseException:
         opened.close()
         raise
+    chosen = families or default_families()
     return Store(
         database=opened,
         archive=ArtifactArchive(sink),
         info=info,
         spool=spool or spool_folder(database),
-        policy=policy,
-        families=families or default_families(),
+        policy=default_policy(chosen) if policy is None else policy,
+        families=chosen,
     )
 
 

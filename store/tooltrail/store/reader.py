@@ -1,18 +1,18 @@
 """Reading a store: lists by key, one invocation with all its surfaces, a stream's bytes."""
 
 import io
-from typing import BinaryIO
+from typing import BinaryIO, cast
 from uuid import UUID
 
 from sqlalchemy import select
 
 from tooltrail.artifacts import ArtifactArchive, artifact_path
-from tooltrail.records import DamageError, NotFoundError
+from tooltrail.records import DamageError, Digest, DigestMismatchError, NotFoundError, digest_of
 from tooltrail.store import _details, _names, _queries
 from tooltrail.store._bodies import decode_body
 from tooltrail.store._database import Database
 from tooltrail.store.filters import ALL, InvocationFilter
-from tooltrail.store.tables import BodyRow, SessionRow
+from tooltrail.store.tables import BodyRow, PolicyRow, SessionRow
 from tooltrail.store.views import (
     ArtifactView,
     InvocationDetail,
@@ -30,10 +30,13 @@ class Reader:
 
     Every method raises `UnavailableError` when the store cannot be reached and `DamageError` when
     what it holds is not what was stored.
+
+    Attributes:
+        database: where it asks.
     """
 
     def __init__(self, database: Database, archive: ArtifactArchive) -> None:
-        self._database = database
+        self.database = database
         self._archive = archive
 
     def invocations(
@@ -49,12 +52,12 @@ class Reader:
         Raises:
             InvalidRecordError: a cursor that no page gave, or a limit below 1.
         """
-        with self._database.read() as connection:
+        with self.database.read() as connection:
             return _queries.page(connection, where, limit, cursor, oldest_first=oldest_first)
 
     def count_invocations(self, where: InvocationFilter = ALL) -> int:
         """How many invocations a filter means; reads an index, or all rows for some filters."""
-        with self._database.read() as connection:
+        with self.database.read() as connection:
             return _queries.count(connection, where)
 
     def invocation(self, name: str | UUID) -> InvocationDetail:
@@ -66,7 +69,7 @@ class Reader:
         Raises:
             NotFoundError: no invocation has this name; AmbiguousNameError: several have.
         """
-        with self._database.read() as connection:
+        with self.database.read() as connection:
             found = _names.find_invocation(connection, str(name))
             return _details.details_of(connection, found)
 
@@ -76,7 +79,7 @@ class Reader:
         Raises:
             NotFoundError: no session has this name; AmbiguousNameError: several have.
         """
-        with self._database.read() as connection:
+        with self.database.read() as connection:
             found = _names.find_session(connection, str(name))
             return _queries.sessions(connection, only=found)[0]
 
@@ -86,7 +89,7 @@ class Reader:
         Raises:
             InvalidRecordError: a limit below 1.
         """
-        with self._database.read() as connection:
+        with self.database.read() as connection:
             return _queries.sessions(connection, limit=limit)
 
     def session_key(self, session_id: UUID) -> int:
@@ -95,7 +98,7 @@ class Reader:
         Raises:
             NotFoundError: there is no such session.
         """
-        with self._database.read() as connection:
+        with self.database.read() as connection:
             key = connection.scalar(select(SessionRow.key).where(SessionRow.id == session_id))
         if key is None:
             raise NotFoundError(f"no session has the id {session_id}")
@@ -112,13 +115,32 @@ class Reader:
         Raises:
             NotFoundError: no session has this name; AmbiguousNameError: several have.
         """
-        with self._database.read() as connection:
+        with self.database.read() as connection:
             found = _names.find_session(connection, str(name))
             return (
                 _queries.sessions(connection, only=found)[0],
                 _details.messages_of(connection, found),
                 _details.details_of_session(connection, found),
             )
+
+    def policy_json(self, digest: Digest) -> str:
+        """The canonical JSON of a policy that shaped a record.
+
+        Raises:
+            DamageError: it is missing or altered.
+        """
+        with self.database.read() as connection:
+            found = connection.scalar(select(PolicyRow.document).where(PolicyRow.digest == digest))
+        document = cast("object", found)
+        if document is None:
+            raise DamageError(f"policy {digest} is missing", path=digest)
+        if not isinstance(document, str):  # SQLite keeps a blob where text belongs
+            raise DamageError(f"policy {digest} is damaged: it is not text", path=digest)
+        if digest_of(document.encode()) != digest:
+            raise DigestMismatchError(
+                f"policy {digest} is damaged: it has another digest", path=digest
+            )
+        return document
 
     def open_stream(self, stream: StreamView) -> BinaryIO:
         """The bytes of a stream, checked against its digest and size while they are read.
@@ -133,15 +155,16 @@ class Reader:
                     path=stream.artifact_path,
                 )
             return self._archive.open(stream.artifact_path, size=stream.size)
-        with self._database.read() as connection:
+        with self.database.read() as connection:
             row = connection.execute(
                 select(BodyRow.size, BodyRow.encoding, BodyRow.data).where(
                     BodyRow.digest == stream.digest
                 )
             ).one_or_none()
-        if row is None:
-            raise DamageError(f"body {stream.digest} is missing", path=stream.digest)
-        return io.BytesIO(decode_body(stream.digest, row.size, row.encoding, row.data))
+            if row is None:
+                raise DamageError(f"body {stream.digest} is missing", path=stream.digest)
+            # Within the block, where a value that is not of its column's kind is damage.
+            return io.BytesIO(decode_body(stream.digest, row.size, row.encoding, row.data))
 
     def artifacts(
         self,
@@ -157,7 +180,7 @@ class Reader:
             session: those of this session alone.
             beginning: those whose path begins so; a whole path is the beginning of itself.
         """
-        with self._database.read() as connection:
+        with self.database.read() as connection:
             return _queries.artifacts(
                 connection, invocation=invocation, session=session, beginning=beginning
             )
@@ -168,10 +191,10 @@ class Reader:
         Raises:
             InvalidRecordError: not the path of an artifact.
         """
-        with self._database.read() as connection:
+        with self.database.read() as connection:
             return _queries.artifact_owners(connection, path)
 
     def counts(self) -> StoreCounts:
         """Totals of the store; reads every row of the counted tables."""
-        with self._database.read() as connection:
+        with self.database.read() as connection:
             return _queries.counts(connection)

@@ -60,18 +60,24 @@ class Session:
         Args:
             call: what the model asked for.
             family: the name of the family that its result will be of; by default the one that
-                serves tools of this name. An MCP tool that happens to be called `shell` is
-                `generic`.
-            policy: other budgets than the store's, for this invocation alone.
+                serves tools of this name, by the policy or by the registry. An MCP tool that
+                happens to be called `shell` is `generic`.
+            policy: other budgets than the store's, for this invocation alone; see
+                `Policy.for_tool`.
 
         Raises:
             NotFoundError: there is no such family.
+            InvalidRecordError: the policy's numbers for a tool do not fit its family.
             SessionClosedError: the session was closed.
             UnavailableError: the store cannot be written now.
         """
         families = self._store.families
-        chosen = families.of_tool(call.tool_name) if family is None else families.named(family)
-        started = Started(new_id(), now(), call, chosen, policy or self._store.policy)
+        budgets = self._store.policy if policy is None else policy.covering(families)
+        if family is None:
+            chosen = budgets.family_of(call.tool_name, families)
+        else:
+            chosen = families.named(family)
+        started = Started(new_id(), now(), call, chosen, budgets)
         arguments = writes.Body.of(call.arguments_bytes)
         with self._store.database.write() as connection:
             chain = writes.lock_chain(connection, self.key, self.id)
@@ -169,6 +175,7 @@ class Invocation:
         self.family = started.family
         self._roles: set[str] = set()
         self.policy = started.policy
+        self._inline_bytes = started.policy.applied_to(started.call.tool_name).inline_bytes
         self.started_at = started.at
 
     @property
@@ -194,7 +201,7 @@ class Invocation:
             role,
             self.spool / f"{role}.zst",
             edge_bytes=self.policy.edge_bytes,
-            inline_bytes=self.policy.inline_bytes,
+            inline_bytes=self._inline_bytes,
         )
 
     def captured(self, stream: CapturedStream) -> StreamRecord:
@@ -223,11 +230,11 @@ class Invocation:
                 f"invocation {self.id} is of {self.call.tool_name!r}, not of {output.tool_name!r}"
             )
         refuse_false_digests(output.streams)
-        family = self.family
+        family = self._store.families.of_output(output, self.family)
         publisher = StreamPublisher(self._store.archive, self._captured, self.spool)
         projection = project(output, family, self.policy, publisher)
         for stream in output.streams:
-            if stream.size > self.policy.inline_bytes or stream.content is None:
+            if stream.size > self._inline_bytes or stream.content is None:
                 publisher.publish(stream)
         receipt = render(projection.canonical, family, self.policy)
         self._commit(output, projection, receipt, publisher)

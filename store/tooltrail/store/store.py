@@ -36,7 +36,7 @@ class Store:
         self.archive = archive
         self.info = info
         self.spool = spool
-        self.policy = policy
+        self.policy = policy.covering(families)
         self.families = families
 
     @property

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import insert, text, update
+from tests.support.outputs import returned
 from tests.support.recording import content_of, run_tool
 
 from tooltrail.records import (
@@ -18,7 +19,6 @@ from tooltrail.records import (
     ToolCall,
     ToolError,
     digest_of,
-    generic_completed,
 )
 from tooltrail.store import Store, create_store, open_store
 from tooltrail.store.tables import BodyRow, TombstoneRow
@@ -38,7 +38,7 @@ def test_many_threads_create_many_stores_at_once(tmp_path: Path) -> None:
 def test_bytes_that_were_erased_and_are_recorded_anew_are_there_again(store: Store) -> None:
     said = b"a secret that came twice"
     first = store.open_session().start(ToolCall(tool_name="t"))
-    first.finish(generic_completed("t", said))
+    first.finish(returned("t", said))
     digest = digest_of(said)
     with store.database.write() as connection:
         connection.execute(
@@ -54,7 +54,7 @@ def test_bytes_that_were_erased_and_are_recorded_anew_are_there_again(store: Sto
         )
         connection.execute(update(BodyRow).where(BodyRow.digest == digest).values(data=None))
     second = store.open_session().start(ToolCall(tool_name="t"))
-    second.finish(generic_completed("t", said))
+    second.finish(returned("t", said))
     stream = store.reader.invocation(second.id).stream("content.0")
     assert stream is not None
     assert content_of(store.reader, stream) == said
@@ -85,7 +85,7 @@ def test_a_forked_child_leaves_its_parents_connections_alone(store: Store) -> No
 def test_a_tool_that_is_called_like_a_builtin_can_be_generic(store: Store) -> None:
     session = store.open_session()
     invocation = session.start(ToolCall(tool_name="shell"), family="generic")
-    invocation.finish(generic_completed("shell", "hi"))
+    invocation.finish(returned("shell", "hi"))
     assert store.reader.invocation(invocation.id).summary.family == "generic"
     with pytest.raises(NotFoundError, match="no family is named 'none'"):
         session.start(ToolCall(tool_name="shell"), family="none")

@@ -15,6 +15,8 @@ from sqlalchemy import Connection, event, func, select
 from sqlalchemy.pool import ConnectionPoolEntry
 from tests.support.disks import small_disk
 from tests.support.evidence import check_evidence, ledger_of
+from tests.support.outputs import returned
+from tests.support.policies import policy_with
 from tests.support.processes import NOBODY, run_python
 from tests.support.recording import (
     captured,
@@ -30,6 +32,7 @@ from tests.support.recording import (
 from tooltrail.records import (
     DEFAULT_POLICY,
     CanonicalResult,
+    CommandBudget,
     CommandOutput,
     CompleteOutput,
     ContentItem,
@@ -39,14 +42,12 @@ from tooltrail.records import (
     InvalidRecordError,
     InvocationFinishedError,
     NotFoundError,
-    Policy,
+    Renderer,
     SessionClosedError,
     ToolCall,
     ToolError,
     UnavailableError,
-    command_completed,
     digest_of,
-    generic_completed,
 )
 from tooltrail.records.families import command, generic
 from tooltrail.store import Session, Store, create_store
@@ -160,7 +161,7 @@ def test_a_failure_keeps_its_kind_and_its_own_final_state(store: Store) -> None:
 
 
 def test_a_policy_for_one_invocation_is_stored_with_it_alone(store: Store) -> None:
-    small = Policy(inline_bytes=4)
+    small = policy_with(inline_bytes=4)
     session = store.open_session()
     other = session.start(BASH, policy=small)
     other.finish(command_output(other, b"12345"))
@@ -244,17 +245,14 @@ def test_a_fault_at_any_statement_of_a_finish_leaves_nothing_and_a_retry_succeed
 def test_a_renderer_that_raises_leaves_a_started_invocation_and_its_spool(
     database: str, tmp_path: Path
 ) -> None:
-    class Moody:
-        name = "moody"
-        version = 1
-        is_broken = True
+    moods = ["broken"]
 
-        def render(self, canonical: CanonicalResult, policy: Policy) -> str:
-            if self.is_broken:
-                raise RuntimeError("no words")
-            return command.FAMILY.renderer.render(canonical, policy)
+    def render(canonical: CanonicalResult, budget: CommandBudget) -> str:
+        if moods:
+            raise RuntimeError("no words")
+        return command.render_command(canonical, budget)
 
-    moody = Moody()
+    moody = Renderer("moody", 1, render)
     families = FamilyRegistry(generic.FAMILY, dataclasses.replace(command.FAMILY, renderer=moody))
     with create_store(
         database, artifacts=str(tmp_path / "artifacts"), spool=tmp_path / "spool", families=families
@@ -266,7 +264,7 @@ def test_a_renderer_that_raises_leaves_a_started_invocation_and_its_spool(
         assert_only_started(store, invocation.id)
         assert (invocation.spool / "stdout.zst").is_file()
 
-        moody.is_broken = False
+        moods.clear()
         invocation.finish(output)
 
         detail = store.reader.invocation(invocation.id)
@@ -513,15 +511,15 @@ def test_a_session_without_its_ledger_head_is_damage(sqlite_store: Store) -> Non
 
 def test_output_of_another_family_is_refused(store: Store) -> None:
     session = store.open_session()
-    command_run = command_completed(
+    command_run = CompleteOutput.success(
         "Read",
         CommandOutput(exit_status=0, stdout=in_memory("stdout"), stderr=in_memory("stderr")),
     )
     invocation = session.start(ToolCall(tool_name="Read"))
-    with pytest.raises(InvalidRecordError, match="generic family"):
+    with pytest.raises(InvalidRecordError, match="file_read family"):
         invocation.finish(command_run)
     assert_only_started(store, invocation.id)
-    invocation.finish(generic_completed("Read", "right"))
+    invocation.finish(returned("Read", "right"))
 
 
 @pytest.mark.parametrize(
@@ -538,7 +536,7 @@ def test_a_stream_that_could_not_be_read_back_is_refused(
     store: Store, change: dict[str, object]
 ) -> None:
     session = store.open_session()
-    for policy in (DEFAULT_POLICY, Policy(inline_bytes=0)):
+    for policy in (DEFAULT_POLICY, policy_with(inline_bytes=0)):
         invocation = session.start(ToolCall(tool_name="Read"), policy=policy)
         counts = row_counts(store)
         with pytest.raises(InvalidRecordError):
@@ -549,7 +547,7 @@ def test_a_stream_that_could_not_be_read_back_is_refused(
 
 def test_a_stream_is_found_again_when_it_was_captured_under_another_policy(store: Store) -> None:
     invocation = store.open_session().start(
-        ToolCall(tool_name="Read"), policy=Policy(inline_bytes=0)
+        ToolCall(tool_name="Read"), policy=policy_with(inline_bytes=0)
     )
     stream = captured(invocation, "content.0", b"short")
     assert stream.content is None

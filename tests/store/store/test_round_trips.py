@@ -12,22 +12,22 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 from sqlalchemy import URL, func, select
 from tests.support.evidence import check_evidence, ledger_of
+from tests.support.outputs import returned
+from tests.support.policies import policy_with
 from tests.support.postgres import fresh_database
 from tests.support.recording import captured, content_of, in_memory
 
 from tooltrail.records import (
+    DEFAULT_POLICY,
     CommandOutput,
     CompleteOutput,
     ContentItem,
     GenericOutput,
     InvalidRecordError,
-    Policy,
     StreamRecord,
     ToolCall,
     ToolError,
     canonical_json,
-    command_completed,
-    generic_completed,
 )
 from tooltrail.records.tool_calls import storable
 from tooltrail.store import InvocationFilter, Reader, Session, Store, create_store
@@ -76,7 +76,7 @@ def test_odd_text_in_every_text_is_kept_alike_on_both_engines(both: Places, text
         session.add_message(text, text)
         call = ToolCall(tool_name="Read", arguments_raw=text, call_id=text, title=text)
         finished = session.start(call).finish(
-            generic_completed("Read", text, structured=text, summary=f"read {text}")
+            returned("Read", text, structured=text, summary=f"read {text}")
         )
         error = ToolError(
             kind="odd", message=f"odd {text}", details={text: [text]}, recovery_hint=text
@@ -119,7 +119,7 @@ def test_the_ledger_keeps_the_exact_text_that_a_column_cannot(
 def test_a_tool_name_with_nul_is_recorded_and_found_by_its_name(store: Store) -> None:
     name = "re\0ad"
     session = store.open_session(agent=name)
-    session.start(ToolCall(tool_name=name)).finish(generic_completed(name, "content"))
+    session.start(ToolCall(tool_name=name)).finish(returned(name, "content"))
 
     found = store.reader.invocation(f"@last:{name}")
 
@@ -135,7 +135,7 @@ def test_odd_values_inside_a_result_survive_alike_on_both_engines(both: Places) 
     for store in both:
         session = store.open_session()
         session.start(ToolCall.of("Read", ODD_VALUE)).finish(
-            generic_completed("Read", NOT_UTF8, structured=ODD_VALUE)
+            returned("Read", NOT_UTF8, structured=ODD_VALUE)
         )
         error = ToolError(kind="odd", message="odd", details=ODD_VALUE)
         session.start(ToolCall(tool_name="Read")).finish(CompleteOutput.failure("Read", error))
@@ -159,14 +159,15 @@ def test_odd_names_inside_an_output_survive_alike_on_both_engines(both: Places) 
     lost = in_memory("a\0b", b"kept").model_copy(
         update={"produced_size": 9, "loss_reason": "disk \0 \udcff"}
     )
+    other = lost.model_copy(update={"role": "a\0c"})
     result = GenericOutput(
-        content=(ContentItem(stream=lost, media_type="image/\0"), ContentItem(stream=lost))
+        content=(ContentItem(stream=lost, media_type="image/\0"), ContentItem(stream=other))
     )
     output = CompleteOutput(tool_name="Read", status="success", summary_text="odd", result=result)
     for store in both:
         finished = store.open_session().start(ToolCall(tool_name="Read")).finish(output)
         detail = store.reader.invocation(finished.invocation_id)
-        assert {stream.role for stream in detail.streams} == {"a\\0b"}
+        assert {stream.role for stream in detail.streams} == {"a\\0b", "a\\0c"}
         assert {stream.loss_reason for stream in detail.streams} == {"disk \\0 \\udcff"}
         assert detail.complete_json == output.to_json().decode()
         check_evidence(store)
@@ -207,7 +208,7 @@ def record_the_same_things(store: Store) -> None:
     session = store.open_session(title="the same")
     session.add_message("user", "run everything")
     long_text = b"".join(b"%07d\n" % n for n in range(30_000))
-    for policy in (Policy(), Policy(inline_bytes=100)):
+    for policy in (DEFAULT_POLICY, policy_with(inline_bytes=100)):
         invocation = session.start(ToolCall.of("Bash", {"command": "make"}), policy=policy)
         result = CommandOutput(
             command="make",
@@ -215,9 +216,9 @@ def record_the_same_things(store: Store) -> None:
             stdout=captured(invocation, "stdout", long_text),
             stderr=captured(invocation, "stderr", b"make: *** Error 2\n"),
         )
-        invocation.finish(command_completed("Bash", result))
+        invocation.finish(CompleteOutput.success("Bash", result))
         session.start(ToolCall(tool_name="Read"), policy=policy).finish(
-            generic_completed("Read", "text " * 30_000, NOT_UTF8, structured={"a": [1, 2.5, "x"]})
+            returned("Read", "text " * 30_000, NOT_UTF8, structured={"a": [1, 2.5, "x"]})
         )
         error = ToolError(kind="broken", message="long " * 500, details=["x" * 5_000])
         session.start(ToolCall(tool_name="Read"), policy=policy).finish(
@@ -312,7 +313,8 @@ def test_every_stream_of_a_command_comes_back_byte_for_byte(
     inline_bytes: int,
 ) -> None:
     invocation = shared.session.start(
-        ToolCall(tool_name="Bash", arguments_raw=text), policy=Policy(inline_bytes=inline_bytes)
+        ToolCall(tool_name="Bash", arguments_raw=text),
+        policy=policy_with(inline_bytes=inline_bytes),
     )
     result = CommandOutput(
         command=text,
@@ -322,7 +324,7 @@ def test_every_stream_of_a_command_comes_back_byte_for_byte(
         stderr=captured(invocation, "stderr", stderr),
         order=None if order is None else captured(invocation, "order", order),
     )
-    finished = invocation.finish(command_completed("Bash", result))
+    finished = invocation.finish(CompleteOutput.success("Bash", result))
 
     detail = shared.reader.invocation(finished.invocation_id)
     expected = [("stdout", stdout), ("stderr", stderr)]
@@ -344,9 +346,9 @@ def test_every_stream_of_a_command_comes_back_byte_for_byte(
 def test_every_item_of_a_generic_result_comes_back_byte_for_byte(
     shared: Shared, contents: list[bytes | str], structured: JsonValue, inline_bytes: int
 ) -> None:
-    output = generic_completed("Read", *contents, structured=structured)
+    output = returned("Read", *contents, structured=structured)
     invocation = shared.session.start(
-        ToolCall(tool_name="Read"), policy=Policy(inline_bytes=inline_bytes)
+        ToolCall(tool_name="Read"), policy=policy_with(inline_bytes=inline_bytes)
     )
     finished = invocation.finish(output)
 
@@ -362,7 +364,7 @@ def test_equal_bytes_are_stored_once_and_small(store: Store) -> None:
     session = store.open_session()
     text = "the same line again\n" * 500
     for _ in range(5):
-        session.start(ToolCall(tool_name="Read")).finish(generic_completed("Read", text))
+        session.start(ToolCall(tool_name="Read")).finish(returned("Read", text))
     size = len(text.encode())
     with store.database.read() as connection:
         found = connection.execute(

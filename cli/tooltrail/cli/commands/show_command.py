@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
@@ -13,13 +14,25 @@ from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._failures import code_of, say_error
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import json_option, store_options, time_option
-from tooltrail.cli._output import copy_stream, print_records, say, write, write_bytes
+from tooltrail.cli._output import (
+    copy_stream,
+    on_terminal,
+    print_records,
+    say,
+    write,
+    write_bytes,
+)
 
 if TYPE_CHECKING:
     from tooltrail.records import DamageError
     from tooltrail.store import InvocationDetail, Reader, Store, StreamView
 
 SURFACES = ("complete", "canonical", "receipt", "input")
+
+_TWO_WAYS = (
+    "choose one of --surface, --stream, --side-by-side and --json; "
+    "--rerender goes with --json alone"
+)
 
 
 @click.command("show")
@@ -28,6 +41,9 @@ SURFACES = ("complete", "canonical", "receipt", "input")
 @click.option("--surface", type=click.Choice(SURFACES), help="Print this surface alone, exactly.")
 @click.option("--stream", metavar="ROLE", help="Print this stream's bytes alone: stdout, stderr, …")
 @click.option("--side-by-side", is_flag=True, help="Print the three surfaces in columns.")
+@click.option(
+    "--rerender", is_flag=True, help="Compare the receipt with what today's renderer gives."
+)
 @json_option
 @time_option
 def command(
@@ -37,6 +53,7 @@ def command(
     surface: str | None,
     stream: str | None,
     side_by_side: bool,
+    rerender: bool,
     as_json: bool,
     utc: bool,
 ) -> int:
@@ -44,25 +61,41 @@ def command(
 
     INVOCATION is an id, a unique beginning or end of one, SESSION#SEQ, @last (the default) or
     @last:TOOL. As recorded, --surface complete prints stdout on stdout and stderr on stderr.
+    --rerender writes nothing: it prints a unified diff, and exits with 1 when there is one.
     """
-    from tooltrail.cli._surfaces import as_record, damage_of, describe, describe_side_by_side
-
-    if sum(map(bool, (surface, stream, side_by_side, as_json))) > 1:
-        raise click.UsageError("choose one of --surface, --stream, --side-by-side and --json")
+    if sum(map(bool, (surface, stream, side_by_side, as_json or rerender))) > 1:
+        raise click.UsageError(_TWO_WAYS)
     with location.open() as store:
         detail = store.reader.invocation(name)
         if stream is not None:
             return _print_stream(store, detail, stream)
         if surface is not None:
             return _print_surface(store, detail, surface)
+        if rerender:
+            return _print_rerendering(store, detail, as_json=as_json)
         if as_json:
-            print_records([as_record(detail)], "json")
-        elif side_by_side:
-            width = shutil.get_terminal_size().columns
-            write(describe_side_by_side(detail, store.reader, utc=utc, width=width))
-        else:
-            write(describe(detail, store.reader, utc=utc))
-        return _said_damaged(damage_of(detail, store.reader))
+            return _print_json(store.reader, detail)
+        return _print_overview(store.reader, detail, in_columns=side_by_side, utc=utc)
+
+
+def _print_json(reader: Reader, detail: InvocationDetail) -> int:
+    from tooltrail.cli._surfaces import as_record, damage_of
+
+    print_records([as_record(detail)], "json")
+    return _said_damaged(damage_of(detail, reader))
+
+
+def _print_overview(
+    reader: Reader, detail: InvocationDetail, *, in_columns: bool, utc: bool
+) -> int:
+    from tooltrail.cli._surfaces import damage_of, describe, describe_side_by_side
+
+    if in_columns:
+        width = shutil.get_terminal_size().columns
+        write(describe_side_by_side(detail, reader, utc=utc, width=width))
+    else:
+        write(describe(detail, reader, utc=utc))
+    return _said_damaged(damage_of(detail, reader))
 
 
 def _said_damaged(error: DamageError | None) -> int:
@@ -70,6 +103,21 @@ def _said_damaged(error: DamageError | None) -> int:
         return ExitCode.OK
     say_error(error)
     return code_of(error)
+
+
+def _print_rerendering(store: Store, detail: InvocationDetail, *, as_json: bool) -> int:
+    from tooltrail.cli._rerendered import CODES, diff_of, sentence_of
+    from tooltrail.store import rerender
+
+    found = rerender(store.reader, detail, store.families)
+    if as_json:
+        print_records([asdict(found)], "json")
+    else:
+        write(on_terminal(diff_of(found)))
+    if found.state == "open":
+        return _said_open(store, detail)
+    say(sentence_of(found))
+    return CODES[found.state]
 
 
 def _print_surface(store: Store, detail: InvocationDetail, surface: str) -> int:

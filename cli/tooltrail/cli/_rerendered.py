@@ -1,0 +1,45 @@
+"""A receipt beside what today's renderer gives, for people."""
+
+import difflib
+import io
+from collections.abc import Iterator
+
+from tooltrail.cli._exit_codes import ExitCode
+from tooltrail.cli._output import printable
+from tooltrail.store import Rerendering, RerenderingState, Wording
+
+CODES: dict[RerenderingState, ExitCode] = {
+    "same": ExitCode.OK,
+    "drifted": ExitCode.DAMAGED,
+    "damaged": ExitCode.DAMAGED,
+    "incomparable": ExitCode.INCOMPLETE,
+    "open": ExitCode.INCOMPLETE,
+}
+
+
+def sentence_of(found: Rerendering) -> str:
+    """What comparing a receipt found."""
+    about = f"the receipt of invocation {found.invocation_id}"
+    if found.today is not None and not found.drifted:
+        return f"{about} is what renderer {found.today.renderer} gives today"
+    if found.drifted:
+        return f"{about} is not what today's renderer gives: {printable(found.reason)}"
+    return f"{about} cannot be compared: {printable(found.reason)}"
+
+
+def diff_of(found: Rerendering) -> str:
+    """The unified diff from the stored text to today's; empty when both are not there to differ."""
+    if found.stored is None or found.today is None:
+        return ""
+    return "".join(_diff_lines(found.stored, found.today))
+
+
+def _diff_lines(stored: Wording, today: Wording) -> Iterator[str]:
+    names = f"stored ({stored.renderer})", f"today ({today.renderer})"
+    for line in difflib.unified_diff(_lines(stored.text), _lines(today.text), *names):
+        yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+
+
+def _lines(text: str) -> list[str]:
+    """Lines as `diff` counts them: `str.splitlines` would also break at a form feed."""
+    return io.StringIO(text, newline="\n").readlines()

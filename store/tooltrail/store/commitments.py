@@ -1,0 +1,226 @@
+"""Whether each invocation is still what the ledger committed to when it began and when it ended.
+
+An entry of the ledger commits to small facts and to the digests of documents. Here they are
+computed again from the rows and the bytes. The ledger itself, whose entries form a chain, is taken
+as it is: who alters a record and its entry alike is not found out here.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, cast
+from uuid import UUID
+
+from sqlalchemy import exists, select
+
+from tooltrail.artifacts import artifact_path
+from tooltrail.records import (
+    DamageError,
+    Omission,
+    TooltrailError,
+    UnavailableError,
+    canonical_json,
+    digest_of,
+)
+from tooltrail.records.ledger import EntryKind
+from tooltrail.records.tool_calls import storable
+from tooltrail.store._listing import Listed, id_of, iter_pages, spelled
+from tooltrail.store.reader import Reader
+from tooltrail.store.tables import InvocationRow, LedgerEntryRow, SessionRow
+from tooltrail.store.views import InvocationDetail
+
+_STARTED: EntryKind = "invocation.started"
+_FINISHED: EntryKind = "invocation.finished"
+
+_MISSING: Final = object()
+"""Stands for a surface that is not there."""
+
+_Place = tuple[int, int]
+"""Where an entry is: the key of its session and its `n`."""
+
+_Places = Mapping[str, list[_Place]]
+"""Where the entries about an invocation are, by their kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordCheck:
+    """One invocation beside what the ledger says of it.
+
+    Attributes:
+        name: its id; a description of its row when that has no readable id.
+        problem: what is wrong, in one sentence; empty when nothing is.
+    """
+
+    name: str
+    problem: str
+
+
+def iter_record_checks(reader: Reader, *, session: UUID | None = None) -> Iterator[RecordCheck]:
+    """Compare every invocation with its entries in the ledger, the oldest first.
+
+    Compared are what it was called with, in which session's place, when it began and ended, its
+    state, the three surfaces, what was left out between them, and the bytes that the database
+    keeps of its input and its streams; of an open invocation only the beginning. At constant
+    memory. A record that is damaged does not end it.
+
+    Args:
+        reader: of the store.
+        session: the invocations of this session alone.
+
+    Raises:
+        UnavailableError: the store cannot be reached.
+        DamageError: not even the keys of its rows can be read.
+    """
+    for page in iter_pages(reader.database, session):
+        places = _places(reader, page)
+        for listed in page:
+            yield RecordCheck(listed.name, _problem(reader, listed, places))
+    yield from _lost(reader, session)
+
+
+def _places(reader: Reader, page: Sequence[Listed]) -> Mapping[UUID, _Places]:
+    """Where the entries about some invocations are, read without what might be damaged."""
+    row, database = LedgerEntryRow, reader.database
+    sessions = {listed.id: listed.session_key for listed in page if listed.id is not None}
+    # By session and not by invocation: an entry is found by its place in its chain alone.
+    query = select(
+        row.session_key, row.n, row.kind, spelled(database, row.subject_id).label("digits")
+    ).where(
+        row.session_key.in_(set(sessions.values())),
+        row.kind.in_((_STARTED, _FINISHED)),
+        row.subject_id.in_(list(sessions)),
+    )
+    found: dict[UUID, dict[str, list[_Place]]] = {}
+    with database.read() as connection:
+        for entry in connection.execute(query):
+            subject = UUID(entry.digits)
+            if sessions.get(subject) == entry.session_key:
+                of_kind = found.setdefault(subject, {}).setdefault(entry.kind, [])
+                of_kind.append((entry.session_key, entry.n))
+    return found
+
+
+def _problem(reader: Reader, listed: Listed, places: Mapping[UUID, _Places]) -> str:
+    if listed.id is None:
+        return "its row has no readable id"
+    try:
+        detail = reader.invocation(listed.id)
+        entries = places.get(listed.id, {})
+        if detail.summary.state != "started" and _FINISHED not in entries:
+            # It may have ended after its entries were looked for.
+            entries = _places(reader, [listed]).get(listed.id, {})
+        return _difference(reader, detail, entries)
+    except UnavailableError:
+        raise
+    except TooltrailError as error:  # not found, when an index has lost what is listed
+        return str(error)
+
+
+def _difference(reader: Reader, detail: InvocationDetail, entries: _Places) -> str:
+    ended = detail.summary.state != "started" or _FINISHED in entries
+    for kind in (_STARTED, _FINISHED) if ended else (_STARTED,):
+        found = entries.get(kind, [])
+        if not found:
+            return f"the ledger has no entry {kind} of it"
+        if len(found) > 1:
+            return f"the ledger has {len(found)} entries {kind} of it"
+    facts = _facts_of_start(detail)
+    committed = _committed(reader, entries[_STARTED][0], "started_at")
+    if ended:
+        facts |= _facts_of_end(detail)
+        committed |= _committed(reader, entries[_FINISHED][0], "finished_at")
+    names = sorted({*facts, *committed})
+    missing = [_words(name) for name in names if facts.get(name) is _MISSING]
+    if missing:
+        return f"missing: {', '.join(missing)}"
+    altered = [_words(name) for name in names if facts.get(name) != committed.get(name)]
+    if altered:
+        return f"not what the ledger commits to: {', '.join(altered)}"
+    return _stream_problem(reader, detail)
+
+
+def _facts_of_start(detail: InvocationDetail) -> dict[str, Any]:
+    summary = detail.summary
+    return {
+        "seq": summary.seq,
+        "call_id": summary.call_id,
+        "tool_name": summary.tool_name,
+        "family": summary.family,
+        "policy_digest": detail.policy_digest,
+        "arguments_digest": digest_of(detail.arguments),
+        "started_at": summary.started_at,
+    }
+
+
+def _facts_of_end(detail: InvocationDetail) -> dict[str, Any]:
+    receipt = detail.receipt
+    return {
+        "state": detail.summary.state,
+        "complete_output": _digest_of_document(detail.complete_json),
+        "canonical_result": _digest_of_document(detail.canonical_json),
+        "receipt": _MISSING if receipt is None else receipt.digest,
+        "renderer": receipt and f"{receipt.renderer_name} {receipt.renderer_version}",
+        "omissions": digest_of(canonical_json.encode([_omission_row(o) for o in detail.omissions])),
+        "finished_at": detail.summary.finished_at,
+    }
+
+
+def _digest_of_document(document: str | None) -> object:
+    return _MISSING if document is None else digest_of(document.encode())
+
+
+def _omission_row(omission: Omission) -> dict[str, Any]:
+    """As the ledger commits to it."""
+    return {
+        "stage": omission.stage,
+        "field": omission.field,
+        "unit": omission.unit,
+        "before_count": omission.before,
+        "after_count": omission.after,
+        "reason": omission.reason,
+    }
+
+
+def _committed(reader: Reader, place: _Place, moment: str) -> dict[str, Any]:
+    """What an entry commits to, texts as the tables spell them, and when it happened."""
+    session_key, n = place
+    row = LedgerEntryRow
+    query = select(row.payload, row.happened_at).where(row.session_key == session_key, row.n == n)
+    with reader.database.read() as connection:
+        payload, happened_at = connection.execute(query).one()
+    text = cast("object", payload)  # SQLite keeps a blob where text belongs
+    members = canonical_json.decode(text) if isinstance(text, str) else None
+    if not isinstance(members, dict):
+        raise DamageError(f"entry {n} of its ledger is damaged", path="ledger_entries")
+    spelled_out = {k: storable(v) if isinstance(v, str) else v for k, v in members.items()}
+    return {**spelled_out, moment: happened_at}
+
+
+def _stream_problem(reader: Reader, detail: InvocationDetail) -> str:
+    for stream in detail.streams:
+        if stream.digest not in (detail.complete_json or ""):
+            return f"stream {stream.role} is not one that the complete output names"
+        if stream.artifact_path is None:
+            reader.open_stream(stream).close()  # reads and checks all of it
+        elif stream.artifact_path != artifact_path(stream.digest):
+            return f"stream {stream.role} is at the path of another digest"
+    return ""
+
+
+def _lost(reader: Reader, session: UUID | None) -> Iterator[RecordCheck]:
+    """The invocations that the ledger speaks of and that have no row."""
+    entry = LedgerEntryRow
+    digits = spelled(reader.database, entry.subject_id).label("digits")
+    there = exists().where(InvocationRow.id == entry.subject_id)
+    query = select(digits).distinct().order_by(digits)
+    query = query.where(entry.kind.in_((_STARTED, _FINISHED)), ~there)
+    if session is not None:
+        mine = select(SessionRow.key).where(SessionRow.id == session)
+        query = query.where(entry.session_key.in_(mine))
+    with reader.database.read() as connection:
+        found = connection.scalars(query).all()
+    for name in found:
+        yield RecordCheck(str(id_of(name) or name), "the ledger has entries of it, but it is gone")
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")

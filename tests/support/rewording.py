@@ -1,0 +1,44 @@
+"""Families that word their receipts as this program once did, or will."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from tooltrail.records import (
+    Budget,
+    CanonicalResult,
+    FamilyRegistry,
+    Renderer,
+    default_families,
+)
+
+
+def reworded(
+    name: str,
+    words: str | Callable[[CanonicalResult, Any], str],
+    *,
+    version: int = 0,
+    budget: Budget | None = None,
+) -> FamilyRegistry:
+    """The families of today, one of which gives other words.
+
+    Args:
+        name: of the family, which is also the name of its renderer.
+        words: the receipt of every success, or what makes it.
+        version: of the renderer.
+        budget: the family's default budget; today's when None.
+    """
+
+    def render(canonical: CanonicalResult, numbers: Budget) -> str:
+        return words if isinstance(words, str) else words(canonical, numbers)
+
+    families = {family.name: family for family in default_families()}
+    old = families[name]
+    renderer = Renderer(name, version, render)
+    families[name] = replace(old, renderer=renderer, budget=budget or old.budget)
+    return FamilyRegistry(*families.values())
+
+
+def without(name: str) -> FamilyRegistry:
+    """The families of today except one."""
+    return FamilyRegistry(*(family for family in default_families() if family.name != name))
