@@ -9,7 +9,7 @@ import pytest
 from tests.support.cli import Cli
 from tests.support.recording import captured, command_output, fail_tool, run_command, run_tool
 
-from tooltrail.records import CommandOutput, ToolCall, command_completed
+from tooltrail.records import CommandOutput, CompleteOutput, ToolCall
 from tooltrail.store import Session
 
 FIELDS = [
@@ -44,7 +44,7 @@ def end_badly(session: Session, *, signal: int | None, timed_out: bool) -> None:
         stdout=captured(invocation, "stdout", b""),
         stderr=captured(invocation, "stderr", b""),
     )
-    invocation.finish(command_completed("Bash", result))
+    invocation.finish(CompleteOutput.success("Bash", result))
 
 
 @pytest.fixture
@@ -94,8 +94,8 @@ def test_the_table_shows_the_newest_first_with_how_each_ended(recorded: Cli) -> 
         ("--tool Bash", [1, 3, 4, 8]),
         ("--tool Bash --tool shell", [1, 2, 3, 4, 8]),
         ("--tool Bash --exit-code 0", [1]),
-        ("--family generic", [5, 6, 7]),
-        ("--family generic --family command", [1, 2, 3, 4, 5, 6, 7, 8]),
+        ("--family file_read", [5, 6, 7]),
+        ("--family file_read --family command", [1, 2, 3, 4, 5, 6, 7, 8]),
         ("--state started", [8]),
         ("--state denied --state error", [5, 6]),
         ("--status success", [1, 2, 3, 4, 7]),

@@ -16,6 +16,7 @@ COMMANDS = {
     "show": "one invocation with its three surfaces",
     "status": "what the store holds, where, and in which state",
     "transcript": "a session as the conversation that it was",
+    "verify": "whether records, receipts and artifacts are what they were",
 }
 
 

@@ -2,7 +2,7 @@
 
 The folder has the streams as they are captured everywhere, readable with `zstd -d`, and
 `record.json` with the name of the session, the call, the times, the complete output without its
-bytes, and its digests.
+bytes, its digests, and the policy.
 """
 
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 from uuid import UUID
 
 from tooltrail.artifacts import Capture, CapturedStream
-from tooltrail.records import DEFAULT_POLICY, CompleteOutput, StreamRecord, ToolCall
+from tooltrail.records import CompleteOutput, Policy, StreamRecord, ToolCall
 from tooltrail.records.canonical_json import decode, encode
 from tooltrail.store import new_id, now
 
@@ -23,12 +23,18 @@ class Aside:
     """One invocation whose record waits in the spool. One thread at a time."""
 
     def __init__(
-        self, folder: Path, record_id: UUID, call: ToolCall, session_name: str | None
+        self,
+        folder: Path,
+        record_id: UUID,
+        call: ToolCall,
+        session_name: str | None,
+        policy: Policy,
     ) -> None:
         self._id = record_id
         self._folder = folder
         self._call = call
         self._session_name = session_name
+        self._policy = policy
         self._started_at = now()
 
     def capture(self, role: str) -> Capture:
@@ -38,7 +44,7 @@ class Aside:
         return Capture(
             role,
             self._folder / f"{role}.zst",
-            edge_bytes=DEFAULT_POLICY.edge_bytes,
+            edge_bytes=self._policy.edge_bytes,
             inline_bytes=0,
         )
 
@@ -56,6 +62,7 @@ class Aside:
             "started_at": self._started_at.isoformat(),
             "finished_at": now().isoformat(),
             "complete_output": decode(output.to_json()),
+            "policy": decode(self._policy.to_json()),
         }
         try:
             self._make_folder()
@@ -80,7 +87,9 @@ class Aside:
         self._folder.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
 
 
-def open_aside(spools: Sequence[Path], call: ToolCall, session_name: str | None) -> Aside:
+def open_aside(
+    spools: Sequence[Path], call: ToolCall, session_name: str | None, policy: Policy
+) -> Aside:
     """Set a record aside in the first of several spools that can take it.
 
     A spool beside a database is away together with it when their disk is full or read-only.
@@ -88,7 +97,7 @@ def open_aside(spools: Sequence[Path], call: ToolCall, session_name: str | None)
     record_id = new_id()
     folders = [spool / f"aside-{record_id}" for spool in spools]
     chosen = next(filter(_can_take, folders), folders[0])
-    return Aside(chosen, record_id, call, session_name)
+    return Aside(chosen, record_id, call, session_name, policy)
 
 
 def _sync(path: Path) -> None:

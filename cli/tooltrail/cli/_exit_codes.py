@@ -21,7 +21,7 @@ MEANINGS: dict[ExitCode, str] = {
     ExitCode.DAMAGED: "verification failed, or a difference was found",
     ExitCode.USAGE: "wrong usage or invalid input",
     ExitCode.NOT_FOUND: "nothing has this name",
-    ExitCode.INCOMPLETE: "incomplete: a missing artifact, an open invocation, a cut tail",
+    ExitCode.INCOMPLETE: "incomplete: missing artifact, open invocation, lost output, unmet budget",
     ExitCode.UNAVAILABLE: "store missing, unavailable, or not at head",
     ExitCode.INTERRUPTED: "interrupted",
     ExitCode.BROKEN_PIPE: "the reader of stdout went away",

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from tooltrail.records import FamilyRegistry
     from tooltrail.store import Store
 
 
@@ -29,13 +28,11 @@ class Location:
     spool: Path | None = None
 
     @contextmanager
-    def open(self, families: "FamilyRegistry | None" = None) -> "Generator[Store]":
-        """The store, closed at the end of the block; with other families than the built-in ones."""
+    def open(self) -> "Generator[Store]":
+        """The store, closed at the end of the block."""
         from tooltrail.store import open_store  # noqa: PLC0415  heavy, and not every command needs it
 
-        with open_store(
-            self.database, artifacts=self.artifacts, spool=self.spool, families=families
-        ) as store:
+        with open_store(self.database, artifacts=self.artifacts, spool=self.spool) as store:
             yield store
 
     def spool_folders(self) -> list[Path]:

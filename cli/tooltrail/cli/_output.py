@@ -129,6 +129,15 @@ def print_records(
         write("[" + ",\n ".join(map(_json, rows)) + "]\n")
 
 
+def print_array(records: Iterable[Record]) -> None:
+    """Print records as one JSON array, each when it comes: none is held."""
+    beginning = "["
+    for record in records:
+        write(beginning + _json(_row(record, None)))
+        beginning = ",\n "
+    write("[]\n" if beginning == "[" else "]\n")
+
+
 def print_table(
     header: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[str] = ()
 ) -> None:

@@ -8,7 +8,7 @@ started, with the captured output in the spool, which is said on stderr.
 import shlex
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pydantic import JsonValue
 
@@ -21,21 +21,17 @@ from tooltrail.cli._output import say
 from tooltrail.cli._process import ChildExit, SpawnFailure, held_signals, run_child
 from tooltrail.cli._streams import StreamCapture
 from tooltrail.records import (
+    DEFAULT_POLICY,
     CommandOutput,
     CompleteOutput,
-    FamilyRegistry,
+    Policy,
     StreamRecord,
     ToolCall,
     ToolError,
     TooltrailError,
     UnavailableError,
-    command_completed,
 )
-from tooltrail.records.families import command, generic
 from tooltrail.store import Invocation, Session, Store
-
-_UNKNOWN_STATUS = 255
-"""Recorded when somebody else reaped the child, so that nobody knows how it ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +45,7 @@ class Request:
         grace_s: seconds between SIGTERM and SIGKILL at the timeout.
         tool_name: to record.
         call_id: to record.
+        policy: the budgets of the record, the default ones when None.
     """
 
     argv: tuple[str, ...]
@@ -57,6 +54,7 @@ class Request:
     grace_s: float
     tool_name: str
     call_id: str | None
+    policy: Policy | None = None
 
     @property
     def command_line(self) -> str:
@@ -92,8 +90,8 @@ def run_recorded(
     call = request.to_call()
     with ExitStack() as stack:
         try:
-            store = stack.enter_context(location.open(_families(request.tool_name)))
-            recording = _begin(store, session_name, call)
+            store = stack.enter_context(location.open())
+            recording = _begin(store, session_name, call, request.policy)
         except UnavailableError as error:
             say_error(error)
             return run_aside(location, session_name, request, call)
@@ -106,7 +104,8 @@ def run_aside(
     location: Location, session_name: str | None, request: Request, call: ToolCall
 ) -> int:
     """Run a command whose start no store can take, and keep its record in the spool."""
-    aside = open_aside(location.spool_folders(), call, session_name)
+    policy = request.policy or DEFAULT_POLICY
+    aside = open_aside(location.spool_folders(), call, session_name, policy)
     output, code = run_request(request, aside.capture, aside.captured)
     say(f"tooltrail: {aside.finish(output)}")
     return code
@@ -213,20 +212,16 @@ class _Recording:
         return f"its output is kept in {self.invocation.spool}{without}"
 
 
-def _families(tool_name: str) -> FamilyRegistry:
-    """Families in which a tool of this name is a command, for that is what exec runs."""
-    served = command.FAMILY.tool_names | {tool_name}
-    return FamilyRegistry(generic.FAMILY, replace(command.FAMILY, tool_names=served))
-
-
-def _begin(store: Store, session_name: str | None, call: ToolCall) -> _Recording:
+def _begin(
+    store: Store, session_name: str | None, call: ToolCall, policy: Policy | None
+) -> _Recording:
     """Commit the start in the session that was named, else in one of our own."""
     if session_name is not None:
         session = store.join_session(store.reader.session(session_name).id)
-        return _Recording(session.start(call), None)
+        return _Recording(session.start(call, family="command", policy=policy), None)
     session = store.open_session()
     try:
-        return _Recording(session.start(call), session)
+        return _Recording(session.start(call, family="command", policy=policy), session)
     except TooltrailError:
         with suppress(TooltrailError):
             session.close()
@@ -243,13 +238,11 @@ def _say_faults(ended: ChildExit) -> None:
 def _ended(
     request: Request, ended: ChildExit, streams: Mapping[str, StreamRecord]
 ) -> CompleteOutput:
-    exit_status = ended.exit_status
-    if exit_status is None and ended.signal is None:
-        exit_status = _UNKNOWN_STATUS
+    # Neither a status nor a signal: somebody else reaped the child, and nobody knows.
     result = CommandOutput(
         command=request.command_line,
         cwd=request.cwd,
-        exit_status=exit_status,
+        exit_status=ended.exit_status,
         signal=ended.signal,
         timed_out=ended.timed_out,
         timeout_ms=request.timeout_ms if ended.timed_out else None,
@@ -257,7 +250,7 @@ def _ended(
         stderr=streams["stderr"],
         order=streams["order"],
     )
-    return command_completed(request.tool_name, result)
+    return CompleteOutput.success(request.tool_name, result)
 
 
 def _not_started(request: Request, failure: SpawnFailure) -> CompleteOutput:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from tooltrail.cli._process.child import Child
 from tooltrail.cli._process.outcome import CANNOT_RUN, NOT_FOUND, SpawnFailure
+from tooltrail.records import ErrorKind
 
 # Linux lets an unprivileged process have 1 MiB per pipe, until it holds many of them.
 _PIPE_SIZES = (1 << 20, 1 << 18)
@@ -103,9 +104,9 @@ def _refusal(error: ValueError, argv: Sequence[str], cwd: str | None) -> SpawnFa
     """A request that the system cannot even express, such as an argument with a NUL in it."""
     if cwd is not None and "\0" in cwd:
         message = f"the working folder {cwd!r} cannot exist: {error}"
-        return SpawnFailure("workdir_not_found", CANNOT_RUN, message)
+        return SpawnFailure(ErrorKind.WORKDIR_NOT_FOUND, CANNOT_RUN, message)
     name = repr(argv[0]) if argv else "nothing"
-    return SpawnFailure("command_spawn_failed", CANNOT_RUN, f"cannot run {name}: {error}")
+    return SpawnFailure(ErrorKind.COMMAND_SPAWN_FAILED, CANNOT_RUN, f"cannot run {name}: {error}")
 
 
 def failure_of(
@@ -115,19 +116,23 @@ def failure_of(
     # Popen names what the failed call was about. A folder may bear the command's name, too.
     if cwd is not None and error.filename == cwd and not _can_enter(cwd):
         message = f"cannot enter the working folder {cwd!r}: {_reason(error)}"
-        return SpawnFailure("workdir_not_found", CANNOT_RUN, message)
+        return SpawnFailure(ErrorKind.WORKDIR_NOT_FOUND, CANNOT_RUN, message)
     program = argv[0]
     if error.errno == errno.EACCES and not _is_seen(program, env):
         # A folder of PATH that we may not enter hides nothing: shells say "not found" then, too.
-        return SpawnFailure("command_spawn_failed", NOT_FOUND, f"command {program!r} is not found")
+        return SpawnFailure(
+            ErrorKind.COMMAND_SPAWN_FAILED, NOT_FOUND, f"command {program!r} is not found"
+        )
     # An empty name is looked for in the folders of PATH and finds the folders themselves.
     if error.errno != errno.ENOENT and program:
         message = f"cannot run {program!r}: {_reason(error)}"
-        return SpawnFailure("command_spawn_failed", CANNOT_RUN, message)
+        return SpawnFailure(ErrorKind.COMMAND_SPAWN_FAILED, CANNOT_RUN, message)
     if _is_there(program, cwd, env):
         message = f"cannot run {program!r}: the interpreter that it names is not found"
-        return SpawnFailure("command_spawn_failed", CANNOT_RUN, message)
-    return SpawnFailure("command_spawn_failed", NOT_FOUND, f"command {program!r} is not found")
+        return SpawnFailure(ErrorKind.COMMAND_SPAWN_FAILED, CANNOT_RUN, message)
+    return SpawnFailure(
+        ErrorKind.COMMAND_SPAWN_FAILED, NOT_FOUND, f"command {program!r} is not found"
+    )
 
 
 def _reason(error: OSError) -> str:

@@ -1,5 +1,6 @@
 """`tooltrail exec`: run a command as if tooltrail were not there, and record it whole."""
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -72,6 +73,13 @@ class ToolName(click.ParamType[str]):
     show_default=True,
     help="Seconds between SIGTERM and SIGKILL at the timeout.",
 )
+@click.option(
+    "--policy",
+    envvar="TOOLTRAIL_POLICY",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="TOML file with the budgets of what is shown ($TOOLTRAIL_POLICY).",
+)
 @click.option("-v", "verbose", is_flag=True, help="Say on stderr which invocation it became.")
 @click.argument("argv", metavar="-- COMMAND [ARG]...", nargs=-1, required=True)
 def command(
@@ -83,6 +91,7 @@ def command(
     cwd: str | None,
     timeout: float | None,
     grace: float,
+    policy: Path | None,
     verbose: bool,
     argv: tuple[str, ...],
 ) -> int:
@@ -92,9 +101,16 @@ def command(
     exit status becomes that of exec: 128+N when signal N ended it, 124 at the timeout, 126 or 127
     when it cannot be started. The start is in the store before it runs.
     """
+    from tooltrail.cli._policy import read_policy
     from tooltrail.cli._recording import Request, run_recorded
 
     request = Request(
-        argv=argv, cwd=cwd, timeout_s=timeout, grace_s=grace, tool_name=tool, call_id=call_id
+        argv=argv,
+        cwd=cwd,
+        timeout_s=timeout,
+        grace_s=grace,
+        tool_name=tool,
+        call_id=call_id,
+        policy=read_policy(policy, tool),
     )
     return run_recorded(location, session, request, verbose=verbose)
