@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from sqlalchemy import Connection, Engine, event
+from tests.support.outputs import returned
 
 from tooltrail.records import (
     CommandOutput,
@@ -12,8 +13,6 @@ from tooltrail.records import (
     StreamRecord,
     ToolCall,
     ToolError,
-    command_completed,
-    generic_completed,
 )
 from tooltrail.store import Finished, Invocation, InvocationDetail, Reader, Session, StreamView
 
@@ -39,7 +38,7 @@ def command_output(
         stdout=captured(invocation, "stdout", stdout),
         stderr=captured(invocation, "stderr", stderr),
     )
-    return command_completed(invocation.call.tool_name, result)
+    return CompleteOutput.success(invocation.call.tool_name, result)
 
 
 def run_command(
@@ -57,7 +56,7 @@ def run_command(
 
 
 def run_tool(session: Session, *content: str | bytes, tool: str = "Read") -> Finished:
-    return session.start(ToolCall(tool_name=tool)).finish(generic_completed(tool, *content))
+    return session.start(ToolCall(tool_name=tool)).finish(returned(tool, *content))
 
 
 def fail_tool(

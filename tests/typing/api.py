@@ -4,19 +4,24 @@ from pathlib import Path
 from typing import assert_type
 from uuid import UUID
 
+from pydantic import TypeAdapter
+
 from tooltrail.artifacts import ArtifactArchive, ArtifactSink, Capture, CapturedStream, open_sink
 from tooltrail.records import (
+    DEFAULT_POLICY,
     CanonicalResult,
-    CommandBudget,
     CommandOutput,
+    CompactionBudget,
     CompleteOutput,
+    GenericOutput,
     Policy,
     Receipt,
     StreamRecord,
     ToolCall,
     ToolError,
-    command_completed,
-    generic_completed,
+    ainvoke,
+    compact,
+    invoke,
 )
 from tooltrail.store import (
     Finished,
@@ -25,16 +30,20 @@ from tooltrail.store import (
     InvocationFilter,
     InvocationView,
     Page,
+    Rerendering,
     Session,
     Store,
     create_store,
+    iter_rerenderings,
     open_store,
+    rerender,
 )
 from tooltrail.transcripts import FORMATS, Conversation, load_conversation
 
 
 def record_a_command(database: Path) -> str:
-    policy = Policy(command=CommandBudget(preview_chars=8_000, receipt_chars=10_000))
+    policy = DEFAULT_POLICY.for_tool("Bash", preview_chars=8_000)
+    assert_type(policy, Policy)
     with create_store(database, policy=policy) as store:
         assert_type(store, Store)
         session = store.open_session(title="a session", agent="tester")
@@ -51,7 +60,7 @@ def record_a_command(database: Path) -> str:
             stdout=invocation.captured(closed),
             stderr=StreamRecord.from_bytes("stderr", b""),
         )
-        finished = invocation.finish(command_completed("Bash", output))
+        finished = invocation.finish(CompleteOutput.success("Bash", output))
         assert_type(finished, Finished)
         assert_type(finished.canonical, CanonicalResult)
         assert_type(finished.receipt, Receipt)
@@ -61,11 +70,40 @@ def record_a_command(database: Path) -> str:
 
 
 def record_other_tools(session: Session) -> None:
-    output = generic_completed("search", "two matches", structured={"count": 2})
+    output = CompleteOutput.success(
+        "search", GenericOutput.of("two matches", structured={"count": 2})
+    )
     assert_type(output, CompleteOutput)
     session.start(ToolCall.of("search", {"query": "x"})).finish(output)
     refusal = ToolError(kind="permission_denied", message="the user said no")
     session.start(ToolCall(tool_name="rm")).finish(CompleteOutput.failure("rm", refusal))
+
+
+def run_a_handler(session: Session) -> str:
+    call = ToolCall.of("Read", {"path": "a.txt"})
+    invocation = session.start(call, policy=DEFAULT_POLICY.for_tool("Read", preview_chars=2_000))
+    finished = invoke(lambda arguments: str(arguments["path"]), call, invocation.finish)
+    assert_type(finished, Finished)
+    small = compact(finished.canonical, CompactionBudget(string_chars=80))
+    assert_type(small, CanonicalResult)
+    return finished.receipt.text
+
+
+async def run_an_awaited_handler(session: Session) -> None:
+    async def handler(arguments: list[str]) -> bytes:
+        return ", ".join(arguments).encode()
+
+    call = ToolCall.of("join", ["a", "b"])
+    record = session.start(call).finish
+    parse = TypeAdapter(list[str]).validate_python
+    finished = await ainvoke(handler, call, record, parse=parse, timeout_ms=1_000)
+    assert_type(finished, Finished)
+
+
+def compare_receipts(store: Store) -> None:
+    for found in iter_rerenderings(store.reader, store.families):
+        assert_type(found, Rerendering)
+    assert_type(rerender(store.reader, "@last", store.families), Rerendering)
 
 
 def read_it_back(database: str) -> None:

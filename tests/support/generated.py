@@ -1,0 +1,98 @@
+"""What hypothesis makes results of: hostile texts, streams of any kind, long lists."""
+
+import json
+from datetime import UTC
+from typing import Any
+
+from hypothesis import strategies as st
+from pydantic import BaseModel, JsonValue
+from tests.records.support import edged, lossy, whole
+
+from tooltrail.records import BatchItem, StreamRecord, canonical_json
+
+MANY = 300
+"""More entries than any policy shows."""
+
+ODD = ["x", "\n", "\0", "\u6f22", "\ud800", "e\u0301", "\x1b[31m", '{"a":1}', "\u202e", " "]
+
+PIECES = [b"line\n", b'{"a":[1,2]}', b"[1,", b"\xff", b"\0", "\u6f22".encode(), b"x" * 90]
+
+
+def _times(piece: str, count: int) -> str:
+    return piece * count
+
+
+def _stream(role: str, data: bytes, lost: tuple[int, str] | None, *, carried: bool) -> StreamRecord:
+    if lost is not None:
+        return lossy(data, lost[0], role, lost[1])
+    return whole(data, role) if carried else edged(data, len(data), 0, role)
+
+
+def _runs(runs: list[tuple[bytes, int]]) -> bytes:
+    return b"".join(piece * count for piece, count in runs)
+
+
+texts = st.text(st.characters(), max_size=20) | st.builds(
+    _times, st.sampled_from(ODD), st.integers(1, 3000)
+)
+names = texts.filter(bool)
+words = st.from_regex(r"[a-z][a-z0-9_]{0,63}", fullmatch=True)
+moments = st.datetimes(timezones=st.just(UTC))
+numbers = st.sampled_from([0, 1, 999, (1 << 63) - 1])
+states = st.sampled_from(["queued", "running", "cancelling", "completed", "failed"])
+
+payloads = st.one_of(
+    st.binary(max_size=200),
+    st.lists(st.tuples(st.sampled_from(PIECES), st.integers(1, 400)), max_size=4).map(_runs),
+    st.integers(1, 3000).map(lambda n: json.dumps([*range(n)]).encode()),
+)
+losses = st.none() | st.tuples(st.integers(1, 10**12), st.sampled_from(["", "full", "\udce9"]))
+
+
+def streams(role: str) -> st.SearchStrategy[StreamRecord]:
+    """A stream that is carried whole, known by its head, or that lost bytes."""
+    return st.builds(_stream, st.just(role), payloads, losses, carried=st.booleans())
+
+
+def optional_streams(role: str) -> st.SearchStrategy[StreamRecord | None]:
+    return st.none() | streams(role)
+
+
+def json_streams(role: str) -> st.SearchStrategy[StreamRecord]:
+    """The canonical JSON of a value."""
+    scalars: st.SearchStrategy[JsonValue] = st.none() | st.floats() | st.text(max_size=9)
+    values: st.SearchStrategy[Any] = st.recursive(scalars, st.lists, max_leaves=9) | (
+        st.integers(0, 3000).map(lambda n: [*range(n)])
+    )
+    return values.map(lambda value: whole(canonical_json.encode(value), role))
+
+
+def repeated(entry: st.SearchStrategy[Any], most: int = MANY) -> st.SearchStrategy[tuple[Any, ...]]:
+    """Up to `most` entries, most of them equal."""
+    lengths = st.sampled_from([0, 1, 2, 3, 33, most])
+    return st.builds(_cycled, st.lists(entry, min_size=1, max_size=3), lengths)
+
+
+def _cycled(few: list[Any], length: int) -> tuple[Any, ...]:
+    return tuple(few[n % len(few)] for n in range(length))
+
+
+def numbered_from_one(items: tuple[BatchItem, ...]) -> tuple[BatchItem, ...]:
+    """Items of a batch, whose roles begin with their number."""
+    return numbered((None, *items), "{}.")[1:]
+
+
+def numbered(entries: tuple[Any, ...], role: str) -> tuple[Any, ...]:
+    """The same entries, the roles of whose streams begin with `role` and their position."""
+    return tuple(_renamed(entry, role.format(n)) for n, entry in enumerate(entries))
+
+
+def _renamed(value: Any, prefix: str) -> Any:
+    if isinstance(value, StreamRecord):
+        return value.model_copy(update={"role": prefix + value.role.removeprefix("_")})
+    if isinstance(value, BaseModel):
+        fields = {name: getattr(value, name) for name in type(value).model_fields}
+        return value.model_copy(
+            update={name: _renamed(part, prefix) for name, part in fields.items()}
+        )
+    return value

@@ -1,0 +1,176 @@
+"""Where each stream of a complete result is shown in the canonical one, and how much of it."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from tests.records.support import MARKER, number
+
+from tooltrail.records import (
+    ChildAgentOutput,
+    CommandBatchOutput,
+    CommandOutput,
+    FamilyOutput,
+    FileMutationOutput,
+    FileReadOutput,
+    GenericOutput,
+    PromotedCommand,
+    SearchOutput,
+    StreamRecord,
+    StructuredOutput,
+    TaskOutput,
+    WebFetchOutput,
+    canonical_json,
+)
+
+Json = Mapping[str, Any]
+
+_NOTICE = re.compile(r"\[output incomplete: [^\n]*\]\n\Z")
+_LINE = re.compile(rb"[^\n]*\n|[^\n]+")
+
+_STUMPS = ("[output incomplete: ", "[output truncated: ", "[binary output: ")
+"""How a preview begins that has no room for any byte of its stream, as far as there is room."""
+
+
+class Slot(NamedTuple):
+    """What a canonical result has for one stream.
+
+    Attributes:
+        text: its preview, or the canonical JSON of its value.
+        truncated: its own flag; None when it has none.
+        artifact: its index, None when there is none.
+        artifacts: the list that the index points into.
+    """
+
+    text: str | None
+    truncated: bool | None
+    artifact: int | None
+    artifacts: list[Json]
+
+    @property
+    def path(self) -> str | None:
+        """The path that its index leads to."""
+        return None if self.artifact is None else self.artifacts[self.artifact]["path"]
+
+
+def slots_of(output: FamilyOutput, result: Json) -> dict[str, Slot]:  # noqa: PLR0911  one per family
+    """The slot of each stream that the result shows, by role."""
+    match output:
+        case GenericOutput():
+            return _content(result) | _value(result, "structured")
+        case StructuredOutput():
+            return _value(result, "value")
+        case CommandOutput():
+            return _printed(result)
+        case CommandBatchOutput():
+            return dict(_batch(result))
+        case FileMutationOutput():
+            return dict(_diffs(result))
+        case TaskOutput():
+            return {"output": _named(result["task"], "output"), "failure": _failure(result["task"])}
+        case SearchOutput():
+            return {"matches": _named(result, "matches", flag="truncated")}
+        case ChildAgentOutput() | FileReadOutput() | PromotedCommand() | WebFetchOutput():
+            fields = ("report", "content", "initial_output", "text")
+            return {f: _named(result, f) for f in fields if f"{f}_truncated" in result}
+        case _:
+            return {}
+
+
+def shown_bytes(stream: StreamRecord, text: str | None) -> int:
+    """How many bytes of a stream a preview shows, counted on the stream by what the marker says.
+
+    The text must be exactly those bytes, the marker between them.
+    """
+    data = stream.head + stream.tail if stream.content is None else stream.content
+    bodies = [text or ""]
+    if stream.loss_reason is not None:
+        body = _NOTICE.sub("", bodies[0])
+        # A line that does not end gets its end from the notice.
+        bodies = [body, body.removesuffix("\n")]
+    if _spelled(data) in bodies:
+        return len(data)
+    found = MARKER.search(bodies[0])
+    if found is None:
+        stumps = (body.startswith(s[: len(body)]) for body in bodies for s in _STUMPS)
+        assert any(stumps), f"a preview that is neither whole nor marked: {bodies[0][:80]!r}"
+        return 0
+    first = _beginning(data, number(found["first"]), found["first_unit"])
+    last = _end(data[len(first) :], number(found["last"] or "0"), found["last_unit"])
+    separator = "" if not first or first.endswith(b"\n") else "\n"
+    assert f"{_spelled(first)}{separator}{found[0]}\n{_spelled(last)}" in bodies
+    return len(first) + len(last)
+
+
+def _beginning(data: bytes, amount: int, unit: str) -> bytes:
+    if unit == "lines":
+        return b"".join(_LINE.findall(data)[:amount])
+    return _encoded(data.decode("utf-8", "surrogateescape")[:amount])
+
+
+def _end(data: bytes, amount: int, unit: str | None) -> bytes:
+    if not amount:
+        return b""
+    if unit == "lines":
+        return b"".join(_LINE.findall(data)[-amount:])
+    return _encoded(data.decode("utf-8", "surrogateescape")[-amount:])
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _spelled(data: bytes) -> str:
+    return data.decode("utf-8", "backslashreplace")
+
+
+def _named(fields: Json, name: str, flag: str | None = None, owner: Json | None = None) -> Slot:
+    return Slot(
+        fields.get(f"{name}_preview"),
+        fields[flag or f"{name}_truncated"],
+        fields.get(f"{name}_artifact"),
+        (owner or fields).get("artifacts", []),
+    )
+
+
+def _content(result: Json) -> dict[str, Slot]:
+    artifacts = result.get("artifacts", [])
+    return {
+        f"content.{n}": Slot(
+            item.get("text_preview"), item["truncated"], item.get("artifact"), artifacts
+        )
+        for n, item in enumerate(result["content"])
+    }
+
+
+def _value(result: Json, name: str) -> dict[str, Slot]:
+    text = result.get(f"{name}_preview")
+    if text is None:
+        text = canonical_json.encode_text(result.get(name))
+    truncated = result.get(f"{name}_truncated") or False
+    artifact = result.get(f"{name}_artifact")
+    return {name: Slot(text, truncated, artifact, result.get("artifacts", []))}
+
+
+def _printed(result: Json) -> dict[str, Slot]:
+    if "combined_output_truncated" in result:
+        return {"combined": _named(result, "combined_output")}
+    return {name: _named(result, name) for name in ("stdout", "stderr")}
+
+
+def _batch(result: Json) -> Iterator[tuple[str, Slot]]:
+    for item in result["items"]:
+        if "result" in item:
+            for role, slot in _printed(item["result"]).items():
+                yield f"{item['index']}.{role}", slot
+
+
+def _diffs(result: Json) -> Iterator[tuple[str, Slot]]:
+    for n, file in enumerate(result["changed_files"]):
+        if "diff_truncated" in file:
+            yield f"diff.{n}", _named(file, "diff", owner=result)
+
+
+def _failure(task: Json) -> Slot:
+    index = task.get("failure_artifact")
+    return Slot(None, None, index, task.get("artifacts", []))
