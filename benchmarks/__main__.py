@@ -3,7 +3,7 @@
 import tempfile
 from pathlib import Path
 
-from benchmarks import capture, recording
+from benchmarks import capture, projecting, recording
 from benchmarks._measure import Ratio
 
 
@@ -22,6 +22,9 @@ def main() -> None:
         ratio = recording.measure_recording(Path(name))
         raw = "raw sqlite3, two FULL transactions"
         _report("start + finish of a 1 KB command", raw, ratio, recording.INVOCATIONS, "/s")
+    ratio = projecting.measure_projecting()
+    plain = "json.dumps + json.loads of the record"
+    _report("project + render 2 KB, validated", plain, ratio, projecting.REPEATS, "/s")
 
 
 def _report(subject: str, baseline: str, ratio: Ratio, amount: float, unit: str = " MB/s") -> None:

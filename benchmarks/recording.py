@@ -4,7 +4,7 @@ import sqlite3
 from pathlib import Path
 
 from benchmarks._measure import Ratio, compare
-from tooltrail.records import CommandOutput, StreamRecord, ToolCall, command_completed
+from tooltrail.records import CommandOutput, CompleteOutput, StreamRecord, ToolCall
 from tooltrail.store import create_store
 
 INVOCATIONS = 300
@@ -30,7 +30,7 @@ def measure_recording(folder: Path) -> Ratio:
                     stdout=StreamRecord.from_bytes("stdout", b"%d\n" % number + _OUTPUT),
                     stderr=StreamRecord.from_bytes("stderr", b""),
                 )
-                invocation.finish(command_completed("Bash", result))
+                invocation.finish(CompleteOutput.success("Bash", result))
 
     def baseline() -> None:
         for number in range(INVOCATIONS):
