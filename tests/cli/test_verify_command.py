@@ -223,6 +223,11 @@ def test_a_policy_that_is_no_text_is_damage(cli: Cli) -> None:
     [
         ("ledger_entries_no_delete", "DELETE FROM ledger_entries", "the ledger has no entry "),
         ("complete_outputs_no_delete", "DELETE FROM complete_outputs", "missing: complete output"),
+        (
+            "output_streams_no_delete",
+            "DELETE FROM output_streams WHERE role = 'stdout'",
+            "stream stdout of the complete output has no row",
+        ),
         ("invocations_no_update", "UPDATE invocations SET seq = 7", "not what the ledger "),
     ],
 )

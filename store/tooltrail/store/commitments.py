@@ -196,6 +196,10 @@ def _committed(reader: Reader, place: _Place, moment: str) -> dict[str, Any]:
 
 
 def _stream_problem(reader: Reader, detail: InvocationDetail) -> str:
+    kept = {stream.role for stream in detail.streams}
+    for role in _named_roles(detail):
+        if role not in kept:
+            return f"stream {role} of the complete output has no row"
     for stream in detail.streams:
         if stream.digest not in (detail.complete_json or ""):
             return f"stream {stream.role} is not one that the complete output names"
@@ -204,6 +208,30 @@ def _stream_problem(reader: Reader, detail: InvocationDetail) -> str:
         elif stream.artifact_path != artifact_path(stream.digest):
             return f"stream {stream.role} is at the path of another digest"
     return ""
+
+
+def _named_roles(detail: InvocationDetail) -> list[str]:
+    """The roles of the streams of the result; details of an error may look like one and be none."""
+    match canonical_json.decode(detail.complete_json or "null"):
+        case {"result": result}:
+            return [storable(role) for role in _roles_in(result)]
+        case _:
+            return []
+
+
+def _roles_in(value: object) -> Iterator[str]:
+    """The roles of all streams inside a result."""
+    match value:
+        case {"role": str(role), "digest": str(), "produced_size": int()}:
+            yield role
+        case dict():
+            for member in cast("dict[str, object]", value).values():
+                yield from _roles_in(member)
+        case list():
+            for member in cast("list[object]", value):
+                yield from _roles_in(member)
+        case _:
+            pass
 
 
 def _lost(reader: Reader, session: UUID | None) -> Iterator[RecordCheck]:
