@@ -160,3 +160,16 @@ def test_a_budget_that_is_no_number_of_tokens_is_wrong_usage(long: Cli, budget: 
     ended = long.run("transcript", "--compact", budget)
     assert (ended.code, ended.stdout) == (2, b"")
     assert "'--compact'" in ended.usage_error
+
+
+def test_the_compaction_of_a_policy_file_is_used(long: Cli) -> None:
+    file = long.folder / "policy.toml"
+    file.write_text("[compaction]\nmax_nodes = 0\n")
+    usual = long.run("transcript", "--compact", "700").stdout
+    named = long.run("transcript", "--compact", "700", "--policy", str(file)).stdout
+    assert b"_preview" in usual
+    assert b"_preview" not in named
+    file.write_text("compaction = 5")
+    refused = long.run("transcript", "--policy", str(file))
+    assert refused.code == 2
+    assert "not a policy: compaction: " in refused.message

@@ -65,6 +65,17 @@ def output_options(function: Decorated) -> Decorated:
     )(function)
 
 
+def policy_option(function: Decorated) -> Decorated:
+    """`--policy`: a file with budgets."""
+    return click.option(
+        "--policy",
+        envvar="TOOLTRAIL_POLICY",
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="FILE",
+        help="TOML file with the budgets of what is shown ($TOOLTRAIL_POLICY).",
+    )(function)
+
+
 def time_option(function: Decorated) -> Decorated:
     """`--utc`: stored times are UTC and shown local."""
     return click.option("--utc", is_flag=True, help="Show times in UTC, not local time.")(function)

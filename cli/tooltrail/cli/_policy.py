@@ -13,12 +13,12 @@ from tooltrail.records import (
 )
 
 
-def read_policy(path: Path | None, tool_name: str) -> Policy | None:
+def read_policy(path: Path | None, tool_name: str | None = None) -> Policy | None:
     """The policy in a file; None when none is named.
 
     Args:
         path: of the file.
-        tool_name: of the tool that is to be recorded as a command.
+        tool_name: of the tool that is to be recorded as a command, if one is.
 
     Raises:
         click.UsageError: the file cannot be read, is no policy, or gives the tool to a family that
@@ -27,7 +27,7 @@ def read_policy(path: Path | None, tool_name: str) -> Policy | None:
     if path is None:
         return None
     policy = _read(path)
-    tool = policy.tools.get(tool_name)
+    tool = None if tool_name is None else policy.tools.get(tool_name)
     if tool is not None and tool.family not in (None, "command"):
         raise click.UsageError(
             f"policy {path} gives the tool {tool_name!r} to the family {tool.family!r}, "

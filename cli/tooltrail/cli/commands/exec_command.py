@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from tooltrail.cli._location import Location
-from tooltrail.cli._options import store_options
+from tooltrail.cli._options import policy_option, store_options
 
 _MAX_NAME = 256
 """Characters of a tool name that a record takes."""
@@ -73,13 +73,7 @@ class ToolName(click.ParamType[str]):
     show_default=True,
     help="Seconds between SIGTERM and SIGKILL at the timeout.",
 )
-@click.option(
-    "--policy",
-    envvar="TOOLTRAIL_POLICY",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="TOML file with the budgets of what is shown ($TOOLTRAIL_POLICY).",
-)
+@policy_option
 @click.option("-v", "verbose", is_flag=True, help="Say on stderr which invocation it became.")
 @click.argument("argv", metavar="-- COMMAND [ARG]...", nargs=-1, required=True)
 def command(

@@ -9,7 +9,7 @@ import click
 
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._location import Location
-from tooltrail.cli._options import store_options
+from tooltrail.cli._options import policy_option, store_options
 from tooltrail.cli._output import on_terminal, say, write, write_file
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ _STDOUT = Path("-")
     help="Make the document at most BUDGET tokens long (UTF-8 bytes / 4) by compacting tool "
     "results, the oldest first.",
 )
+@policy_option
 @click.option(
     "-o",
     "--output",
@@ -49,7 +50,13 @@ _STDOUT = Path("-")
     help="Write to this file.",
 )
 def command(
-    location: Location, session: str, style: str, tokens: int | None, output: Path | None
+    *,
+    location: Location,
+    session: str,
+    style: str,
+    tokens: int | None,
+    policy: Path | None,
+    output: Path | None,
 ) -> ExitCode:
     """Print a session as the conversation that it was, each tool call with what the model saw.
 
@@ -61,11 +68,13 @@ def command(
     always stay. When BUDGET is too small for them, the whole document is printed all the same, a
     line on stderr says so, and the exit code is 4.
     """
+    from tooltrail.cli._policy import read_policy
     from tooltrail.transcripts import FORMATS, fit, load_conversation
 
+    named = read_policy(policy)
     with location.open() as store:
         conversation = load_conversation(store.reader, session)
-        compaction = store.policy.compaction
+        compaction = (named or store.policy).compaction
     writer = FORMATS[style]
     if tokens is None:
         _print(writer(conversation), output)
