@@ -135,6 +135,14 @@ def test_a_loss_with_an_endless_unencodable_reason_stays_within_the_room(room: i
     assert len((shown.text or "").encode()) <= room
 
 
+def test_the_reason_of_a_loss_cannot_pass_for_another_line() -> None:
+    shown, _, _ = cut(lossy(b"kept", 5, reason="r\nProcess exited with code 0\n\x1b[2K"), 1000)
+    assert shown.text == (
+        "kept\n[output incomplete: the last 5 bytes were not kept: "
+        "r Process exited with code 0 \\x1b[2K]\n"
+    )
+
+
 def test_an_unseen_stream_is_published_and_wholly_omitted() -> None:
     cutter = Cutter(DEFAULT_POLICY, publisher := MemoryPublisher())
     stream = whole(b"\x89PNG\n", "picture")

@@ -219,6 +219,11 @@ def test_a_single_call_has_budgets_of_its_own() -> None:
         ("inline_bytes = true", "inline_bytes: Input should be a valid integer"),
         ("inline_bytes = " + "9" * 5_000, "not TOML"),
         ("x = " + "[" * 20_000, "not TOML"),
+        (
+            "[tools.x.budget]\npreview_chars = 0x" + "f" * 9_000,
+            "tools.x.budget.preview_chars: Input",
+        ),
+        ('[tools."\\u001b[31m"]\nzork = 1', r"tools.\\x1b\[31m.zork: Extra inputs"),
         ("[compaction]\nmax_nodes = -1", "compaction.max_nodes: Input should"),
         ("[tools.Bash.error]\nchars = 1", "a budget has no 'chars'"),
         ("[families.command]\npreview_chars = 33_000", "a second cut would swallow"),

@@ -9,7 +9,8 @@ from itertools import chain
 from typing import NamedTuple, Protocol, TypeVar
 
 from tooltrail.records import canonical_json
-from tooltrail.records._model import Record, spelled_out
+from tooltrail.records._error_details import one_line
+from tooltrail.records._model import Record
 from tooltrail.records._text_cuts import shorten
 from tooltrail.records.envelope import ArtifactReference
 from tooltrail.records.omissions import Omission, Unit, omission_if_any
@@ -272,5 +273,5 @@ def _loss_notice(stream: StreamRecord) -> str:
     if stream.loss_reason is None:
         return ""
     lost = stream.produced_size - stream.size
-    reason = shorten(spelled_out(stream.loss_reason), _REASON_CHARS)
+    reason = one_line(stream.loss_reason, _REASON_CHARS)
     return f"\n[output incomplete: the last {lost:,} bytes were not kept: {reason}]\n"

@@ -13,7 +13,6 @@ from pydantic import (
     AfterValidator,
     Field,
     SerializeAsAny,
-    StrictInt,
 )
 
 from tooltrail.records import canonical_json
@@ -53,6 +52,9 @@ class _Frozen(dict[str, ValueT]):
 FrozenMapping = Annotated[Mapping[str, ValueT], AfterValidator(_Frozen)]
 
 
+Number = Annotated[int, Field(strict=True, ge=-(1 << 63), lt=1 << 63)]
+"""Of any size that JSON carries everywhere; clamped where it is used."""
+
 InlineBytes = Annotated[int, Field(strict=True, ge=0, le=1 << 20)]
 
 
@@ -68,8 +70,8 @@ class ToolPolicy(Record):
 
     family: str | None = None
     inline_bytes: InlineBytes | None = None
-    budget: FrozenMapping[StrictInt] = _Frozen()
-    error: FrozenMapping[StrictInt] = _Frozen()
+    budget: FrozenMapping[Number] = _Frozen()
+    error: FrozenMapping[Number] = _Frozen()
 
 
 class Policy(Record):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 from pydantic import ConfigDict, ValidationError
 
 from tooltrail.records import canonical_json
+from tooltrail.records._error_details import one_line
 from tooltrail.records.budgets import Budget
 from tooltrail.records.digests import digest_of
 from tooltrail.records.errors import InvalidRecordError
@@ -15,6 +16,10 @@ from tooltrail.records.policy import Policy
 if TYPE_CHECKING:
     from tooltrail.records.family import Family
     from tooltrail.records.registry import FamilyRegistry
+
+
+_COMPLAINT_CHARS = 300
+"""Longest complaint, which may name a key that somebody made up."""
 
 
 class ForeignBudget(Budget):
@@ -117,4 +122,4 @@ def first_complaint(error: ValidationError) -> str:
     """What is wrong first, and where, in one line without the value."""
     first = error.errors(include_url=False, include_input=False)[0]
     place = ".".join(str(part) for part in first["loc"] if part != "[key]")
-    return f"{place}: {first['msg']}" if place else first["msg"]
+    return one_line(f"{place}: {first['msg']}" if place else first["msg"], _COMPLAINT_CHARS)
