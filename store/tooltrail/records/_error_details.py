@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
 from tooltrail.records import canonical_json
+from tooltrail.records._acting_chars import ACTING
 from tooltrail.records._model import spelled_out
 from tooltrail.records._text_cuts import shorten
 from tooltrail.records.errors import InvalidRecordError
@@ -15,7 +16,7 @@ NAME_CHARS = 80
 _READ_PER_SHOWN = 16
 """Characters that are read for each one shown; no run of white space that matters is longer."""
 
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_CONTROL = re.compile(f"[\x00-\x08\x0b-\x1f{ACTING}]")
 """What could move a cursor, end a line or turn the direction of what follows."""
 
 MOST_PER_CHAR = 6

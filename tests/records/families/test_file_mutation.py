@@ -254,7 +254,7 @@ def test_a_diff_known_only_by_its_ends_is_shown_like_the_whole() -> None:
 
 
 def test_a_long_path_keeps_its_end_and_is_counted() -> None:
-    path = "/root/" + "d" * 300 + "/name.py"
+    path = "/data/" + "d" * 300 + "/name.py"
     projection, receipt = run(mutation(change(path)))
     shown = "\u2026" + "d" * 231 + "/name.py"
     assert receipt.text.splitlines()[1] == f"M {shown}"

@@ -5,12 +5,13 @@ from typing import Annotated
 
 from pydantic import AfterValidator
 
+from tooltrail.records._acting_chars import ACTING
 from tooltrail.records._model import spelled_out
 from tooltrail.records._text_cuts import cut_after
 from tooltrail.records.cutting import Cutter
 from tooltrail.records.families._shared import NAME_CHARS
 
-_HIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_HIDDEN = re.compile(f"[\x00-\x1f{ACTING}]")
 """What would begin a new line, move a cursor, or turn the direction of what follows."""
 
 

@@ -3,9 +3,10 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from tooltrail.records._acting_chars import ACTING
 from tooltrail.records.envelope import ArtifactReference
 
-_BREAKS = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
+_BREAKS = re.compile(rf"[\s\x00-\x1f{ACTING}]+")
 """White space, and characters that could move a cursor or turn the direction of what follows."""
 
 
