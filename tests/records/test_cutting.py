@@ -15,6 +15,7 @@ from tests.support.policies import policy_with
 
 from tooltrail.records import (
     DEFAULT_POLICY,
+    Budget,
     ContentItem,
     Cutter,
     InvalidRecordError,
@@ -24,7 +25,7 @@ from tooltrail.records import (
     digest_of,
     preview,
 )
-from tooltrail.records.cutting import NOT_THERE, fair_shares
+from tooltrail.records.cutting import NOT_THERE, fair_shares, fair_shares_of_at_least
 
 
 def cut(
@@ -66,6 +67,79 @@ def test_shares_are_fair_and_waste_nothing(sizes: list[int], total: int) -> None
     if starved:
         assert max(parts) - min(starved) <= 1
         assert max(starved) - min(starved) <= 1
+
+
+@pytest.mark.parametrize(
+    ("sizes", "least", "total", "parts"),
+    [
+        ([], [], 100, []),
+        ([1000, 1000], [10, 10], 100, [50, 50]),
+        ([1000, 1000], [10, 60], 100, [40, 60]),
+        ([1000, 1000, 1000], [25, 50, 25], 100, [25, 50, 25]),
+        ([1000, 1000, 1000], [0, 45, 35], 110, [30, 45, 35]),
+        ([1000, 20, 1000], [5, 20, 60], 100, [20, 20, 60]),
+    ],
+)
+def test_nobody_has_less_than_the_least_and_the_rest_is_shared(
+    sizes: list[int], least: list[int], total: int, parts: list[int]
+) -> None:
+    assert fair_shares_of_at_least(sizes, least, total) == parts
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 500), st.integers(0, 100)), max_size=10),
+    st.integers(0, 1000),
+)
+def test_shares_of_at_least_something_waste_nothing(
+    wants: list[tuple[int, int]], more: int
+) -> None:
+    sizes = [size for size, _ in wants]
+    least = [min(want) for want in wants]
+    total = sum(least) + more
+    parts = fair_shares_of_at_least(sizes, least, total)
+    assert all(low <= part <= size for low, part, size in zip(least, parts, sizes, strict=True))
+    assert sum(parts) == min(total, sum(sizes))
+    # Whoever has more than the least has no more than anybody whose wish is not fulfilled.
+    above = [part for low, part in zip(least, parts, strict=True) if part > low]
+    starved = [part for part, size in zip(parts, sizes, strict=True) if part < size]
+    if above and starved:
+        assert max(above) - min(starved) <= 1
+
+
+def two_texts(*sizes: int) -> list[list[StreamRecord | None]]:
+    return [[whole(b"x" * size, f"s{n}"), None] for n, size in enumerate(sizes)]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "most", "count"),
+    [
+        ([], 9, 1),
+        ([10] * 9, 9, 9),
+        ([10] * 9, 4, 4),
+        ([100] * 12, 256, 10),
+        ([0] * 300, 256, 256),
+        ([5000] * 5, 9, 4),
+        ([5000, 5000, 5000, 200, 50, 1], 9, 5),
+        ([5000, 10, 5000, 5000, 240, 5000], 9, 5),
+    ],
+)
+def test_as_many_entries_fit_as_have_what_they_need_or_enough_to_say_something(
+    sizes: list[int], most: int, count: int
+) -> None:
+    cutter = Cutter(DEFAULT_POLICY, MemoryPublisher())
+    budget = Budget(preview_chars=1000, receipt_chars=100_000, max_items=most)
+    assert cutter.fitting(two_texts(*sizes), budget) == count
+
+
+def test_a_stream_beside_a_list_and_the_bound_of_lines_count_for_what_fits() -> None:
+    cutter = Cutter(DEFAULT_POLICY, MemoryPublisher())
+    budget = Budget(preview_chars=1000, receipt_chars=100_000, max_items=9)
+    beside = whole(b"x" * 5000, "structured")
+    assert cutter.fitting(two_texts(*[5000] * 5), budget, beside=beside) == 3
+    assert cutter.fitting(two_texts(*[100] * 9), budget, beside=beside) == 7
+    lines = [[whole(b"line\n" * 40, f"s{n}")] for n in range(9)]
+    assert cutter.fitting(lines, budget) == 5
+    assert cutter.fitting(lines, budget, lines=2) == 4
 
 
 def test_a_share_has_room_for_the_notice_of_a_loss() -> None:

@@ -10,9 +10,6 @@ from tooltrail.records._model import spelled_out
 from tooltrail.records._text_cuts import shorten
 from tooltrail.records.errors import InvalidRecordError
 
-NAME_CHARS = 80
-"""Longest name of a type, a function or a file that details repeat."""
-
 _READ_PER_SHOWN = 16
 """Characters that are read for each one shown; no run of white space that matters is longer."""
 
@@ -42,13 +39,13 @@ def one_line(text: str, limit: int | None = None) -> str:
     return shorten(line if len(beginning) == len(text) else line + "…", limit)
 
 
-def type_name(thing: object) -> str:
+def type_name(thing: object, limit: int | None = None) -> str:
     """The class of a value with its module, which is left out when it is built in."""
     kind = type(thing)
     module, name = read(kind, "__module__"), read(kind, "__qualname__")
     # Of exactly this type: a subclass could define what comparing and joining do.
     parts = [part for part in (module, name) if type(part) is str and part != "builtins"]
-    return one_line(".".join(parts), NAME_CHARS)
+    return one_line(".".join(parts), limit)
 
 
 def read(thing: object, name: str) -> object:

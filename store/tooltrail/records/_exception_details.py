@@ -1,30 +1,24 @@
 """What is told of an exception: its type, its text, its causes and where it came from.
 
-An exception may be of any class, and a class may define anything: a text that cannot be made, a
-chain without an end. Texts are whole, and lists are bounded. No line of source and no local value
-is told, for they may hold secrets.
+An exception may be of any class, and a class may define anything: so what Python itself keeps of
+it is read past its class, and a chain ends. Everything is told whole, for it is the projection that
+cuts. No line of source and no local value is told: they may hold secrets.
 """
 
 import sys
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
 from types import TracebackType
 from typing import TypeVar, cast
 
 from pydantic import JsonValue, ValidationError
 
 from tooltrail.records._argument_problems import text_of_refusal
-from tooltrail.records._error_details import NAME_CHARS, one_line, read, type_name
+from tooltrail.records._error_details import one_line, read, type_name
 from tooltrail.records._whole_texts import whole
 
-_LISTED = 100
-"""Causes, members and notes that are told; more are counted."""
-
-_FRAMES = 20
-"""Frames that are told: the last ones, for the error was raised there."""
-
-_WALK = 10_000
-"""Exceptions of one chain or group that are looked at; counts end there."""
+_REPEATED_FRAMES = 3
+"""Times that one frame is told; of a recursion the others are counted, as Python does it."""
 
 ItemT = TypeVar("ItemT")
 
@@ -32,16 +26,16 @@ ItemT = TypeVar("ItemT")
 def describe(error: BaseException) -> dict[str, JsonValue]:
     """The details of an exception; given for whatever exception it is.
 
-    Fields: `exception`, its type; `notes`, `causes` and, for a group, `members`, each with a count
-    when not all are told; `traceback`, frames as `FILE:LINE FUNCTION`, the innermost last, with
-    `frame_count` when there were more.
+    Fields: `exception`, its type; `notes`, `causes` and, for a group, `members`; `traceback`,
+    frames as `FILE:LINE FUNCTION`, the innermost last. All are whole, but that `[N more times]`
+    stands for frames that are the same as the one before.
     """
     return {
         "exception": type_name(error),
-        **_listed("note", _notes(error), whole),
-        **_listed("cause", list(_iter_causes(error)), worded),
-        **_listed("member", [leaf for leaf in _iter_leaves(error) if leaf is not error], worded),
-        **_frames(error),
+        **_listed("notes", _notes(error), whole),
+        **_listed("causes", _iter_causes(error), worded),
+        **_listed("members", (leaf for leaf in _iter_leaves(error) if leaf is not error), worded),
+        **_listed("traceback", _iter_frames(error), str),
     }
 
 
@@ -83,14 +77,11 @@ def is_cancellation(error: BaseException) -> bool:
 
 
 def _listed(
-    noun: str, every: Sequence[ItemT], word: Callable[[ItemT], str]
+    name: str, every: Iterable[ItemT], word: Callable[[ItemT], str]
 ) -> dict[str, JsonValue]:
-    fields: dict[str, JsonValue] = {}
-    if every:
-        fields[f"{noun}s"] = [word(one) for one in every[:_LISTED]]
-    if len(every) > _LISTED:
-        fields[f"{noun}_count"] = len(every)
-    return fields
+    """A field with every entry in words; none when there are no entries."""
+    words: list[JsonValue] = [word(one) for one in every]
+    return {name: words} if words else {}
 
 
 def _notes(error: BaseException) -> list[str]:
@@ -102,7 +93,7 @@ def _notes(error: BaseException) -> list[str]:
 def _iter_causes(error: BaseException) -> Iterator[BaseException]:
     seen = {id(error)}
     cause = _cause_of(error)
-    while cause is not None and id(cause) not in seen and len(seen) < _WALK:
+    while cause is not None and id(cause) not in seen:
         seen.add(id(cause))
         yield cause
         cause = _cause_of(cause)
@@ -110,17 +101,17 @@ def _iter_causes(error: BaseException) -> Iterator[BaseException]:
 
 def _cause_of(error: BaseException) -> BaseException | None:
     """The exception that Python would print before this one."""
-    cause = read(error, "__cause__")
-    if cause is None and read(error, "__suppress_context__") is not True:
-        cause = read(error, "__context__")
-    return _exception(cause)
+    cause = _kept(error, "__cause__")
+    if cause is None and not _kept(error, "__suppress_context__"):
+        cause = _kept(error, "__context__")
+    return cast("BaseException | None", cause)
 
 
 def _iter_leaves(error: BaseException) -> Iterator[BaseException]:
     """The exceptions of a group, of its groups and so on; else the exception itself."""
     waiting: list[BaseException] = [error]
     seen: set[int] = set()
-    while waiting and len(seen) < _WALK:
+    while waiting:
         part = waiting.pop()
         if id(part) in seen:
             continue
@@ -128,28 +119,29 @@ def _iter_leaves(error: BaseException) -> Iterator[BaseException]:
         if not issubclass(type(part), BaseExceptionGroup):
             yield part
             continue
-        members = read(part, "exceptions")
-        if type(members) is tuple:
-            every = cast("tuple[object, ...]", members)
-            waiting += filter(None, map(_exception, reversed(every)))
+        members = _kept(part, "exceptions", BaseExceptionGroup)
+        waiting += reversed(cast("tuple[BaseException, ...]", members))
 
 
-def _exception(value: object) -> BaseException | None:
-    """Not `isinstance`: that asks the value for its class, which may raise."""
-    return cast("BaseException", value) if issubclass(type(value), BaseException) else None
+def _iter_frames(error: BaseException) -> Iterator[str]:
+    for frame, same in groupby(_iter_places(error)):
+        count = sum(1 for _ in same)
+        yield from [frame] * min(count, _REPEATED_FRAMES)
+        if count > _REPEATED_FRAMES:
+            yield f"[{count - _REPEATED_FRAMES:,} more times]"
 
 
-def _frames(error: BaseException) -> dict[str, JsonValue]:
-    traceback = read(error, "__traceback__")
-    last: deque[str] = deque(maxlen=_FRAMES)
-    count = 0
-    while type(traceback) is TracebackType:
+def _iter_places(error: BaseException) -> Iterator[str]:
+    traceback = cast("TracebackType | None", _kept(error, "__traceback__"))
+    while traceback is not None:
         code = traceback.tb_frame.f_code
-        file = one_line(code.co_filename[-NAME_CHARS:], NAME_CHARS)
-        cut = "…" if len(code.co_filename) > NAME_CHARS else ""
-        function = one_line(code.co_name, NAME_CHARS)
-        last.append(f"{cut}{file}:{traceback.tb_lineno} {function}")
-        count += 1
+        file, function = one_line(code.co_filename), one_line(code.co_name)
+        yield f"{file}:{traceback.tb_lineno} {function}"
         traceback = traceback.tb_next
-    fields: dict[str, JsonValue] = {"traceback": [*last]} if last else {}
-    return fields | ({"frame_count": count} if count > _FRAMES else {})
+
+
+def _kept(error: BaseException, name: str, kind: type[BaseException] = BaseException) -> object:
+    """What Python keeps under this name. A class may define another attribute of the same name,
+    which gives a new value at each question or none.
+    """
+    return cast("object", vars(kind)[name].__get__(error))

@@ -14,6 +14,9 @@ from tooltrail.records._error_details import one_line, type_name
 DESCRIBED_CHARS = 1_000
 """Longest description of an object that is no JSON; it is what the object says of itself."""
 
+_TYPE_CHARS = 80
+"""Longest name of a type in the text that stands for a value."""
+
 _PRINTED_BITS = 16_000
 """Longer integers are written in hexadecimal, whatever this Python is set to print."""
 
@@ -75,7 +78,7 @@ def leaf(value: object) -> JsonValue:
 
 def marked(value: object, text: str) -> str:
     """What stands for a value that JSON cannot hold."""
-    return f"<{type_name(value)}: {text}>"
+    return f"<{type_name(value, _TYPE_CHARS)}: {text}>"
 
 
 def described(value: object) -> str:

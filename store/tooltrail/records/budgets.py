@@ -93,11 +93,6 @@ class Budget(Bounds):
         return FRAME_CHARS + self.max_items * self.item_chars
 
     @property
-    def shown_items(self) -> int:
-        """Items of which each has a preview: as many as can be shown so that it says something."""
-        return max(1, min(self.max_items, self.preview_chars // MIN_SHARE_CHARS))
-
-    @property
     def spare_chars(self) -> int:
         """Characters of the receipt that are not kept for its frame."""
         return self.receipt_chars - self.frame_chars

@@ -5,13 +5,14 @@ its index. A projector that touches a large value in no other way cannot forget 
 """
 
 from collections.abc import Iterable, Sequence
-from itertools import chain
+from itertools import chain, islice
 from typing import NamedTuple, Protocol, TypeVar
 
 from tooltrail.records import canonical_json
 from tooltrail.records._error_details import one_line
 from tooltrail.records._model import Record
 from tooltrail.records._text_cuts import shorten
+from tooltrail.records.budgets import MIN_SHARE_CHARS, Budget
 from tooltrail.records.envelope import ArtifactReference
 from tooltrail.records.omissions import Omission, Unit, omission_if_any
 from tooltrail.records.policy import Policy
@@ -145,6 +146,14 @@ class Cutter:
             artifact=index,
         )
 
+    def need(self, stream: StreamRecord | None, lines: int | None = None) -> int:
+        """The characters with which `stream` shows all that it can of one, in so many lines."""
+        if stream is None:
+            return 0
+        notice = _loss_notice(stream)
+        lines = lines - 1 if notice and lines is not None else lines
+        return needed_chars(stream, self._policy.edge_bytes, lines) + len(notice)
+
     def streams(
         self, streams: Sequence[StreamRecord | None], room: int, lines: int | None = None
     ) -> list[Shown]:
@@ -152,11 +161,41 @@ class Cutter:
 
         A bound of `lines` holds for each stream by itself.
         """
-        needs = [self._need(stream, lines) for stream in streams]
+        needs = [self.need(stream, lines) for stream in streams]
         return [
             self.stream(stream, share, lines)
             for stream, share in zip(streams, fair_shares(needs, room), strict=True)
         ]
+
+    def fitting(
+        self,
+        entries: Iterable[Iterable[StreamRecord | None]],
+        budget: Budget,
+        *,
+        beside: StreamRecord | None = None,
+        lines: int | None = None,
+    ) -> int:
+        """How many entries of a list can be shown so that each of their streams says something.
+
+        Each stream takes what it needs, or `MIN_SHARE_CHARS` of the previews when it needs more.
+        At least 1, at most `budget.max_items`.
+
+        Args:
+            entries: the streams of each entry.
+            budget: what they share; `streams` divides it as it is assumed here.
+            beside: a stream that has a share, too.
+            lines: the bound of lines of each entry's stream.
+        """
+        looked_at = [list(streams) for streams in islice(entries, budget.max_items)]
+        most = MIN_SHARE_CHARS * (1 + sum(map(len, looked_at)))
+        if most <= budget.preview_chars:  # whatever they need
+            return max(1, len(looked_at))
+        room = budget.preview_chars - self._least(beside, None)
+        for count, streams in enumerate(looked_at):
+            room -= sum(self._least(stream, lines) for stream in streams)
+            if room < 0:
+                return max(1, count)
+        return max(1, len(looked_at))
 
     def unseen(self, stream: StreamRecord | None, reason: str) -> Shown:
         """Publish a stream of which nothing is shown; an empty one has nothing to publish."""
@@ -249,12 +288,8 @@ class Cutter:
         self.count(stream.role, "bytes", stream.size, stream.size - size, reason)
         self.count(stream.role, "lines", stream.line_count, stream.line_count - lines, reason)
 
-    def _need(self, stream: StreamRecord | None, lines: int | None) -> int:
-        if stream is None:
-            return 0
-        notice = _loss_notice(stream)
-        lines = lines - 1 if notice and lines is not None else lines
-        return needed_chars(stream, self._policy.edge_bytes, lines) + len(notice)
+    def _least(self, stream: StreamRecord | None, lines: int | None) -> int:
+        return min(self.need(stream, lines), MIN_SHARE_CHARS)
 
 
 def fair_shares(sizes: Sequence[int], total: int) -> list[int]:
@@ -266,6 +301,18 @@ def fair_shares(sizes: Sequence[int], total: int) -> list[int]:
         shares[first] = min(sizes[first], total // len(waiting))
         total -= shares[first]
         waiting = waiting[1:]
+    return shares
+
+
+def fair_shares_of_at_least(sizes: Sequence[int], least: Sequence[int], total: int) -> list[int]:
+    """Divide as `fair_shares` does, with nobody getting less than `least`; that MUST be there."""
+    shares = fair_shares(sizes, total)
+    held: dict[int, int] = {}
+    while short := {n: least[n] for n, share in enumerate(shares) if share < least[n]}:
+        held |= short
+        sizes = [0 if n in held else size for n, size in enumerate(sizes)]
+        shares = fair_shares(sizes, total - sum(held.values()))
+        shares = [held.get(n, share) for n, share in enumerate(shares)]
     return shares
 
 

@@ -1,8 +1,8 @@
 """The errors that every runtime has: an exception, a refusal, a timeout, a call that cannot be run.
 
 Each function words one of them for the model: what happened in one sentence, what could be done
-next, and whether the same call may succeed later. What they repeat of others is whole, but for
-names: it is the projection that bounds an error, and says what it left out.
+next, and whether the same call may succeed later. What they repeat of others is whole, but for the
+names of tools: it is the projection that bounds an error, and says what it left out.
 """
 
 import difflib

@@ -245,6 +245,39 @@ def test_items_share_the_budget_and_quiet_ones_leave_theirs_to_the_others() -> N
         assert 7_800 < len(third["result"][f"{side}_preview"]) <= 7_999
 
 
+SMALL = {"preview_chars": 1000, "receipt_chars": 80_000, "max_items": 64}
+
+
+def test_commands_are_hidden_only_where_there_is_no_room_for_what_they_printed() -> None:
+    policy = policy_with(command_batch=SMALL)
+
+    def indices(*items: BatchItem) -> list[int]:
+        return [item["index"] for item in result_of(run(batch(*items), policy)[0])["items"]]
+
+    assert indices(*[failed("a")] * 70) == [*range(1, 65)]
+    assert indices(*(ran(n, "a", b"x" * 30) for n in range(1, 71))) == [*range(1, 34)]
+    assert indices(*(ran(n, "a", b"x" * 5000) for n in range(1, 9))) == [1, 2, 3, 4]
+    assert indices(*(ran(n, "a", b"x" * 5000, b"y" * 5000) for n in range(1, 9))) == [1, 2]
+
+
+def test_each_stream_of_a_small_budget_says_something() -> None:
+    big = b"line of output\n" * 400
+    items = (ran(1, "a", big), ran(2, "b", big, big), ran(3, "c", big), ran(4, "d", big))
+    policy = policy_with(command_batch=SMALL)
+    shown = result_of(run(batch(*items), policy)[0])["items"]
+    previews = [
+        item["result"][f"{side}_preview"]
+        for item in shown
+        for side in ("stdout", "stderr")
+        if item["result"][f"{side}_preview"] is not None
+    ]
+    assert [len(item["result"]["stdout_preview"]) <= 250 for item in shown] == [True] * 3
+    assert len(previews) == 4
+    for text in previews:
+        assert text.startswith("line of output\n")
+        assert text.endswith("line of output\n")
+
+
 def test_a_loss_leaves_room_for_the_line_that_tells_of_it() -> None:
     stream = lossy(b"kept\n", 9, "1.combined")
     result = CommandOutput(combined=stream, exit_status=0)

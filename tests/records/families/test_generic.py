@@ -570,16 +570,12 @@ def test_any_content_has_a_bounded_repeatable_accounted_receipt(
 
     result = result_of(projection)
     shown = result["content"]
-    most = min(
-        policy.families["generic"].max_items, policy.families["generic"].preview_chars // 250
-    )
-    assert len(shown) == min(len(content) * times, most)
+    budget = policy.families["generic"]
+    count, few = len(content) * times, (budget.preview_chars - 250) // 250
+    assert min(count, budget.max_items, few) <= len(shown) <= min(count, budget.max_items)
     assert result["truncated"] is bool(projection.omissions)
     previews = sum(len(item.get("text_preview", "")) for item in shown)
-    assert (
-        previews + len(result.get("structured_preview", ""))
-        <= policy.families["generic"].preview_chars
-    )
+    assert previews + len(result.get("structured_preview", "")) <= budget.preview_chars
     complete = output.result
     assert isinstance(complete, GenericOutput)
     for item, source in zip(shown, complete.content, strict=False):
@@ -593,8 +589,31 @@ def test_any_content_has_a_bounded_repeatable_accounted_receipt(
             assert path == artifact_path(source.stream)
         else:
             assert not item["truncated"]
-    hidden = complete.content[most:]
+    hidden = complete.content[len(shown) :]
     assert omitted(projection.omissions, "content", "bytes") == sum(i.stream.size for i in hidden)
+
+
+def test_items_are_hidden_only_where_there_is_no_room_for_them() -> None:
+    policy = policy_of(1000, 0, 16_384, 64)
+    for size, most in ((10, 64), (30, 33), (100, 10), (5000, 4)):
+        output = returned("tool", *["x" * size] * 80)
+        result = result_of(run(output, policy)[0])
+        assert len(result["content"]) == most
+        for item in result["content"]:
+            assert item["text_preview"].startswith("x" * min(size, 20))
+        output = returned("tool", *["x" * size] * most)
+        assert len(result_of(run(output, policy)[0])["content"]) == most
+
+
+def test_a_structured_value_has_its_share_of_a_small_budget() -> None:
+    output = returned("tool", *["line of text\n" * 400] * 5, structured=[*range(2000)])
+    result = result_of(run(output, policy_of(1000, 0, 16_384, 64))[0])
+    texts = [item["text_preview"] for item in result["content"]]
+    assert len(texts) == 3
+    for text in texts:
+        assert text.startswith("line of text\n")
+        assert text.endswith("line of text\n")
+    assert result["structured_preview"].startswith("[0,1,2")
 
 
 def test_the_widest_frames_of_the_most_items_fit_into_the_smallest_receipt() -> None:

@@ -88,6 +88,12 @@ def test_what_is_no_json_document_is_shown_as_it_is(text: str) -> None:
         '{"a" and "b"} are sets\n',
         "plain text\n",
         "{ braces } in prose\n",
+        '"quoted" words in a log\n',
+        '"a quote that goes\non\n',
+        '"name"\n"value\n',
+        "\ufeffplain text\n",
+        "\x1b[31mred text\x1b[0m\n",
+        "\x1b[31m[INFO]\x1b[0m started\n",
     ],
 )
 def test_a_cut_log_is_not_called_json(text: str) -> None:
@@ -114,6 +120,13 @@ def test_a_cut_log_is_not_called_json(text: str) -> None:
         '{"line":1}\n{"line":2}\n',
         "[" + "1" * 5000 + "\n",
         "[" * 2000 + "\n",
+        '"an unfinished string\n',
+        '"an unfinished \\" escape \\u00\n',
+        '"a quote \\\n',
+        '\ufeff{"a":1,\n',
+        '\ufeff"an unfinished string\n',
+        '\x1b[1;39m{\x1b[0m\x1b[34;1m"a"\x1b[0m\x1b[1;39m:\x1b[0m\x1b[0;39m1\x1b[0m\n',
+        '\ufeff\x1b[32m["a", "b\n',
     ],
 )
 def test_cut_json_is_said_to_be_incomplete_even_when_there_is_no_room(beginning: str) -> None:
@@ -140,6 +153,20 @@ def test_json_is_indented_only_into_the_room_that_all_texts_leave() -> None:
     assert readable(texts, total + 2 * growth - 1) == [indented, "x" * 50, compact]
     assert readable(texts, total + growth - 1) == [compact, "x" * 50, compact]
     assert readable(texts, 0) == [compact, "x" * 50, compact]
+
+
+def test_json_behind_a_byte_order_mark_is_laid_out_and_keeps_the_mark() -> None:
+    laid_out = '\ufeff{\n  "a": 1\n}\n'
+    assert readable([('\ufeff{"a":1}', False)], len(laid_out)) == [laid_out]
+    assert readable([('\ufeff{"a":1}', False)], len(laid_out) - 1) == ['\ufeff{"a":1}']
+    shown = '\ufeff{\n  "a": 1,\n' + MARK
+    assert readable([('\ufeff{"a":1,\n' + MARK, True)], len(shown)) == [shown + INCOMPLETE]
+
+
+def test_json_in_color_is_not_laid_out_anew() -> None:
+    text = '\x1b[34m{"a":\x1b[0m1}\n'
+    assert readable([(text, False)], 1000) == [text]
+    assert readable([(text + MARK, True)], 1000) == [text + MARK + INCOMPLETE]
 
 
 def test_json_nested_too_deep_for_the_parser_is_shown_as_it_is() -> None:

@@ -17,6 +17,13 @@ _SPACE = re.compile(r"[ \t\n\r]*")
 _START = re.compile(r'\s*(?:\{\s*["}]|\[\s*(?:[\[{"\]\d-]|true\b|false\b|null\b))')
 """How JSON starts; a log line such as `[INFO] …` must not be taken for it."""
 
+_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*(?:"|\\?\Z)')
+"""A document that is one string, whole or cut; quoted prose goes on behind the quote."""
+
+_BYTE_ORDER_MARK = "\ufeff"
+_COLOR = re.compile(r"\x1b\[[0-9;:]*m")
+"""What sets colors; JSON itself holds no raw escape, so that none of its own can be meant."""
+
 _LITERALS = ("true", "false", "null", "NaN", "Infinity", "-Infinity")
 _STUMP = re.compile(r"\.?|[eE][+-]?|u[0-9a-fA-F]{0,4}")
 """What a cut leaves of a number or of an escape that a parser cannot read."""
@@ -60,29 +67,41 @@ def indent_json(text: str) -> str:
 
 
 def _whole_json(text: str, room: int) -> tuple[str, str]:
-    if _START.match(text) is None:
+    mark, document = _split_mark(text)
+    if _START.match(document) is None:
         return text, ""
     try:
-        json.loads(text)
+        json.loads(document)
     except (ValueError, RecursionError):
         return text, ""
-    laid_out = _laid_out(text, room - 1)
-    return (text if laid_out is None else laid_out + "\n"), ""
+    laid_out = _laid_out(document, room - len(mark) - 1)
+    return (text if laid_out is None else f"{mark}{laid_out}\n"), ""
 
 
 def _cut_json(text: str, room: int) -> tuple[str, str]:
     notice = _NOTICE.search(text)
     beginning, rest = (text[: notice.start()], text[notice.start() :]) if notice else (text, "")
-    if not _is_json_beginning(beginning.rstrip()):
+    mark, document = _split_mark(beginning)
+    plain = _COLOR.sub("", document)
+    if not _is_json_beginning(plain.rstrip()):
         return text, ""
-    laid_out = _laid_out(beginning, room - len(rest))
-    body = text if laid_out is None else laid_out + rest
+    # What is in color is laid out by whoever colored it.
+    laid_out = _laid_out(document, room - len(mark) - len(rest)) if plain == document else None
+    body = text if laid_out is None else mark + laid_out + rest
     separator = "" if body.endswith("\n") else "\n"
     return body, f"{separator}[the JSON above is incomplete]\n"
 
 
+def _split_mark(text: str) -> tuple[str, str]:
+    """The byte order mark of a text, if it has one, and what comes after it."""
+    document = text.removeprefix(_BYTE_ORDER_MARK)
+    return text[: len(text) - len(document)], document
+
+
 def _is_json_beginning(text: str) -> bool:
     """Whether JSON, or one JSON document after the other, could go on where `text` ends."""
+    if _STRING.fullmatch(text):
+        return True
     decoder = json.JSONDecoder()
     start = _past_space(text, 0)
     while start < len(text):

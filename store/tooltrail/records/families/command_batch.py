@@ -13,8 +13,13 @@ from pydantic import Field, model_validator
 
 from tooltrail.records._durations import seconds
 from tooltrail.records._model import Message, Record
-from tooltrail.records.budgets import MAX_UTF8_BYTES, Budget, PreviewChars, ReceiptChars
-from tooltrail.records.cutting import Cutter, fair_shares
+from tooltrail.records.budgets import (
+    MIN_SHARE_CHARS,
+    Budget,
+    PreviewChars,
+    ReceiptChars,
+)
+from tooltrail.records.cutting import Cutter, fair_shares, fair_shares_of_at_least
 from tooltrail.records.envelope import ArtifactReference, CanonicalResult, FamilyOutput
 from tooltrail.records.families._command_ends import Milliseconds, worded_end
 from tooltrail.records.families._commands import encodable
@@ -35,15 +40,11 @@ from tooltrail.records.families.command import (
     project_completed,
 )
 from tooltrail.records.family import Family, Renderer
-from tooltrail.records.previews import needed_chars
 from tooltrail.records.streams import StreamRecord, iter_streams
 
 TOOL_NAMES = frozenset({"ExecCommandBatch", "exec_command_batch"})
 
 ItemStatus = Literal["completed", "failed", "rejected", "skipped"]
-
-_LOSS_NOTICE_CHARS = 300
-"""Room for the line that says what a capture could not keep."""
 
 
 class CommandBatchBudget(Budget):
@@ -149,8 +150,9 @@ def project_command_batch(
     result: CommandBatchOutput, budget: CommandBatchBudget, cutter: Cutter
 ) -> CommandBatchResult:
     """Bound each command, all previews within one budget."""
-    shown = cutter.items("items", result.items, budget.shown_items)
-    rooms = _rooms(shown, budget.preview_chars)
+    count = cutter.fitting(map(_printed, result.items), budget)
+    shown = cutter.items("items", result.items, count)
+    rooms = _rooms(shown, budget.preview_chars, cutter)
     items = tuple(
         _project_item(item, n, room, cutter)
         for n, (item, room) in enumerate(zip(shown, rooms, strict=True))
@@ -169,11 +171,15 @@ def project_command_batch(
     )
 
 
-def _rooms(items: Sequence[BatchItem], total: int) -> list[int]:
-    """The characters for the previews of each item."""
-    needs = [sum(_need(stream, total) for stream in _printed(item)) for item in items]
+def _rooms(items: Sequence[BatchItem], total: int, cutter: Cutter) -> list[int]:
+    """The characters for the previews of each item, so many that each stream says something."""
+    needs = [[cutter.need(stream) for stream in _printed(item)] for item in items]
     # A stream in memory must get the room of the same stream known by its ends alone.
-    return fair_shares([min(need, total) for need in needs], total)
+    sizes = [min(sum(streams), total) for streams in needs]
+    least = [sum(min(need, MIN_SHARE_CHARS) for need in streams) for streams in needs]
+    if sum(least) > total:  # a single item for which there is little room
+        return fair_shares(sizes, total)
+    return fair_shares_of_at_least(sizes, least, total)
 
 
 def _printed(item: BatchItem) -> list[StreamRecord]:
@@ -181,11 +187,6 @@ def _printed(item: BatchItem) -> list[StreamRecord]:
         return []
     streams = (item.result.stdout, item.result.stderr, item.result.combined)
     return [stream for stream in streams if stream is not None]
-
-
-def _need(stream: StreamRecord, total: int) -> int:
-    notice = 0 if stream.loss_reason is None else _LOSS_NOTICE_CHARS
-    return needed_chars(stream, MAX_UTF8_BYTES * total) + notice
 
 
 def _project_item(item: BatchItem, n: int, room: int, cutter: Cutter) -> BatchItemResult:

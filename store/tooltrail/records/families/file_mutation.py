@@ -111,7 +111,9 @@ def project_file_mutation(
     result: FileMutationOutput, budget: FileMutationBudget, cutter: Cutter
 ) -> FileMutationResult:
     """Bound the list of files, each diff in lines, and all diffs in characters."""
-    files = cutter.items("changed_files", result.changed_files, budget.shown_items)
+    diffs_of_files = ((file.diff,) for file in result.changed_files)
+    count = cutter.fitting(diffs_of_files, budget, lines=budget.diff_lines)
+    files = cutter.items("changed_files", result.changed_files, count)
     diffs = cutter.streams([f.diff for f in files], budget.preview_chars, budget.diff_lines)
     changed = tuple(
         project_change(n, file, diff, budget.max_hunks, cutter)

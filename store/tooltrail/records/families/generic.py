@@ -107,8 +107,11 @@ class GenericResult(SparseRecord):
 
 def project_generic(result: GenericOutput, budget: GenericBudget, cutter: Cutter) -> GenericResult:
     """Bound every item and the structured value within one shared budget."""
-    shown = cutter.items("content", result.content, budget.shown_items)
-    texts = [item.stream if is_text_type(item.media_type) else None for item in shown]
+    count = cutter.fitting(
+        ((_text_of(item),) for item in result.content), budget, beside=result.structured
+    )
+    shown = cutter.items("content", result.content, count)
+    texts = [_text_of(item) for item in shown]
     *previews, structured = cutter.streams([*texts, result.structured], budget.preview_chars)
     content = tuple(map(partial(_project_item, cutter), shown, previews))
     fields: dict[str, object] = {}
@@ -173,6 +176,11 @@ def _item(number: int, part: str | bytes) -> ContentItem:
         )
     # A lone surrogate cannot be UTF-8; surrogatepass keeps it, and the preview spells it out.
     return ContentItem(stream=StreamRecord.from_bytes(role, part.encode("utf-8", "surrogatepass")))
+
+
+def _text_of(item: ContentItem) -> StreamRecord | None:
+    """What of an item can have a preview."""
+    return item.stream if is_text_type(item.media_type) else None
 
 
 def _project_item(cutter: Cutter, item: ContentItem, shown: Shown) -> ContentPreview:
