@@ -6,28 +6,36 @@ import shutil
 import tempfile
 from collections.abc import Generator
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from tooltrail.artifacts._private import create_private, make_private_folders
 from tooltrail.artifacts.capture import CapturedStream
 from tooltrail.artifacts.codec import READ_SIZE, encode_into
+from tooltrail.artifacts.frame_index import FrameIndex
 from tooltrail.records.errors import DamageError, InvalidRecordError, UnavailableError
 
 
+class Source(NamedTuple):
+    """A local file with a stored object, and its index, None when it has none."""
+
+    file: Path
+    index: FrameIndex | None
+
+
 @contextlib.contextmanager
-def source_of(captured: CapturedStream, scratch: Path | None) -> Generator[Path]:
+def source_of(captured: CapturedStream, scratch: Path | None, frame_size: int) -> Generator[Source]:
     """A local file with the stored object of a stream; see `ArtifactArchive.publish`."""
     if captured.staged is not None:
         _refuse_cut(captured.staged, captured.stored_size)
-        yield captured.staged
+        yield Source(captured.staged, captured.index)
         return
     content = captured.record.content
     if content is None:
         raise InvalidRecordError(f"there are no bytes of {captured.record.role} to publish")
-    with _temporary(scratch) as source:
-        with _writing(f"temporary file for {captured.record.role}"), create_private(source) as raw:
-            encode_into(raw, content)
-        yield source
+    with _temporary(scratch) as file:
+        with _writing(f"temporary file for {captured.record.role}"), create_private(file) as raw:
+            index = encode_into(raw, content, frame_size)
+        yield Source(file, index)
 
 
 @contextlib.contextmanager

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tooltrail.artifacts._private import create_private, make_private_folders
 from tooltrail.artifacts.codec import FrameWriter
+from tooltrail.artifacts.frame_index import Frame, FrameIndex
 
 
 class SpoolFile:
@@ -16,11 +17,13 @@ class SpoolFile:
     Attributes:
         path: where the file is, or would be.
         failure: why nothing more can be written, as the system words it; None while all is well.
+        index: of a closed file, None when there was no room for it.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.failure: str | None = None
+        self.index: FrameIndex | None = None
         self._raw: FileIO | None = None
         self._writer: FrameWriter | None = None
         self._is_sound = False
@@ -44,27 +47,30 @@ class SpoolFile:
             self._writer = FrameWriter(self._raw)
             self._is_sound = True
 
-    def append(self, block: memoryview) -> bool:
+    def append(self, frame: Frame) -> bool:
         """Add one frame; False when it could not be, now and ever after."""
         if self._writer is None or self.failure is not None:
             return False
         try:
-            self._writer.write(block)
+            self._writer.append(frame)
         except OSError as error:
             self._give_up(error, self._writer.stored_size)
         return self.failure is None
 
     def close(self) -> Path | None:
-        """The file, when it holds at least one frame and nothing but frames."""
+        """The file, when it holds at least one frame and nothing but frames and their index."""
         if self._raw is None or self._writer is None:
             return None
+        has_frames = self._writer.stored_size > 0
+        if has_frames and self._is_sound:
+            self._add_index(self._writer)
         try:
             self._raw.close()
         except OSError as error:
             # Network file systems report here that they could not keep earlier writes.
             self.failure = error.strerror or str(error)
             self._is_sound = False
-        return self.path if self._is_sound and self._writer.stored_size else None
+        return self.path if self._is_sound and has_frames else None
 
     def remove(self) -> None:
         """Delete the file if this object made it; one that cannot be deleted is left behind."""
@@ -73,9 +79,19 @@ class SpoolFile:
             with contextlib.suppress(OSError):
                 self.path.unlink(missing_ok=True)
 
+    def _add_index(self, writer: FrameWriter) -> None:
+        # Without one the frames are as good, if slower to find: it is not worth a failure.
+        try:
+            self.index = writer.close()
+        except OSError:
+            self._cut(writer.stored_size)
+
     def _give_up(self, error: OSError, stored_size: int) -> None:
         """Cut the unfinished frame off, so that what remains is a valid object."""
         self.failure = error.strerror or str(error)
+        self._cut(stored_size)
+
+    def _cut(self, stored_size: int) -> None:
         try:
             assert self._raw is not None
             self._raw.truncate(stored_size)

@@ -18,6 +18,8 @@ from tooltrail.artifacts._checked import CheckedReader
 from tooltrail.artifacts._scratch import copy_of, source_of
 from tooltrail.artifacts.capture import CapturedStream
 from tooltrail.artifacts.codec import READ_SIZE, PlainReader
+from tooltrail.artifacts.frame_index import FrameIndex, read_index
+from tooltrail.artifacts.frame_spans import iter_spans
 from tooltrail.artifacts.paths import artifact_path, digest_of_path
 from tooltrail.artifacts.sink import ArtifactSink, ObjectStat
 from tooltrail.records.digests import Digest, hex_of
@@ -44,6 +46,7 @@ class StoredArtifact:
         line_count: lines in the plain bytes.
         outcome: `created` by this call; `existed` and was found to be right; `healed` when a
             damaged object stood there, was kept aside and was replaced.
+        index: of the object that stands there; None when it has none.
     """
 
     path: str
@@ -52,6 +55,7 @@ class StoredArtifact:
     stored_size: int
     line_count: int
     outcome: Outcome
+    index: FrameIndex | None = None
 
 
 class ArtifactArchive:
@@ -68,6 +72,11 @@ class ArtifactArchive:
     def sink(self) -> ArtifactSink:
         """The sink underneath."""
         return self._sink
+
+    @property
+    def frame_size(self) -> int:
+        """Plain bytes in a frame of new objects; see `SinkCapabilities`."""
+        return self._sink.capabilities.frame_size
 
     def publish(self, captured: CapturedStream, *, scratch: Path | None = None) -> StoredArtifact:
         """Store a captured stream; the staged file is left for the caller to delete.
@@ -91,8 +100,8 @@ class ArtifactArchive:
         """
         record = captured.record
         path = artifact_path(record.digest)
-        with source_of(captured, scratch) as source:
-            outcome = self._place(path, source, record.size, scratch)
+        with source_of(captured, scratch, self.frame_size) as source:
+            outcome, is_ours = self._place(path, source.file, record.size, scratch)
         return StoredArtifact(
             path=path,
             digest=record.digest,
@@ -100,6 +109,8 @@ class ArtifactArchive:
             stored_size=self._sink.stat(path).stored_size,
             line_count=record.line_count,
             outcome=outcome,
+            # Equal content may stand there in other frames.
+            index=source.index if is_ours else self.index_of(path),
         )
 
     def open(self, path: str, *, size: int | None = None) -> BinaryIO:
@@ -117,8 +128,20 @@ class ArtifactArchive:
         """
         return io.BufferedReader(self._checked(path, size), READ_SIZE)
 
+    def index_of(self, path: str) -> FrameIndex | None:
+        """The index at the end of an artifact, None when it has none.
+
+        Raises:
+            MissingArtifactError: no object stands there.
+            DamageError: the index was altered.
+            InvalidRecordError: not the path of an artifact.
+            UnavailableError: the sink cannot serve.
+        """
+        digest_of_path(path)
+        return read_index(lambda size: self._sink.read(path, -size, None), path)
+
     def verify(self, path: str, *, size: int | None = None) -> int:
-        """Read an artifact through and return its plain size.
+        """Read an artifact through, frames and index, and return its plain size.
 
         Raises:
             DamageError: see `open`.
@@ -130,6 +153,7 @@ class ArtifactArchive:
         with self._checked(path, size) as reader:
             while count := reader.readinto(buffer):
                 plain_size += count
+        self._check_index(path, plain_size)
         return plain_size
 
     def stat(self, path: str) -> ObjectStat:
@@ -151,24 +175,41 @@ class ArtifactArchive:
         digest_of_path(path)
         return self._sink.exists(path)
 
+    def _check_index(self, path: str, plain_size: int) -> None:
+        """Read the part of an object that no plain byte depends on."""
+        index = self.index_of(path)
+        stored_size = self._sink.stat(path).stored_size
+        if index is None:
+            with self._sink.open(path) as stored:
+                is_whole = all(span.is_data for span in iter_spans(stored, path))
+        else:
+            ends = (index.plain_size, index.frames_size + len(index.to_bytes()))
+            is_whole = ends == (plain_size, stored_size)
+        if not is_whole:
+            raise DamageError(f"the index of artifact {path} is damaged", path=path)
+
     def _checked(self, path: str, size: int | None) -> CheckedReader:
         digest = digest_of_path(path)
         return CheckedReader(PlainReader(self._sink.open(path), path), path, digest, size)
 
-    def _place(self, path: str, source: Path, size: int, scratch: Path | None) -> Outcome:
+    def _place(
+        self, path: str, source: Path, size: int, scratch: Path | None
+    ) -> tuple[Outcome, bool]:
+        """How the object came to stand there, and whether it is that of `source`, byte for byte."""
         if self._sink.put(path, source):
-            return "created"
+            return "created", True
         outcome: Outcome = "existed"
         for _ in range(HEAL_ATTEMPTS):
-            if self._is_sound(path, source, size):
-                return outcome
+            sameness = self._compare(path, source, size)
+            if sameness != "damaged":
+                return outcome, sameness == "equal"
             outcome = "healed"
             # Whoever heals the same object may have deleted it first.
             with contextlib.suppress(MissingArtifactError):
                 self._keep_aside(path, scratch)
                 self._sink.delete(path)
             if self._sink.put(path, source):
-                return outcome
+                return outcome, True
         raise DamageError(f"artifact {path} is damaged and cannot be replaced", path=path)
 
     def _keep_aside(self, path: str, scratch: Path | None) -> None:
@@ -176,20 +217,20 @@ class ArtifactArchive:
         with self._sink.open(path) as stored, copy_of(stored, path, scratch) as copy:
             self._sink.put(f"{DAMAGED}/{digits}-{secrets.token_hex(4)}.zst", copy)
 
-    def _is_sound(self, path: str, source: Path, size: int) -> bool:
+    def _compare(self, path: str, source: Path, size: int) -> Literal["equal", "sound", "damaged"]:
         try:
             with source.open("rb") as ours, self._sink.open(path) as stored:
                 if _equal(ours, stored):
-                    return True
+                    return "equal"
             # Another version of the codec may have compressed the same bytes differently.
             self.verify(path, size=size)
         except DamageError:
-            return False
+            return "damaged"
         except OSError as error:
             raise UnavailableError(
                 f"artifact {path} cannot be compared: {error.strerror or error}"
             ) from error
-        return True
+        return "sound"
 
 
 def _equal(ours: BinaryIO, stored: BinaryIO) -> bool:

@@ -1,20 +1,25 @@
 """One stream of a running tool, taken in whole at constant memory.
 
-Bytes gather in one block of the size of a frame. A full block is hashed, counted, compressed and
-appended to the spool file in one go while it is hot in the processor's cache. Everything that is
-known of the *kept* bytes moves forward only when a frame is complete on disk, so when the spool
-fails the record simply stops there, and the capture counts on.
+Bytes gather in one block of the size of a frame. A full block is compressed by other threads, and
+in its turn hashed, counted and appended to the spool file. Everything that is known of the *kept*
+bytes moves forward only when a frame is complete on disk, so when the spool fails the record
+simply stops there, and the capture counts on.
 """
 
 import hashlib
+import threading
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from tooltrail.artifacts._flusher import FLUSHER
+from tooltrail.artifacts._frame_queue import Compressed, FrameQueue
 from tooltrail.artifacts._spool import SpoolFile
 from tooltrail.artifacts._tally import Tail, Tally
-from tooltrail.artifacts.codec import FRAME_SIZE
+from tooltrail.artifacts.codec import FRAME_SIZE, compress_frame
+from tooltrail.artifacts.frame_index import FrameIndex
 from tooltrail.records.digests import Digest, digest_from_hex, digest_of
 from tooltrail.records.errors import InvalidRecordError, UnavailableError
 from tooltrail.records.streams import StreamRecord, count_lines
@@ -30,27 +35,38 @@ class CapturedStream:
             object; None when nothing was written, or when the bytes are in `record.content` only.
         stored_size: bytes of the staged file when it was closed, which publishing compares; None
             without a staged file, and when nobody knows.
+        index: of the staged file; None without one, and when there was no room for it.
     """
 
     record: StreamRecord
     staged: Path | None
     stored_size: int | None = None
+    index: FrameIndex | None = None
 
 
 class Capture:
     """Takes one stream in, chunk by chunk, and ends in a `CapturedStream`.
 
     The spool file is created exclusively at the first byte, with its folders, and grows by whole
-    frames, so another process can decode what is there; other users cannot. It is not synced:
-    publishing does that. As a context manager it closes at the end and keeps what was taken.
-    A file that cannot be written never breaks the caller: the record then covers the longest
-    prefix that is safe, on disk or in memory, and says why the rest is missing.
+    frames, so another process can decode what is there; other users cannot. What was taken is in
+    it after a second at most, whether or not more follows. It is not synced: publishing does that.
+    As a context manager a capture closes at the end and keeps what was taken. A file that cannot
+    be written never breaks the caller: the record then covers the longest prefix that is safe, on
+    disk or in memory, and says why the rest is missing.
 
-    Memory is about a frame, a compressor, and `edge_bytes` and `inline_bytes` once or twice,
-    whatever the size of the stream. One thread at a time.
+    Memory is about ten frames, and `edge_bytes` and `inline_bytes` once or twice, whatever the
+    size of the stream. Safe for threads, whose chunks follow each other in some order.
     """
 
-    def __init__(self, role: str, spool_path: Path, *, edge_bytes: int, inline_bytes: int) -> None:
+    def __init__(
+        self,
+        role: str,
+        spool_path: Path,
+        *,
+        edge_bytes: int,
+        inline_bytes: int,
+        frame_size: int = FRAME_SIZE,
+    ) -> None:
         """Prepare; nothing is created yet.
 
         Args:
@@ -58,6 +74,7 @@ class Capture:
             spool_path: the file to create, by custom `<role>.zst` in a folder of its invocation.
             edge_bytes: how much of the head, and of the tail, the record quotes.
             inline_bytes: up to this size the record carries all bytes as its `content`.
+            frame_size: plain bytes in a full frame; see `SinkCapabilities`.
 
         Raises:
             InvalidRecordError: no record can have this role. It is said here, because at the end
@@ -67,9 +84,9 @@ class Capture:
         self._role = role
         self._edge_bytes = edge_bytes
         self._inline_bytes = inline_bytes
-        self._buffer = bytearray(FRAME_SIZE)
-        self._block = memoryview(self._buffer)
-        self._fill = 0
+        self._frame_size = frame_size
+        self._buffer = bytearray()
+        self._queue = FrameQueue()
         self._prefix = bytearray()
         self._kept = Tally()
         self._produced = Tally()
@@ -77,6 +94,7 @@ class Capture:
         self._hasher = hashlib.sha256()
         self._spool = SpoolFile(spool_path)
         self._outcome: CapturedStream | None = None
+        self._lock = threading.Lock()
 
     def __enter__(self) -> Self:
         return self
@@ -95,43 +113,40 @@ class Capture:
         Raises:
             InvalidRecordError: the capture is closed.
         """
-        if self._outcome is not None:
-            raise InvalidRecordError(f"the capture of {self._role} is closed")
         rest = _bytes_of(chunk)
-        if rest:
+        with self._lock:
+            if self._outcome is not None:
+                raise InvalidRecordError(f"the capture of {self._role} is closed")
+            if not rest:
+                return
             self._spool.create()
-        while rest:
-            part = rest[: FRAME_SIZE - self._fill]
-            end = self._fill + len(part)
-            self._block[self._fill : end] = part
-            self._fill = end
-            rest = rest[len(part) :]
-            if end == FRAME_SIZE:
-                self.flush()
+            was_empty = not self._buffer
+            while rest:
+                part = rest[: self._frame_size - len(self._buffer)]
+                self._buffer += part
+                rest = rest[len(part) :]
+                if len(self._buffer) == self._frame_size:
+                    self._queue.put(self._take_block())
+            self._keep(self._queue.ready())
+            if was_empty and self._buffer:
+                FLUSHER.watch(self)
 
     def flush(self) -> None:
         """End the current frame, so that all bytes so far can be decoded from the spool file.
 
-        Small frames compress badly: call it about once a second, not after every write.
+        Small frames compress badly, and once a second it is done anyway: call it when somebody
+        waits for the bytes, not after every write.
         """
-        if not self._fill:
-            return
-        block = self._block[: self._fill]
-        newline_count = self._buffer.count(b"\n", 0, self._fill)
-        self._fill = 0
-        self._remember_prefix(block)
-        self._produced.add(len(block), newline_count, block[-1])
-        if self._spool.append(block):
-            self._hasher.update(block)
-            self._kept.add(len(block), newline_count, block[-1])
-            self._tail.add(block)
+        with self._lock:
+            self._flush()
 
     def close(self) -> CapturedStream:
         """End the stream; a second call returns the same."""
-        if self._outcome is None:
-            self.flush()
-            self._outcome = self._conclude()
-        return self._outcome
+        with self._lock:
+            if self._outcome is None:
+                self._flush()
+                self._outcome = self._conclude()
+            return self._outcome
 
     def discard(self) -> None:
         """End the stream and delete the spool file; nothing happens to one that is gone.
@@ -147,7 +162,26 @@ class Capture:
         except OSError as error:
             raise UnavailableError(f"cannot delete {staged}: {error.strerror}") from error
 
-    def _remember_prefix(self, block: memoryview) -> None:
+    def _flush(self) -> None:
+        self._keep(self._queue.drain())
+        if self._buffer:
+            block = self._take_block()
+            self._keep([Compressed(block, compress_frame(block))])
+
+    def _take_block(self) -> bytearray:
+        block, self._buffer = self._buffer, bytearray()
+        return block
+
+    def _keep(self, ready: Iterable[Compressed]) -> None:
+        for block, frame in ready:
+            self._remember_prefix(block)
+            self._produced.add(len(block), frame.newline_count, block[-1])
+            if self._spool.append(frame):
+                self._hasher.update(block)
+                self._kept.add(len(block), frame.newline_count, block[-1])
+                self._tail.add(memoryview(block))
+
+    def _remember_prefix(self, block: bytearray) -> None:
         room = max(self._edge_bytes, self._inline_bytes) - len(self._prefix)
         if room > 0:
             self._prefix += block[:room]
@@ -163,8 +197,8 @@ class Capture:
         if staged is None or record.size != kept_size:
             # The file holds less than memory does, or nothing that can be trusted.
             self._spool.remove()
-            staged = None
-        return CapturedStream(record, staged, self._spool.stored_size if staged else None)
+            return CapturedStream(record, None)
+        return CapturedStream(record, staged, self._spool.stored_size, self._spool.index)
 
     def _record_in_memory(self, data: bytes) -> StreamRecord:
         head = data[: self._edge_bytes]

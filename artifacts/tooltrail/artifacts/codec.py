@@ -1,24 +1,29 @@
-"""The format of a stored object: independent zstd frames, one after the other.
+"""The format of a stored object: independent zstd frames, one after the other, and their index.
 
-Each frame holds up to `FRAME_SIZE` plain bytes, tells their number and ends with a checksum, so
+Each frame holds up to a frame size of plain bytes, tells their number and ends with a checksum, so
 whatever is complete on disk can be decoded, by `zstd -d` as well. An empty stream is one empty
-frame. Two traps shape the reader: `ZstdDecompressor.decompress` stops after the first frame
+frame. The index is described in `frame_index`; a decoder passes over it. Two traps shape the reader: `ZstdDecompressor.decompress` stops after the first frame
 without a word, and a file that was cut reads short without an error. Inside a frame the second is
 caught here; between frames only size and digest help, which the archive compares.
 """
 
 import io
+import threading
 from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
 
 import zstandard
 
+from tooltrail.artifacts.frame_index import Frame, FrameIndex, IndexBuilder
 from tooltrail.records.errors import DamageError, UnavailableError
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 FRAME_SIZE = 256 * 1024
-"""Plain bytes in a full frame: larger compresses no better, smaller slices no faster on a disk."""
+"""Plain bytes in a full frame: larger compresses no better, smaller slices no faster on a disk.
+
+Where each read costs a request a sink asks for larger ones; see `SinkCapabilities.frame_size`.
+"""
 
 LEVEL = 3
 """zstd's own default: higher levels halve the speed for a few per cent of size."""
@@ -65,47 +70,74 @@ class _Sealed:
 
 
 class FrameWriter:
-    """Appends frames to an unbuffered file.
+    """Appends frames to an unbuffered file, and their index behind them.
 
     Not safe for several threads. After an exception the file may end in an unfinished frame:
     cut it to `stored_size`.
 
     Attributes:
         plain_size: plain bytes in the frames completed so far.
-        stored_size: bytes of those frames, that is the offset at which the next one starts.
+        stored_size: bytes of what was completed, that is the offset at which the next frame starts.
     """
 
     def __init__(self, raw: RawWriter) -> None:
         """Write to `raw`, which stays the caller's to close."""
         self._raw = raw
-        self._compressor = zstandard.ZstdCompressor(
-            level=LEVEL, write_checksum=True, write_content_size=True
-        )
+        self._index = IndexBuilder()
         self.plain_size = 0
         self.stored_size = 0
 
-    def write(self, plain: bytes | bytearray | memoryview) -> None:
-        """Append one frame that holds exactly these bytes.
+    def append(self, frame: Frame) -> None:
+        """Append one frame.
 
         Raises:
             OSError: as the file raises it.
         """
-        frame = self._compressor.compress(plain)
-        rest = memoryview(frame)
-        while rest:
-            # A raw file may take a part: a disk that is nearly full does.
-            rest = rest[self._raw.write(rest) or 0 :]
-        self.plain_size += len(plain)
-        self.stored_size += len(frame)
+        self._write(frame.data)
+        self._index.add(frame)
+        self.plain_size += frame.plain_size
 
-    def close(self) -> None:
-        """Make a file without a frame a valid object, by an empty one.
+    def close(self) -> FrameIndex:
+        """Append the index, and before it an empty frame when there is none; nothing may follow.
 
         Raises:
             OSError: as the file raises it.
         """
         if not self.stored_size:
-            self.write(b"")
+            self.append(compress_frame(b""))
+        index = self._index.build()
+        self._write(index.to_bytes())
+        return index
+
+    def _write(self, data: bytes) -> None:
+        rest = memoryview(data)
+        while rest:
+            # A raw file may take a part: a disk that is nearly full does.
+            rest = rest[self._raw.write(rest) or 0 :]
+        self.stored_size += len(data)
+
+
+class _Compressors(threading.local):
+    """One compressor for each thread, for none can be shared."""
+
+    def __init__(self) -> None:
+        self.own = zstandard.ZstdCompressor(
+            level=LEVEL, write_checksum=True, write_content_size=True
+        )
+
+
+_COMPRESSORS = _Compressors()
+
+
+def compress_frame(plain: bytes | bytearray | memoryview) -> Frame:
+    """One frame that holds exactly these bytes; safe for threads, which it does not hold up."""
+    data = _COMPRESSORS.own.compress(plain)
+    return Frame(data, len(plain), count_newlines(plain))
+
+
+def count_newlines(plain: bytes | bytearray | memoryview) -> int:
+    """Newlines in a block."""
+    return (plain if isinstance(plain, bytes | bytearray) else bytes(plain)).count(b"\n")
 
 
 def encode(plain: bytes) -> bytes:
@@ -115,7 +147,7 @@ def encode(plain: bytes) -> bytes:
     return raw.getvalue()
 
 
-def encode_into(raw: RawWriter, plain: bytes) -> None:
+def encode_into(raw: RawWriter, plain: bytes, frame_size: int = FRAME_SIZE) -> FrameIndex:
     """Write the stored object of bytes in memory, frame by frame.
 
     Raises:
@@ -124,9 +156,9 @@ def encode_into(raw: RawWriter, plain: bytes) -> None:
     writer = FrameWriter(raw)
     rest = memoryview(plain)
     while rest:
-        writer.write(rest[:FRAME_SIZE])
-        rest = rest[FRAME_SIZE:]
-    writer.close()
+        writer.append(compress_frame(rest[:frame_size]))
+        rest = rest[frame_size:]
+    return writer.close()
 
 
 class PlainReader(io.RawIOBase):

@@ -7,6 +7,7 @@ exclusive create is a race on local disks, and its transactions are shared by al
 """
 
 import contextlib
+import io
 import os
 from collections.abc import Callable, Generator, Iterator
 from datetime import UTC, datetime
@@ -62,6 +63,15 @@ class FsspecSink:
         """See `ArtifactSink.open`."""
         with self._reading(path) as target:
             return self._place.open(target)
+
+    def read(self, path: str, start: int, stop: int | None) -> bytes:
+        """See `ArtifactSink.read`."""
+        with self.open(path) as stored:
+            if start < 0:
+                stored.seek(0, io.SEEK_END)
+                start = max(0, stored.tell() + start)
+            stored.seek(start)
+            return stored.read(-1 if stop is None else max(0, stop - start))
 
     def stat(self, path: str) -> ObjectStat:
         """See `ArtifactSink.stat`."""

@@ -20,12 +20,14 @@ class SinkCapabilities:
         exclusive_create: of any number of concurrent puts of one path exactly one creates it.
         cross_process: another process that opens the same URL sees the same objects.
         seekable: what `open` returns can seek.
+        frame_size: plain bytes in a frame that is read well from here.
     """
 
     durable: bool
     exclusive_create: bool
     cross_process: bool
     seekable: bool
+    frame_size: int = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,17 @@ class ArtifactSink(Protocol):
 
     def open(self, path: str) -> BinaryIO:
         """Read the stored bytes from their beginning; the caller closes it.
+
+        Raises:
+            MissingArtifactError: no object stands there.
+        """
+        ...
+
+    def read(self, path: str, start: int, stop: int | None) -> bytes:
+        """The stored bytes from `start` up to `stop`, or less where the object ends earlier.
+
+        With a negative `start`, and `stop` None, the last bytes: all when there are less. It costs
+        one request, and MUST NOT read what was not asked for.
 
         Raises:
             MissingArtifactError: no object stands there.

@@ -1,0 +1,63 @@
+"""Ends the frames of captures that wait for more, so that others can read what was written.
+
+One thread for the process, which is there only while some capture has bytes that are in no frame.
+A child of a fork, which does not have the thread, begins anew.
+"""
+
+import os
+import threading
+from typing import Protocol
+
+from tooltrail.artifacts._threads import leave_signals_to_others
+
+INTERVAL_S = 1.0
+"""Longest time that a byte waits for its frame."""
+
+
+class Flushable(Protocol):
+    """A capture."""
+
+    def flush(self) -> None:
+        """End the current frame."""
+        ...
+
+
+class Flusher:
+    """Flushes each watched capture once, after `INTERVAL_S`. Safe for threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: dict[Flushable, None] = {}
+        self._is_running = False
+
+    def watch(self, capture: Flushable) -> None:
+        """Flush a capture after the interval; one that is watched already is flushed earlier."""
+        with self._lock:
+            self._waiting[capture] = None
+            if self._is_running:
+                return
+            self._is_running = True
+        threading.Thread(target=self._run, name="tooltrail-flush", daemon=True).start()
+
+    def begin_anew(self) -> None:
+        """Forget everything, in a process that was forked."""
+        self._lock = threading.Lock()
+        self._waiting = {}
+        self._is_running = False
+
+    def _run(self) -> None:
+        leave_signals_to_others()
+        pause = threading.Event()
+        while True:
+            pause.wait(INTERVAL_S)
+            with self._lock:
+                due, self._waiting = self._waiting, {}
+                if not due:
+                    self._is_running = False
+                    return
+            for capture in due:
+                capture.flush()
+
+
+FLUSHER = Flusher()
+os.register_at_fork(after_in_child=FLUSHER.begin_anew)

@@ -1,0 +1,64 @@
+"""Compresses blocks in other threads and gives their frames back in order.
+
+zstd lets go of the interpreter while it works, so that two threads compress about twice as fast as
+one, beside the thread that reads, hashes and writes. The threads belong to the process and are
+shared by all captures; a child of a fork, which has none of them, makes its own.
+"""
+
+import os
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
+from typing import NamedTuple
+
+from tooltrail.artifacts._threads import leave_signals_to_others
+from tooltrail.artifacts.codec import compress_frame
+from tooltrail.artifacts.frame_index import Frame
+
+THREADS = max(2, min(4, os.cpu_count() or 1))
+"""Threads that compress; beyond four the one that hashes is the limit."""
+
+IN_FLIGHT = THREADS + 2
+"""Blocks of one capture that are held at once: one for each thread, and some to go on with."""
+
+
+class Compressed(NamedTuple):
+    """A block and the frame that holds it."""
+
+    block: bytearray
+    frame: Frame
+
+
+class FrameQueue:
+    """The blocks of one capture that are being compressed. One thread at a time."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[tuple[bytearray, Future[Frame]]] = deque()
+
+    def put(self, block: bytearray) -> None:
+        """Compress a block, which MUST NOT change until it is given back."""
+        self._waiting.append((block, _threads().submit(compress_frame, block)))
+
+    def ready(self) -> Iterator[Compressed]:
+        """Take the first blocks, as long as they are done or more wait than may."""
+        while self._waiting:
+            block, frame = self._waiting[0]
+            if len(self._waiting) <= IN_FLIGHT and not frame.done():
+                return
+            self._waiting.popleft()
+            yield Compressed(block, frame.result())
+
+    def drain(self) -> Iterator[Compressed]:
+        """Take all blocks."""
+        while self._waiting:
+            block, frame = self._waiting.popleft()
+            yield Compressed(block, frame.result())
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(THREADS, "tooltrail-compress", leave_signals_to_others)
+
+
+os.register_at_fork(after_in_child=_threads.cache_clear)

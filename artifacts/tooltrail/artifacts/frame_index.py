@@ -1,0 +1,236 @@
+"""Where each frame of a stored object is: what makes any part of it readable at once.
+
+The index ends a stored object, in two skippable frames that every zstd decoder passes over:
+
+    lines       0x184D2A5A, size, "TtLi", newlines in each frame (u32 each), CRC-32
+    seek table  0x184D2A5E, size, (stored size, plain size, checksum) of each frame (u32 each),
+                frame count u32, descriptor u8, 0x8F92EAB1
+
+All numbers are little-endian. The second is the seek table of the zstd seekable format, version
+0.1.0 (contrib/seekable_format of the reference implementation), so that other readers of that
+format can seek in our objects; as it must account for all bytes before it, its last entry is the
+frame of lines, with no plain bytes. The checksum of an entry is the one that ends the frame: the
+low 32 bits of XXH64 of the plain bytes. The CRC-32 covers the newline counts and the entries of
+the data frames, so that an altered index is never taken for a good one.
+"""
+
+import sys
+import zlib
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable
+from itertools import accumulate
+from struct import Struct
+from typing import NamedTuple, Self
+
+from tooltrail.records.errors import DamageError
+
+_LINES_MAGIC = 0x184D2A5A
+_LINES_NAME = b"TtLi"
+_TABLE_MAGIC = 0x184D2A5E
+_SEEKABLE_MAGIC = 0x8F92EAB1
+_HAS_CHECKSUMS = 0x80
+
+_HEADER = Struct("<II")
+_FOOTER = Struct("<IBI")
+_ENTRY_SIZE = 12
+_CRC = Struct("<I")
+
+_MAX_FRAMES = 0x800_0000
+"""Frames that the seekable format allows."""
+
+_SUFFIX_SIZE = 64 * 1024
+"""Bytes that are asked for first; enough for the index of about a gigabyte."""
+
+
+class Frame(NamedTuple):
+    """One independent zstd frame.
+
+    Attributes:
+        data: as stored.
+        plain_size: plain bytes in it.
+        newline_count: newlines among them.
+    """
+
+    data: bytes
+    plain_size: int
+    newline_count: int
+
+
+class FrameIndex:
+    """The frames of one stored object, in order. Immutable; frames are numbered from 0."""
+
+    __slots__ = ("_checksums", "_newline_ends", "_newlines", "_plain_ends", "_stored_ends")
+
+    def __init__(
+        self,
+        stored_sizes: Iterable[int],
+        plain_sizes: Iterable[int],
+        newline_counts: Iterable[int],
+        checksums: Iterable[int],
+    ) -> None:
+        self._stored_ends = array("Q", accumulate(stored_sizes, initial=0))
+        self._plain_ends = array("Q", accumulate(plain_sizes, initial=0))
+        self._newline_ends = array("Q", accumulate(newline_counts, initial=0))
+        self._checksums = array("I", checksums)
+
+    def __len__(self) -> int:
+        return len(self._checksums)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FrameIndex) and self.to_bytes() == other.to_bytes()
+
+    def __hash__(self) -> int:
+        return hash(self.to_bytes())
+
+    @property
+    def plain_size(self) -> int:
+        """Plain bytes of all frames."""
+        return self._plain_ends[-1]
+
+    @property
+    def frames_size(self) -> int:
+        """Stored bytes of all frames: the offset at which the index itself begins."""
+        return self._stored_ends[-1]
+
+    @property
+    def newline_count(self) -> int:
+        """Newlines in all frames."""
+        return self._newline_ends[-1]
+
+    def stored_span(self, frame: int) -> tuple[int, int]:
+        """Where a frame begins and ends in the stored object."""
+        return self._stored_ends[frame], self._stored_ends[frame + 1]
+
+    def plain_span(self, frame: int) -> tuple[int, int]:
+        """Which plain bytes a frame holds."""
+        return self._plain_ends[frame], self._plain_ends[frame + 1]
+
+    def newlines_before(self, frame: int) -> int:
+        """Newlines in all frames before this one; `frame` may be the number of frames."""
+        return self._newline_ends[frame]
+
+    def frame_at(self, offset: int) -> int:
+        """The frame that holds a plain byte; the number of frames when there is no such byte."""
+        return bisect_right(self._plain_ends, offset) - 1
+
+    def frame_of_newline(self, number: int) -> int:
+        """The frame with the newline of this number, from 1; `number` MUST NOT exceed the count."""
+        return bisect_left(self._newline_ends, number) - 1
+
+    def to_bytes(self) -> bytes:
+        """The two skippable frames that end a stored object."""
+        newlines = _u32(_steps(self._newline_ends))
+        stored, plain = _steps(self._stored_ends), _steps(self._plain_ends)
+        entries = _u32(
+            n for entry in zip(stored, plain, self._checksums, strict=True) for n in entry
+        )
+        lines = _lines_frame(newlines, zlib.crc32(entries, zlib.crc32(newlines)))
+        table = entries + _u32((len(lines), 0, 0))
+        footer = _FOOTER.pack(len(self) + 1, _HAS_CHECKSUMS, _SEEKABLE_MAGIC)
+        return lines + _HEADER.pack(_TABLE_MAGIC, len(table) + len(footer)) + table + footer
+
+    @classmethod
+    def from_bytes(cls, data: bytes, *, path: str = "stream") -> Self:
+        """Read what `to_bytes` gave, or what ends with it; `path` names the object in errors.
+
+        Raises:
+            DamageError: it is not the end of a stored object, or it was altered.
+        """
+        count = _frame_count(data)
+        if count is not None and _index_size(count) <= len(data):
+            data = data[-_index_size(count) :]
+            index = cls._unpacked(data, count)
+            # Made anew from what was read, so that no byte can differ unseen.
+            if index.to_bytes() == data:
+                return index
+        raise DamageError(f"the index of {path} is damaged", path=path)
+
+    @classmethod
+    def _unpacked(cls, data: bytes, count: int) -> Self:
+        begin = _HEADER.size + len(_LINES_NAME)
+        newlines = _from_u32(data[begin : begin + 4 * count])
+        begin = _lines_size(count) + _HEADER.size
+        entries = _from_u32(data[begin : begin + _ENTRY_SIZE * count])
+        return cls(entries[0::3], entries[1::3], newlines, entries[2::3])
+
+
+class IndexBuilder:
+    """Collects the index of an object while its frames are written."""
+
+    def __init__(self) -> None:
+        self._numbers = array("I")
+
+    def add(self, frame: Frame) -> None:
+        """Note the next frame, which MUST end with its checksum."""
+        checksum = int.from_bytes(frame.data[-4:], "little")
+        self._numbers.extend((len(frame.data), frame.plain_size, frame.newline_count, checksum))
+
+    def build(self) -> FrameIndex:
+        """The index of all frames so far."""
+        n = self._numbers
+        return FrameIndex(n[0::4], n[1::4], n[2::4], n[3::4])
+
+
+def read_index(read_end: Callable[[int], bytes], path: str) -> FrameIndex | None:
+    """Read the index at the end of a stored object, in one or two reads.
+
+    Args:
+        read_end: gives the last so many bytes of the object, or all when there are less.
+        path: names the object in errors.
+
+    Returns:
+        The index; None when the object ends as one that has none.
+
+    Raises:
+        DamageError: there is an index, and it was altered.
+    """
+    data = read_end(_SUFFIX_SIZE)
+    count = _frame_count(data)
+    if count is None:
+        return None
+    size = _index_size(count)
+    if size > len(data) == _SUFFIX_SIZE:
+        data = read_end(size)
+    return FrameIndex.from_bytes(data, path=path)
+
+
+def _frame_count(data: bytes) -> int | None:
+    """Data frames of the object that ends with `data`, None when that is no index."""
+    if len(data) < _FOOTER.size:
+        return None
+    count, descriptor, magic = _FOOTER.unpack(data[-_FOOTER.size :])
+    if magic != _SEEKABLE_MAGIC or descriptor != _HAS_CHECKSUMS or not 1 < count <= _MAX_FRAMES:
+        return None
+    return count - 1
+
+
+def _lines_size(count: int) -> int:
+    return _HEADER.size + len(_LINES_NAME) + 4 * count + _CRC.size
+
+
+def _index_size(count: int) -> int:
+    return _lines_size(count) + _HEADER.size + _ENTRY_SIZE * (count + 1) + _FOOTER.size
+
+
+def _lines_frame(newlines: bytes, crc: int) -> bytes:
+    content = _LINES_NAME + newlines + _CRC.pack(crc)
+    return _HEADER.pack(_LINES_MAGIC, len(content)) + content
+
+
+def _steps(ends: "array[int]") -> Iterable[int]:
+    return (end - begin for begin, end in zip(ends, ends[1:], strict=False))
+
+
+def _u32(numbers: Iterable[int]) -> bytes:
+    return _little(array("I", numbers)).tobytes()
+
+
+def _from_u32(data: bytes) -> "array[int]":
+    return _little(array("I", data))
+
+
+def _little(numbers: "array[int]") -> "array[int]":
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return numbers

@@ -1,0 +1,101 @@
+"""Finds the frames of a file that has no index, by their headers alone: nothing is decompressed.
+
+That is how a spool file looks while it grows, and what a killed program leaves. The layout of
+frames and blocks is that of RFC 8878, sections 3.1.1 and 3.1.2.
+"""
+
+from collections.abc import Iterator
+from typing import BinaryIO, NamedTuple
+
+import zstandard
+
+from tooltrail.records.errors import DamageError
+
+_MAGIC = b"\x28\xb5\x2f\xfd"
+_SKIPPABLE = b"\x2a\x4d\x18"
+"""Bytes 2 to 4 of a skippable frame; the first is 0x50 to 0x5F."""
+
+_HEADER_SIZE = 18
+"""Bytes of the longest header of a frame."""
+
+_BLOCK_HEADER_SIZE = 3
+_CHECKSUM_SIZE = 4
+_RLE = 1
+
+
+class FrameSpan(NamedTuple):
+    """Where one frame is in a file.
+
+    Attributes:
+        start: offset of its first byte.
+        stop: offset behind its last byte.
+        is_data: whether it has plain bytes; a skippable frame has none.
+    """
+
+    start: int
+    stop: int
+    is_data: bool
+
+
+def iter_spans(stored: BinaryIO, path: str, start: int = 0) -> Iterator[FrameSpan]:
+    """Every complete frame from `start` on; ends where the file does, or a frame that is cut.
+
+    Args:
+        stored: a file that can seek; it may grow meanwhile.
+        path: names it in errors.
+        start: where a frame begins.
+
+    Raises:
+        DamageError: what stands there is no frame.
+        OSError: as the file raises it.
+    """
+    while True:
+        stored.seek(start)
+        header = stored.read(_HEADER_SIZE)
+        span = _span(stored, header, start, path)
+        if span is None or not _reaches(stored, span.stop):
+            return
+        yield span
+        start = span.stop
+
+
+def _span(stored: BinaryIO, header: bytes, start: int, path: str) -> FrameSpan | None:
+    """The frame that begins with `header`; None when the file ends before it can be told."""
+    if header[1:4] == _SKIPPABLE and header[0] >> 4 == 5:
+        if len(header) < 8:
+            return None
+        return FrameSpan(start, start + 8 + int.from_bytes(header[4:8], "little"), is_data=False)
+    if header[:4] != _MAGIC[: len(header)]:
+        raise DamageError(f"{path} is damaged: no frame begins at byte {start:,}", path=path)
+    try:
+        parameters = zstandard.get_frame_parameters(header)
+        offset = start + zstandard.frame_header_size(header)
+    except zstandard.ZstdError:
+        if len(header) < _HEADER_SIZE:
+            return None
+        raise DamageError(
+            f"{path} is damaged: no frame begins at byte {start:,}", path=path
+        ) from None
+    end = _end_of_blocks(stored, offset)
+    if end is None:
+        return None
+    return FrameSpan(start, end + _CHECKSUM_SIZE * parameters.has_checksum, is_data=True)
+
+
+def _end_of_blocks(stored: BinaryIO, offset: int) -> int | None:
+    while True:
+        stored.seek(offset)
+        header = stored.read(_BLOCK_HEADER_SIZE)
+        if len(header) < _BLOCK_HEADER_SIZE:
+            return None
+        number = int.from_bytes(header, "little")
+        is_last, kind, size = number & 1, number >> 1 & 3, number >> 3
+        offset += _BLOCK_HEADER_SIZE + (1 if kind == _RLE else size)
+        if is_last:
+            return offset
+
+
+def _reaches(stored: BinaryIO, stop: int) -> bool:
+    """Whether the file has so many bytes."""
+    stored.seek(stop - 1)
+    return len(stored.read(1)) == 1
