@@ -5,8 +5,9 @@ import io
 import shutil
 import tempfile
 from collections.abc import Generator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 from tooltrail.artifacts._private import create_private, make_private_folders
 from tooltrail.artifacts.capture import CapturedStream
@@ -15,7 +16,8 @@ from tooltrail.artifacts.frame_index import FrameIndex
 from tooltrail.records.errors import DamageError, InvalidRecordError, UnavailableError
 
 
-class Source(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Source:
     """A local file with a stored object, and its index, None when it has none."""
 
     file: Path

@@ -181,7 +181,8 @@ class ArtifactArchive:
         stored_size = self._sink.stat(path).stored_size
         if index is None:
             with self._sink.open(path) as stored:
-                is_whole = all(span.is_data for span in iter_spans(stored, path))
+                spans = [*iter_spans(stored, path)]
+            is_whole = spans[-1].stop == stored_size and all(span.is_data for span in spans)
         else:
             ends = (index.plain_size, index.frames_size + len(index.to_bytes()))
             is_whole = ends == (plain_size, stored_size)

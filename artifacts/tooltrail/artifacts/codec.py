@@ -2,9 +2,11 @@
 
 Each frame holds up to a frame size of plain bytes, tells their number and ends with a checksum, so
 whatever is complete on disk can be decoded, by `zstd -d` as well. An empty stream is one empty
-frame. The index is described in `frame_index`; a decoder passes over it. Two traps shape the reader: `ZstdDecompressor.decompress` stops after the first frame
-without a word, and a file that was cut reads short without an error. Inside a frame the second is
-caught here; between frames only size and digest help, which the archive compares.
+frame. The index is described in `frame_index`; a decoder passes over it.
+
+Two traps shape the reader: `ZstdDecompressor.decompress` stops after the first frame without a
+word, and a file that was cut reads short without an error. Inside a frame the second is caught
+here; between frames only size and digest help, which the archive compares.
 """
 
 import io

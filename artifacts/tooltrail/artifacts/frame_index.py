@@ -19,7 +19,7 @@ import zlib
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from struct import Struct
 from typing import NamedTuple, Self
 
@@ -199,6 +199,7 @@ def _frame_count(data: bytes) -> int | None:
     """Data frames of the object that ends with `data`, None when that is no index."""
     if len(data) < _FOOTER.size:
         return None
+    count: int
     count, descriptor, magic = _FOOTER.unpack(data[-_FOOTER.size :])
     if magic != _SEEKABLE_MAGIC or descriptor != _HAS_CHECKSUMS or not 1 < count <= _MAX_FRAMES:
         return None
@@ -219,7 +220,7 @@ def _lines_frame(newlines: bytes, crc: int) -> bytes:
 
 
 def _steps(ends: "array[int]") -> Iterable[int]:
-    return (end - begin for begin, end in zip(ends, ends[1:], strict=False))
+    return (end - begin for begin, end in pairwise(ends))
 
 
 def _u32(numbers: Iterable[int]) -> bytes:

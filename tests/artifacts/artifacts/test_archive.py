@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from tooltrail.artifacts.archive import ArtifactArchive, StoredArtifact
 from tooltrail.artifacts.capture import Capture, CapturedStream
 from tooltrail.artifacts.codec import FRAME_SIZE, encode
+from tooltrail.artifacts.frame_index import FrameIndex
 from tooltrail.artifacts.fsspec_sink import open_sink
 from tooltrail.artifacts.paths import artifact_path
 from tooltrail.artifacts.sink import ArtifactSink
@@ -97,10 +98,38 @@ def test_publishing_names_the_object_by_its_content(
         stored_size=sink.stat(stored.path).stored_size,
         line_count=3,
         outcome="created",
+        index=captured.index,
     )
+    assert archive.index_of(stored.path) == captured.index
     assert archive.sink is sink
     assert archive.exists(stored.path)
     assert archive.stat(stored.path) == sink.stat(stored.path)
+
+
+def test_the_index_is_that_of_the_object_which_stood_there_in_other_frames(
+    archive: ArtifactArchive, captured: CapturedStream, tmp_path: Path
+) -> None:
+    first = archive.publish(captured_from(tmp_path, [PLAIN]))
+    assert first.index is not None
+    assert (len(first.index), len(captured.index or ())) == (1, 3)
+    again = archive.publish(captured)
+    assert (again.outcome, again.index) == ("existed", first.index)
+    in_memory = CapturedStream(StreamRecord.from_bytes("stdout", PLAIN), None)
+    assert archive.publish(in_memory).index == first.index
+
+
+def test_an_object_without_an_index_is_whole_and_one_that_lost_half_of_it_is_not(
+    archive: ArtifactArchive, sink: ArtifactSink, tmp_path: Path
+) -> None:
+    path = artifact_path(digest_of(PLAIN))
+    good = encode(PLAIN)
+    end = FrameIndex.from_bytes(good).frames_size
+    store_raw(sink, tmp_path, path, good[:end])
+    assert archive.index_of(path) is None
+    assert archive.verify(path, size=len(PLAIN)) == len(PLAIN)
+    store_raw(sink, tmp_path, path, good[: end + 20])
+    with pytest.raises(DamageError, match=f"the index of artifact {path} is damaged"):
+        archive.verify(path, size=len(PLAIN))
 
 
 def test_a_published_stream_is_read_back(
@@ -282,15 +311,18 @@ def damaged_versions(good: bytes) -> Iterator[tuple[str, bytes]]:
     yield "zeros", good + bytes(100)
 
 
-def harmless_flips(good: bytes) -> set[str]:
-    """Flips that change no plain byte, so the digest is right: two bits of a frame's descriptor.
+def harmless_versions(good: bytes, index: FrameIndex) -> set[str]:
+    """Versions that lack nothing and lie about nothing.
 
-    Bit 4 is unused, which decoders must ignore (RFC 8878, 3.1.1.1.1.4). Without bit 5 the next
-    byte, our content size, is read as a window size instead.
+    Of a frame's descriptor two bits change no plain byte: bit 4 is unused, which decoders must
+    ignore (RFC 8878, 3.1.1.1.1.4); without bit 5 the next byte, our content size, is read as a
+    window size instead. And an object may end without an index.
     """
-    starts = [start for start in range(len(good)) if good.startswith(ZSTD_MAGIC, start)]
+    starts = [index.stored_span(n)[0] for n in range(len(index))]
     assert len(starts) == len(LINES)
-    return {f"bit {bit} at {start + 4}" for start in starts for bit in (4, 5)}
+    assert all(good.startswith(ZSTD_MAGIC, start) for start in starts)
+    flips = {f"bit {bit} at {start + 4}" for start in starts for bit in (4, 5)}
+    return flips | {f"cut at {index.frames_size}"}
 
 
 @pytest.mark.parametrize("with_size", [True, False])
@@ -298,9 +330,10 @@ def test_every_flip_cut_and_addition_anywhere_is_damage(tmp_path: Path, with_siz
     sink = open_sink(f"memory://{uuid.uuid4()}", create=True)
     archive = ArtifactArchive(sink)
     stored = archive.publish(captured_from(tmp_path, LINES))
+    assert stored.index is not None
     size = stored.size if with_size else None
     good = stored_bytes(sink, stored.path)
-    harmless = harmless_flips(good)
+    harmless = harmless_versions(good, stored.index)
     versions = dict(damaged_versions(good))
     assert len(versions) > 9 * len(good)
     for what, bad in versions.items():
@@ -308,9 +341,24 @@ def test_every_flip_cut_and_addition_anywhere_is_damage(tmp_path: Path, with_siz
         if what in harmless:
             assert archive.verify(stored.path, size=size) == len(PLAIN), what
             continue
-        with archive.open(stored.path, size=size) as reader, pytest.raises(DamageError) as caught:
-            reader.read()
+        with pytest.raises(DamageError) as caught:
+            archive.verify(stored.path, size=size)
         assert caught.value.path == stored.path, what
+        is_in_frames = bad[: stored.index.frames_size] != good[: stored.index.frames_size]
+        read_whole_or_damaged(archive, stored, size, may_be_whole=not is_in_frames)
+
+
+def read_whole_or_damaged(
+    archive: ArtifactArchive, stored: StoredArtifact, size: int | None, *, may_be_whole: bool
+) -> None:
+    """Read to the end: what is altered is never handed out, and an index is not needed for it."""
+    with archive.open(stored.path, size=size) as reader:
+        try:
+            plain = reader.read()
+        except DamageError:
+            return
+    assert may_be_whole
+    assert plain == PLAIN
 
 
 def test_a_cut_at_a_frame_is_a_mismatch_and_stays_one(
@@ -406,6 +454,7 @@ class StubbornSink:
         self.capabilities = sink.capabilities
         self.url = sink.url
         self.stat = sink.stat
+        self.read = sink.read
         self.exists = sink.exists
         self.delete = sink.delete
         self.list = sink.list

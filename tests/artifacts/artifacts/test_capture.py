@@ -9,8 +9,10 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import time
 from array import array
 from collections.abc import Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,7 @@ from hypothesis import strategies as st
 from tooltrail.artifacts._tally import Tail
 from tooltrail.artifacts.capture import Capture, CapturedStream
 from tooltrail.artifacts.codec import FRAME_SIZE, open_plain
+from tooltrail.records.digests import digest_of
 from tooltrail.records.errors import InvalidRecordError, UnavailableError
 from tooltrail.records.streams import StreamRecord, count_lines
 
@@ -92,7 +95,11 @@ def test_streams_of_many_frames_are_recorded_whole(tmp_path: Path, chunk_size: i
     assert decode(staged) == data
 
 
-def test_the_same_stream_gives_the_same_stored_bytes_however_it_is_cut(tmp_path: Path) -> None:
+def test_the_same_stream_gives_the_same_stored_bytes_however_it_is_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # On a machine that is slow enough a frame would end after a second.
+    monkeypatch.setattr("tooltrail.artifacts._flusher.INTERVAL_S", 3600)
     data = os.urandom(FRAME_SIZE) + b"text\n" * FRAME_SIZE
     one = capture_all(new_capture(tmp_path / "one"), [data])
     other = capture_all(
@@ -130,6 +137,83 @@ def test_what_was_flushed_can_be_decoded_while_the_capture_runs(tmp_path: Path) 
     capture.flush()
     assert decode(tmp_path / "spool" / "stdout.zst") == b"first\nsecond\n"
     capture.discard()
+
+
+def test_what_was_written_can_be_decoded_soon_though_nobody_asks(tmp_path: Path) -> None:
+    staged = tmp_path / "spool" / "stdout.zst"
+    capture = new_capture(tmp_path)
+    for so_far in (b"first line\n", b"first line\nsecond line\n"):
+        capture.write(so_far[-12:].lstrip(b"\n"))
+        deadline = time.monotonic() + 60
+        while decode(staged) != so_far and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert decode(staged) == so_far
+    capture.close()
+
+
+def test_chunks_of_several_threads_are_all_kept(tmp_path: Path) -> None:
+    capture = new_capture(tmp_path)
+    lines = [b"%d\n" % number for number in range(40_000)]
+    with ThreadPoolExecutor(4) as threads:
+        for line in lines:
+            threads.submit(capture.write, line)
+    captured = capture.close()
+    assert captured.staged is not None
+    assert sorted(decode(captured.staged).splitlines(keepends=True)) == sorted(lines)
+    assert captured.record.digest == digest_of(decode(captured.staged))
+
+
+def test_the_index_tells_where_every_frame_of_the_file_is(tmp_path: Path) -> None:
+    data = b"line\n" * FRAME_SIZE
+    captured = capture_all(new_capture(tmp_path), [data])
+    assert captured.staged is not None
+    assert captured.index is not None
+    assert (captured.index.plain_size, captured.index.newline_count) == (len(data), FRAME_SIZE)
+    assert captured.staged.read_bytes().endswith(captured.index.to_bytes())
+    assert len(captured.index) == 5
+
+
+def test_a_disk_without_room_for_the_index_keeps_all_frames(tmp_path: Path) -> None:
+    capture = new_capture(tmp_path)
+    data = os.urandom(2 * FRAME_SIZE)
+    capture.write(data)
+    capture.flush()
+    staged = tmp_path / "spool" / "stdout.zst"
+    size = staged.stat().st_size
+    with room_for(size + 20):
+        captured = capture.close()
+    check_against(captured.record, data, edge=EDGE, inline=INLINE)
+    assert captured.record.loss_reason is None
+    assert (captured.staged, captured.stored_size, captured.index) == (staged, size, None)
+    assert staged.stat().st_size == size
+    assert decode(staged) == data
+
+
+def test_a_forked_process_captures_with_threads_of_its_own(tmp_path: Path) -> None:
+    capture_all(new_capture(tmp_path / "parent"), [b"x" * 3 * FRAME_SIZE, b"more"])
+    program = """
+        import os, sys, threading, time
+        from pathlib import Path
+        from tooltrail.artifacts import Capture, open_plain
+        data = b"line" * 400_000
+        def capture(name):
+            capture = Capture("stdout", Path(name), edge_bytes=9, inline_bytes=9)
+            capture.write(data)
+            while Path(name).stat().st_size == 0:
+                time.sleep(0.01)
+            return capture.close().record.digest
+        mine = capture(sys.argv[1] + ".parent")
+        child = os.fork()
+        if not child:
+            os._exit(capture(sys.argv[1] + ".child") != mine)
+        sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    """
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", textwrap.dedent(program), str(tmp_path / "s")],
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0
 
 
 def test_a_chunk_may_be_reused_by_its_writer(tmp_path: Path) -> None:
@@ -330,6 +414,7 @@ def test_a_disk_that_has_room_again_does_not_leave_a_hole(tmp_path: Path) -> Non
     data = os.urandom(3 * FRAME_SIZE)
     with room_for(400_000):
         capture.write(data)
+        capture.flush()
     capture.write(b"later")
     captured = capture.close()
     check_against(captured.record, data[:FRAME_SIZE], edge=EDGE, inline=INLINE)

@@ -7,10 +7,19 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import pyzstd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tooltrail.artifacts.codec import FRAME_SIZE, FrameWriter, PlainReader, encode, open_plain
+from tooltrail.artifacts.codec import (
+    FRAME_SIZE,
+    FrameWriter,
+    PlainReader,
+    compress_frame,
+    encode,
+    open_plain,
+)
+from tooltrail.artifacts.frame_index import FrameIndex
 from tooltrail.records.errors import DamageError, UnavailableError
 
 needs_zstd = pytest.mark.skipif(shutil.which("zstd") is None, reason="there is no zstd program")
@@ -42,7 +51,7 @@ def test_frames_of_any_size_decode_to_what_was_written(blocks: list[bytes]) -> N
     raw = io.BytesIO()
     writer = FrameWriter(raw)
     for block in blocks:
-        writer.write(block)
+        writer.append(compress_frame(block))
         assert writer.stored_size == len(raw.getvalue())
     writer.close()
     plain = b"".join(blocks)
@@ -61,7 +70,7 @@ def test_each_completed_frame_can_be_decoded_by_itself() -> None:
     writer = FrameWriter(raw)
     offsets = [0]
     for block in (b"one\n", b"two\n", b"three\n"):
-        writer.write(block)
+        writer.append(compress_frame(block))
         offsets.append(writer.stored_size)
     stored = raw.getvalue()
     assert decode(stored[offsets[1] :]) == b"two\nthree\n"
@@ -74,27 +83,33 @@ def test_an_empty_stream_is_one_empty_frame() -> None:
     assert decode(stored) == b""
 
 
-def test_closing_adds_nothing_to_a_file_with_frames() -> None:
+def test_closing_adds_the_index_which_decodes_to_nothing() -> None:
     raw = io.BytesIO()
     writer = FrameWriter(raw)
-    writer.write(b"bytes")
+    writer.append(compress_frame(b"two\nlines\n"))
     before = raw.getvalue()
-    writer.close()
-    assert raw.getvalue() == before
+    index = writer.close()
+    assert raw.getvalue() == before + index.to_bytes()
+    assert writer.stored_size == len(raw.getvalue())
+    assert (index.plain_size, index.newline_count, len(index)) == (10, 2, 1)
+    assert index.frames_size == len(before)
+    assert decode(raw.getvalue()) == b"two\nlines\n"
+    assert FrameIndex.from_bytes(raw.getvalue()) == index
 
 
 def test_a_raw_file_that_takes_little_at_a_time_gets_everything() -> None:
     raw = FaultyRaw()
     block = os.urandom(1000)
-    FrameWriter(raw).write(block)
+    FrameWriter(raw).append(compress_frame(block))
     assert decode(raw.getvalue()) == block
 
 
 def test_an_object_that_ends_inside_a_frame_is_damage() -> None:
     stored = encode(os.urandom(FRAME_SIZE + 1000))
+    end = FrameIndex.from_bytes(stored).frames_size
     for lost in (1, 4, 5, 900, FRAME_SIZE):
         with pytest.raises(DamageError):
-            decode(stored[:-lost])
+            decode(stored[: end - lost])
 
 
 @needs_zstd
@@ -105,6 +120,16 @@ def test_the_plain_program_reads_it(size: int) -> None:
         ["zstd", "-d", "-c"], input=encode(plain), capture_output=True, check=True
     )
     assert done.stdout == plain
+
+
+@pytest.mark.parametrize("size", [0, 1, FRAME_SIZE, 3 * FRAME_SIZE + 17])
+def test_another_reader_of_the_seekable_format_seeks_in_it(size: int) -> None:
+    plain = os.urandom(size)
+    with pyzstd.SeekableZstdFile(io.BytesIO(encode(plain))) as reader:
+        assert reader.seek(0, io.SEEK_END) == size
+        for offset in (2 * FRAME_SIZE + 5, FRAME_SIZE, 1, 0):
+            reader.seek(offset)
+            assert reader.read(100) == plain[offset : offset + 100]
 
 
 def test_every_frame_carries_its_size_and_a_checksum() -> None:

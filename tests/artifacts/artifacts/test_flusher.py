@@ -1,0 +1,62 @@
+"""Watched captures are flushed soon, by one thread that goes when nobody needs it."""
+
+import threading
+
+import pytest
+
+from tooltrail.artifacts._flusher import Flusher
+
+
+class Flushed:
+    """Counts its flushes."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.event = threading.Event()
+
+    def flush(self) -> None:
+        self.count += 1
+        self.event.set()
+
+
+@pytest.fixture
+def flusher(monkeypatch: pytest.MonkeyPatch) -> Flusher:
+    monkeypatch.setattr("tooltrail.artifacts._flusher.INTERVAL_S", 0.05)
+    return Flusher()
+
+
+def test_what_is_watched_is_flushed_once_for_each_watch(flusher: Flusher) -> None:
+    one, other = Flushed(), Flushed()
+    for count in (1, 2):
+        for capture in (one, other, one):
+            flusher.watch(capture)
+        for capture in (one, other):
+            assert capture.event.wait(60)
+            capture.event.clear()
+        assert (one.count, other.count) == (count, count)
+
+
+def test_the_thread_ends_when_nothing_is_watched_and_comes_back(flusher: Flusher) -> None:
+    for _ in range(2):
+        before = set(threading.enumerate())
+        capture = Flushed()
+        flusher.watch(capture)
+        assert capture.event.wait(60)
+        for thread in set(threading.enumerate()) - before:
+            if thread.name == "tooltrail-flush":
+                thread.join(60)
+                assert not thread.is_alive()
+
+
+def test_after_beginning_anew_nothing_of_before_is_watched(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    flusher = Flusher()
+    forgotten, capture = Flushed(), Flushed()
+    monkeypatch.setattr("tooltrail.artifacts._flusher.INTERVAL_S", 3600)
+    flusher.watch(forgotten)
+    flusher.begin_anew()
+    monkeypatch.setattr("tooltrail.artifacts._flusher.INTERVAL_S", 0.05)
+    flusher.watch(capture)
+    assert capture.event.wait(60)
+    assert forgotten.count == 0
