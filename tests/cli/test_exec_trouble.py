@@ -262,7 +262,8 @@ def test_a_spool_that_fills_during_capture_shortens_the_record_and_says_so(
     ended = cli.exec("--", *python(NOISE))
     assert (ended.code, len(ended.stdout)) == (3, NOISE_BYTES)
     said = re.fullmatch(
-        r"stdout: ([\d,]+) bytes not kept: spool cannot be written: No space left on device",
+        r"stdout: ([\d,]+) bytes not kept: low disk space: of [\d,]+ free bytes [\d,]+ are held"
+        r" back, [\d,]+ needed",
         ended.sentence,
     )
     assert said, ended.sentence

@@ -3,7 +3,9 @@
 from tooltrail.artifacts.archive import ArtifactArchive, Outcome, StoredArtifact
 from tooltrail.artifacts.capture import Capture, CapturedStream
 from tooltrail.artifacts.codec import FRAME_SIZE, FrameWriter, encode, open_plain
+from tooltrail.artifacts.frame_index import FrameIndex
 from tooltrail.artifacts.fsspec_sink import FsspecSink, open_sink
+from tooltrail.artifacts.limits import CaptureLimits
 from tooltrail.artifacts.paths import artifact_path, check_path, digest_of_path, path_beginning
 from tooltrail.artifacts.sink import ArtifactSink, ObjectStat, SinkCapabilities
 
@@ -12,7 +14,9 @@ __all__ = [
     "ArtifactArchive",
     "ArtifactSink",
     "Capture",
+    "CaptureLimits",
     "CapturedStream",
+    "FrameIndex",
     "FrameWriter",
     "FsspecSink",
     "ObjectStat",

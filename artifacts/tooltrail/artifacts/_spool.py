@@ -7,6 +7,7 @@ from pathlib import Path
 from tooltrail.artifacts._private import create_private, make_private_folders
 from tooltrail.artifacts.codec import FrameWriter
 from tooltrail.artifacts.frame_index import Frame, FrameIndex
+from tooltrail.artifacts.limits import DEFAULT_LIMITS, CaptureLimits
 
 
 class SpoolFile:
@@ -16,12 +17,13 @@ class SpoolFile:
 
     Attributes:
         path: where the file is, or would be.
-        failure: why nothing more can be written, as the system words it; None while all is well.
+        failure: why nothing more is written, in words; None while all is well.
         index: of a closed file, None when there was no room for it.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, limits: CaptureLimits = DEFAULT_LIMITS) -> None:
         self.path = path
+        self._limits = limits
         self.failure: str | None = None
         self.index: FrameIndex | None = None
         self._raw: FileIO | None = None
@@ -42,7 +44,7 @@ class SpoolFile:
             # Exclusive: what lies there may be all that is left of a run that was killed.
             self._raw = create_private(self.path)
         except OSError as error:
-            self.failure = error.strerror or str(error)
+            self.failure = _why(error)
         else:
             self._writer = FrameWriter(self._raw)
             self._is_sound = True
@@ -51,11 +53,19 @@ class SpoolFile:
         """Add one frame; False when it could not be, now and ever after."""
         if self._writer is None or self.failure is not None:
             return False
+        size = self._writer.stored_size
         try:
-            self._writer.append(frame)
+            self.failure = self._limits.refusal(self.path.parent, size, len(frame.data))
+            if self.failure is None:
+                self._writer.append(frame)
         except OSError as error:
-            self._give_up(error, self._writer.stored_size)
+            self._give_up(error, size)
         return self.failure is None
+
+    def stop(self, reason: str) -> None:
+        """Add nothing more."""
+        if self.failure is None:
+            self.failure = reason
 
     def close(self) -> Path | None:
         """The file, when it holds at least one frame and nothing but frames and their index."""
@@ -68,7 +78,7 @@ class SpoolFile:
             self._raw.close()
         except OSError as error:
             # Network file systems report here that they could not keep earlier writes.
-            self.failure = error.strerror or str(error)
+            self.failure = _why(error)
             self._is_sound = False
         return self.path if self._is_sound and has_frames else None
 
@@ -88,7 +98,7 @@ class SpoolFile:
 
     def _give_up(self, error: OSError, stored_size: int) -> None:
         """Cut the unfinished frame off, so that what remains is a valid object."""
-        self.failure = error.strerror or str(error)
+        self.failure = _why(error)
         self._cut(stored_size)
 
     def _cut(self, stored_size: int) -> None:
@@ -97,3 +107,7 @@ class SpoolFile:
             self._raw.truncate(stored_size)
         except OSError:
             self._is_sound = False
+
+
+def _why(error: OSError) -> str:
+    return f"spool cannot be written: {error.strerror or error}"

@@ -19,7 +19,8 @@ from tooltrail.artifacts._frame_queue import Compressed, FrameQueue
 from tooltrail.artifacts._spool import SpoolFile
 from tooltrail.artifacts._tally import Tail, Tally
 from tooltrail.artifacts.codec import FRAME_SIZE, compress_frame
-from tooltrail.artifacts.frame_index import FrameIndex
+from tooltrail.artifacts.frame_index import Frame, FrameIndex
+from tooltrail.artifacts.limits import DEFAULT_LIMITS, CaptureLimits
 from tooltrail.records.digests import Digest, digest_from_hex, digest_of
 from tooltrail.records.errors import InvalidRecordError, UnavailableError
 from tooltrail.records.streams import StreamRecord, count_lines
@@ -66,6 +67,7 @@ class Capture:
         edge_bytes: int,
         inline_bytes: int,
         frame_size: int = FRAME_SIZE,
+        limits: CaptureLimits = DEFAULT_LIMITS,
     ) -> None:
         """Prepare; nothing is created yet.
 
@@ -75,6 +77,7 @@ class Capture:
             edge_bytes: how much of the head, and of the tail, the record quotes.
             inline_bytes: up to this size the record carries all bytes as its `content`.
             frame_size: plain bytes in a full frame; see `SinkCapabilities`.
+            limits: where it stops to keep bytes; all of them are counted.
 
         Raises:
             InvalidRecordError: no record can have this role. It is said here, because at the end
@@ -92,7 +95,8 @@ class Capture:
         self._produced = Tally()
         self._tail = Tail(edge_bytes)
         self._hasher = hashlib.sha256()
-        self._spool = SpoolFile(spool_path)
+        self._spool = SpoolFile(spool_path, limits)
+        self._most = limits.stream_bytes
         self._outcome: CapturedStream | None = None
         self._lock = threading.Lock()
 
@@ -174,12 +178,22 @@ class Capture:
 
     def _keep(self, ready: Iterable[Compressed]) -> None:
         for block, frame in ready:
-            self._remember_prefix(block)
+            before = self._produced.size
             self._produced.add(len(block), frame.newline_count, block[-1])
-            if self._spool.append(frame):
-                self._hasher.update(block)
-                self._kept.add(len(block), frame.newline_count, block[-1])
-                self._tail.add(memoryview(block))
+            if self._most is None or self._produced.size <= self._most:
+                self._keep_block(block, frame)
+            elif before < self._most:
+                part = block[: self._most - before]
+                self._keep_block(part, compress_frame(part))
+            if self._most is not None and self._produced.size > self._most:
+                self._spool.stop(f"longer than the limit of {self._most:,} bytes for one stream")
+
+    def _keep_block(self, block: bytearray, frame: Frame) -> None:
+        self._remember_prefix(block)
+        if self._spool.append(frame):
+            self._hasher.update(block)
+            self._kept.add(len(block), frame.newline_count, block[-1])
+            self._tail.add(memoryview(block))
 
     def _remember_prefix(self, block: bytearray) -> None:
         room = max(self._edge_bytes, self._inline_bytes) - len(self._prefix)
@@ -244,7 +258,7 @@ class Capture:
             content=content,
             produced_size=self._produced.size,
             produced_line_count=self._produced.line_count,
-            loss_reason=f"spool cannot be written: {self._spool.failure}" if lost else None,
+            loss_reason=self._spool.failure if lost else None,
         )
 
 

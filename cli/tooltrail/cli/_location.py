@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from tooltrail.store import Store
+    from tooltrail.store import Store, StoreLimits
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +28,13 @@ class Location:
     spool: Path | None = None
 
     @contextmanager
-    def open(self) -> "Generator[Store]":
+    def open(self, limits: "StoreLimits | None" = None) -> "Generator[Store]":
         """The store, closed at the end of the block."""
         from tooltrail.store import open_store  # noqa: PLC0415  heavy, and not every command needs it
 
-        with open_store(self.database, artifacts=self.artifacts, spool=self.spool) as store:
+        with open_store(
+            self.database, artifacts=self.artifacts, spool=self.spool, limits=limits
+        ) as store:
             yield store
 
     def spool_folders(self) -> list[Path]:

@@ -31,7 +31,7 @@ from tooltrail.records import (
     TooltrailError,
     UnavailableError,
 )
-from tooltrail.store import Invocation, Session, Store
+from tooltrail.store import Invocation, Session, Store, StoreLimits
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,7 @@ class Request:
         tool_name: to record.
         call_id: to record.
         policy: the budgets of the record, the default ones when None.
+        limits: how much of the output is kept.
     """
 
     argv: tuple[str, ...]
@@ -55,6 +56,7 @@ class Request:
     tool_name: str
     call_id: str | None
     policy: Policy | None = None
+    limits: StoreLimits | None = None
 
     @property
     def command_line(self) -> str:
@@ -90,7 +92,7 @@ def run_recorded(
     call = request.to_call()
     with ExitStack() as stack:
         try:
-            store = stack.enter_context(location.open())
+            store = stack.enter_context(location.open(request.limits))
             recording = _begin(store, session_name, call, request.policy)
         except UnavailableError as error:
             say_error(error)

@@ -6,6 +6,7 @@ from tooltrail.store.commitments import RecordCheck, iter_record_checks
 from tooltrail.store.engine import EngineFacts, engine_facts
 from tooltrail.store.filters import InvocationFilter
 from tooltrail.store.info import StoreInfo
+from tooltrail.store.limits import StoreLimits
 from tooltrail.store.opening import (
     create_store,
     open_store,
@@ -56,6 +57,7 @@ __all__ = [
     "Store",
     "StoreCounts",
     "StoreInfo",
+    "StoreLimits",
     "StreamView",
     "Wording",
     "check_database",

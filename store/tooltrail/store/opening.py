@@ -30,6 +30,7 @@ from tooltrail.store._schema import (
 )
 from tooltrail.store._targets import SqliteTarget, Target, absolute_path, parse_target
 from tooltrail.store.info import FORMAT, StoreInfo, read_info
+from tooltrail.store.limits import StoreLimits
 from tooltrail.store.store import Store
 from tooltrail.store.tables import StoreInfoRow
 
@@ -47,6 +48,7 @@ def create_store(
     spool: Path | None = None,
     policy: Policy | None = None,
     families: FamilyRegistry | None = None,
+    limits: StoreLimits | None = None,
 ) -> Store:
     """Make a new store and open it. The schema and the store's row appear together or not at all.
 
@@ -57,6 +59,7 @@ def create_store(
         spool: local folder for output that is being captured; beside the database by default.
         policy: the budgets of new records; each family's own by default.
         families: the tool families; all built-in ones by default.
+        limits: how much is kept of what tools print; all that the disk takes by default.
 
     Raises:
         StoreExistsError: there is a store already; it is left as it is.
@@ -86,7 +89,7 @@ def create_store(
         opened.ensure_wal()
     finally:
         opened.close()
-    return open_store(database, spool=spool, policy=policy, families=families)
+    return open_store(database, spool=spool, policy=policy, families=families, limits=limits)
 
 
 def open_store(
@@ -96,6 +99,7 @@ def open_store(
     spool: Path | None = None,
     policy: Policy | None = None,
     families: FamilyRegistry | None = None,
+    limits: StoreLimits | None = None,
 ) -> Store:
     """Open a store that is there.
 
@@ -105,6 +109,7 @@ def open_store(
         spool: as for `create_store`.
         policy: the budgets of new records; each family's own by default.
         families: the tool families; all built-in ones by default.
+        limits: how much is kept of what tools print; all that the disk takes by default.
 
     Raises:
         StoreNotFoundError: there is no store here.
@@ -129,6 +134,7 @@ def open_store(
         spool=spool or spool_folder(database),
         policy=default_policy(chosen) if policy is None else policy,
         families=chosen,
+        limits=limits or StoreLimits(),
     )
 
 

@@ -175,7 +175,9 @@ class Invocation:
         self.family = started.family
         self._roles: set[str] = set()
         self.policy = started.policy
-        self._inline_bytes = started.policy.applied_to(started.call.tool_name).inline_bytes
+        applied = started.policy.applied_to(started.call.tool_name)
+        self._inline_bytes = applied.inline_bytes
+        self._stream_bytes = applied.stream_bytes
         self.started_at = started.at
 
     @property
@@ -202,6 +204,8 @@ class Invocation:
             self.spool / f"{role}.zst",
             edge_bytes=self.policy.edge_bytes,
             inline_bytes=self._inline_bytes,
+            frame_size=self._store.archive.frame_size,
+            limits=self._store.limits.for_capture(self._store.database, self._stream_bytes),
         )
 
     def captured(self, stream: CapturedStream) -> StreamRecord:

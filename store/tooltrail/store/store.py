@@ -12,6 +12,7 @@ from tooltrail.store._clock import new_id, now
 from tooltrail.store._database import Database
 from tooltrail.store.environment import current_environment, environment_json
 from tooltrail.store.info import StoreInfo
+from tooltrail.store.limits import StoreLimits
 from tooltrail.store.reader import Reader
 from tooltrail.store.recorder import Session
 
@@ -31,6 +32,7 @@ class Store:
         spool: Path,
         policy: Policy,
         families: FamilyRegistry,
+        limits: StoreLimits,
     ) -> None:
         self.database = database
         self.archive = archive
@@ -38,6 +40,7 @@ class Store:
         self.spool = spool
         self.policy = policy.covering(families)
         self.families = families
+        self.limits = limits
 
     @property
     def reader(self) -> Reader:

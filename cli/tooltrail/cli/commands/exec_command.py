@@ -74,6 +74,20 @@ class ToolName(click.ParamType[str]):
     help="Seconds between SIGTERM and SIGKILL at the timeout.",
 )
 @policy_option
+@click.option(
+    "--store-bytes",
+    type=click.IntRange(min=0),
+    envvar="TOOLTRAIL_STORE_BYTES",
+    help="Most bytes of all artifacts, as stored; output beyond is counted"
+    " ($TOOLTRAIL_STORE_BYTES).",
+)
+@click.option(
+    "--free-bytes",
+    type=click.IntRange(min=0),
+    envvar="TOOLTRAIL_FREE_BYTES",
+    help="Bytes that stay free on the spool's disk; by default a thousandth of it, at most 64 MiB"
+    " ($TOOLTRAIL_FREE_BYTES).",
+)
 @click.option("-v", "verbose", is_flag=True, help="Say on stderr which invocation it became.")
 @click.argument("argv", metavar="-- COMMAND [ARG]...", nargs=-1, required=True)
 def command(
@@ -86,6 +100,8 @@ def command(
     timeout: float | None,
     grace: float,
     policy: Path | None,
+    store_bytes: int | None,
+    free_bytes: int | None,
     verbose: bool,
     argv: tuple[str, ...],
 ) -> int:
@@ -97,6 +113,7 @@ def command(
     """
     from tooltrail.cli._policy import read_policy
     from tooltrail.cli._recording import Request, run_recorded
+    from tooltrail.store import StoreLimits
 
     request = Request(
         argv=argv,
@@ -106,5 +123,6 @@ def command(
         tool_name=tool,
         call_id=call_id,
         policy=read_policy(policy, tool),
+        limits=StoreLimits(store_bytes, free_bytes),
     )
     return run_recorded(location, session, request, verbose=verbose)

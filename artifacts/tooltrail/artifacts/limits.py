@@ -1,0 +1,56 @@
+"""How much of a stream a capture keeps. What is beyond is counted and said, and never an error."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+MOST_HELD_BACK = 64 * 1024 * 1024
+"""Bytes of a disk that are held back by default, when that is not more than a thousandth of it."""
+
+RoomLeft = Callable[[], int]
+"""Stored bytes that may still be added; asked at each frame, so it must be quick."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureLimits:
+    """Where a capture stops to keep bytes. By default that is where the disk is nearly full.
+
+    Attributes:
+        stream_bytes: plain bytes of one stream.
+        free_bytes: bytes that must stay free on the disk of the spool, for the records themselves;
+            None for a thousandth of the disk, at most 64 MiB.
+        store_bytes: the limit of the whole store, which is named when it is reached.
+        room_left: stored bytes that the store has room for; None when `store_bytes` is.
+    """
+
+    stream_bytes: int | None = None
+    free_bytes: int | None = None
+    store_bytes: int | None = None
+    room_left: RoomLeft | None = None
+
+    def refusal(self, folder: Path, stored_size: int, more: int) -> str | None:
+        """Why a stream may not grow, in words; None when it may.
+
+        Args:
+            folder: of the spool file, which is there.
+            stored_size: bytes that the stream has on disk.
+            more: bytes that are to be added.
+
+        Raises:
+            OSError: the disk cannot be asked.
+        """
+        if self.room_left is not None and stored_size + more > self.room_left():
+            return f"the store has reached its limit of {self.store_bytes:,} bytes"
+        status = os.statvfs(folder)
+        free = status.f_bavail * status.f_frsize
+        held = self.free_bytes
+        if held is None:
+            held = min(MOST_HELD_BACK, status.f_blocks * status.f_frsize // 1000)
+        if free - more < held:
+            return f"low disk space: of {free:,} free bytes {held:,} are held back, {more:,} needed"
+        return None
+
+
+DEFAULT_LIMITS = CaptureLimits()
+"""No limit but the disk."""

@@ -1,0 +1,67 @@
+"""`exec` keeps the beginning of what is too long, passes all of it on, and says what is missing."""
+
+import json
+
+import pytest
+from tests.support.cli import Cli, python
+
+PRINTED = 300_000
+NOISE = python(
+    "import hashlib, sys\n"
+    "line = lambda n: hashlib.sha256(b'%d' % n).hexdigest()[:59].encode() + b'\\n'\n"
+    "sys.stdout.buffer.write(b''.join(map(line, range(5000))))"
+)
+"""A command that prints `PRINTED` bytes in 5,000 lines, which compress to about half."""
+
+
+def stream(cli: Cli) -> dict[str, int]:
+    (found,) = json.loads(cli.ok("show", "--json").text)
+    (stdout,) = [s for s in found["streams"] if s["role"] == "stdout"]
+    return {name: stdout[name] for name in ("size", "produced_size")}
+
+
+def test_a_limit_of_the_policy_for_one_tool_keeps_the_beginning_of_its_streams(cli: Cli) -> None:
+    file = cli.folder / "policy.toml"
+    file.write_text("[tools.noisy]\nstream_bytes = 60\n")
+    ended = cli.exec("--policy", str(file), "--tool", "noisy", "--", *NOISE)
+    assert (ended.code, len(ended.stdout)) == (0, PRINTED)
+    reason = "longer than the limit of 60 bytes for one stream"
+    assert ended.sentence == f"stdout: {PRINTED - 60:,} bytes not kept: {reason}"
+    assert stream(cli) == {"size": 60, "produced_size": PRINTED}
+    receipt = cli.ok("show", "--surface", "receipt").text
+    assert receipt == (
+        f"Process exited with code 0\n\nstdout:\n{ended.stdout[:60].decode()}"
+        f"[output incomplete: the last {PRINTED - 60:,} bytes were not kept: {reason}]\n"
+    )
+    cli.exec("--policy", str(file), "--", *NOISE)
+    assert stream(cli) == {"size": PRINTED, "produced_size": PRINTED}
+
+
+@pytest.mark.parametrize("how", ["flag", "environment"])
+def test_a_full_store_takes_no_more_and_the_command_passes_through(cli: Cli, how: str) -> None:
+    first = cli.exec("--", *NOISE)
+    flags = ["--store-bytes", "1000"] if how == "flag" else []
+    if how == "environment":
+        cli.environment["TOOLTRAIL_STORE_BYTES"] = "1000"
+    ended = cli.exec(*flags, "--", *NOISE)
+    assert (ended.code, ended.stdout) == (0, first.stdout)
+    assert "the store has reached its limit of 1,000 bytes" in ended.sentence
+    kept = stream(cli)
+    assert kept["produced_size"] == PRINTED
+    # What fits into memory is recorded in the row, where no artifact is needed.
+    assert kept["size"] <= 16_384
+
+
+def test_bytes_that_must_stay_free_are_not_taken(cli: Cli) -> None:
+    ended = cli.exec("--free-bytes", str(1 << 60), "--", *NOISE)
+    assert (ended.code, len(ended.stdout)) == (0, PRINTED)
+    assert f"{1 << 60:,} are held back" in ended.sentence
+    assert stream(cli)["produced_size"] == PRINTED
+
+
+@pytest.mark.parametrize("value", ["-1", "1.5", "10 GB", ""])
+def test_what_is_no_number_of_bytes_is_refused_before_anything_runs(cli: Cli, value: str) -> None:
+    marker = cli.folder / "ran"
+    ended = cli.exec("--store-bytes", value, "--", "touch", str(marker))
+    assert ended.code == 2
+    assert not marker.exists()
