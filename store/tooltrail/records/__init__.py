@@ -6,7 +6,7 @@ Everything here is pure: no I/O, no clock, no SQL. The same inputs give the same
 from tooltrail.records._argument_problems import SchemaProblem
 from tooltrail.records.budgets import Budget, ErrorBudget
 from tooltrail.records.compaction import CompactionBudget, compact
-from tooltrail.records.cutting import ArtifactPublisher, Cutter, Published, Shown
+from tooltrail.records.cutting import ArtifactPublisher, Cutter, Postponed, Published, Shown
 from tooltrail.records.digests import Digest, digest_from_hex, digest_of, hex_of, parse_digest
 from tooltrail.records.envelope import (
     SUMMARY_CHARS,
@@ -168,6 +168,7 @@ __all__ = [
     "Omission",
     "PathEscapeError",
     "Policy",
+    "Postponed",
     "Preview",
     "Projection",
     "Projector",

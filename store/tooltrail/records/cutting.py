@@ -13,6 +13,7 @@ from tooltrail.records._error_details import one_line
 from tooltrail.records._model import Record
 from tooltrail.records._text_cuts import shorten
 from tooltrail.records.budgets import MIN_SHARE_CHARS, Budget
+from tooltrail.records.digests import Digest
 from tooltrail.records.envelope import ArtifactReference
 from tooltrail.records.omissions import Omission, Unit, omission_if_any
 from tooltrail.records.policy import Policy
@@ -22,17 +23,29 @@ from tooltrail.records.streams import StreamRecord, iter_streams
 _REASON_CHARS = 200
 """Longest reason for a loss that a preview repeats."""
 
+_NOT_YET = "not stored yet"
+"""Stands in a preview where the path of the whole output would."""
+
 ItemT = TypeVar("ItemT")
 
 
 class ArtifactPublisher(Protocol):
     """Makes a stream durable outside of the record and says where it is."""
 
-    def publish(self, stream: StreamRecord) -> ArtifactReference:
+    def publish(self, stream: StreamRecord) -> "ArtifactReference | Postponed":
         """Publish the kept bytes of a stream; MUST be idempotent and MUST NOT return before the
         bytes are durable. The reference MUST depend on the content alone.
+
+        Where that is not possible now, the bytes MUST be kept to be published later: then the
+        result says so in words, and refers to nothing.
         """
         ...
+
+
+class Postponed(NamedTuple):
+    """What stands for the reference to a stream that could not be published yet; and why."""
+
+    reason: str
 
 
 class Shown(NamedTuple):
@@ -84,6 +97,7 @@ class Cutter:
         self._references: list[ArtifactReference] = []
         self._parts: list[Omission | Cutter] = []
         self._hidden: list[bytes] = []
+        self._postponed: dict[Digest, Postponed] = {}
         self.published: list[Published] = []
 
     def beside(self) -> "Cutter":
@@ -109,9 +123,15 @@ class Cutter:
         """The artifacts of this result; None when there is nothing to say."""
         return tuple(self._references) or None
 
-    def attach(self, stream: StreamRecord) -> int:
-        """Publish a stream, whatever its length, and return its index in `references`."""
+    def attach(self, stream: StreamRecord) -> int | None:
+        """Publish a stream, whatever its length, and return its index in `references`.
+
+        None when that is postponed.
+        """
         reference = self._publisher.publish(stream)
+        if isinstance(reference, Postponed):
+            self._postponed[stream.digest] = reference
+            return None
         self._references.append(reference)
         self.published.append(Published(stream.role, reference))
         return len(self._references) - 1
@@ -133,7 +153,7 @@ class Cutter:
         if shown.truncated or stream.size > self._policy.inline_bytes:
             index = self.attach(stream)
             if shown.truncated:
-                path = self._references[index].path
+                path = _NOT_YET if index is None else self._references[index].path
                 shown = preview(stream, room, edge_bytes=edge_bytes, full_output=path, lines=lines)
         reason = "binary output is not shown" if shown.encoding == "binary" else "preview budget"
         self._count_stream(stream, shown.omitted_bytes, shown.omitted_lines, reason)
@@ -201,11 +221,9 @@ class Cutter:
         """Publish a stream of which nothing is shown; an empty one has nothing to publish."""
         if stream is None:
             return NOT_THERE
+        index = self.attach(stream) if stream.size else None
         self._count_stream(stream, stream.size, stream.line_count, reason)
-        return Shown(
-            truncated=stream.produced_size > 0,
-            artifact=self.attach(stream) if stream.size else None,
-        )
+        return Shown(truncated=stream.produced_size > 0, artifact=index)
 
     def text(self, field: str, text: str, limit: int) -> str:
         """A short text in `limit` characters, with an ellipsis when it was cut."""
@@ -285,6 +303,9 @@ class Cutter:
 
     def _count_stream(self, stream: StreamRecord, size: int, lines: int, reason: str) -> None:
         self.count_losses(stream)
+        postponed = self._postponed.get(stream.digest)
+        if postponed is not None:
+            reason = f"{reason}; not stored yet: {one_line(postponed.reason, _REASON_CHARS)}"
         self.count(stream.role, "bytes", stream.size, stream.size - size, reason)
         self.count(stream.role, "lines", stream.line_count, stream.line_count - lines, reason)
 
