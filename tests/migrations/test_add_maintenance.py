@@ -124,7 +124,12 @@ def test_a_run_counts_as_often_as_it_likes_and_ends_once(store: Store) -> None:
     for change in allowed:
         with store.database.write() as connection:
             assert connection.execute(update(MaintenanceRunRow).values(change)).rowcount == 1
-    for change in ({"object_count": 6}, {"finished_at": None, "outcome": None}, {"report": "x"}):
+    refused: tuple[dict[str, object], ...] = (
+        {"object_count": 6},
+        {"finished_at": None, "outcome": None},
+        {"report": "x"},
+    )
+    for change in refused:
         with (
             pytest.raises(InvalidRecordError, match="maintenance_runs is append-only"),
             store.database.write() as connection,
