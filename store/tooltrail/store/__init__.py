@@ -14,8 +14,11 @@ from tooltrail.store.opening import (
     upgrade_store,
     user_spool,
 )
+from tooltrail.store.pruning import PruningReport, prune
+from tooltrail.store.pruning_plan import DEFAULT_GRACE, Amount, PruningPlan, plan_pruning
 from tooltrail.store.reader import Reader
 from tooltrail.store.recorder import Finished, Invocation, Session
+from tooltrail.store.relocating import RelocationReport, relocate
 from tooltrail.store.rerendering import (
     Rerendering,
     RerenderingState,
@@ -37,6 +40,8 @@ from tooltrail.store.views import (
 )
 
 __all__ = [
+    "DEFAULT_GRACE",
+    "Amount",
     "ArtifactView",
     "EngineFacts",
     "Finished",
@@ -46,9 +51,12 @@ __all__ = [
     "InvocationView",
     "MessageView",
     "Page",
+    "PruningPlan",
+    "PruningReport",
     "Reader",
     "ReceiptView",
     "RecordCheck",
+    "RelocationReport",
     "Rerendering",
     "RerenderingState",
     "Session",
@@ -66,6 +74,9 @@ __all__ = [
     "new_id",
     "now",
     "open_store",
+    "plan_pruning",
+    "prune",
+    "relocate",
     "rerender",
     "spool_folder",
     "store_revision",

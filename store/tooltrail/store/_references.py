@@ -1,11 +1,16 @@
 """Who refers to an artifact: every column that does, asked for many paths at once."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import TypeVar
 
 from sqlalchemy import CompoundSelect, Connection, func, select, union
 
 from tooltrail.artifacts import digest_of_path
+from tooltrail.records import InvalidRecordError
 from tooltrail.store.tables import ArtifactRow, InvocationArtifactRow, OutputStreamRow
+
+Item = TypeVar("Item")
 
 ASKED_AT_ONCE = 500
 """Paths in one question: far below what either engine takes as parameters."""
@@ -32,3 +37,19 @@ def referenced(connection: Connection, paths: Sequence[str]) -> set[str]:
 def artifact_count(connection: Connection) -> int:
     """How many artifacts the store refers to."""
     return connection.scalars(select(func.count()).select_from(ArtifactRow)).one()
+
+
+def is_artifact(path: str) -> bool:
+    """Whether an object of a sink has the path of an artifact."""
+    try:
+        digest_of_path(path)
+    except InvalidRecordError:
+        return False
+    return True
+
+
+def in_chunks(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+    """The same items in lists of so many; the last may be shorter."""
+    rest = iter(items)
+    while chunk := list(islice(rest, size)):
+        yield chunk

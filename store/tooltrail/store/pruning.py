@@ -73,6 +73,12 @@ class PruningReport:
     adopted: Amount = field(default_factory=Amount)
     vanished: Amount = field(default_factory=Amount)
 
+    @property
+    def total(self) -> Amount:
+        """Everything that was deleted."""
+        parts = (self.unreferenced, self.leftovers)
+        return Amount(sum(a.count for a in parts), sum(a.stored_bytes for a in parts))
+
 
 def prune(store: Store, plan: PruningPlan, *, on_progress: Progress | None = None) -> PruningReport:
     """Delete what a plan names, unless a record refers to it by now.
@@ -180,10 +186,8 @@ class _Pruning:
 
     def _tell(self) -> None:
         if self._on_progress:
-            done = (self.report.unreferenced, self.report.leftovers)
-            self._on_progress(
-                sum(amount.count for amount in done), sum(amount.stored_bytes for amount in done)
-            )
+            done = self.report.total
+            self._on_progress(done.count, done.stored_bytes)
 
 
 def _refuse_moved(store: Store, plan: PruningPlan) -> None:

@@ -1,17 +1,22 @@
 """What lies in an artifact root, sorted by what pruning would do to it. Changes nothing."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from itertools import islice
 
-from tooltrail.artifacts import ObjectStat, digest_of_path
+from tooltrail.artifacts import ObjectStat
 from tooltrail.artifacts.archive import DAMAGED
 from tooltrail.artifacts.leftovers import iter_leftovers
 from tooltrail.records import InvalidRecordError
 from tooltrail.store._clock import now
-from tooltrail.store._references import ASKED_AT_ONCE, artifact_count, referenced
+from tooltrail.store._references import (
+    ASKED_AT_ONCE,
+    artifact_count,
+    in_chunks,
+    is_artifact,
+    referenced,
+)
 from tooltrail.store._roots import resolve_root
 from tooltrail.store.store import Store
 
@@ -62,6 +67,16 @@ class PruningPlan:
     damaged: Amount = field(default_factory=Amount)
     foreign: Amount = field(default_factory=Amount)
 
+    @property
+    def total(self) -> Amount:
+        """Everything that would be deleted."""
+        return total_of([*self.unreferenced, *self.leftovers])
+
+
+def total_of(stats: Sequence[ObjectStat]) -> Amount:
+    """How many objects, and how large."""
+    return Amount(len(stats), sum(stat.stored_size for stat in stats))
+
 
 def plan_pruning(
     store: Store, grace: timedelta = DEFAULT_GRACE, *, on_progress: Progress | None = None
@@ -86,8 +101,8 @@ def plan_pruning(
     seen = Amount()
     with store.database.read() as connection:
         known = artifact_count(connection)
-    for stats in _chunks(sink.list(), ASKED_AT_ONCE):
-        artifacts = [stat for stat in stats if _is_artifact(stat.path)]
+    for stats in in_chunks(sink.list(), ASKED_AT_ONCE):
+        artifacts = [stat for stat in stats if is_artifact(stat.path)]
         with store.database.read() as connection:
             wanted = referenced(connection, [stat.path for stat in artifacts])
         for stat in stats:
@@ -109,20 +124,12 @@ def _sort_in(plan: PruningPlan, stat: ObjectStat, wanted: set[str], *, old: bool
         plan.referenced.add(stat)
     elif stat.path.startswith(f"{DAMAGED}/"):
         plan.damaged.add(stat)
-    elif not _is_artifact(stat.path):
+    elif not is_artifact(stat.path):
         plan.foreign.add(stat)
     elif old:
         plan.unreferenced.append(stat)
     else:
         plan.young.add(stat)
-
-
-def _is_artifact(path: str) -> bool:
-    try:
-        digest_of_path(path)
-    except InvalidRecordError:
-        return False
-    return True
 
 
 def _refuse_other_roots(store: Store, plan: PruningPlan, known: int) -> None:
@@ -140,8 +147,3 @@ def _refuse_other_roots(store: Store, plan: PruningPlan, known: int) -> None:
             f"none of the {known:,} artifacts that the store refers to is in {plan.root}: "
             "it is the artifact root of something else, or all of them are lost"
         )
-
-
-def _chunks(stats: Iterator[ObjectStat], size: int) -> Iterator[list[ObjectStat]]:
-    while chunk := list(islice(stats, size)):
-        yield chunk
