@@ -1,16 +1,28 @@
 """A reference always resolves: pruned or moved between two steps of a record, it makes no odds."""
 
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
+import psycopg
 import pytest
+from sqlalchemy import Connection, event
 from tests.support.evidence import check_evidence
 from tests.support.processes import finish_all, start_worker
 from tests.support.recording import command_output, run_command, statements_of, without_housekeeping
-from tests.support.upkeep import before_commit, prune_all, publish, runs_of
+from tests.support.upkeep import NO_GRACE, before_commit, prune_all, publish, runs_of
 
 from tooltrail.records import DamageError, ToolCall, UnavailableError
-from tooltrail.store import Invocation, Store, open_store, relocate
+from tooltrail.store import (
+    Invocation,
+    PruningReport,
+    Store,
+    create_store,
+    open_store,
+    plan_pruning,
+    prune,
+    relocate,
+)
 from tooltrail.store._maintenance import maintenance_run
 from tooltrail.store._upkeep import read_upkeep
 
@@ -57,7 +69,7 @@ def test_an_old_object_that_is_pruned_between_publishing_and_commit_is_published
 
 
 def test_an_object_that_a_killed_run_had_deleted_is_published_anew(
-    store: Store, other: Store, database: str, tmp_path: Path
+    store: Store, database: str, tmp_path: Path
 ) -> None:
     path = publish(store, BIG)
     holding = start_worker(
@@ -67,6 +79,8 @@ def test_an_object_that_a_killed_run_had_deleted_is_published_anew(
     assert holding.stdout.readline() == b"under way\n"
     holding.kill()
     holding.communicate()
+    # Opened after the run began, which thus is no news to it.
+    other = reopened(store, database, tmp_path)
     invocation = other.open_session().start(BASH)
 
     with before_commit(other, lambda: store.archive.sink.delete(path)):
@@ -78,6 +92,41 @@ def test_an_object_that_a_killed_run_had_deleted_is_published_anew(
     prune_all(store)
     assert [run.outcome for run in runs_of(store)] == ["abandoned", "finished"]
     other.close()
+
+
+def test_pruning_waits_for_a_commit_that_is_under_way_and_then_sees_its_references(
+    postgres_url: str, tmp_path: Path
+) -> None:
+    artifacts = str(tmp_path / "artifacts")
+    with (
+        create_store(postgres_url, artifacts=artifacts, spool=tmp_path / "spool") as store,
+        open_store(postgres_url, artifacts=artifacts) as other,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        path = publish(store, BIG)
+        plan = plan_pruning(other, NO_GRACE)
+        invocation = store.open_session().start(BASH)
+        pending: list[Future[PruningReport]] = []
+
+        def come_in(_: Connection) -> None:
+            pending.append(pool.submit(prune, other, plan))
+            while not pending[0].done() and not advisory_waits(postgres_url):
+                pass
+
+        event.listen(store.database.engine, "commit", come_in, once=True)
+        finish(invocation)
+
+        report = pending[0].result()
+        assert (report.unreferenced.count, report.adopted.count) == (0, 1)
+        assert store.archive.exists(path)
+        check_evidence(store)
+
+
+def advisory_waits(url: str) -> bool:
+    """Whether somebody waits for an advisory lock."""
+    asked = "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+    with psycopg.connect(url) as connection:
+        return connection.execute(asked).fetchone() is not None
 
 
 def test_a_run_that_ends_between_two_looks_is_seen_by_either(store: Store, other: Store) -> None:
@@ -160,7 +209,7 @@ def test_upkeep_without_the_row_of_the_store_is_damage(store: Store) -> None:
         read_upkeep(connection)
 
 
-COUNT = 25
+COUNT = 15
 
 
 def recorders(database: str, artifacts: str, tmp_path: Path) -> Callable[[], bool]:
