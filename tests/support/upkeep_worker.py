@@ -15,10 +15,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.support.recording import run_command
-from tests.support.upkeep import prune_all, publish
+from tests.support.upkeep import NO_GRACE, publish
 
-from tooltrail.store import open_store, relocate
+from tooltrail.store import open_store, plan_pruning, prune, relocate
 from tooltrail.store._maintenance import maintenance_run
+
+LONGEST_S = 0.05
+"""Seconds after which a run is killed at the latest."""
 
 
 def record(database: str, artifacts: str, spool: str, count: str) -> None:
@@ -36,15 +39,21 @@ def killed(what: str, *arguments: str) -> None:
     database, artifacts, spool, count, seed, *rest = arguments
     chance = random.Random(seed)
     for _ in range(int(count)):
+        hears, tells = os.pipe()
         child = os.fork()
         if child == 0:
             with open_store(database, artifacts=artifacts or None, spool=Path(spool)) as store:
+                plan = plan_pruning(store, NO_GRACE)
+                os.write(tells, b"now")
                 if what == "prune":
-                    prune_all(store)
+                    prune(store, plan)
                 else:
                     relocate(store, *rest)
             os._exit(0)
-        time.sleep(chance.random() * 0.15)
+        os.close(tells)
+        os.read(hears, 3)
+        os.close(hears)
+        time.sleep(chance.random() * LONGEST_S)
         os.kill(child, signal.SIGKILL)
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         print(status, flush=True)  # noqa: T201  the parent counts them
