@@ -81,8 +81,16 @@ def runs_of(store: Store) -> list[Run]:
             ).order_by(row.key)
         ).all()
     return [
-        Run(r[0], _object(r[1]), _object(r[2]), r[3], r[4], r[5], _object(r[6]) if r[6] else None)
-        for r in rows
+        Run(
+            kind,
+            _object(environment),
+            _object(facts),
+            object_count,
+            stored_bytes,
+            outcome,
+            None if report is None else _object(report),
+        )
+        for kind, environment, facts, object_count, stored_bytes, outcome, report in rows
     ]
 
 

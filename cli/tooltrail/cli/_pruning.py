@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
+from tooltrail.cli._interruption import interruptible_between_steps
 from tooltrail.cli._output import counted, print_table, say, size_of
 from tooltrail.cli._progress import progress_bar
 from tooltrail.cli._times import lasting
@@ -20,17 +21,21 @@ def plan_with_bar(store: Store, grace: timedelta) -> PruningPlan:
 def prune_with_bar(store: Store, plan: PruningPlan) -> PruningReport:
     """Delete what a plan names, with a bar on a terminal; when interrupted, say what was done."""
     done = Amount()
-    with progress_bar("pruning", plan.total.count) as update:
 
-        def tell(count: int, stored_bytes: int) -> None:
-            done.count, done.stored_bytes = count, stored_bytes
-            update(count, stored_bytes)
+    def tell(count: int, stored_bytes: int) -> None:
+        done.count, done.stored_bytes = count, stored_bytes
+        update(count, stored_bytes)
+        check()
 
-        try:
+    try:
+        with (
+            interruptible_between_steps() as check,
+            progress_bar("pruning", plan.total.count) as update,
+        ):
             return prune(store, plan, on_progress=tell)
-        except KeyboardInterrupt:
-            say(f"interrupted: {_amount(done)} pruned so far")
-            raise
+    except KeyboardInterrupt:
+        say(f"interrupted: {_amount(done)} pruned so far")
+        raise
 
 
 def record_of(plan: PruningPlan, report: PruningReport | None, *, dry_run: bool) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from dataclasses import asdict
 from typing import Any
 
 from tooltrail.cli._exit_codes import ExitCode
+from tooltrail.cli._interruption import interruptible
 from tooltrail.cli._output import counted, printable, say, size_of, write
 from tooltrail.cli._progress import progress_bar
 from tooltrail.store import Amount, RelocationReport, Store, relocate
@@ -13,8 +14,9 @@ def relocate_with_bar(
     store: Store, new_root: str, *, allow_damage: bool, delete_old: bool
 ) -> RelocationReport:
     """Move the artifacts, with a bar on a terminal; when interrupted, say what holds."""
-    with progress_bar("copying", store.reader.counts().artifact_count) as update:
-        try:
+    total = store.reader.counts().artifact_count
+    try:
+        with interruptible(), progress_bar("copying", total) as update:
             return relocate(
                 store,
                 new_root,
@@ -22,9 +24,9 @@ def relocate_with_bar(
                 delete_old=delete_old,
                 on_progress=update,
             )
-        except KeyboardInterrupt:
-            say(f"interrupted; the artifacts are in {store.archive.sink.url}")
-            raise
+    except KeyboardInterrupt:
+        say(f"interrupted; the artifacts are in {store.archive.sink.url}")
+        raise
 
 
 def record_of(report: RelocationReport) -> dict[str, Any]:
