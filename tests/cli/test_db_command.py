@@ -15,22 +15,22 @@ def alter(cli: Cli, *statements: str) -> None:
 
 
 def test_current_prints_the_revision_and_whether_it_is_head(cli: Cli) -> None:
-    assert cli.ok("db", "current").text == "0001 (head)\n"
+    assert cli.ok("db", "current").text == "0002 (head)\n"
     (record,) = cli.ok("db", "current", "--json").records
-    assert record == {"schema_version": 1, "revision": "0001", "head": "0001"}
+    assert record == {"schema_version": 1, "revision": "0002", "head": "0002"}
 
 
 def test_current_of_another_revision_is_printed_and_not_at_head(cli: Cli) -> None:
     alter(cli, "UPDATE tooltrail_version SET version_num = '0000'")
     ended = cli.run("db", "current", "--json")
     assert ended.code == 5
-    assert ended.records == [{"schema_version": 1, "revision": "0000", "head": "0001"}]
-    assert ended.message == "this program needs revision 0001\n"
+    assert ended.records == [{"schema_version": 1, "revision": "0000", "head": "0002"}]
+    assert ended.message == "this program needs revision 0002\n"
 
 
 def test_upgrade_at_head_changes_nothing(cli: Cli) -> None:
     ended = cli.ok("db", "upgrade")
-    assert (ended.text, ended.message) == ("", "at 0001 already\n")
+    assert (ended.text, ended.message) == ("", "at 0002 already\n")
 
 
 def test_check_of_a_sound_store_finds_nothing(cli: Cli) -> None:

@@ -37,10 +37,12 @@ def run_python(
     return done.stdout, done.stderr
 
 
-def start_worker(*arguments: str) -> subprocess.Popen[bytes]:
-    """Start `store_worker` with its arguments."""
+def start_worker(
+    *arguments: str, module: str = "tests.support.store_worker"
+) -> subprocess.Popen[bytes]:
+    """Start `store_worker`, or another module, with its arguments."""
     return subprocess.Popen(
-        [sys.executable, "-m", "tests.support.store_worker", *arguments],
+        [sys.executable, "-m", module, *arguments],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -10,6 +10,7 @@ COMMANDS = {
     "artifact": "read and verify stored artifacts",
     "db": "the schema of the store",
     "exec": "run a command and record it whole",
+    "gc": "delete stored objects that no record refers to",
     "init": "create a store",
     "log": "list invocations, the newest first",
     "session": "open, close and list sessions",

@@ -8,6 +8,7 @@ import click
 
 _AGO = re.compile(r"(\d{1,9})\s*([smhdw])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_LONGEST = timedelta(days=36_500)
 
 
 class Moment(click.ParamType[datetime]):
@@ -23,6 +24,44 @@ class Moment(click.ParamType[datetime]):
             return parse_moment(str(value), datetime.now().astimezone())
         except (ValueError, OverflowError):
             self.fail(f"{value!r} is not RFC 3339, a date, 2h, 3d, today or yesterday", param, ctx)
+
+
+class Duration(click.ParamType[timedelta]):
+    """A length of time, spelled as the ages that `Moment` takes."""
+
+    name = "duration"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> timedelta:
+        """Read a duration, or fail as a usage error."""
+        try:
+            return parse_duration(str(value))
+        except (ValueError, OverflowError):
+            self.fail(f"{value!r} is not a duration such as 30s, 15m, 24h, 7d, 2w", param, ctx)
+
+
+def parse_duration(text: str) -> timedelta:
+    """Read a duration such as `24h`, at most some hundred years.
+
+    Raises:
+        ValueError: not a duration, or a longer one.
+        OverflowError: a much longer one.
+    """
+    match = _AGO.fullmatch(text.strip().lower())
+    if match is None:
+        raise ValueError("not a duration")
+    duration = timedelta(seconds=int(match[1]) * _SECONDS[match[2]])
+    if duration > _LONGEST:
+        raise ValueError("longer than any age")
+    return duration
+
+
+def lasting(duration: timedelta) -> str:
+    """A duration for people, as `parse_duration` reads it: in the largest unit that is exact."""
+    seconds = int(duration.total_seconds())
+    unit = next(unit for unit in reversed(_SECONDS) if seconds % _SECONDS[unit] == 0)
+    return f"{seconds // _SECONDS[unit]}{unit}" if seconds else "0s"
 
 
 def parse_moment(text: str, now: datetime) -> datetime:

@@ -15,8 +15,11 @@ from tooltrail.store.opening import (
     upgrade_store,
     user_spool,
 )
+from tooltrail.store.pruning import PruningReport, prune
+from tooltrail.store.pruning_plan import DEFAULT_GRACE, Amount, PruningPlan, plan_pruning
 from tooltrail.store.reader import Reader
 from tooltrail.store.recorder import Finished, Invocation, Session
+from tooltrail.store.relocating import RelocationReport, relocate
 from tooltrail.store.rerendering import (
     Rerendering,
     RerenderingState,
@@ -38,6 +41,8 @@ from tooltrail.store.views import (
 )
 
 __all__ = [
+    "DEFAULT_GRACE",
+    "Amount",
     "ArtifactView",
     "EngineFacts",
     "Finished",
@@ -47,9 +52,12 @@ __all__ = [
     "InvocationView",
     "MessageView",
     "Page",
+    "PruningPlan",
+    "PruningReport",
     "Reader",
     "ReceiptView",
     "RecordCheck",
+    "RelocationReport",
     "Rerendering",
     "RerenderingState",
     "Session",
@@ -68,6 +76,9 @@ __all__ = [
     "new_id",
     "now",
     "open_store",
+    "plan_pruning",
+    "prune",
+    "relocate",
     "rerender",
     "spool_folder",
     "store_revision",

@@ -91,6 +91,20 @@ class Database:
         ):
             yield connection
 
+    @contextmanager
+    def autocommit(self) -> Generator[Connection]:
+        """A connection on which every statement is a transaction of its own.
+
+        Raises:
+            UnavailableError, DamageError: see `translated_errors`.
+        """
+        options = {_NO_TRANSACTION: True, "isolation_level": "AUTOCOMMIT"}
+        with (
+            translated_errors(self.target),
+            self.engine.connect().execution_options(**options) as connection,
+        ):
+            yield connection
+
     def ensure_wal(self) -> None:
         """Put an SQLite file into WAL mode, which lasts; nothing to do for a server.
 
@@ -99,11 +113,7 @@ class Database:
         """
         if self.engine.dialect.name != "sqlite":
             return
-        options = {_NO_TRANSACTION: True, "isolation_level": "AUTOCOMMIT"}
-        with (
-            translated_errors(self.target),
-            self.engine.connect().execution_options(**options) as connection,
-        ):
+        with self.autocommit() as connection:
             if connection.exec_driver_sql("PRAGMA journal_mode").scalar() != "wal":
                 connection.exec_driver_sql("PRAGMA journal_mode = WAL")
 

@@ -1,6 +1,7 @@
 """Makes the long streams of one invocation durable, and remembers where each went."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from tooltrail.artifacts import ArtifactArchive, CapturedStream, StoredArtifact
@@ -8,6 +9,7 @@ from tooltrail.records import (
     ArtifactReference,
     Digest,
     InvalidRecordError,
+    MissingArtifactError,
     StreamRecord,
     digest_of,
 )
@@ -26,6 +28,10 @@ def refuse_false_digests(streams: Iterable[StreamRecord]) -> None:
             raise InvalidRecordError(f"stream {stream.role!r} has another content than its digest")
 
 
+_ATTEMPTS = 10
+"""Publications of a stream before giving up: each one more was pruned while it was being done."""
+
+
 class StreamPublisher:
     """Publishes streams of one invocation, from the spool or from memory; used by one thread.
 
@@ -42,6 +48,7 @@ class StreamPublisher:
         self._captured = captured
         self._scratch = scratch
         self._published: dict[Digest, StoredArtifact] = {}
+        self._sources: dict[Digest, CapturedStream] = {}
 
     def publish(self, stream: StreamRecord) -> ArtifactReference:
         """Publish a stream once and say where it is; see `ArtifactPublisher`.
@@ -52,9 +59,25 @@ class StreamPublisher:
         """
         stored = self._published.get(stream.digest)
         if stored is None:
-            stored = self._archive.publish(self._source(stream), scratch=self._scratch)
+            source = self._source(stream)
+            stored = self._stored(source)
+            self._sources[stream.digest] = source
             self._published[stream.digest] = stored
         return ArtifactReference(path=stored.path)
+
+    def move_to(self, archive: ArtifactArchive) -> None:
+        """Publish there from now on; what was published is not there yet."""
+        self._archive = archive
+
+    def republish_missing(self) -> None:
+        """Publish anew what does not stand in the archive any more.
+
+        Raises:
+            UnavailableError: the sink cannot serve now.
+        """
+        for digest, stored in self._published.items():
+            if not self._archive.exists(stored.path):
+                self._published[digest] = self._stored(self._sources[digest])
 
     def path_of(self, stream: StreamRecord) -> str | None:
         """Where a stream was published, None when it was not."""
@@ -65,6 +88,13 @@ class StreamPublisher:
     def published(self) -> tuple[StoredArtifact, ...]:
         """Everything published so far."""
         return tuple(self._published.values())
+
+    def _stored(self, source: CapturedStream) -> StoredArtifact:
+        for _ in range(_ATTEMPTS - 1):
+            # An old object may be found there and be pruned before it is looked at once more.
+            with suppress(MissingArtifactError):
+                return self._archive.publish(source, scratch=self._scratch)
+        return self._archive.publish(source, scratch=self._scratch)
 
     def _source(self, stream: StreamRecord) -> CapturedStream:
         captured = self._captured.get(stream.digest)

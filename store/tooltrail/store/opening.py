@@ -9,7 +9,6 @@ from sqlalchemy import insert
 from tooltrail.artifacts import ArtifactArchive, open_sink
 from tooltrail.records import (
     FamilyRegistry,
-    InvalidRecordError,
     Policy,
     SchemaMismatchError,
     StoreExistsError,
@@ -18,9 +17,9 @@ from tooltrail.records import (
     default_families,
     default_policy,
 )
-from tooltrail.records.tool_calls import storable
 from tooltrail.store._clock import new_id
 from tooltrail.store._database import Database, open_database
+from tooltrail.store._roots import named_root, remembered_root, resolve_root
 from tooltrail.store._schema import (
     check_revision,
     lock_schema,
@@ -28,13 +27,13 @@ from tooltrail.store._schema import (
     migrate_within,
     read_revision,
 )
-from tooltrail.store._targets import SqliteTarget, Target, absolute_path, parse_target
+from tooltrail.store._targets import SqliteTarget, Target, parse_target
+from tooltrail.store._upkeep import Upkeep, read_upkeep
 from tooltrail.store.info import FORMAT, StoreInfo, read_info
 from tooltrail.store.limits import StoreLimits
 from tooltrail.store.store import Store
 from tooltrail.store.tables import StoreInfoRow
 
-_ARTIFACTS_FOLDER = "artifacts"
 _SPOOL_FOLDER = "spool"
 _PRIVATE = 0o700
 _PRIVATE_FILE = 0o600
@@ -67,7 +66,7 @@ def create_store(
         UnavailableError: the database or the artifact root cannot be reached or written.
     """
     target = parse_target(database)
-    root = _remembered_root(target, artifacts)
+    root = remembered_root(target, artifacts)
     _make_private_file(target)
     opened = open_database(target, create=True, foreign_keys=False)
     try:
@@ -120,8 +119,8 @@ def open_store(
     target = parse_target(database)
     opened = open_existing(target)
     try:
-        info = _checked_info(opened)
-        root = info.artifact_root if artifacts is None else _named_root(artifacts)
+        info, upkeep = _checked_info(opened)
+        root = info.artifact_root if artifacts is None else named_root(artifacts)
         sink = open_sink(resolve_root(target, root))
     except BaseException:
         opened.close()
@@ -131,6 +130,7 @@ def open_store(
         database=opened,
         archive=ArtifactArchive(sink),
         info=info,
+        upkeep=upkeep,
         spool=spool or spool_folder(database),
         policy=default_policy(chosen) if policy is None else policy,
         families=chosen,
@@ -188,13 +188,6 @@ def open_existing(target: Target, *, foreign_keys: bool = True) -> Database:
     return open_database(target, foreign_keys=foreign_keys)
 
 
-def resolve_root(target: Target, root: str) -> str:
-    """The artifact root as a URL or an absolute path."""
-    if "://" in root or not isinstance(target, SqliteTarget):
-        return root
-    return str(target.path.parent / root)
-
-
 def spool_folder(database: str | Path) -> Path:
     """Where captured output waits: beside a database file, else in the user's state folder."""
     target = parse_target(database)
@@ -209,10 +202,11 @@ def user_spool() -> Path:
     return Path(state) / "tooltrail" / _SPOOL_FOLDER
 
 
-def _checked_info(database: Database) -> StoreInfo:
+def _checked_info(database: Database) -> tuple[StoreInfo, Upkeep]:
     with database.read() as connection:
         check_revision(connection, database.target)
         info = read_info(connection)
+        upkeep = read_upkeep(connection)
     if info.format > FORMAT:
         raise SchemaMismatchError(
             f"the store in {database.target} has format {info.format}, "
@@ -220,32 +214,7 @@ def _checked_info(database: Database) -> StoreInfo:
             found=str(info.format),
             expected=str(FORMAT),
         )
-    return info
-
-
-def _remembered_root(target: Target, artifacts: str | None) -> str:
-    if artifacts is None:
-        if not isinstance(target, SqliteTarget):
-            raise InvalidRecordError(
-                "a PostgreSQL store needs an artifact root: name one (--artifacts)"
-            )
-        return _ARTIFACTS_FOLDER
-    root = _named_root(artifacts)
-    if storable(root) != root:
-        raise InvalidRecordError(f"the name of an artifact root must be valid text: {root!r}")
-    path = Path(root)
-    if (
-        "://" not in root
-        and isinstance(target, SqliteTarget)
-        and path.is_relative_to(target.path.parent)
-    ):
-        return str(path.relative_to(target.path.parent))
-    return root
-
-
-def _named_root(artifacts: str) -> str:
-    """What the caller named, a path from the current folder made absolute."""
-    return artifacts if "://" in artifacts else str(absolute_path(artifacts))
+    return info, upkeep
 
 
 def _is_there(path: Path) -> bool:

@@ -34,6 +34,7 @@ from tooltrail.store._clock import new_id, now
 from tooltrail.store._finishing import FinishedRows, inline_bodies, write_finished
 from tooltrail.store._publisher import StreamPublisher, refuse_false_digests
 from tooltrail.store._starting import Started, write_started
+from tooltrail.store._upkeep import Upkeep, ensure_standing
 
 if TYPE_CHECKING:
     from tooltrail.store.store import Store
@@ -235,13 +236,14 @@ class Invocation:
             )
         refuse_false_digests(output.streams)
         family = self._store.families.of_output(output, self.family)
+        seen = self._store.upkeep  # before the archive and before anything is published
         publisher = StreamPublisher(self._store.archive, self._captured, self.spool)
         projection = project(output, family, self.policy, publisher)
         for stream in output.streams:
             if stream.size > self._inline_bytes or stream.content is None:
                 publisher.publish(stream)
         receipt = render(projection.canonical, family, self.policy)
-        self._commit(output, projection, receipt, publisher)
+        self._commit(output, projection, receipt, publisher, seen)
         self._is_finished = True
         shutil.rmtree(self.spool, ignore_errors=True)
         return Finished(self.id, output.final_state, projection.canonical, receipt)
@@ -252,12 +254,15 @@ class Invocation:
         projection: Projection,
         receipt: Receipt,
         publisher: StreamPublisher,
+        seen: Upkeep,
     ) -> None:
         bodies = inline_bodies(output, receipt, publisher)
         rows = FinishedRows(
             self._key, self.id, self.started_at, output, projection, receipt, bodies
         )
         with self._store.database.write() as connection:
+            if publisher.published:
+                ensure_standing(connection, self._store, publisher, seen)
             chain = writes.lock_chain(connection, self._session.key, self._session.id)
             if not write_finished(connection, chain, rows, publisher):
                 raise self._finished_already()

@@ -1,15 +1,18 @@
 """A store that is open: where sessions begin, and where everything recorded is read."""
 
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 from uuid import UUID
 
-from tooltrail.artifacts import ArtifactArchive
+from tooltrail.artifacts import ArtifactArchive, open_sink
 from tooltrail.records import FamilyRegistry, Policy, digest_of
 from tooltrail.store import _writes as writes
 from tooltrail.store._clock import new_id, now
 from tooltrail.store._database import Database
+from tooltrail.store._roots import resolve_root
+from tooltrail.store._upkeep import Upkeep
 from tooltrail.store.environment import current_environment, environment_json
 from tooltrail.store.info import StoreInfo
 from tooltrail.store.limits import StoreLimits
@@ -21,6 +24,16 @@ class Store:
     """An open store. Safe to share between threads; a forked process opens its own.
 
     Made by `create_store` or `open_store`. Any number of processes may have the same store open.
+
+    Attributes:
+        database: the connection.
+        archive: the artifacts. When `relocate` has moved them, the next record that has some finds
+            that out and goes on at the new root; a store that only reads is to be opened again.
+        info: what the store knows about itself.
+        upkeep: the newest upkeep that this process knows of; for whoever commits references.
+        spool: local folder for output that is being captured.
+        policy: the budgets of new records.
+        families: the tool families.
     """
 
     def __init__(
@@ -29,6 +42,7 @@ class Store:
         database: Database,
         archive: ArtifactArchive,
         info: StoreInfo,
+        upkeep: Upkeep,
         spool: Path,
         policy: Policy,
         families: FamilyRegistry,
@@ -37,6 +51,7 @@ class Store:
         self.database = database
         self.archive = archive
         self.info = info
+        self.upkeep = upkeep
         self.spool = spool
         self.policy = policy.covering(families)
         self.families = families
@@ -96,6 +111,19 @@ class Store:
             SessionClosedError: by the first record, when it was closed.
         """
         return Session(self, self.reader.session_key(session_id), session_id, is_own=False)
+
+    def follow(self, upkeep: Upkeep) -> ArtifactArchive:
+        """Go on with the artifacts at the root that the store remembers now.
+
+        Raises:
+            UnavailableError: that root cannot be reached from here.
+        """
+        root = upkeep.artifact_root
+        self.archive = ArtifactArchive(open_sink(resolve_root(self.database.target, root)))
+        self.info = replace(self.info, artifact_root=root)
+        # Last: who reads this one first and the archive then never has an older archive.
+        self.upkeep = upkeep
+        return self.archive
 
     def close(self) -> None:
         """Give the connections back. Open sessions stay open in the store."""

@@ -447,9 +447,50 @@ CREATE TRIGGER holds_no_update BEFORE UPDATE ON holds FOR EACH ROW EXECUTE FUNCT
 
 INSERT INTO tooltrail_version (version_num) VALUES ('0001') RETURNING tooltrail_version.version_num;
 
+-- Running upgrade 0001 -> 0002
+
+ALTER TABLE artifacts ADD COLUMN frame_index BYTEA;
+
+CREATE TABLE maintenance_runs (
+    key BIGSERIAL NOT NULL, 
+    id UUID NOT NULL, 
+    kind TEXT NOT NULL, 
+    environment TEXT NOT NULL, 
+    facts TEXT NOT NULL, 
+    started_at TIMESTAMP WITH TIME ZONE NOT NULL, 
+    object_count BIGINT NOT NULL, 
+    stored_bytes BIGINT NOT NULL, 
+    finished_at TIMESTAMP WITH TIME ZONE, 
+    outcome TEXT, 
+    report TEXT, 
+    CONSTRAINT pk_maintenance_runs PRIMARY KEY (key), 
+    CONSTRAINT ck_maintenance_runs_finished CHECK ((finished_at IS NULL) = (outcome IS NULL)), 
+    CONSTRAINT ck_maintenance_runs_kind CHECK (kind IN ('gc', 'relocate', 'repair')), 
+    CONSTRAINT ck_maintenance_runs_outcome CHECK (outcome IN ('finished', 'interrupted', 'failed', 'abandoned')), 
+    CONSTRAINT uq_maintenance_runs_id UNIQUE (id)
+);
+
+CREATE INDEX ix_maintenance_runs_finished_at ON maintenance_runs (finished_at) WHERE finished_at IS NULL;
+
+CREATE TRIGGER maintenance_runs_no_delete BEFORE DELETE ON maintenance_runs FOR EACH ROW EXECUTE FUNCTION tooltrail_refuse();
+
+CREATE TRIGGER maintenance_runs_no_truncate BEFORE TRUNCATE ON maintenance_runs FOR EACH STATEMENT EXECUTE FUNCTION tooltrail_refuse();
+
+CREATE TRIGGER maintenance_runs_no_update BEFORE UPDATE ON maintenance_runs FOR EACH ROW WHEN (OLD.finished_at IS NOT NULL OR NEW.object_count < OLD.object_count OR NEW.stored_bytes < OLD.stored_bytes OR (NEW.finished_at IS NULL AND NEW.object_count = OLD.object_count) OR NEW.key IS DISTINCT FROM OLD.key OR NEW.id IS DISTINCT FROM OLD.id OR NEW.kind IS DISTINCT FROM OLD.kind OR NEW.environment IS DISTINCT FROM OLD.environment OR NEW.facts IS DISTINCT FROM OLD.facts OR NEW.started_at IS DISTINCT FROM OLD.started_at) EXECUTE FUNCTION tooltrail_refuse();
+
+UPDATE tooltrail_version SET version_num='0002' WHERE tooltrail_version.version_num = '0001';
+
 COMMIT;
 
 BEGIN;
+
+-- Running downgrade 0002 -> 0001
+
+DROP TABLE maintenance_runs;
+
+ALTER TABLE artifacts DROP COLUMN frame_index;
+
+UPDATE tooltrail_version SET version_num='0001' WHERE tooltrail_version.version_num = '0002';
 
 -- Running downgrade 0001 -> 
 

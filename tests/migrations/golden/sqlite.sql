@@ -403,6 +403,45 @@ CREATE TRIGGER holds_no_update BEFORE UPDATE ON holds BEGIN SELECT RAISE(ABORT, 
 
 INSERT INTO tooltrail_version (version_num) VALUES ('0001') RETURNING version_num;
 
+-- Running upgrade 0001 -> 0002
+
+ALTER TABLE artifacts ADD COLUMN frame_index BLOB;
+
+CREATE TABLE maintenance_runs (
+    "key" INTEGER NOT NULL, 
+    id BLOB NOT NULL, 
+    kind TEXT NOT NULL, 
+    environment TEXT NOT NULL, 
+    facts TEXT NOT NULL, 
+    started_at TEXT NOT NULL, 
+    object_count INTEGER NOT NULL, 
+    stored_bytes INTEGER NOT NULL, 
+    finished_at TEXT, 
+    outcome TEXT, 
+    report TEXT, 
+    CONSTRAINT pk_maintenance_runs PRIMARY KEY ("key"), 
+    CONSTRAINT ck_maintenance_runs_finished CHECK ((finished_at IS NULL) = (outcome IS NULL)), 
+    CONSTRAINT ck_maintenance_runs_kind CHECK (kind IN ('gc', 'relocate', 'repair')), 
+    CONSTRAINT ck_maintenance_runs_outcome CHECK (outcome IN ('finished', 'interrupted', 'failed', 'abandoned')), 
+    CONSTRAINT uq_maintenance_runs_id UNIQUE (id)
+);
+
+CREATE INDEX ix_maintenance_runs_finished_at ON maintenance_runs (finished_at) WHERE finished_at IS NULL;
+
+CREATE TRIGGER maintenance_runs_no_delete BEFORE DELETE ON maintenance_runs BEGIN SELECT RAISE(ABORT, 'maintenance_runs is append-only'); END;
+
+CREATE TRIGGER maintenance_runs_no_update BEFORE UPDATE ON maintenance_runs WHEN OLD.finished_at IS NOT NULL OR NEW.object_count < OLD.object_count OR NEW.stored_bytes < OLD.stored_bytes OR (NEW.finished_at IS NULL AND NEW.object_count = OLD.object_count) OR NEW.key IS NOT OLD.key OR NEW.id IS NOT OLD.id OR NEW.kind IS NOT OLD.kind OR NEW.environment IS NOT OLD.environment OR NEW.facts IS NOT OLD.facts OR NEW.started_at IS NOT OLD.started_at BEGIN SELECT RAISE(ABORT, 'maintenance_runs is append-only'); END;
+
+UPDATE tooltrail_version SET version_num='0002' WHERE tooltrail_version.version_num = '0001';
+
+-- Running downgrade 0002 -> 0001
+
+DROP TABLE maintenance_runs;
+
+ALTER TABLE artifacts DROP COLUMN frame_index;
+
+UPDATE tooltrail_version SET version_num='0001' WHERE tooltrail_version.version_num = '0002';
+
 -- Running downgrade 0001 -> 
 
 DROP TABLE holds;

@@ -22,6 +22,7 @@ from tooltrail.cli._output import (
     write,
 )
 from tooltrail.cli._times import shown
+from tooltrail.cli.commands.relocate_command import relocate
 
 if TYPE_CHECKING:
     from tooltrail.store import ArtifactView
@@ -33,6 +34,9 @@ PATH_HELP = "PATH is a path of `artifact ls`, or a unique beginning of its diges
 @click.group("artifact")
 def command() -> None:
     """Read and verify stored artifacts."""
+
+
+command.add_command(relocate)
 
 
 @command.command("ls")

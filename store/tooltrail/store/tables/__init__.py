@@ -10,6 +10,7 @@ from tooltrail.store.tables.evidence import (
     TombstoneRow,
 )
 from tooltrail.store.tables.invocations import InvocationRow, PolicyRow, ToolRow
+from tooltrail.store.tables.maintenance import MaintenanceRunRow
 from tooltrail.store.tables.payloads import ArtifactRow, BodyRow, InvocationArtifactRow
 from tooltrail.store.tables.sessions import AgentRow, MessageRow, SessionRow
 from tooltrail.store.tables.surfaces import (
@@ -37,6 +38,7 @@ __all__ = [
     "InvocationRow",
     "LedgerEntryRow",
     "LedgerHeadRow",
+    "MaintenanceRunRow",
     "MessageRow",
     "OmissionRow",
     "OutputStreamRow",

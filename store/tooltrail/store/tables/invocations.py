@@ -3,10 +3,10 @@
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import CheckConstraint, ForeignKey, Index, UniqueConstraint, text
+from sqlalchemy import CheckConstraint, ForeignKey, Index, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from tooltrail.store.tables._base import Base
+from tooltrail.store.tables._base import Base, partial_index
 
 
 class PolicyRow(Base):
@@ -31,12 +31,6 @@ class ToolRow(Base):
     created_at: Mapped[datetime]
 
 
-def _partial(column: str, condition: str, *, using: str = "btree") -> Index:
-    """An index on the few rows that a search for this column is about."""
-    where = text(condition)
-    return Index(None, column, sqlite_where=where, postgresql_where=where, postgresql_using=using)
-
-
 class InvocationRow(Base):
     """One execution of one tool call, small columns only; bodies live in other tables.
 
@@ -54,10 +48,10 @@ class InvocationRow(Base):
         CheckConstraint("(state = 'started') = (finished_at IS NULL)", name="finished"),
         Index(None, "started_at"),
         Index(None, "tool_name", "started_at"),
-        _partial("state", "state <> 'success'"),
-        _partial("error_kind", "error_kind IS NOT NULL"),
+        partial_index("state", "state <> 'success'"),
+        partial_index("error_kind", "error_kind IS NOT NULL"),
         # Providers make call ids longer than a b-tree page of PostgreSQL can hold.
-        _partial("call_id", "call_id IS NOT NULL", using="hash"),
+        partial_index("call_id", "call_id IS NOT NULL", using="hash"),
     )
 
     key: Mapped[int] = mapped_column(primary_key=True)

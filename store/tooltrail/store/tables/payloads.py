@@ -21,7 +21,10 @@ class BodyRow(Base):
 
 
 class ArtifactRow(Base):
-    """One object of the artifact sink. `path` is relative to the artifact root."""
+    """One object of the artifact sink. `path` is relative to the artifact root.
+
+    `frame_index` says where its frames and lines begin; None when that is not known.
+    """
 
     __tablename__ = "artifacts"
 
@@ -31,6 +34,7 @@ class ArtifactRow(Base):
     stored_size: Mapped[int]
     line_count: Mapped[int]
     created_at: Mapped[datetime]
+    frame_index: Mapped[bytes | None] = mapped_column(LargeBinary)
 
 
 class InvocationArtifactRow(Base):

@@ -1,0 +1,108 @@
+"""What `tooltrail gc` does and says."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+from tooltrail.cli._interruption import interruptible_between_steps
+from tooltrail.cli._output import counted, print_table, say, size_of
+from tooltrail.cli._progress import progress_bar
+from tooltrail.cli._times import lasting
+from tooltrail.store import Amount, PruningPlan, PruningReport, Store, plan_pruning, prune
+from tooltrail.store.pruning_plan import total_of
+
+
+def plan_with_bar(store: Store, grace: timedelta) -> PruningPlan:
+    """Look at every object, with a bar on a terminal."""
+    with progress_bar("looking at objects") as update:
+        return plan_pruning(store, grace, on_progress=update)
+
+
+def prune_with_bar(store: Store, plan: PruningPlan) -> PruningReport:
+    """Delete what a plan names, with a bar on a terminal; when interrupted, say what was done."""
+    done = Amount()
+
+    def tell(count: int, stored_bytes: int) -> None:
+        done.count, done.stored_bytes = count, stored_bytes
+        update(count, stored_bytes)
+        check()
+
+    try:
+        with (
+            interruptible_between_steps() as check,
+            progress_bar("pruning", plan.total.count) as update,
+        ):
+            return prune(store, plan, on_progress=tell)
+    except KeyboardInterrupt:
+        say(f"interrupted: {_amount(done)} pruned so far")
+        raise
+
+
+def record_of(plan: PruningPlan, report: PruningReport | None, *, dry_run: bool) -> dict[str, Any]:
+    """Plan and outcome as one record; without a report nothing was done."""
+    pruned = report.total if report else Amount()
+    return {
+        "root": plan.root,
+        "grace_s": int(plan.grace.total_seconds()),
+        "dry_run": dry_run,
+        "run_id": report.run_id if report else None,
+        **dict(_counts(plan)),
+        "pruned_count": pruned.count,
+        "pruned_bytes": pruned.stored_bytes,
+        "adopted_count": report.adopted.count if report else 0,
+        "vanished_count": report.vanished.count if report else 0,
+    }
+
+
+def print_plan(plan: PruningPlan) -> None:
+    """What lies in the root, and what becomes of it."""
+    age = lasting(plan.grace)
+    rows = (
+        ("unreferenced", total_of(plan.unreferenced), f"prunable: older than {age}"),
+        ("unfinished", total_of(plan.leftovers), f"prunable: older than {age}"),
+        ("young", plan.young, f"kept: younger than {age}"),
+        ("referenced", plan.referenced, "kept: records refer to them"),
+        ("damaged", plan.damaged, "kept: evidence of damage that was healed"),
+        ("foreign", plan.foreign, "kept: nothing that tooltrail has made"),
+    )
+    header = ("OBJECTS", "COUNT", "STORED", "")
+    print_table(
+        header,
+        [(name, f"{a.count:,}", size_of(a.stored_bytes), why) for name, a, why in rows],
+        right=header[1:3],
+    )
+
+
+def say_outcome(plan: PruningPlan, report: PruningReport | None, *, dry_run: bool) -> None:
+    """One sentence for people."""
+    if report is None:
+        work = f"--yes prunes {_amount(plan.total)}" if dry_run and plan.total.count else ""
+        say(f"dry run, nothing was deleted: {work}" if work else "there is nothing to prune")
+        return
+    notes = "".join(
+        f"; {counted(amount.count, 'object')} {what}"
+        for amount, what in (
+            (report.adopted, "left, since a record refers to it by now"),
+            (report.vanished, "gone already"),
+        )
+        if amount.count
+    )
+    say(f"pruned {_amount(report.total)}{notes}")
+
+
+def _counts(plan: PruningPlan) -> Iterator[tuple[str, int]]:
+    amounts = {
+        "unreferenced": total_of(plan.unreferenced),
+        "leftover": total_of(plan.leftovers),
+        "young": plan.young,
+        "referenced": plan.referenced,
+        "damaged": plan.damaged,
+        "foreign": plan.foreign,
+    }
+    for name, amount in amounts.items():
+        yield f"{name}_count", amount.count
+        yield f"{name}_bytes", amount.stored_bytes
+
+
+def _amount(amount: Amount) -> str:
+    return f"{counted(amount.count, 'object')}, {size_of(amount.stored_bytes)}"

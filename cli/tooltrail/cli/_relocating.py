@@ -1,0 +1,76 @@
+"""What `tooltrail artifact relocate` does and says."""
+
+from dataclasses import asdict
+from typing import Any
+
+from tooltrail.cli._exit_codes import ExitCode
+from tooltrail.cli._interruption import interruptible
+from tooltrail.cli._output import counted, printable, say, size_of, write
+from tooltrail.cli._progress import progress_bar
+from tooltrail.store import Amount, RelocationReport, Store, relocate
+
+
+def relocate_with_bar(
+    store: Store, new_root: str, *, allow_damage: bool, delete_old: bool
+) -> RelocationReport:
+    """Move the artifacts, with a bar on a terminal; when interrupted, say what holds."""
+    total = store.reader.counts().artifact_count
+    try:
+        with interruptible(), progress_bar("copying", total) as update:
+            return relocate(
+                store,
+                new_root,
+                allow_damage=allow_damage,
+                delete_old=delete_old,
+                on_progress=update,
+            )
+    except KeyboardInterrupt:
+        say(f"interrupted; the artifacts are in {store.archive.sink.url}")
+        raise
+
+
+def record_of(report: RelocationReport) -> dict[str, Any]:
+    """The report as one flat record."""
+    record: dict[str, Any] = {}
+    for name, value in asdict(report).items():
+        if isinstance(getattr(report, name), Amount):
+            record |= {f"{name}_count": value["count"], f"{name}_bytes": value["stored_bytes"]}
+        else:
+            record[name] = value
+    return record
+
+
+def print_problems(report: RelocationReport) -> None:
+    """A line for every artifact that is not right."""
+    for path in report.damaged:
+        write(f"damaged    {printable(path)}\n")
+    for path in report.missing:
+        write(f"missing    {printable(path)}\n")
+
+
+def say_outcome(report: RelocationReport) -> None:
+    """What was done, and what holds now, for people."""
+    say(
+        f"copied {_amount(report.copied)}; {_amount(report.sound)} found sound at the new root; "
+        f"{len(report.damaged):,} damaged, {len(report.missing):,} missing"
+    )
+    if not report.switched:
+        say(
+            f"not moved: the artifacts stay in {report.root_before}; "
+            "--allow-damage moves them as they are"
+        )
+        return
+    say(f"the artifacts are in {report.root_after}")
+    if report.deleted.count:
+        say(f"deleted {_amount(report.deleted)} in {report.root_before}")
+
+
+def code_of(report: RelocationReport) -> ExitCode:
+    """The exit code: damage and missing artifacts are told apart as everywhere."""
+    if report.damaged:
+        return ExitCode.DAMAGED
+    return ExitCode.INCOMPLETE if report.missing else ExitCode.OK
+
+
+def _amount(amount: Amount) -> str:
+    return f"{counted(amount.count, 'object')}, {size_of(amount.stored_bytes)}"

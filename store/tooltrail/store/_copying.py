@@ -1,0 +1,118 @@
+"""Copying stored objects from one root to another, and making sure that they arrived."""
+
+import io
+import os
+import shutil
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from tooltrail.artifacts import ArtifactArchive
+from tooltrail.records import DamageError, UnavailableError
+
+_PRIVATE_FOLDER = 0o700
+_PRIVATE_FILE = 0o600
+_BLOCK = 1 << 20
+"""Bytes that are held at once."""
+
+
+class ObjectCopier:
+    """Copies objects one by one, at constant memory. One thread.
+
+    Args:
+        old: from where.
+        new: to where; what stands there is believed only after it was read.
+        scratch: a local file for the object that is being copied. What a killed process left
+            there is overwritten.
+    """
+
+    def __init__(self, old: ArtifactArchive, new: ArtifactArchive, scratch: Path) -> None:
+        self._old = old
+        self._new = new
+        self._scratch = scratch
+
+    def ensure(self, path: str, size: int) -> bool:
+        """Make sure that an artifact stands at the new root, by reading it there to its end.
+
+        Args:
+            path: of the artifact.
+            size: its plain bytes.
+
+        Returns:
+            Whether it was copied; else it was there already, and sound.
+
+        Raises:
+            MissingArtifactError: it does not stand at the old root.
+            DamageError: it is damaged there; the new root does not have it then.
+            UnavailableError: a root cannot serve, or the new one gives back something else.
+        """
+        if self._new.sink.exists(path):
+            with suppress(DamageError):
+                self._new.verify(path, size=size)
+                return False
+            self._new.sink.delete(path)
+        self._copy(path)
+        try:
+            self._new.verify(path, size=size)
+        except DamageError as error:
+            self._new.sink.delete(path)
+            self._old.verify(path, size=size)  # raises when it is the old one that is damaged
+            raise UnavailableError(
+                f"{self._new.sink.url} does not give back what was put at {path}"
+            ) from error
+        return True
+
+    def ensure_raw(self, path: str) -> bool:
+        """Make sure that an object stands at the new root with the same stored bytes.
+
+        Returns:
+            Whether it was copied; else it was there already.
+
+        Raises:
+            MissingArtifactError: it does not stand at the old root.
+            UnavailableError: a root cannot serve, or the new one gives back something else.
+        """
+        if self._new.sink.exists(path):
+            if self._is_same(path):
+                return False
+            self._new.sink.delete(path)
+        self._copy(path)
+        if not self._is_same(path):
+            raise UnavailableError(
+                f"{self._new.sink.url} does not give back what was put at {path}"
+            )
+        return True
+
+    def clean_up(self) -> None:
+        """Remove the local file."""
+        with suppress(OSError):
+            self._scratch.unlink(missing_ok=True)
+
+    def _copy(self, path: str) -> None:
+        with self._old.sink.open(path) as stored:
+            with self._writing() as file:
+                shutil.copyfileobj(stored, file, _BLOCK)
+            self._new.sink.put(path, self._scratch)
+
+    @contextmanager
+    def _writing(self) -> Generator[BinaryIO]:
+        try:
+            self._scratch.parent.mkdir(_PRIVATE_FOLDER, parents=True, exist_ok=True)
+            # What was put may share its storage: the next object needs a file of its own.
+            self._scratch.unlink(missing_ok=True)
+            with io.BufferedWriter(io.FileIO(self._scratch, "xb", opener=_private)) as file:
+                yield file
+        except OSError as error:
+            raise UnavailableError(f"no copy in {self._scratch}: {error.strerror}") from error
+
+    def _is_same(self, path: str) -> bool:
+        with self._old.sink.open(path) as ours, self._new.sink.open(path) as theirs:
+            while block := ours.read(_BLOCK):
+                if theirs.read(len(block)) != block:
+                    return False
+            return not theirs.read(1)
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, _PRIVATE_FILE)

@@ -1,0 +1,206 @@
+"""`tooltrail gc`: says what it would do, does it when told to, and says what it did."""
+
+import os
+import signal
+import subprocess
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.cli import HANG_S, Cli, kill_group, on_a_terminal
+from tests.support.recording import run_command
+from tests.support.upkeep import folder_digest, make_older, publish, runs_of, scatter
+
+from tooltrail.cli._times import lasting, parse_duration
+from tooltrail.store import PruningPlan, Store, plan_pruning
+
+BIG = b"a line of a long output\n" * 5_000
+STRAY = b"nobody refers to it\n" * 5_000
+
+
+@pytest.fixture
+def root(cli: Cli) -> Path:
+    """The artifact root, with an object that is referred to and one that is not."""
+    with cli.open() as store, store.open_session() as session:
+        run_command(session, BIG)
+        stray = publish(store, STRAY)
+    folder = cli.folder / "artifacts"
+    make_older(folder / stray, timedelta(hours=25))
+    return folder
+
+
+def test_without_yes_it_only_says_what_it_would_do(cli: Cli, root: Path) -> None:
+    before = folder_digest(root)
+
+    ended = cli.ok("gc")
+
+    assert [line.split()[:2] for line in ended.lines] == [
+        ["OBJECTS", "COUNT"],
+        ["unreferenced", "1"],
+        ["unfinished", "0"],
+        ["young", "0"],
+        ["referenced", "1"],
+        ["damaged", "0"],
+        ["foreign", "0"],
+    ]
+    assert ended.message.startswith("dry run, nothing was deleted: --yes prunes 1 object, ")
+    assert folder_digest(root) == before
+    with cli.open() as store:
+        assert runs_of(store) == []
+
+
+def test_with_yes_it_does_it_and_leaves_an_account(cli: Cli, root: Path) -> None:
+    ended = cli.ok("gc", "--yes")
+    assert ended.message.startswith("pruned 1 object, ")
+    assert len(list(root.rglob("*.zst"))) == 1
+    cli.ok("artifact", "verify")
+    with cli.open() as store:
+        assert [(run.outcome, run.object_count) for run in runs_of(store)] == [("finished", 1)]
+    assert cli.ok("gc", "--yes").message == "there is nothing to prune\n"
+    with cli.open() as store:
+        assert len(runs_of(store)) == 1
+
+
+def test_json_has_every_number(cli: Cli, root: Path) -> None:
+    size = sum(file.stat().st_size for file in root.rglob("*.zst"))
+    (dry,) = cli.ok("gc", "--json").records
+    assert (dry["dry_run"], dry["run_id"], dry["pruned_count"]) == (True, None, 0)
+    assert (dry["root"], dry["grace_s"]) == (f"file://{root}", 86_400)
+    (record,) = cli.ok("gc", "--yes", "--json").records
+    assert record["run_id"]
+    assert not record["dry_run"]
+    left = sum(file.stat().st_size for file in root.rglob("*.zst"))
+    assert (record["pruned_count"], record["pruned_bytes"]) == (1, size - left)
+    assert (record["referenced_count"], record["referenced_bytes"]) == (1, left)
+    for name in ("unreferenced", "leftover", "young", "damaged", "foreign"):
+        assert record[f"{name}_count"] == dry[f"{name}_count"] == (name == "unreferenced")
+
+
+def test_the_grace_decides_what_is_young(cli: Cli, root: Path) -> None:
+    for grace, young in (("26h", 1), ("1d", 0), ("25 H", 0), ("0s", 0)):
+        (record,) = cli.ok("gc", "--grace", grace, "--json").records
+        assert (record["young_count"], record["unreferenced_count"]) == (young, 1 - young)
+
+
+@pytest.mark.parametrize("grace", ["", "24", "yesterday", "-1h", "1y", "999999999w", "36501d"])
+def test_a_grace_that_is_no_duration_is_wrong_usage(cli: Cli, grace: str) -> None:
+    ended = cli.run("gc", "--grace", grace, "--yes")
+    assert ended.code == 2
+    assert "is not a duration" in ended.usage_error
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("24h", "1d"),
+        ("90m", "90m"),
+        ("7d", "1w"),
+        ("0w", "0s"),
+        ("36500d", "36500d"),
+        ("61s", "61s"),
+    ],
+)
+def test_a_duration_is_shown_in_the_largest_unit_that_is_exact(text: str, shown: str) -> None:
+    assert lasting(parse_duration(text)) == shown
+    assert parse_duration(shown) == parse_duration(text)
+
+
+def test_the_root_of_something_else_is_wrong_usage(cli: Cli, root: Path, tmp_path: Path) -> None:
+    scatter(tmp_path / "theirs", 3)
+    ended = cli.run("gc", "--artifacts", str(tmp_path / "theirs"), "--grace", "0s", "--yes")
+    assert ended.code == 2
+    assert ended.sentence.startswith("none of the 1 artifacts that the store refers to is in")
+    assert len(list((tmp_path / "theirs").rglob("*.zst"))) == 3
+
+
+def test_a_store_that_is_not_there_is_unavailable(nowhere: Cli) -> None:
+    assert nowhere.run("gc").code == 5
+
+
+def test_what_a_record_has_adopted_meanwhile_is_said(
+    cli: Cli, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scatter(root, 1)
+
+    def plan_and_adopt(store: Store, grace: timedelta, **more: Any) -> PruningPlan:
+        plan = plan_pruning(store, grace, **more)
+        with store.open_session() as session:
+            run_command(session, STRAY)
+        for file in scatter(root, 1):
+            file.unlink()
+        return plan
+
+    monkeypatch.setattr("tooltrail.cli._pruning.plan_pruning", plan_and_adopt)
+    message = cli.ok("gc", "--grace", "0s", "--yes").message
+    assert message == (
+        "pruned 0 objects, 0 B; 1 object left, since a record refers to it by now; "
+        "1 object gone already\n"
+    )
+
+
+@pytest.mark.fault
+def test_an_interrupted_run_says_what_it_has_done(cli: Cli, root: Path) -> None:
+    objects = len(list(root.rglob("*.zst")))
+    files = scatter(root, 5_000)
+    first, last = min(files), max(files)
+    with cli.start("gc", "--grace", "0s", "--yes") as process:
+        try:
+            while first.exists():  # in the order of their paths
+                assert process.poll() is None
+            os.kill(process.pid, signal.SIGINT)
+            _, errors = process.communicate(timeout=HANG_S)
+        except BaseException:
+            kill_group(process)
+            raise
+    assert process.returncode == 130
+    assert last.exists()
+    gone = objects + len(files) - len(list(root.rglob("*.zst")))
+    with cli.open() as store:
+        (run,) = runs_of(store)
+    assert (run.outcome, run.object_count) == ("interrupted", gone)
+    said = errors.decode()
+    assert said.startswith(f"interrupted: {run.object_count:,} objects, ")
+    assert said.endswith(" pruned so far\n")
+    assert cli.ok("gc", "--grace", "0s", "--yes").code == 0
+
+
+def test_ignored_interruptions_stay_ignored(cli: Cli, root: Path) -> None:
+    """As under nohup."""
+    scatter(root, 500)
+    (first,) = scatter(root, 1)
+    with cli.start(
+        *("gc", "--grace", "0s", "--yes"),
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
+    ) as process:
+        while first.exists():
+            assert process.poll() is None
+        os.kill(process.pid, signal.SIGINT)
+        _, errors = process.communicate(timeout=HANG_S)
+    assert process.returncode == 0
+    assert errors.decode().startswith("pruned 501 objects, ")
+
+
+def test_two_runs_at_once_are_not_possible(cli: Cli, root: Path) -> None:
+    holder = subprocess.Popen(
+        [
+            *("flock", f"{cli.database}-maintenance", "sh", "-c", "echo locked; read -r _"),
+        ],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    with holder:
+        assert holder.stdout
+        assert holder.stdout.readline() == b"locked\n"
+        ended = cli.run("gc", "--yes")
+        assert ended.code == 5
+        assert "another run of gc, relocate or repair is under way" in ended.sentence
+        holder.communicate(b"\n")
+    assert cli.ok("gc", "--yes").message.startswith("pruned 1 object")
+
+
+def test_a_terminal_shows_a_bar_and_then_no_trace_of_it(cli: Cli, root: Path) -> None:
+    seen = on_a_terminal(cli, "gc", "--yes", columns=100)
+    assert "looking at objects" in seen
+    assert "pruning" in seen
+    assert "pruned 1 object" in seen.splitlines()[-1]

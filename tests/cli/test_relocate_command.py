@@ -1,0 +1,117 @@
+"""`tooltrail artifact relocate`: moves, verifies, and says what holds now."""
+
+from pathlib import Path
+
+import pytest
+from tests.support.cli import Cli, on_a_terminal
+from tests.support.recording import run_command
+
+BIG = b"a line of a long output\n" * 5_000
+
+
+@pytest.fixture
+def old(cli: Cli) -> Path:
+    """The artifact root of a store with two artifacts."""
+    with cli.open() as store, store.open_session() as session:
+        run_command(session, BIG, BIG[1:])
+    return cli.folder / "artifacts"
+
+
+@pytest.fixture
+def new(tmp_path: Path) -> Path:
+    return tmp_path / "elsewhere"
+
+
+def test_the_artifacts_are_used_at_the_new_root(cli: Cli, old: Path, new: Path) -> None:
+    ended = cli.ok("artifact", "relocate", str(new))
+    assert ended.text == ""
+    copied, where = ended.message.splitlines()
+    assert copied.startswith("copied 2 objects, ")
+    assert copied.endswith("; 0 damaged, 0 missing")
+    assert where == f"the artifacts are in file://{new}"
+    old.rename(old.with_name("away"))
+    assert cli.ok("artifact", "verify").message.startswith("2 artifacts, ")
+    (status,) = cli.ok("status", "--json").records
+    assert status["artifact_root"] == f"file://{new}"
+
+
+def test_delete_old_deletes_what_has_arrived(cli: Cli, old: Path, new: Path) -> None:
+    ended = cli.ok("artifact", "relocate", str(new), "--delete-old")
+    assert ended.message.splitlines()[-1].startswith("deleted 2 objects, ")
+    assert list(old.rglob("*.zst")) == []
+    cli.ok("artifact", "verify")
+
+
+def test_json_is_one_record(cli: Cli, old: Path, new: Path) -> None:
+    size = sum(file.stat().st_size for file in old.rglob("*.zst"))
+    (record,) = cli.ok("artifact", "relocate", str(new), "--json").records
+    run_id = record.pop("run_id")
+    assert len(run_id) == 36
+    assert record == {
+        "schema_version": 1,
+        "root_before": f"file://{old}",
+        "root_after": f"file://{new}",
+        "copied_count": 2,
+        "copied_bytes": size,
+        "sound_count": 0,
+        "sound_bytes": 0,
+        "damaged": [],
+        "missing": [],
+        "switched": True,
+        "deleted_count": 0,
+        "deleted_bytes": 0,
+    }
+
+
+@pytest.mark.parametrize(("kind", "code"), [("damaged", 1), ("missing", 4)])
+def test_what_is_wrong_is_named_and_nothing_is_changed_until_it_is_allowed(
+    cli: Cli, old: Path, new: Path, kind: str, code: int
+) -> None:
+    wrong = min(old.rglob("*.zst"))
+    data = wrong.read_bytes()
+    wrong.unlink()
+    if kind == "damaged":
+        wrong.write_bytes(data[:-1])
+    line = f"{kind:10} {wrong.relative_to(old)}"
+
+    ended = cli.run("artifact", "relocate", str(new))
+
+    assert (ended.code, ended.lines) == (code, [line])
+    assert ended.message.splitlines()[-1] == (
+        f"not moved: the artifacts stay in file://{old}; --allow-damage moves them as they are"
+    )
+    moved = cli.run("artifact", "relocate", str(new), "--allow-damage")
+    assert (moved.code, moved.lines) == (code, [line])
+    assert moved.message.splitlines()[-1] == f"the artifacts are in file://{new}"
+    assert cli.run("artifact", "verify").code == code
+
+
+def test_a_root_that_cannot_be_is_wrong_usage(cli: Cli, old: Path) -> None:
+    for root in (str(old), "memory://x", "nosuch://x"):
+        assert cli.run("artifact", "relocate", root).code == 2
+
+
+def test_a_root_that_cannot_be_made_is_unavailable(cli: Cli, old: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    assert cli.run("artifact", "relocate", str(tmp_path / "file" / "root")).code == 5
+
+
+def test_an_interruption_says_where_the_artifacts_are(
+    cli: Cli, old: Path, new: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tooltrail.store import _copying
+
+    def interrupt(*_: object, **__: object) -> bool:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_copying.ObjectCopier, "ensure", interrupt)
+    ended = cli.run("artifact", "relocate", str(new))
+    assert (ended.code, ended.message) == (130, f"interrupted; the artifacts are in file://{old}\n")
+    monkeypatch.undo()
+    cli.ok("artifact", "relocate", str(new))
+
+
+def test_a_terminal_shows_a_bar(cli: Cli, old: Path, new: Path) -> None:
+    seen = on_a_terminal(cli, "artifact", "relocate", str(new), columns=200)
+    assert "copying" in seen
+    assert seen.splitlines()[-1].endswith(f"the artifacts are in file://{new}")
