@@ -8,7 +8,7 @@ simply stops there, and the capture counts on.
 
 import hashlib
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -66,6 +66,7 @@ class Capture:
         edge_bytes: int,
         inline_bytes: int,
         frame_size: int = FRAME_SIZE,
+        claim: Callable[[], object] | None = None,
     ) -> None:
         """Prepare; nothing is created yet.
 
@@ -75,6 +76,8 @@ class Capture:
             edge_bytes: how much of the head, and of the tail, the record quotes.
             inline_bytes: up to this size the record carries all bytes as its `content`.
             frame_size: plain bytes in a full frame; see `SinkCapabilities`.
+            claim: called before the file is made, `SpoolOwner.claim` for instance; when it raises
+                `OSError`, the file cannot be written.
 
         Raises:
             InvalidRecordError: no record can have this role. It is said here, because at the end
@@ -92,7 +95,7 @@ class Capture:
         self._produced = Tally()
         self._tail = Tail(edge_bytes)
         self._hasher = hashlib.sha256()
-        self._spool = SpoolFile(spool_path)
+        self._spool = SpoolFile(spool_path, claim)
         self._outcome: CapturedStream | None = None
         self._lock = threading.Lock()
 

@@ -16,6 +16,7 @@ from tooltrail.store.opening import (
 )
 from tooltrail.store.reader import Reader
 from tooltrail.store.recorder import Finished, Invocation, Session
+from tooltrail.store.recovering import RepairedFolder, RepairReport, recoverable, repair
 from tooltrail.store.rerendering import (
     Rerendering,
     RerenderingState,
@@ -49,6 +50,8 @@ __all__ = [
     "Reader",
     "ReceiptView",
     "RecordCheck",
+    "RepairReport",
+    "RepairedFolder",
     "Rerendering",
     "RerenderingState",
     "Session",
@@ -66,6 +69,8 @@ __all__ = [
     "new_id",
     "now",
     "open_store",
+    "recoverable",
+    "repair",
     "rerender",
     "spool_folder",
     "store_revision",

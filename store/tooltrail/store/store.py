@@ -5,7 +5,7 @@ from types import TracebackType
 from typing import Self
 from uuid import UUID
 
-from tooltrail.artifacts import ArtifactArchive
+from tooltrail.artifacts import ArtifactArchive, SpoolOwner
 from tooltrail.records import FamilyRegistry, Policy, digest_of
 from tooltrail.store import _writes as writes
 from tooltrail.store._clock import new_id, now
@@ -36,6 +36,7 @@ class Store:
         self.archive = archive
         self.info = info
         self.spool = spool
+        self.owner = SpoolOwner(spool, str(info.id))
         self.policy = policy.covering(families)
         self.families = families
 
