@@ -12,6 +12,7 @@ COMMANDS = {
     "exec": "run a command and record it whole",
     "init": "create a store",
     "log": "list invocations, the newest first",
+    "repair": "end the records of programs that were killed, with their output",
     "session": "open, close and list sessions",
     "show": "one invocation with its three surfaces",
     "status": "what the store holds, where, and in which state",

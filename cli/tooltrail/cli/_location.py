@@ -28,11 +28,19 @@ class Location:
     spool: Path | None = None
 
     @contextmanager
-    def open(self) -> "Generator[Store]":
-        """The store, closed at the end of the block."""
+    def open(self, *, announce: bool = True) -> "Generator[Store]":
+        """The store, closed at the end of the block.
+
+        Args:
+            announce: say on stderr when the spool holds output of killed programs.
+        """
         from tooltrail.store import open_store  # noqa: PLC0415  heavy, and not every command needs it
 
         with open_store(self.database, artifacts=self.artifacts, spool=self.spool) as store:
+            if announce:
+                from tooltrail.cli._repairing import say_recoverable  # noqa: PLC0415  the same
+
+                say_recoverable(store)
             yield store
 
     def spool_folders(self) -> list[Path]:

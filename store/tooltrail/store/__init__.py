@@ -4,6 +4,7 @@ from tooltrail.store._clock import new_id, now
 from tooltrail.store.checking import check_database
 from tooltrail.store.commitments import RecordCheck, iter_record_checks
 from tooltrail.store.engine import EngineFacts, engine_facts
+from tooltrail.store.feed import InvocationFeed
 from tooltrail.store.filters import InvocationFilter
 from tooltrail.store.info import StoreInfo
 from tooltrail.store.opening import (
@@ -43,6 +44,7 @@ __all__ = [
     "Finished",
     "Invocation",
     "InvocationDetail",
+    "InvocationFeed",
     "InvocationFilter",
     "InvocationView",
     "MessageView",

@@ -23,6 +23,7 @@ from tooltrail.records import (
 )
 from tooltrail.records.digests import digest_from_hex
 from tooltrail.store._starting import Started
+from tooltrail.store.filters import InvocationFilter
 from tooltrail.store.recorder import Invocation, Session
 from tooltrail.store.tables import InvocationRow, SessionRow
 
@@ -124,8 +125,8 @@ def known_ids(store: "Store", wanted: Iterable[UUID]) -> Iterator[UUID]:
 def started_ids(store: "Store") -> set[UUID]:
     """The invocations of this store that have not ended, wherever they run."""
     with store.database.read() as connection:
-        query = select(InvocationRow.id).where(InvocationRow.state == "started")
-        return set(connection.scalars(query))
+        where = InvocationFilter(states=("started",)).condition()
+        return set(connection.scalars(select(InvocationRow.id).where(where)))
 
 
 def look_at(role: str, path: Path) -> SpoolFile:
