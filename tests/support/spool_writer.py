@@ -138,7 +138,7 @@ class _Tool:
 def _main(places: Sequence[str]) -> None:
     tool = _Tool(*places)
     for line in sys.stdin:
-        name, *arguments = line.split()
+        name, *arguments = line.strip().split(maxsplit=2)
         answer = getattr(tool, name)(*arguments)
         print(answer or "done", flush=True)  # noqa: T201  the test waits for it
 

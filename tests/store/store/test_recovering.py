@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -23,16 +24,18 @@ from tooltrail.artifacts.codec import compress_frame
 from tooltrail.records import FamilyRegistry, ToolCall, UnavailableError, canonical_json
 from tooltrail.records.families import generic
 from tooltrail.store import (
-    InvocationFilter,
     RepairedFolder,
     Store,
     create_store,
     iter_record_checks,
     iter_rerenderings,
+    now,
     open_store,
     recoverable,
     repair,
 )
+from tooltrail.store import _writes as writes
+from tooltrail.store._starting import Started, write_started
 
 BASH = ToolCall(tool_name="Bash")
 
@@ -192,7 +195,7 @@ def test_a_living_program_is_left_alone(store: Store, database: str) -> None:
         writer.do("finish")
         detail = store.reader.invocation(name)
         assert detail.summary.state == "success"
-        assert content_of(store.reader, stream_of(detail, "stdout")) == b"so\nfurther\n"
+        assert content_of(store.reader, stream_of(detail, "stdout")) == b"so far\nfurther\n"
 
 
 def test_a_fork_that_lives_on_does_not_keep_its_parent_from_being_recovered(
@@ -227,8 +230,7 @@ def test_what_another_store_has_in_the_same_spool_is_left_alone(
     name = kill_after(other, str(tmp_path / "other.db"), "write stdout x", "flush stdout")
     empty = kill_after(other, str(tmp_path / "other.db"))
     assert recoverable(store) == []
-    # That of the folder with output is not even looked at: the owner's link says whose it is.
-    assert [one.outcome for one in repair(store).folders] == ["unknown"]
+    assert repair(store).folders == ()
     assert recoverable(other) == [name, empty]
     assert [one.outcome for one in repair(other).folders] == ["interrupted"] * 2
     other.close()
@@ -425,17 +427,34 @@ def test_an_interruption_that_is_witnessed_keeps_its_output_too(store: Store) ->
     check_evidence(store)
 
 
-def test_what_the_server_commits_after_the_death_of_its_client_is_waited_for(
-    store: Store, database: str
+def test_a_start_that_the_server_commits_after_its_client_died_is_waited_for(
+    postgres_url: str, tmp_path: Path
 ) -> None:
-    """A start whose commit comes through although nobody hears of it any more."""
-    name = kill_after(store, database)
-    running = InvocationFilter(states=("started",))
-    assert store.reader.count_invocations(running) == 1
+    with create_store(postgres_url, artifacts=str(tmp_path / "a"), spool=tmp_path / "s") as store:
+        session = store.open_session()
+        name = uuid4()
+        owner = SpoolOwner(store.spool, str(store.info.id))
+        owner.claim(name)
+        del owner
+        family = store.families.named("command")
+        started = Started(name, now(), BASH, family, store.policy)
+        with ThreadPoolExecutor(1) as pool:
+            with store.database.write() as connection:
+                chain = writes.lock_chain(connection, session.key, session.id)
+                write_started(connection, chain, started, writes.Body.of(BASH.arguments_bytes))
+                done = pool.submit(repair, store)
+                while not is_waited_for(store):
+                    assert not done.done()
+            # Committed while the repair was waiting.
+            assert done.result().folders == (RepairedFolder(name, "interrupted"),)
+        assert_clean(store)
+
+
+def is_waited_for(store: Store) -> bool:
+    """Whether somebody waits for a lock in the database of a store."""
+    waiting = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
     with store.database.read() as connection:
-        connection.execute(text("SELECT 1"))
-    assert [one.outcome for one in repair(store).folders] == ["interrupted"]
-    assert store.reader.invocation(name).summary.state == "interrupted"
+        return connection.scalar(waiting) > 0
 
 
 def test_a_spool_that_cannot_be_listed_is_unavailable(sqlite_store: Store) -> None:
