@@ -1,6 +1,7 @@
 """The file of one running capture: whole frames, or nothing."""
 
 import contextlib
+from collections.abc import Callable
 from io import FileIO
 from pathlib import Path
 
@@ -21,9 +22,16 @@ class SpoolFile:
         index: of a closed file, None when there was no room for it.
     """
 
-    def __init__(self, path: Path, limits: CaptureLimits = DEFAULT_LIMITS) -> None:
+    def __init__(
+        self,
+        path: Path,
+        limits: CaptureLimits = DEFAULT_LIMITS,
+        claim: Callable[[], object] | None = None,
+    ) -> None:
+        """Prepare; `claim` is called before the file is made, and may raise `OSError`."""
         self.path = path
         self._limits = limits
+        self._claim = claim
         self.failure: str | None = None
         self.index: FrameIndex | None = None
         self._raw: FileIO | None = None
@@ -40,6 +48,8 @@ class SpoolFile:
         if self._raw is not None or self.failure is not None:
             return
         try:
+            if self._claim is not None:
+                self._claim()
             make_private_folders(self.path.parent)
             # Exclusive: what lies there may be all that is left of a run that was killed.
             self._raw = create_private(self.path)

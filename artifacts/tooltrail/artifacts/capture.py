@@ -8,7 +8,7 @@ simply stops there, and the capture counts on.
 
 import hashlib
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -68,6 +68,7 @@ class Capture:
         inline_bytes: int,
         frame_size: int = FRAME_SIZE,
         limits: CaptureLimits = DEFAULT_LIMITS,
+        claim: Callable[[], object] | None = None,
     ) -> None:
         """Prepare; nothing is created yet.
 
@@ -78,6 +79,8 @@ class Capture:
             inline_bytes: up to this size the record carries all bytes as its `content`.
             frame_size: plain bytes in a full frame; see `SinkCapabilities`.
             limits: where it stops to keep bytes; all of them are counted.
+            claim: called before the file is made, `SpoolOwner.claim` for instance; when it raises
+                `OSError`, the file cannot be written.
 
         Raises:
             InvalidRecordError: no record can have this role. It is said here, because at the end
@@ -95,7 +98,7 @@ class Capture:
         self._produced = Tally()
         self._tail = Tail(edge_bytes)
         self._hasher = hashlib.sha256()
-        self._spool = SpoolFile(spool_path, limits)
+        self._spool = SpoolFile(spool_path, limits, claim)
         self._most = limits.stream_bytes
         self._outcome: CapturedStream | None = None
         self._lock = threading.Lock()

@@ -61,7 +61,7 @@ def iter_spans(stored: BinaryIO, path: str, start: int = 0) -> Iterator[FrameSpa
 
 def _span(stored: BinaryIO, header: bytes, start: int, path: str) -> FrameSpan | None:
     """The frame that begins with `header`; None when the file ends before it can be told."""
-    if header[1:4] == _SKIPPABLE and header[0] >> 4 == 5:
+    if header and header[0] >> 4 == 5 and header[1:4] == _SKIPPABLE[: len(header) - 1]:
         if len(header) < 8:
             return None
         return FrameSpan(start, start + 8 + int.from_bytes(header[4:8], "little"), is_data=False)

@@ -13,6 +13,7 @@ COMMANDS = {
     "gc": "delete stored objects that no record refers to",
     "init": "create a store",
     "log": "list invocations, the newest first",
+    "repair": "end the records of programs that were killed, with their output",
     "session": "open, close and list sessions",
     "show": "one invocation with its three surfaces",
     "status": "what the store holds, where, and in which state",

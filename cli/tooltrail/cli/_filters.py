@@ -27,13 +27,14 @@ def _many(flag: str, name: str, help_text: str, kind: Any = str) -> Callable[[An
 
 
 def filter_options(function: Decorated) -> Decorated:
-    """All filters, handed on as one `where`; a session is named as everywhere."""
+    """All filters, handed on as one `where`; sessions and invocations are named as everywhere."""
 
     @wraps(function)
     def with_filter(
         *args: Any,
         location: Location,
         session_names: tuple[str, ...],
+        invocation_names: tuple[str, ...],
         since: datetime | None,
         until: datetime | None,
         min_size: int | None,
@@ -42,12 +43,21 @@ def filter_options(function: Decorated) -> Decorated:
         from tooltrail.store import InvocationFilter  # noqa: PLC0415  heavy, and --help needs none
 
         sessions: tuple[UUID, ...] = ()
-        if session_names:
-            with location.open() as store:
+        invocations: tuple[UUID, ...] = ()
+        if session_names or invocation_names:
+            with location.open(announce=False) as store:
                 sessions = tuple(store.reader.session(name).id for name in session_names)
+                invocations = tuple(
+                    store.reader.invocation(name).summary.id for name in invocation_names
+                )
         lists = {name: kwargs.pop(name) for name in _LISTS}
         where = InvocationFilter(
-            sessions=sessions, since=since, until=until, min_size=min_size, **lists
+            sessions=sessions,
+            invocations=invocations,
+            since=since,
+            until=until,
+            min_size=min_size,
+            **lists,
         )
         return function(*args, location=location, where=where, **kwargs)
 
@@ -58,6 +68,7 @@ _LISTS = ("tools", "families", "states", "statuses", "error_kinds", "agents", "e
 
 _OPTIONS = (
     _many("--session", "session_names", "Of this session."),
+    _many("--invocation", "invocation_names", "This invocation."),
     _many("--tool", "tools", "Of this tool."),
     _many("--family", "families", "Of this family of tools."),
     _many("--state", "states", "In this state.", click.Choice(STATES)),

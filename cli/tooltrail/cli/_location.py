@@ -28,13 +28,24 @@ class Location:
     spool: Path | None = None
 
     @contextmanager
-    def open(self, limits: "StoreLimits | None" = None) -> "Generator[Store]":
-        """The store, closed at the end of the block."""
+    def open(
+        self, *, limits: "StoreLimits | None" = None, announce: bool = True
+    ) -> "Generator[Store]":
+        """The store, closed at the end of the block.
+
+        Args:
+            limits: how much of what tools print is kept.
+            announce: say on stderr when the spool holds output of killed programs.
+        """
         from tooltrail.store import open_store  # noqa: PLC0415  heavy, and not every command needs it
 
         with open_store(
             self.database, artifacts=self.artifacts, spool=self.spool, limits=limits
         ) as store:
+            if announce:
+                from tooltrail.cli._repairing import say_recoverable  # noqa: PLC0415  the same
+
+                say_recoverable(store)
             yield store
 
     def spool_folders(self) -> list[Path]:

@@ -76,6 +76,16 @@ def policy_option(function: Decorated) -> Decorated:
     )(function)
 
 
+def follow_options(function: Decorated) -> Decorated:
+    """`-f` and `--stream`: what a running invocation prints."""
+    return stacked(
+        click.option("-f", "follow", is_flag=True, help="Go on until the invocation has ended."),
+        click.option(
+            "--stream", "role", metavar="ROLE", help="With -f: this stream alone, on stdout."
+        ),
+    )(function)
+
+
 def time_option(function: Decorated) -> Decorated:
     """`--utc`: stored times are UTC and shown local."""
     return click.option("--utc", is_flag=True, help="Show times in UTC, not local time.")(function)

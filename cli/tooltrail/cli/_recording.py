@@ -92,7 +92,7 @@ def run_recorded(
     call = request.to_call()
     with ExitStack() as stack:
         try:
-            store = stack.enter_context(location.open(request.limits))
+            store = stack.enter_context(location.open(limits=request.limits, announce=False))
             recording = _begin(store, session_name, call, request.policy)
         except UnavailableError as error:
             say_error(error)

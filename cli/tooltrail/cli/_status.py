@@ -5,10 +5,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from tooltrail.artifacts import iter_spool_folders, spooled_streams
 from tooltrail.cli._output import counted, size_of
+from tooltrail.cli._repairing import dead_sentence
 from tooltrail.cli._times import shown
 from tooltrail.migrations import HEAD_REVISION
-from tooltrail.store import Store, engine_facts, user_spool
+from tooltrail.store import Store, engine_facts, recoverable, user_spool
 
 _ASIDE = "aside-"
 """How the folder of a record begins that no store could take."""
@@ -39,7 +41,8 @@ def status_of(store: Store) -> dict[str, Any]:
         "artifact_bytes": counts.artifact_bytes,
         "artifact_stored_bytes": counts.artifact_stored_bytes,
         "database_bytes": engine.size,
-        "spooled_invocations": _count(store.spool) - _count(store.spool, _ASIDE),
+        "spooled_invocations": _spooled(store.spool),
+        "recoverable_invocations": len(recoverable(store)),
         "set_aside_records": _set_aside(store.spool),
     }
 
@@ -77,6 +80,8 @@ def warnings_of(status: dict[str, Any]) -> Iterator[str]:
     if status["spooled_invocations"]:
         spooled = counted(status["spooled_invocations"], "invocation")
         yield f"{spooled} with output in the spool: running, or the process was killed"
+    if status["recoverable_invocations"]:
+        yield f"{dead_sentence(status['recoverable_invocations'])}"
     if status["set_aside_records"]:
         aside = counted(status["set_aside_records"], "record")
         yield f"{aside} set aside while a store was away, in the spool or in {user_spool()}"
@@ -89,6 +94,12 @@ def _set_aside(spool: Path) -> int:
         with suppress(OSError):
             count += _count(user_spool(), _ASIDE)
     return count
+
+
+def _spooled(spool: Path) -> int:
+    """How many invocations have output in a spool."""
+    _count(spool)  # says who may not read it, by which name
+    return sum(1 for folder in iter_spool_folders(spool) if spooled_streams(folder.path))
 
 
 def _count(spool: Path, prefix: str = "") -> int:

@@ -4,6 +4,7 @@ from tooltrail.store._clock import new_id, now
 from tooltrail.store.checking import check_database
 from tooltrail.store.commitments import RecordCheck, iter_record_checks
 from tooltrail.store.engine import EngineFacts, engine_facts
+from tooltrail.store.feed import InvocationFeed
 from tooltrail.store.filters import InvocationFilter
 from tooltrail.store.info import StoreInfo
 from tooltrail.store.limits import StoreLimits
@@ -19,6 +20,7 @@ from tooltrail.store.pruning import PruningReport, prune
 from tooltrail.store.pruning_plan import DEFAULT_GRACE, Amount, PruningPlan, plan_pruning
 from tooltrail.store.reader import Reader
 from tooltrail.store.recorder import Finished, Invocation, Session
+from tooltrail.store.recovering import RepairedFolder, RepairReport, recoverable, repair
 from tooltrail.store.relocating import RelocationReport, relocate
 from tooltrail.store.rerendering import (
     Rerendering,
@@ -48,6 +50,7 @@ __all__ = [
     "Finished",
     "Invocation",
     "InvocationDetail",
+    "InvocationFeed",
     "InvocationFilter",
     "InvocationView",
     "MessageView",
@@ -58,6 +61,8 @@ __all__ = [
     "ReceiptView",
     "RecordCheck",
     "RelocationReport",
+    "RepairReport",
+    "RepairedFolder",
     "Rerendering",
     "RerenderingState",
     "Session",
@@ -78,7 +83,9 @@ __all__ = [
     "open_store",
     "plan_pruning",
     "prune",
+    "recoverable",
     "relocate",
+    "repair",
     "rerender",
     "spool_folder",
     "store_revision",

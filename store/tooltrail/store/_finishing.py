@@ -1,5 +1,6 @@
 """The one transaction that ends an invocation."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -7,7 +8,15 @@ from uuid import UUID
 from sqlalchemy import Connection
 
 from tooltrail.artifacts import StoredArtifact
-from tooltrail.records import CompleteOutput, Facts, Omission, Projection, Receipt, digest_of
+from tooltrail.records import (
+    CompleteOutput,
+    Facts,
+    Omission,
+    Projection,
+    Receipt,
+    StreamRecord,
+    digest_of,
+)
 from tooltrail.records.canonical_json import encode
 from tooltrail.records.tool_calls import storable
 from tooltrail.store import _writes as writes
@@ -27,12 +36,18 @@ from tooltrail.store.tables import (
 
 @dataclass(frozen=True, slots=True)
 class FinishedRows:
-    """Everything that is known of an invocation at its end."""
+    """Everything that is known of an invocation at its end.
+
+    Its streams are those of the output, or what a failed tool had printed before. How long it took
+    is known only where its end was witnessed.
+    """
 
     key: int
     id: UUID
     started_at: datetime
+    is_witnessed: bool
     output: CompleteOutput
+    streams: tuple[StreamRecord, ...]
     projection: Projection
     receipt: Receipt
     bodies: tuple[Body, ...]
@@ -44,12 +59,12 @@ class FinishedRows:
 
 
 def inline_bodies(
-    output: CompleteOutput, receipt: Receipt, publisher: StreamPublisher
+    streams: Iterable[StreamRecord], receipt: Receipt, publisher: StreamPublisher
 ) -> tuple[Body, ...]:
     """The bodies of an invocation: its streams that are no artifacts, and its receipt."""
     contents = {
         stream.content
-        for stream in output.streams
+        for stream in streams
         if stream.content is not None and publisher.path_of(stream) is None
     }
     return tuple(map(Body.of, {*contents, receipt.to_bytes()}))
@@ -103,12 +118,12 @@ def _final_columns(rows: FinishedRows, finished_at: datetime) -> Row:
     return {
         "state": output.final_state,
         "finished_at": finished_at,
-        "duration_ms": round(elapsed.total_seconds() * 1000),
+        "duration_ms": round(elapsed.total_seconds() * 1000) if rows.is_witnessed else None,
         "error_kind": output.error.kind if output.error else None,
         "exit_status": facts.exit_status,
         "signal": facts.signal,
         "timed_out": facts.timed_out,
-        "output_size": sum(s.produced_size for s in output.streams if s.role != "order"),
+        "output_size": sum(s.produced_size for s in rows.streams if s.role != "order"),
         "truncated": bool(rows.omissions),
     }
 
@@ -123,7 +138,7 @@ def _write_complete(connection: Connection, rows: FinishedRows, publisher: Strea
     )
     streams = (
         {**stream.model_dump(), "artifact_path": publisher.path_of(stream)}
-        for stream in rows.output.streams
+        for stream in rows.streams
     )
     writes.insert_rows(connection, OutputStreamRow, writes.numbered(rows.key, streams))
     return digest

@@ -21,7 +21,16 @@ _STATES_OF_STATUS: dict[str, tuple[InvocationState, ...]] = {
 STATES: tuple[str, ...] = get_args(InvocationState)
 """Every state that an invocation can be in."""
 
-_LISTS = ("sessions", "tools", "families", "states", "statuses", "error_kinds", "agents")
+_LISTS = (
+    "sessions",
+    "invocations",
+    "tools",
+    "families",
+    "states",
+    "statuses",
+    "error_kinds",
+    "agents",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +42,7 @@ class InvocationFilter:
 
     Attributes:
         sessions: ids of sessions.
+        invocations: ids of invocations.
         tools: tool names.
         families: family names.
         states: invocation states.
@@ -56,6 +66,7 @@ class InvocationFilter:
     until: datetime | None = None
     exit_statuses: tuple[int, ...] = ()
     min_size: int | None = None
+    invocations: tuple[UUID, ...] = ()
 
     def __post_init__(self) -> None:
         for name in _LISTS:
@@ -77,6 +88,7 @@ class InvocationFilter:
             (row.tool_name, self.tools),
             (row.family, self.families),
             (row.error_kind, self.error_kinds),
+            (row.id, self.invocations),
             (row.exit_status, self.exit_statuses),
         ):
             if values:

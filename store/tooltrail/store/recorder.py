@@ -4,15 +4,16 @@ What is acknowledged is durable: when `start` returns, the invocation is in the 
 returns, its three surfaces are, and every artifact that they refer to was durable before.
 """
 
-import shutil
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 from uuid import UUID
 
-from tooltrail.artifacts import Capture, CapturedStream, check_path
+from tooltrail.artifacts import Capture, CapturedStream, check_path, remove_spool_folder
 from tooltrail.records import (
     CanonicalResult,
     CompleteOutput,
@@ -21,7 +22,6 @@ from tooltrail.records import (
     InvocationFinishedError,
     InvocationState,
     Policy,
-    Projection,
     Receipt,
     SessionClosedError,
     StreamRecord,
@@ -32,6 +32,7 @@ from tooltrail.records import (
 from tooltrail.store import _writes as writes
 from tooltrail.store._clock import new_id, now
 from tooltrail.store._finishing import FinishedRows, inline_bodies, write_finished
+from tooltrail.store._interruption import interrupted_output, with_unshown
 from tooltrail.store._publisher import StreamPublisher, refuse_false_digests
 from tooltrail.store._starting import Started, write_started
 from tooltrail.store._upkeep import Upkeep, ensure_standing
@@ -80,10 +81,18 @@ class Session:
             chosen = families.named(family)
         started = Started(new_id(), now(), call, chosen, budgets)
         arguments = writes.Body.of(call.arguments_bytes)
-        with self._store.database.write() as connection:
-            chain = writes.lock_chain(connection, self.key, self.id)
-            chain.refuse_if_closed()
-            key = write_started(connection, chain, started, arguments)
+        # Before the row is there, so that a row without a folder here is of another spool. Where no
+        # folder can be made now, each capture tries again.
+        with suppress(OSError):
+            self._store.owner.claim(started.id)
+        try:
+            with self._store.database.write() as connection:
+                chain = writes.lock_chain(connection, self.key, self.id)
+                chain.refuse_if_closed()
+                key = write_started(connection, chain, started, arguments)
+        except BaseException:
+            remove_spool_folder(self._store.spool / str(started.id))
+            raise
         return Invocation(self._store, self, key, started)
 
     def add_message(self, role: str, text: str) -> UUID:
@@ -163,7 +172,12 @@ class Invocation:
     """One running tool. Its captures may be used by different threads, `finish` by one.
 
     Made by `Session.start`.
+
+    Attributes:
+        is_witnessed: whether the program that ran it sees its end, and so how long it took.
     """
+
+    is_witnessed = True
 
     def __init__(self, store: "Store", session: Session, key: int, started: Started) -> None:
         self._store = store
@@ -207,6 +221,7 @@ class Invocation:
             inline_bytes=self._inline_bytes,
             frame_size=self._store.archive.frame_size,
             limits=self._store.limits.for_capture(self._store.database, self._stream_bytes),
+            claim=partial(self._store.owner.claim, self.id),
         )
 
     def captured(self, stream: CapturedStream) -> StreamRecord:
@@ -227,39 +242,62 @@ class Invocation:
                 head; nothing was recorded.
             UnavailableError: the sink or the database cannot be written now.
         """
-        if self._is_finished:
-            # Asked before the spool is, which the first finish removed.
-            raise self._finished_already()
         if output.tool_name != self.call.tool_name:
             raise InvalidRecordError(
                 f"invocation {self.id} is of {self.call.tool_name!r}, not of {output.tool_name!r}"
             )
-        refuse_false_digests(output.streams)
+        return self._finish(output, output.streams)
+
+    def interrupt(self, reason: str, partial_output: Sequence[StreamRecord] = ()) -> Finished:
+        """Record that the call was interrupted, and what it had printed until then.
+
+        A failure has no result that could carry streams, so these belong to the complete output
+        alone: its error names them by digest, and neither the canonical result nor the receipt
+        shows any of them.
+
+        Args:
+            reason: why, in one sentence.
+            partial_output: what was captured, each role once.
+
+        Raises:
+            InvocationFinishedError, InvalidRecordError, DamageError, UnavailableError: see
+                `finish`.
+        """
+        streams = tuple(partial_output)
+        return self._finish(interrupted_output(self.call.tool_name, reason, streams), streams)
+
+    def _finish(self, output: CompleteOutput, streams: tuple[StreamRecord, ...]) -> Finished:
+        if self._is_finished:
+            # Asked before the spool is, which the first finish removed.
+            raise self._finished_already()
+        refuse_false_digests(streams)
         family = self._store.families.of_output(output, self.family)
         seen = self._store.upkeep  # before the archive and before anything is published
         publisher = StreamPublisher(self._store.archive, self._captured, self.spool)
         projection = project(output, family, self.policy, publisher)
-        for stream in output.streams:
+        if output.error is not None:
+            projection = with_unshown(projection, streams, self.policy, publisher)
+        for stream in streams:
             if stream.size > self._inline_bytes or stream.content is None:
                 publisher.publish(stream)
         receipt = render(projection.canonical, family, self.policy)
-        self._commit(output, projection, receipt, publisher, seen)
+        rows = FinishedRows(
+            key=self._key,
+            id=self.id,
+            started_at=self.started_at,
+            is_witnessed=self.is_witnessed,
+            output=output,
+            streams=streams,
+            projection=projection,
+            receipt=receipt,
+            bodies=inline_bodies(streams, receipt, publisher),
+        )
+        self._commit(rows, publisher, seen)
         self._is_finished = True
-        shutil.rmtree(self.spool, ignore_errors=True)
+        remove_spool_folder(self.spool)
         return Finished(self.id, output.final_state, projection.canonical, receipt)
 
-    def _commit(
-        self,
-        output: CompleteOutput,
-        projection: Projection,
-        receipt: Receipt,
-        publisher: StreamPublisher,
-        seen: Upkeep,
-    ) -> None:
-        bodies = inline_bodies(output, receipt, publisher)
-        rows = FinishedRows(
-            self._key, self.id, self.started_at, output, projection, receipt, bodies
-        )
+    def _commit(self, rows: FinishedRows, publisher: StreamPublisher, seen: Upkeep) -> None:
         with self._store.database.write() as connection:
             if publisher.published:
                 ensure_standing(connection, self._store, publisher, seen)

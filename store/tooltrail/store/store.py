@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Self
 from uuid import UUID
 
-from tooltrail.artifacts import ArtifactArchive, open_sink
+from tooltrail.artifacts import ArtifactArchive, SpoolOwner, open_sink
 from tooltrail.records import FamilyRegistry, Policy, digest_of
 from tooltrail.store import _writes as writes
 from tooltrail.store._clock import new_id, now
@@ -53,6 +53,7 @@ class Store:
         self.info = info
         self.upkeep = upkeep
         self.spool = spool
+        self.owner = SpoolOwner(spool, str(info.id))
         self.policy = policy.covering(families)
         self.families = families
         self.limits = limits

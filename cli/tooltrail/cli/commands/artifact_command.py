@@ -10,7 +10,13 @@ import click
 
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._location import Location
-from tooltrail.cli._options import json_option, output_options, store_options, time_option
+from tooltrail.cli._options import (
+    follow_options,
+    json_option,
+    output_options,
+    store_options,
+    time_option,
+)
 from tooltrail.cli._output import (
     copy_stream,
     counted,
@@ -107,12 +113,21 @@ def head(location: Location, path: str, lines: int) -> None:
 @store_options
 @click.argument("path")
 @click.option("-n", "lines", type=LINES, default=10, show_default=True, help="Lines.")
-def tail(location: Location, path: str, lines: int) -> None:
-    """Print an artifact's last lines."""
+@follow_options
+def tail(location: Location, path: str, lines: int, follow: bool, role: str | None) -> int:
+    """Print an artifact's last lines.
+
+    With -f PATH may name an invocation: what it prints is shown until it ends, stderr on stderr.
+    """
     from tooltrail.cli._artifacts import copy_tail, find_artifact
 
+    if follow or role is not None:
+        from tooltrail.cli._following import follow_output
+
+        return follow_output(location, path, lines, role, follow=follow)
     with location.open() as store:
         copy_tail(store, find_artifact(store, path), sys.stdout.buffer, lines)
+    return ExitCode.OK
 
 
 @command.command(epilog=PATH_HELP)

@@ -15,6 +15,8 @@ from tooltrail.cli._times import shown
 if TYPE_CHECKING:
     from tooltrail.store import InvocationFilter, InvocationView, Page, Reader
 
+_HEADER = ("ID", "STARTED", "TOOL", "STATE", "EXIT", "TIME", "OUTPUT", "CALL")
+
 
 @click.command("log")
 @store_options
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 @count_option
 @click.option("--cursor", help="Go on where a page ended.")
 @click.option("--reverse", is_flag=True, help="The oldest first.")
+@click.option("-f", "follow", is_flag=True, help="Go on with what begins and ends from now on.")
 @output_options
 @time_option
 def command(
@@ -31,6 +34,7 @@ def command(
     count: int,
     cursor: str | None,
     reverse: bool,
+    follow: bool,
     style: str | None,
     fields: str | None,
     utc: bool,
@@ -39,9 +43,19 @@ def command(
 
     A flag repeated is OR, different flags are AND. The last digits of an id are enough to name an
     invocation elsewhere.
+
+    With -f the newest come last, and then a line for each invocation that begins or ends. It stops
+    when all that is named with --invocation has ended and all that is named with --session is
+    closed and has ended; without either, it is for you to stop it.
     """
     from tooltrail.store import InvocationView
 
+    if follow:
+        from tooltrail.cli._log_following import LogFollower, follow_log
+
+        style = _follow_style(style, fields, is_paged=cursor is not None or reverse)
+        follow_log(location, where, count, LogFollower(_HEADER, _row, style, fields, utc=utc))
+        return
     with location.open() as store:
         page = store.reader.invocations(
             where, limit=count or None, cursor=cursor, oldest_first=reverse
@@ -53,10 +67,22 @@ def command(
         _say_if_cut(page, store.reader, where)
 
 
+def _follow_style(style: str | None, fields: str | None, *, is_paged: bool) -> str | None:
+    """The style of a list without an end.
+
+    Raises:
+        click.UsageError: one that only a list with an end can have.
+    """
+    if is_paged:
+        raise click.UsageError("-f goes with neither --cursor nor --reverse")
+    if style not in (None, "ndjson"):
+        raise click.UsageError("-f goes with a table or --ndjson; the list has no end")
+    return "ndjson" if fields else style
+
+
 def _print_log(page: Page[InvocationView], utc: bool) -> None:
-    header = ("ID", "STARTED", "TOOL", "STATE", "EXIT", "TIME", "OUTPUT", "CALL")
     rows = [_row(view, utc) for view in page.items]
-    print_table(header, rows, right=("EXIT", "TIME", "OUTPUT"))
+    print_table(_HEADER, rows, right=("EXIT", "TIME", "OUTPUT"))
 
 
 def _row(view: InvocationView, utc: bool) -> tuple[str, ...]:

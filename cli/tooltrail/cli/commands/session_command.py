@@ -30,7 +30,7 @@ def open_(location: Location, title: str | None, agent: str | None, parent: str 
 
     In a script: export TOOLTRAIL_SESSION=$(tooltrail session open --title build)
     """
-    with location.open() as store:
+    with location.open(announce=False) as store:
         parent_id = None if parent is None else store.reader.session(parent).id
         session = store.open_session(title=title, agent=agent, parent=parent_id)
         write(f"{session.id}\n")
@@ -44,7 +44,7 @@ def close(location: Location, name: str) -> None:
 
     It takes no new records; running ones may finish.
     """
-    with location.open() as store:
+    with location.open(announce=False) as store:
         view = store.reader.session(name)
         store.join_session(view.id).close()
         say(f"closed session {view.id}")

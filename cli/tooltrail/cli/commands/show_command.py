@@ -160,8 +160,10 @@ def _print_stream(store: Store, detail: InvocationDetail, role: str) -> int:
 
 
 def _said_open(store: Store, detail: InvocationDetail) -> int:
+    from tooltrail.artifacts import spooled_streams
+
     spool = store.spool / str(detail.summary.id)
-    where = f"; its output so far is in {spool}" if spool.is_dir() else ""
+    where = f"; its output so far is in {spool}" if spooled_streams(spool) else ""
     say(f"tooltrail: invocation {detail.summary.id} has not ended{where}")
     return ExitCode.INCOMPLETE
 

@@ -15,7 +15,7 @@ def command(location: Location, as_json: bool, utc: bool) -> None:
     """Say where the store is, what it holds, and what needs attention."""
     from tooltrail.cli._status import lines_of, status_of, warnings_of
 
-    with location.open() as store:
+    with location.open(announce=False) as store:
         status = status_of(store)
     if as_json:
         print_records([status], "json")

@@ -1,0 +1,180 @@
+"""The bytes of a stream while another process still captures it.
+
+What is whole in the spool file is read, and looked for again after an interval. The file stays
+open, so that nothing is missed when it is published and its name goes.
+"""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Literal, Self
+
+from tooltrail.artifacts._frame_reading import announced_size, read_frame
+from tooltrail.artifacts.frame_spans import FrameSpan, iter_spans
+from tooltrail.artifacts.spool_folders import is_in_use
+from tooltrail.records.errors import UnavailableError
+
+FOLLOW_INTERVAL_S = 0.2
+"""Seconds between two looks. A frame ends every second, so more of them would find nothing new."""
+
+Ending = Literal["closed", "gone", "abandoned"]
+
+
+class StreamFollower:
+    """Reads one growing spool file from another process; a context manager. One thread.
+
+    Attributes:
+        offset: plain bytes before the next one that is given.
+        ending: how the stream ended; None while it goes on. `closed`: its capture was closed, and
+            everything was given. `gone`: its folder was removed; what was not given, from
+            `offset` on, is in the store. `abandoned`: its process ended without closing it; all
+            that can be decoded was given.
+    """
+
+    def __init__(self, folder: Path, role: str) -> None:
+        """Prepare; nothing is opened yet.
+
+        Args:
+            folder: of the invocation, in the spool.
+            role: of the stream.
+        """
+        self._folder = folder
+        self._file = folder / f"{role}.zst"
+        self._stored: BinaryIO | None = None
+        self._stop = 0
+        self._skip = 0
+        self.offset = 0
+        self.ending: Ending | None = None
+
+    def skip_to_last(self, lines: int) -> None:
+        """Go to the beginning of the last lines of what is there now; to its end for 0.
+
+        An unfinished line counts. To be called first, if at all.
+
+        Raises:
+            DamageError: a frame was altered.
+            UnavailableError: the file cannot be read.
+        """
+        stored = self._open()
+        if stored is None:
+            return
+        try:
+            spans = [span for span in iter_spans(stored, str(self._file)) if span.is_data]
+            self._go_to(stored, *self._start_of_last(stored, spans, lines))
+        except OSError as error:
+            raise self._unreadable(error) from error
+
+    def poll(self) -> Iterator[bytes]:
+        """What came since the last time, in blocks that are not empty; then `ending` is up to date.
+
+        Raises:
+            DamageError: a frame was altered.
+            UnavailableError: the file cannot be read.
+        """
+        # Asked first: what a process wrote before it ended is then there to be read.
+        in_use = is_in_use(self._folder)
+        stored = self._open()
+        if stored is not None:
+            try:
+                yield from self._new_blocks(stored)
+            except OSError as error:
+                raise self._unreadable(error) from error
+        if self.ending is None and not in_use:
+            self.ending = "abandoned" if self._file.exists() else "gone"
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._stored is not None:
+            self._stored.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _new_blocks(self, stored: BinaryIO) -> Iterator[bytes]:
+        for span in iter_spans(stored, str(self._file), self._stop):
+            if not span.is_data:
+                self.ending = "closed"
+                return
+            block = read_frame(stored, span, str(self._file))[self._skip :]
+            self._stop, self._skip = span.stop, 0
+            self.offset += len(block)
+            if block:
+                yield block
+
+    def _start_of_last(
+        self, stored: BinaryIO, spans: list[FrameSpan], lines: int
+    ) -> tuple[int, int]:
+        """Where the last lines begin: the offset of their frame, and in its plain bytes."""
+        if not spans or not lines:
+            return (spans[-1].stop if spans else 0), 0
+        wanted = lines
+        for number, span in enumerate(reversed(spans)):
+            block = read_frame(stored, span, str(self._file))
+            if not number and block.endswith(b"\n"):
+                wanted += 1  # the newline that ends the last line begins none
+            count = block.count(b"\n")
+            if count >= wanted:
+                end = len(block)
+                for _ in range(wanted):
+                    end = block.rindex(b"\n", 0, end)
+                return span.start, end + 1
+            wanted -= count
+        return 0, 0
+
+    def _go_to(self, stored: BinaryIO, start: int, skip: int) -> None:
+        self._stop, self._skip, self.offset = start, skip, skip
+        for span in iter_spans(stored, str(self._file)):
+            if span.start >= start:
+                return
+            self.offset += announced_size(stored, span.start)
+
+    def _open(self) -> BinaryIO | None:
+        """The file, None as long as there is none."""
+        if self._stored is None:
+            try:
+                self._stored = self._file.open("rb")
+            except FileNotFoundError:
+                return None
+            except OSError as error:
+                raise self._unreadable(error) from error
+        return self._stored
+
+    def _unreadable(self, error: OSError) -> UnavailableError:
+        return UnavailableError(f"{self._file} cannot be read: {error.strerror}")
+
+
+def follow(
+    folder: Path, role: str, *, last_lines: int | None = None, interval_s: float = FOLLOW_INTERVAL_S
+) -> Iterator[bytes]:
+    """The plain bytes of a stream as they come, until its capture is closed or its process ends.
+
+    A stream that has not begun is waited for. Nothing is given twice.
+
+    Args:
+        folder: of the invocation, in the spool.
+        role: of the stream.
+        last_lines: begin with so many lines of what is there now; with all of it when None.
+        interval_s: seconds between two looks.
+
+    Raises:
+        DamageError: a frame was altered.
+        UnavailableError: the file cannot be read.
+    """
+    pause = threading.Event()
+    with StreamFollower(folder, role) as follower:
+        if last_lines is not None:
+            follower.skip_to_last(last_lines)
+        while True:
+            yield from follower.poll()
+            if follower.ending is not None:
+                return
+            pause.wait(interval_s)

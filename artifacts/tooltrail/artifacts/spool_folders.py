@@ -1,0 +1,105 @@
+"""The folders of a spool: one for each invocation whose record has not ended.
+
+Each holds the link of its owner, see `spool_owner`, and a file `<role>.zst` for each stream that
+has been captured; while artifacts are published, also a folder `tooltrail-…` for a moment.
+"""
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+from uuid import UUID
+
+from tooltrail.artifacts.spool_owner import LINK, OWNER, is_held, names_in
+from tooltrail.records.errors import UnavailableError
+
+_SUFFIX = ".zst"
+_SCRATCH = "tooltrail-"
+
+
+class SpoolFolder(NamedTuple):
+    """The folder of one invocation in a spool.
+
+    Attributes:
+        path: of the folder.
+        invocation_id: its name.
+        store_id: of the store that the invocation is recorded in; None where nobody said so.
+        is_running: whether the process that made it lives.
+    """
+
+    path: Path
+    invocation_id: UUID
+    store_id: str | None
+    is_running: bool
+
+
+def iter_spool_folders(spool: Path) -> Iterator[SpoolFolder]:
+    """Every folder of an invocation, the oldest first; whatever else lies there is passed over.
+
+    Raises:
+        UnavailableError: the spool cannot be read. One that is not there is empty.
+    """
+    known: dict[str, bool] = {}
+    for name in sorted(names_in(spool)):
+        with contextlib.suppress(ValueError):
+            invocation_id = UUID(name)
+            if str(invocation_id) == name:
+                yield _folder(spool, invocation_id, known)
+
+
+def is_in_use(folder: Path) -> bool:
+    """Whether the process that made a folder of a spool lives; False when it is gone."""
+    owner = _owner_of(folder)
+    return owner is not None and is_held(folder.parent / owner)
+
+
+def remove_spool_folder(folder: Path) -> None:
+    """Delete the folder of an invocation, as far as that can be done; its owner's link goes last.
+
+    Left-overs are found by their place, so no failure is worth breaking anybody.
+    """
+    with contextlib.suppress(OSError):
+        for entry in list(os.scandir(folder)):
+            if entry.is_dir(follow_symlinks=False):
+                shutil.rmtree(entry, ignore_errors=True)
+            elif entry.name != LINK:
+                Path(entry).unlink(missing_ok=True)
+        (folder / LINK).unlink(missing_ok=True)
+        folder.rmdir()
+
+
+def spooled_streams(folder: Path) -> dict[str, Path]:
+    """The files of the streams in the folder of an invocation, by role.
+
+    Raises:
+        UnavailableError: the folder cannot be read. One that is not there has none.
+    """
+    try:
+        files = sorted(path for path in folder.rglob(f"*{_SUFFIX}") if path.is_file())
+    except OSError as error:
+        raise UnavailableError(f"{folder} cannot be read: {error.strerror}") from error
+    named = {path.relative_to(folder).as_posix().removesuffix(_SUFFIX): path for path in files}
+    return {role: path for role, path in named.items() if not role.startswith(_SCRATCH)}
+
+
+def _folder(spool: Path, invocation_id: UUID, known: dict[str, bool]) -> SpoolFolder:
+    folder = spool / str(invocation_id)
+    owner = _owner_of(folder)
+    if owner is None:
+        return SpoolFolder(folder, invocation_id, None, is_running=False)
+    if owner not in known:
+        known[owner] = is_held(spool / owner)
+    match = OWNER.fullmatch(owner)
+    assert match is not None
+    return SpoolFolder(folder, invocation_id, match[1], known[owner])
+
+
+def _owner_of(folder: Path) -> str | None:
+    """The name of the owner's file; None when there is no link, or one of somebody else's."""
+    try:
+        parent, _, name = str((folder / LINK).readlink()).rpartition("/")
+    except OSError:
+        return None
+    return name if parent == ".." and OWNER.fullmatch(name) else None

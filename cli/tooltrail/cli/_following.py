@@ -1,0 +1,178 @@
+"""`artifact tail -f`: what a running invocation prints, from its spool and then from the store."""
+
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import BinaryIO
+from uuid import UUID
+
+import click
+
+from tooltrail.artifacts import (
+    FOLLOW_INTERVAL_S,
+    StreamFollower,
+    is_in_use,
+    spooled_streams,
+)
+from tooltrail.cli._artifacts import copy_tail, find_artifact
+from tooltrail.cli._exit_codes import ExitCode
+from tooltrail.cli._location import Location
+from tooltrail.cli._output import say, write_block
+from tooltrail.records.errors import AmbiguousNameError, NotFoundError, TooltrailError
+from tooltrail.store import InvocationDetail, Store, StreamView
+
+_BLOCK = 1 << 20
+"""Bytes that are held at once."""
+
+
+def follow_output(
+    location: Location, name: str, lines: int, role: str | None, *, follow: bool
+) -> int:
+    """Print the last lines of an artifact, or those of an invocation and what it prints further.
+
+    Args:
+        location: of the store.
+        name: of an invocation, else of an artifact.
+        lines: to begin with, of each stream.
+        role: of one stream; all but `order` when None.
+        follow: must be True; a stream alone is printed by `show --stream`.
+
+    Returns:
+        The exit code: incomplete when the invocation was killed or interrupted.
+
+    Raises:
+        click.UsageError: a role without `follow`.
+        TooltrailError: nothing has this name, or what it names cannot be read.
+    """
+    if not follow:
+        raise click.UsageError("--stream goes with -f; `tooltrail show ID --stream` prints one")
+    with location.open() as store:
+        found = _find(store, name)
+        if isinstance(found, str):
+            copy_tail(store, found, sys.stdout.buffer, lines)
+            return ExitCode.OK
+        with _Following(store, found, lines, role) as following:
+            return following.run()
+
+
+def _find(store: Store, name: str) -> UUID | str:
+    """The invocation that a name means, else the path of an artifact."""
+    if name.startswith(("sha256:", "sha256/")):
+        return find_artifact(store, name)
+    try:
+        return store.reader.invocation(name).summary.id
+    except AmbiguousNameError:
+        raise
+    except NotFoundError as error:
+        try:
+            return find_artifact(store, name)
+        except TooltrailError:
+            raise error from None
+
+
+class _Following(ExitStack):
+    """The streams of one invocation: from its spool while that is there, then from the store."""
+
+    def __init__(self, store: Store, invocation: UUID, lines: int, role: str | None) -> None:
+        super().__init__()
+        self._store = store
+        self._invocation = invocation
+        self._folder = store.spool / str(invocation)
+        self._lines = lines
+        self._role = role
+        self._followers: dict[str, StreamFollower] = {}
+        self._was_running = False
+
+    def run(self) -> int:
+        """Print until the end; the exit code."""
+        pause = threading.Event()
+        while True:
+            # Asked first: what was written before its end is then seen.
+            in_use = is_in_use(self._folder)
+            self._open_new()
+            self._print_new()
+            if self._is_closed():
+                return ExitCode.OK
+            if not in_use:
+                return self._end()
+            self._was_running = True
+            pause.wait(FOLLOW_INTERVAL_S)
+
+    def _open_new(self) -> None:
+        for role in spooled_streams(self._folder):
+            if self._wants(role) and role not in self._followers:
+                follower = self.enter_context(StreamFollower(self._folder, role))
+                self._followers[role] = follower
+                if not self._was_running:
+                    follower.skip_to_last(self._lines)
+
+    def _print_new(self) -> None:
+        for role, follower in self._followers.items():
+            if follower.ending is None:
+                for block in follower.poll():
+                    write_block(self._target(role), block)
+
+    def _wants(self, role: str) -> bool:
+        return role != "order" if self._role is None else role == self._role
+
+    def _target(self, role: str) -> BinaryIO:
+        to_stderr = role == "stderr" and self._role is None
+        return sys.stderr.buffer if to_stderr else sys.stdout.buffer
+
+    def _is_closed(self) -> bool:
+        """Whether the one stream that was asked for has ended, though the invocation may not."""
+        follower = None if self._role is None else self._followers.get(self._role)
+        return follower is not None and follower.ending == "closed"
+
+    def _end(self) -> int:
+        detail = self._store.reader.invocation(self._invocation)
+        if detail.summary.state == "started":
+            return self._said_killed()
+        wanted = [stream for stream in detail.streams if self._wants(stream.role)]
+        if self._role is not None and not wanted:
+            say(f"tooltrail: invocation {self._invocation} has no stream {self._role!r}")
+            return ExitCode.NOT_FOUND
+        for stream in wanted:
+            self._copy_rest(stream)
+        return _said_interrupted(detail)
+
+    def _copy_rest(self, stream: StreamView) -> None:
+        follower = self._followers.get(stream.role)
+        with self._store.reader.open_stream(stream) as source:
+            if follower is not None:
+                rest = _after_bytes(source, follower.offset)
+            else:
+                seen = self._was_running or stream.line_count <= self._lines
+                rest = _after_lines(source, 0 if seen else stream.line_count - self._lines)
+            for block in rest:
+                write_block(self._target(stream.role), block)
+
+    def _said_killed(self) -> int:
+        if self._folder.is_dir():
+            why = "but its program is gone; `tooltrail repair` ends the record"
+        else:
+            why = f"and has nothing in {self._store.spool}: it runs elsewhere, or was killed there"
+        say(f"tooltrail: invocation {self._invocation} has not ended, {why}")
+        return ExitCode.INCOMPLETE
+
+
+def _said_interrupted(detail: InvocationDetail) -> int:
+    if detail.summary.state != "interrupted":
+        return ExitCode.OK
+    say(f"tooltrail: invocation {detail.summary.id} was interrupted")
+    return ExitCode.INCOMPLETE
+
+
+def _after_bytes(source: BinaryIO, skip: int) -> Iterator[bytes]:
+    while block := source.read(_BLOCK):
+        yield block[skip:]
+        skip = max(skip - len(block), 0)
+
+
+def _after_lines(source: BinaryIO, skip: int) -> Iterator[bytes]:
+    while block := source.read(_BLOCK):
+        start = 0
+        while skip and (end := block.find(b"\n", start)) >= 0:
+            start, skip = end + 1, skip - 1
+        yield b"" if skip else block[start:]

@@ -1,0 +1,98 @@
+"""`log -f`: a line for each invocation that begins or ends, while it happens."""
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+
+from tooltrail.artifacts import FOLLOW_INTERVAL_S
+from tooltrail.cli._location import Location
+from tooltrail.cli._output import print_records, printable, write
+from tooltrail.store import InvocationFeed, InvocationFilter, InvocationView, Reader
+
+_WIDTHS = (8, 19, 10, 11, 7, 10, 7, 0)
+"""Columns at the least: what comes later is not known when the first line is printed."""
+
+_GAP = "  "
+
+
+class LogFollower:
+    """Prints invocations one by one. One thread.
+
+    Args:
+        header: names of the columns of the table.
+        row_of: the cells of one.
+        style: `ndjson`, or a table when None.
+        fields: see `print_records`.
+        utc: show times in UTC.
+    """
+
+    def __init__(
+        self,
+        header: Sequence[str],
+        row_of: Callable[[InvocationView, bool], Sequence[str]],
+        style: str | None,
+        fields: str | None,
+        *,
+        utc: bool,
+    ) -> None:
+        self._header = header
+        self._row_of = row_of
+        self._style = style
+        self._fields = fields
+        self._utc = utc
+
+    def begin(self, views: Sequence[InvocationView]) -> None:
+        """Print the header and what is there."""
+        if self._style is None:
+            self._write_line(self._header)
+        self.tell(views)
+
+    def tell(self, views: Sequence[InvocationView]) -> None:
+        """Print these."""
+        for view in views:
+            if self._style is None:
+                self._write_line(self._row_of(view, self._utc))
+            else:
+                names = list(InvocationView.__slots__)
+                print_records([asdict(view)], self._style, self._fields, names=names)
+
+    def _write_line(self, cells: Sequence[str]) -> None:
+        padded = (printable(cell).ljust(width) for cell, width in zip(cells, _WIDTHS, strict=True))
+        write(f"{_GAP.join(padded).rstrip()}\n")
+
+
+def follow_log(location: Location, where: InvocationFilter, count: int, log: LogFollower) -> None:
+    """Print the newest invocations, the newest last, and then what begins and ends.
+
+    Ends when nothing more can come: with named invocations when these have ended, with named
+    sessions when these are closed and nothing runs in them.
+
+    Raises:
+        TooltrailError: the store cannot be read.
+    """
+    pause = threading.Event()
+    with location.open() as store:
+        feed = InvocationFeed(store.reader, where)
+        feed.poll()
+        page = store.reader.invocations(where, limit=count or None).items
+        log.begin(page[::-1])
+        # What changed between the two is told once.
+        told = {(view.id, view.state) for view in page}
+        while True:
+            # Asked first: what came before the end is then told.
+            is_over = _is_over(store.reader, where)
+            log.tell([view for view in feed.poll() if (view.id, view.state) not in told])
+            told.clear()
+            if is_over:
+                return
+            pause.wait(FOLLOW_INTERVAL_S)
+
+
+def _is_over(reader: Reader, where: InvocationFilter) -> bool:
+    if where.invocations:
+        running = InvocationFilter(invocations=where.invocations, states=("started",))
+        return reader.count_invocations(running) == 0
+    if where.sessions:
+        sessions = [reader.session(session) for session in where.sessions]
+        return all(view.closed_at is not None and not view.open_count for view in sessions)
+    return False

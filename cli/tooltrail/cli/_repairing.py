@@ -1,0 +1,52 @@
+"""How recovery is told: what can be repaired, what was, and which exit code that is."""
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+
+from tooltrail.cli._exit_codes import ExitCode
+from tooltrail.cli._output import counted, say, size_of
+from tooltrail.records.errors import TooltrailError
+from tooltrail.store import RepairReport, Store, recoverable
+
+
+def say_recoverable(store: Store) -> None:
+    """One line on stderr when there is something to repair; nothing when that cannot be found out.
+
+    Who reads a store is told, and never kept from it.
+    """
+    with suppress(TooltrailError):
+        found = len(recoverable(store))
+        if found:
+            say(f"tooltrail: {dead_sentence(found)}")
+
+
+def dead_sentence(count: int) -> str:
+    """That so many invocations have a process that is gone."""
+    return f"{counted(count, 'invocation')} of killed programs: `tooltrail repair` ends the record"
+
+
+def summary_of(report: RepairReport, *, dry_run: bool) -> Iterator[str]:
+    """The report in sentences."""
+    outcomes = Counter(one.outcome for one in report.folders)
+    acted = "would be " if dry_run else ""
+    yield (
+        f"{counted(outcomes['interrupted'], 'invocation')} {acted}ended as interrupted, "
+        f"{size_of(sum(one.recovered_bytes for one in report.folders))} {acted}recovered, "
+        f"{outcomes['running']:,} running"
+    )
+    if report.elsewhere_count:
+        yield (
+            f"{counted(report.elsewhere_count, 'invocation')} not ended, without a folder in this "
+            "spool: running elsewhere, or killed there"
+        )
+    if report.aside_count:
+        yield f"{counted(report.aside_count, 'record')} set aside while the store was away: left"
+
+
+def code_of_report(report: RepairReport) -> ExitCode:
+    """Unavailable when something could not be repaired now, incomplete when something is left."""
+    outcomes = {one.outcome for one in report.folders}
+    if "failed" in outcomes:
+        return ExitCode.UNAVAILABLE
+    return ExitCode.INCOMPLETE if outcomes & {"kept", "unknown"} else ExitCode.OK

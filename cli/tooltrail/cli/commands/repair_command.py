@@ -1,0 +1,51 @@
+"""`tooltrail repair`: what killed programs left in the spool, brought into the store."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from tooltrail.cli._location import Location
+from tooltrail.cli._options import output_options, store_options
+from tooltrail.cli._output import print_table, print_views, say, size_of
+
+if TYPE_CHECKING:
+    from tooltrail.store import RepairedFolder
+
+
+@click.command("repair")
+@store_options
+@click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+@output_options
+def command(*, location: Location, dry_run: bool, style: str | None, fields: str | None) -> int:
+    """End the records of programs that were killed, with all of their output that is left.
+
+    Whole frames of their spool are published, and the invocation becomes interrupted; bytes of a
+    frame that was cut are counted. Running invocations are left alone, and so are those that run
+    on another machine or with another spool. Nothing is deleted that is not in the store: what is
+    damaged moves to the folder `kept` of the spool. It can be run again, and killed, at any time.
+    """
+    from tooltrail.cli._repairing import code_of_report, summary_of
+    from tooltrail.store import RepairedFolder, repair
+
+    with location.open(announce=False) as store:
+        report = repair(store, dry_run=dry_run)
+    if style or fields:
+        print_views(report.folders, RepairedFolder, style or "json", fields)
+    elif report.folders:
+        header = ("INVOCATION", "OUTCOME", "RECOVERED", "LOST", "REASON")
+        print_table(header, map(_row, report.folders), right=("RECOVERED", "LOST"))
+    for sentence in summary_of(report, dry_run=dry_run):
+        say(sentence)
+    return code_of_report(report)
+
+
+def _row(one: RepairedFolder) -> tuple[str, ...]:
+    return (
+        str(one.invocation_id),
+        one.outcome,
+        size_of(one.recovered_bytes) if one.outcome == "interrupted" else "",
+        size_of(one.lost_bytes) if one.lost_bytes else "",
+        one.reason,
+    )

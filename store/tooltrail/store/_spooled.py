@@ -1,0 +1,218 @@
+"""An invocation whose process is gone: what the database knows of it, and how its record ends."""
+
+import hashlib
+import shutil
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from sqlalchemy import Connection, select, text
+
+from tooltrail.artifacts import Salvaged, SpoolReader, check_path, salvage, spooled_streams
+from tooltrail.records import (
+    Digest,
+    FamilyRegistry,
+    InvocationState,
+    StreamRecord,
+    ToolCall,
+    UnavailableError,
+    stored_policy,
+)
+from tooltrail.records.digests import digest_from_hex
+from tooltrail.store._starting import Started
+from tooltrail.store.filters import InvocationFilter
+from tooltrail.store.recorder import Invocation, Session
+from tooltrail.store.tables import InvocationRow, SessionRow
+
+if TYPE_CHECKING:
+    from tooltrail.store.store import Store
+
+REASON = (
+    "the program that recorded it ended without finishing it; "
+    "what it had not written to its spool yet is lost and cannot be counted"
+)
+
+_SUFFIX = ".zst"
+_STAGING = "recovering-"
+_MANY = 500
+"""Ids in one query."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownInvocation:
+    """As much of an invocation's row as its end needs."""
+
+    key: int
+    id: UUID
+    session_key: int
+    session_id: UUID
+    state: InvocationState
+    tool_name: str
+    family: str
+    policy_digest: Digest
+    started_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class SpoolFile:
+    """What a look at a spool file finds.
+
+    Attributes:
+        role: of the stream.
+        path: of the file.
+        digest: of the plain bytes of its whole frames.
+        size: of the same.
+        lost_size: plain bytes, at the least, that cannot be decoded.
+        problem: what is damaged; None when it merely ends early.
+    """
+
+    role: str
+    path: Path
+    digest: Digest
+    size: int
+    lost_size: int
+    problem: str | None
+
+
+def find_known(connection: Connection, invocation_id: UUID) -> KnownInvocation | None:
+    """The row of an invocation, None when this store has none."""
+    row = InvocationRow
+    query = (
+        select(
+            row.key,
+            row.id,
+            row.session_key,
+            SessionRow.id.label("session_id"),
+            row.state,
+            row.tool_name,
+            row.family,
+            row.policy_digest,
+            row.started_at,
+        )
+        .join(SessionRow, SessionRow.key == row.session_key)
+        .where(row.id == invocation_id)
+    )
+    found = connection.execute(query).one_or_none()
+    if found is None:
+        return None
+    return KnownInvocation(**{name: getattr(found, name) for name in KnownInvocation.__slots__})
+
+
+def find_known_for_sure(store: "Store", invocation_id: UUID) -> KnownInvocation | None:
+    """The same, when whoever is committing has come to an end.
+
+    A server may commit what a client asked for that was killed a moment later.
+    """
+    with store.database.write() as connection:
+        if connection.dialect.name == "postgresql":
+            connection.execute(text("LOCK TABLE invocations IN SHARE MODE"))
+        return find_known(connection, invocation_id)
+
+
+def known_ids(store: "Store", wanted: Iterable[UUID]) -> Iterator[UUID]:
+    """Those of several invocations that this store has."""
+    ids = list(wanted)
+    for start in range(0, len(ids), _MANY):
+        some = ids[start : start + _MANY]
+        query = select(InvocationRow.id).where(InvocationRow.id.in_(some))
+        with store.database.read() as connection:
+            yield from connection.scalars(query).all()
+
+
+def started_ids(store: "Store") -> set[UUID]:
+    """The invocations of this store that have not ended, wherever they run."""
+    with store.database.read() as connection:
+        where = InvocationFilter(states=("started",)).condition()
+        return set(connection.scalars(select(InvocationRow.id).where(where)))
+
+
+def look_at(role: str, path: Path) -> SpoolFile:
+    """Read a spool file through, as far as that goes.
+
+    Raises:
+        UnavailableError: it cannot be read.
+    """
+    hasher = hashlib.sha256()
+    try:
+        with path.open("rb") as stored:
+            reader = SpoolReader(stored, str(path))
+            for block in reader:
+                hasher.update(block)
+    except OSError as error:
+        raise UnavailableError(f"{path} cannot be read: {error.strerror}") from error
+    digest = digest_from_hex(hasher.hexdigest())
+    return SpoolFile(role, path, digest, reader.size, reader.lost_size, reader.problem)
+
+
+def interrupt(store: "Store", known: KnownInvocation, folder: Path) -> list[SpoolFile]:
+    """Publish what is whole in a folder and end its invocation; the folder stays as it is.
+
+    Returns:
+        What was found in the folder.
+
+    Raises:
+        InvocationFinishedError: it has ended meanwhile.
+        InvalidRecordError: a file has a name that no stream has.
+        DamageError: the policy of the invocation is damaged.
+        UnavailableError: a file cannot be read, there is no room, the store cannot be written.
+    """
+    staging = folder.with_name(f"{_STAGING}{folder.name}")
+    shutil.rmtree(staging, ignore_errors=True)  # of a repair that was killed
+    try:
+        invocation = _opened(store, known, staging)
+        found: list[SpoolFile] = []
+        streams: list[StreamRecord] = []
+        for role, path in spooled_streams(folder).items():
+            salvaged = _salvaged(store, invocation, role, path)
+            streams.append(invocation.captured(salvaged.captured))
+            found.append(_found(path, streams[-1], salvaged.problem))
+        invocation.interrupt(REASON, streams)
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+    return found
+
+
+class _Unfinished(Invocation):
+    """An invocation of a process that is gone, with a folder of its own for what is staged."""
+
+    is_witnessed = False
+
+    def __init__(
+        self, store: "Store", session: Session, key: int, started: Started, staging: Path
+    ) -> None:
+        super().__init__(store, session, key, started)
+        self._staging = staging
+
+    @property
+    def spool(self) -> Path:
+        return self._staging
+
+
+def _opened(store: "Store", known: KnownInvocation, staging: Path) -> _Unfinished:
+    # A failure is worded by no family, so that one that this program does not know is no obstacle.
+    family = store.families.find(known.family) or store.families.of_tool(known.tool_name)
+    policy = stored_policy(store.reader.policy_json(known.policy_digest), FamilyRegistry(family))
+    call = ToolCall(tool_name=known.tool_name)
+    session = Session(store, known.session_key, known.session_id, is_own=False)
+    started = Started(known.id, known.started_at, call, family, policy)
+    return _Unfinished(store, session, known.key, started, staging)
+
+
+def _salvaged(store: "Store", invocation: Invocation, role: str, path: Path) -> Salvaged:
+    policy = invocation.policy
+    return salvage(
+        path,
+        role,
+        invocation.spool / f"{check_path(role)}{_SUFFIX}",
+        edge_bytes=policy.edge_bytes,
+        inline_bytes=policy.applied_to(invocation.call.tool_name).inline_bytes,
+        frame_size=store.archive.frame_size,
+    )
+
+
+def _found(path: Path, stream: StreamRecord, problem: str | None) -> SpoolFile:
+    lost = stream.produced_size - stream.size
+    return SpoolFile(stream.role, path, stream.digest, stream.size, lost, problem)

@@ -1,0 +1,185 @@
+"""A second process sees each byte of a running capture once, and when it has ended."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tooltrail.artifacts import Capture, SpoolOwner, StreamFollower, follow, remove_spool_folder
+from tooltrail.records import DamageError, UnavailableError
+
+
+@pytest.fixture
+def owner(tmp_path: Path) -> SpoolOwner:
+    return SpoolOwner(tmp_path / "spool", "store-1")
+
+
+@pytest.fixture
+def folder(owner: SpoolOwner) -> Path:
+    return owner.claim(uuid4())
+
+
+def capture_in(folder: Path, role: str = "stdout") -> Capture:
+    return Capture(role, folder / f"{role}.zst", edge_bytes=10, inline_bytes=0, frame_size=64)
+
+
+def polled(follower: StreamFollower) -> bytes:
+    return b"".join(follower.poll())
+
+
+def test_what_is_flushed_is_given_once_and_then_the_end(folder: Path) -> None:
+    with StreamFollower(folder, "stdout") as follower:
+        assert (polled(follower), follower.ending) == (b"", None)  # before the first byte
+        capture = capture_in(folder)
+        capture.write(b"one\n")
+        capture.flush()
+        assert (polled(follower), follower.offset) == (b"one\n", 4)
+        assert polled(follower) == b""
+        capture.write(b"two\n" * 100)
+        capture.close()
+        assert (polled(follower), follower.offset) == (b"two\n" * 100, 404)
+        assert follower.ending == "closed"
+
+
+def test_a_file_that_is_published_meanwhile_is_read_to_its_end(folder: Path) -> None:
+    with StreamFollower(folder, "stdout") as follower:
+        capture = capture_in(folder)
+        capture.write(b"one\n")
+        capture.flush()
+        assert polled(follower) == b"one\n"
+        capture.write(b"two\n")
+        capture.close()
+        remove_spool_folder(folder)
+        assert (polled(follower), follower.ending) == (b"two\n", "closed")
+
+
+def test_a_stream_that_came_and_went_unseen_is_gone(folder: Path) -> None:
+    with StreamFollower(folder, "stdout") as follower:
+        assert polled(follower) == b""
+        capture = capture_in(folder)
+        capture.write(b"one\n")
+        capture.close()
+        remove_spool_folder(folder)
+        assert (polled(follower), follower.offset, follower.ending) == (b"", 0, "gone")
+
+
+def test_what_an_owner_leaves_behind_is_given_before_it_is_said_to_be_abandoned(
+    tmp_path: Path,
+) -> None:
+    owner = SpoolOwner(tmp_path / "spool", "store-1")
+    folder = owner.claim(uuid4())
+    capture = capture_in(folder)
+    capture.write(b"one\n")
+    capture.flush()
+    del owner
+    with StreamFollower(folder, "stdout") as follower:
+        assert (polled(follower), follower.ending) == (b"one\n", "abandoned")
+    capture.close()
+
+
+def test_an_unfinished_frame_is_waited_for(folder: Path) -> None:
+    file = folder / "stdout.zst"
+    capture = capture_in(folder)
+    capture.write(b"one\n")
+    capture.flush()
+    whole = file.read_bytes()
+    capture.close()
+    stored = file.read_bytes()
+    given = b""
+    with StreamFollower(folder, "stdout") as follower:
+        for size in range(len(stored) + 1):
+            # As a write that takes a part of what it is given leaves it.
+            file.write_bytes(stored[:size])
+            given += polled(follower)
+            assert given == (b"one\n" if size >= len(whole) else b"")
+        assert follower.ending == "closed"
+
+
+@given(
+    parts=st.lists(st.sampled_from([b"a\n", b"bb", b"\n", b"c\nd\n", b"e" * 9]), max_size=8),
+    lines=st.integers(0, 6),
+    later=st.binary(max_size=9),
+)
+def test_it_can_begin_at_the_last_lines(
+    parts: list[bytes], lines: int, later: bytes, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    owner = SpoolOwner(tmp_path_factory.mktemp("lines"), "store-1")
+    folder = owner.claim(uuid4())
+    capture = capture_in(folder)
+    for part in parts:
+        capture.write(part)
+        capture.flush()
+    data = b"".join(parts)
+    there = data.splitlines(keepends=True)
+    wanted = b"".join(there[max(len(there) - lines, 0) :]) if lines else b""
+    with StreamFollower(folder, "stdout") as follower:
+        follower.skip_to_last(lines)
+        assert follower.offset == len(data) - len(wanted)
+        assert polled(follower) == wanted
+        capture.write(later)
+        capture.close()
+        assert polled(follower) == later
+        assert follower.offset == len(data) + len(later)
+
+
+def test_all_of_it_in_one_loop(folder: Path) -> None:
+    capture = capture_in(folder)
+    capture.write(b"one\n")
+    capture.flush()
+    blocks: Iterator[bytes] = follow(folder, "stdout", interval_s=0.001)
+    assert next(blocks) == b"one\n"
+    capture.write(b"two\n")
+    capture.close()
+    assert list(blocks) == [b"two\n"]
+    assert list(follow(folder, "stdout", last_lines=1)) == [b"two\n"]
+
+
+def test_bytes_come_without_a_flush_of_the_writer(folder: Path) -> None:
+    capture = capture_in(folder)
+    blocks = follow(folder, "stdout", interval_s=0.01)
+    capture.write(b"one\n")
+    # The capture ends its frame by itself; were it not so, this would wait for ever.
+    assert next(blocks) == b"one\n"
+    capture.close()
+    assert list(blocks) == []
+
+
+def test_an_altered_frame_is_damage(folder: Path) -> None:
+    capture = capture_in(folder)
+    capture.write(b"one\n")
+    capture.close()
+    file = folder / "stdout.zst"
+    stored = bytearray(file.read_bytes())
+    stored[9] ^= 0xFF  # behind six bytes of header and three of a block
+    file.write_bytes(stored)
+    with StreamFollower(folder, "stdout") as follower:
+        with pytest.raises(DamageError, match="the frame at byte 0 cannot be decoded"):
+            polled(follower)
+        with pytest.raises(DamageError):
+            follower.skip_to_last(1)
+
+
+def test_a_file_that_cannot_be_read_is_unavailable(folder: Path) -> None:
+    (folder / "stdout.zst").symlink_to(folder / "stdout.zst")
+    with StreamFollower(folder, "stdout") as follower:
+        with pytest.raises(UnavailableError, match="Too many levels of symbolic links"):
+            polled(follower)
+
+
+def test_a_file_that_fails_while_it_is_read_is_unavailable(folder: Path) -> None:
+    # Opens, and gives an error of input and output at its beginning.
+    (folder / "stdout.zst").symlink_to("/proc/self/mem")
+    with StreamFollower(folder, "stdout") as follower:
+        with pytest.raises(UnavailableError, match="cannot be read: Input/output error"):
+            polled(follower)
+        with pytest.raises(UnavailableError, match="cannot be read: Input/output error"):
+            follower.skip_to_last(1)
+
+
+def test_a_stream_that_has_not_begun_has_no_last_lines(folder: Path) -> None:
+    with StreamFollower(folder, "stdout") as follower:
+        follower.skip_to_last(3)
+        assert follower.offset == 0

@@ -1,0 +1,160 @@
+"""`kill -9` at any moment of a call, and of its repair: what was acknowledged is there, whole."""
+
+import os
+import random
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from tests.support.evidence import check_evidence
+from tests.support.killing import count_moments, run_and_kill
+from tests.support.recording import content_of, stream_of
+
+from tooltrail.artifacts import CapturedStream
+from tooltrail.records import CommandOutput, CompleteOutput, ToolCall
+from tooltrail.store import InvocationDetail, Store, open_store, recoverable, repair
+
+KILLS = int(os.environ.get("TOOLTRAIL_TEST_KILLS", "100"))
+"""Kills of a writer, and as many of a repair; set it to 200 or more for a longer look."""
+
+STEPS = 24
+"""Moments of a repair, spread over it, at which it is killed."""
+
+CHUNK = 60_000
+CHUNKS = 8
+
+
+def content(seed: int) -> bytes:
+    """What the call of this number prints: no two print the same."""
+    line = b"call %d prints a line of output\n" % seed
+    return (line * (CHUNK * CHUNKS // len(line) + 1))[: CHUNK * CHUNKS]
+
+
+def call(database: str, seed: int, said: Callable[[str], None]) -> None:
+    """Record one call, saying what is acknowledged: the start, each flush, the finish."""
+    data = content(seed)
+    with open_store(database) as store:
+        invocation = store.open_session().start(ToolCall(tool_name="Bash"))
+        said(f"started {invocation.id}")
+        streams: dict[str, CapturedStream] = {}
+        out, err = invocation.capture("stdout"), invocation.capture("stderr")
+        for n in range(CHUNKS):
+            out.write(data[n * CHUNK : (n + 1) * CHUNK])
+            out.flush()
+            said(f"flushed {(n + 1) * CHUNK}")
+        err.write(b"call %d warns\n" % seed)
+        streams = {"stdout": out.close(), "stderr": err.close()}
+        result = CommandOutput(
+            command="make",
+            exit_status=0,
+            stdout=invocation.captured(streams["stdout"]),
+            stderr=invocation.captured(streams["stderr"]),
+        )
+        invocation.finish(CompleteOutput.success("Bash", result))
+        said("finished")
+
+
+def mend(database: str) -> None:
+    with open_store(database) as store:
+        repair(store)
+
+
+class Said:
+    """What a process that may be killed said before that, in a file that outlives it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        path.write_text("")
+
+    def __call__(self, line: str) -> None:
+        with self._path.open("a") as file:
+            file.write(f"{line}\n")
+
+    def of(self, word: str) -> list[str]:
+        lines = self._path.read_text().splitlines()
+        return [line.split()[-1] for line in lines if line.split()[0] == word]
+
+
+def check(store: Store, seed: int, said: Said) -> str:
+    """What was acknowledged is there, byte for byte; the state of the call."""
+    for name in said.of("started"):
+        detail = store.reader.invocation(UUID(name))
+        state = detail.summary.state
+        kept = stdout_of(store, detail)
+        if said.of("finished"):
+            assert state == "success"
+        if state == "success":
+            assert kept == content(seed)
+            assert (
+                content_of(store.reader, stream_of(detail, "stderr")) == b"call %d warns\n" % seed
+            )
+        else:
+            assert state == "interrupted"
+            assert content(seed).startswith(kept)
+            assert len(kept) >= max(map(int, said.of("flushed")), default=0)
+        return state
+    return "not acknowledged"
+
+
+def stdout_of(store: Store, detail: InvocationDetail) -> bytes:
+    stream = detail.stream("stdout")
+    return b"" if stream is None else content_of(store.reader, stream)
+
+
+@pytest.mark.fault
+@pytest.mark.timeout(1200)
+def test_a_kill_at_any_moment_of_a_call_or_of_its_repair_loses_nothing(
+    sqlite_store: Store, tmp_path: Path
+) -> None:
+    database, said = str(sqlite_store.database.target), Said(tmp_path / "said")
+    moments = count_moments(lambda: call(database, 0, said))
+    states: Counter[str] = Counter()
+    killed_repairs = 0
+    for seed in range(1, KILLS + 1):
+        said = Said(tmp_path / "said")
+        run_and_kill(
+            lambda seed=seed, said=said: call(database, seed, said), random.randrange(moments)
+        )
+        if recoverable(sqlite_store):
+            # As many calls as a repair of one makes at the least, so that most are hit.
+            done = run_and_kill(lambda: mend(database), random.randrange(1, moments // 2))
+            killed_repairs += not done
+        repair(sqlite_store)
+        assert list(sqlite_store.spool.iterdir()) == []
+        states[check(sqlite_store, seed, said)] += 1
+    check_evidence(sqlite_store)
+    found = sqlite_store.reader.counts().invocations
+    assert set(found) <= {"success", "interrupted"}
+    assert states["interrupted"] >= KILLS // 6
+    assert killed_repairs >= KILLS // 6
+
+
+def dead_call(database: str, seed: int, moments: int, path: Path) -> Said:
+    """A call that was killed when it had flushed something, and what it said."""
+    for at in range(moments - 1, 0, -(moments // 50)):
+        said = Said(path)
+        run_and_kill(lambda said=said: call(database, seed, said), at)
+        if said.of("flushed") and not said.of("finished"):
+            with open_store(database) as store:
+                if recoverable(store):
+                    return said
+    raise AssertionError("no moment of a call leaves something to recover")
+
+
+@pytest.mark.fault
+def test_a_repair_that_is_killed_at_each_of_its_steps_is_finished_by_the_next(
+    sqlite_store: Store, tmp_path: Path
+) -> None:
+    database, path = str(sqlite_store.database.target), tmp_path / "said"
+    moments = count_moments(lambda: call(database, 0, Said(path)))
+    dead_call(database, 1, moments, path)
+    of_repair = count_moments(lambda: mend(database))
+    for step in range(STEPS):
+        said = dead_call(database, step + 2, moments, path)
+        assert not run_and_kill(lambda: mend(database), 1 + step * of_repair // STEPS)
+        repair(sqlite_store)
+        assert list(sqlite_store.spool.iterdir()) == []
+        assert check(sqlite_store, step + 2, said) == "interrupted"
+    check_evidence(sqlite_store)

@@ -1,0 +1,66 @@
+"""`kill -9` at a chosen moment: a fork runs a task and kills itself at its n-th call.
+
+Moments are counted and not timed, so that each of them can be reached, on a slow machine, too.
+"""
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from types import FrameType
+
+Task = Callable[[], None]
+
+
+def count_moments(task: Task) -> int:
+    """How many calls a task makes in its own thread, from a fork that runs it to its end."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        counter = _Counter(None)
+        _run(task, counter)
+        os.write(write, str(counter.count).encode())
+        os._exit(0)
+    os.close(write)
+    with os.fdopen(read, "rb") as answer:
+        count = answer.read()
+    assert _exit_of(child) == 0
+    return int(count)
+
+
+def run_and_kill(task: Task, moment: int) -> bool:
+    """Run a task in a fork that is killed at its n-th call; whether it came to its end before."""
+    child = os.fork()
+    if child == 0:
+        _run(task, _Counter(moment))
+        os._exit(0)
+    code = _exit_of(child)
+    assert code in (0, -signal.SIGKILL)
+    return code == 0
+
+
+class _Counter:
+    def __init__(self, limit: int | None) -> None:
+        self.count = 0
+        self._limit = limit
+
+    def __call__(self, frame: FrameType, event: str, argument: object) -> None:
+        self.count += 1
+        if self.count == self._limit:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _run(task: Task, counter: _Counter) -> None:
+    try:
+        sys.setprofile(counter)
+        task()
+        sys.setprofile(None)
+    except BaseException:  # noqa: BLE001  a fork must not go on as its parent
+        sys.setprofile(None)
+        sys.excepthook(*sys.exc_info())  # type: ignore[arg-type]
+        os._exit(1)
+
+
+def _exit_of(child: int) -> int:
+    _, status = os.waitpid(child, 0)
+    return os.waitstatus_to_exitcode(status)
