@@ -334,14 +334,34 @@ def test_a_missing_artifact_root_sets_the_record_aside(cli: Cli) -> None:
     assert kept.startswith(f"tooltrail: the record is kept in {cli.folder}/spool/aside-")
 
 
-def test_an_artifact_root_that_goes_away_leaves_the_invocation_started(cli: Cli) -> None:
-    ended = cli.exec("--", "sh", "-c", f"rmdir {cli.folder}/artifacts; seq 9000")
-    assert ended.code == 0
-    (folder,) = (cli.folder / "spool").iterdir()
-    assert ended.sentence.endswith(f"stays in the store as started; its output is kept in {folder}")
-    assert plain(folder / "stdout.zst") == ended.stdout
+def test_an_artifact_root_that_goes_away_postpones_the_output_until_it_is_repaired(
+    cli: Cli,
+) -> None:
+    ended = cli.exec("--", "sh", "-c", f"rmdir {cli.folder}/artifacts; seq 9000; exit 3")
+    assert ended.code == 3
+    (stdout,) = (cli.folder / "spool").glob("*/stdout.zst")
+    assert ended.sentence == (
+        f"the artifacts are away, so the output waits in {stdout.parent}:"
+        " `tooltrail repair` stores it"
+    )
+    assert plain(stdout) == ended.stdout
     (cli.folder / "artifacts").mkdir()
-    assert states(cli) == ["started"]
+    assert states(cli) == ["success"]
+    waiting = cli.run("show", "--surface", "complete", "--stream", "stdout")
+    assert waiting.code == 5
+    assert "stream stdout is not stored yet, `tooltrail repair` does that: " in waiting.message
+    assert "; full output: not stored yet]" in cli.ok("show", "--surface", "receipt").text
+    assert "could not be stored at once: " in cli.ok("show").text
+    assert cli.ok("verify").code == 0
+
+    assert "output of 1 invocation stored that had waited" in cli.ok("repair").message
+    assert cli.ok("show", "--stream", "stdout").stdout == ended.stdout
+    assert not stdout.parent.exists()
+    (artifact,) = cli.ok("artifact", "ls", "--json").records
+    assert cli.ok("artifact", "cat", artifact["path"]).stdout == ended.stdout
+    assert cli.ok("verify").code == 0
+    assert cli.ok("gc", "--yes", "--grace", "0s").code == 0
+    assert cli.ok("artifact", "verify").code == 0
 
 
 def test_a_start_that_the_store_refuses_runs_nothing_and_leaves_no_session_open(cli: Cli) -> None:

@@ -174,7 +174,7 @@ class _Recording:
         """Finish the record, or say what became of it."""
         try:
             with held_signals():
-                self.invocation.finish(output)
+                finished = self.invocation.finish(output)
         except (TooltrailError, OSError) as error:
             say(
                 f"tooltrail: {error}; invocation {self.invocation.id} stays in the store as "
@@ -185,6 +185,11 @@ class _Recording:
                 self._close_own_session()
             return
         self._say_losses()
+        if finished.postponed:
+            say(
+                "tooltrail: the artifacts are away, so the output waits in"
+                f" {self.invocation.spool}: `tooltrail repair` stores it"
+            )
         if verbose:
             say(f"tooltrail: recorded {self.invocation.id}")
         try:

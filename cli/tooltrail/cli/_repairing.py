@@ -30,6 +30,9 @@ def summary_of(report: RepairReport, *, dry_run: bool) -> Iterator[str]:
     """The report in sentences."""
     outcomes = Counter(one.outcome for one in report.folders)
     acted = "would be " if dry_run else ""
+    if outcomes["stored"]:
+        waited = counted(outcomes["stored"], "invocation")
+        yield f"output of {waited} {acted}stored that had waited for the artifacts"
     yield (
         f"{counted(outcomes['interrupted'], 'invocation')} {acted}ended as interrupted, "
         f"{size_of(sum(one.recovered_bytes for one in report.folders))} {acted}recovered, "

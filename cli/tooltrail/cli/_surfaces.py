@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from tooltrail.artifacts import FRAME_SIZE
+from tooltrail.artifacts import FRAME_SIZE, artifact_path
 from tooltrail.cli._output import counted, duration_of, printable, size_of
 from tooltrail.cli._side_by_side import side_by_side
 from tooltrail.cli._times import shown
-from tooltrail.records.errors import DamageError
+from tooltrail.records.errors import DamageError, UnavailableError
 from tooltrail.records.families import indent_json
 from tooltrail.records.ids import short_id
 from tooltrail.store import InvocationDetail, Reader, StreamView
@@ -90,13 +90,19 @@ def _complete(detail: InvocationDetail, reader: Reader) -> Iterator[str]:
     if detail.complete_json is None:
         yield "(the invocation has not ended)"
     for stream in detail.streams:
-        where = stream.artifact_path or "in the database"
+        where = stream.artifact_path or _place(stream)
         lines = counted(stream.line_count, "line")
         yield f"[{stream.role}] {stream.size:,} bytes, {lines}, {stream.digest}, {where}"
+        if stream.postponed_reason is not None:
+            yield f"  could not be stored at once: {stream.postponed_reason}"
         if stream.loss_reason is not None:
             yield f"  {stream.produced_size - stream.size:,} bytes lost: {stream.loss_reason}"
         if stream.role != "order":
             yield from _excerpt(stream, reader, short_id(detail.summary.id))
+
+
+def _place(stream: StreamView) -> str:
+    return "in the database" if stream.postponed_reason is None else artifact_path(stream.digest)
 
 
 def _total(detail: InvocationDetail) -> str:
@@ -110,6 +116,8 @@ def damage_of(detail: InvocationDetail, reader: Reader) -> DamageError | None:
             _beginning(stream, reader)
         except DamageError as error:
             return error
+        except UnavailableError:
+            continue  # what is not stored yet is not damaged
     return None
 
 
@@ -122,7 +130,7 @@ def _beginning(stream: StreamView, reader: Reader) -> bytes:
 def _excerpt(stream: StreamView, reader: Reader, invocation: str) -> Iterator[str]:
     try:
         data = _beginning(stream, reader)
-    except DamageError as error:
+    except (DamageError, UnavailableError) as error:
         yield f"  (cannot be read: {error})"
         return
     for line in data.decode("utf-8", "backslashreplace").splitlines():

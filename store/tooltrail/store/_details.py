@@ -153,6 +153,7 @@ def _stream_view(row: AnyRow) -> StreamView:
         row.produced_line_count,
         row.loss_reason,
         row.artifact_path,
+        row.postponed_reason,
     )
 
 

@@ -106,9 +106,16 @@ def _put_shared(
     PostgreSQL makes the second of two equal rows wait for the first, so that two invocations that
     share two rows would wait for each other if they came in different orders.
     """
+    write_artifacts(connection, publisher, created_at)
+    writes.put_bodies(connection, rows.bodies)
+
+
+def write_artifacts(
+    connection: Connection, publisher: StreamPublisher, created_at: datetime
+) -> None:
+    """Write the rows of what was published; those that are there stay."""
     for artifact in sorted(publisher.published, key=lambda stored: stored.path):
         writes.put_once(connection, ArtifactRow, _artifact_row(artifact, created_at))
-    writes.put_bodies(connection, rows.bodies)
 
 
 def _final_columns(rows: FinishedRows, finished_at: datetime) -> Row:
@@ -137,7 +144,11 @@ def _write_complete(connection: Connection, rows: FinishedRows, publisher: Strea
         [{"invocation_key": rows.key, "document": document.decode(), "digest": digest}],
     )
     streams = (
-        {**stream.model_dump(), "artifact_path": publisher.path_of(stream)}
+        {
+            **stream.model_dump(),
+            "artifact_path": publisher.path_of(stream),
+            "postponed_reason": publisher.postponed_reason(stream),
+        }
         for stream in rows.streams
     )
     writes.insert_rows(connection, OutputStreamRow, writes.numbered(rows.key, streams))
@@ -193,6 +204,15 @@ def _omission_rows(rows: FinishedRows) -> list[Row]:
     ]
 
 
+_MOST_INDEX_BYTES = 1 << 20
+"""Longest index in a row, of some 16 GiB; a longer one is read where it is, in two requests."""
+
+
+def _index_column(artifact: StoredArtifact) -> bytes | None:
+    data = None if artifact.index is None else artifact.index.to_bytes()
+    return data if data is None or len(data) <= _MOST_INDEX_BYTES else None
+
+
 def _artifact_row(artifact: StoredArtifact, created_at: datetime) -> Row:
     return {
         "path": artifact.path,
@@ -201,4 +221,5 @@ def _artifact_row(artifact: StoredArtifact, created_at: datetime) -> Row:
         "stored_size": artifact.stored_size,
         "line_count": artifact.line_count,
         "created_at": created_at,
+        "frame_index": _index_column(artifact),
     }

@@ -10,9 +10,12 @@ from tooltrail.records import (
     Digest,
     InvalidRecordError,
     MissingArtifactError,
+    Postponed,
     StreamRecord,
+    UnavailableError,
     digest_of,
 )
+from tooltrail.records.tool_calls import storable
 
 
 def refuse_false_digests(streams: Iterable[StreamRecord]) -> None:
@@ -49,21 +52,40 @@ class StreamPublisher:
         self._scratch = scratch
         self._published: dict[Digest, StoredArtifact] = {}
         self._sources: dict[Digest, CapturedStream] = {}
+        self._postponed: set[Digest] = set()
+        self._away: Postponed | None = None
 
-    def publish(self, stream: StreamRecord) -> ArtifactReference:
+    def publish(self, stream: StreamRecord) -> ArtifactReference | Postponed:
         """Publish a stream once and say where it is; see `ArtifactPublisher`.
+
+        Once the sink was away it is not asked again: a record must not wait for it many times.
 
         Raises:
             InvalidRecordError: a stream that was not captured for this invocation.
-            UnavailableError: the sink cannot be written now.
+            DamageError: its spool file was cut since.
         """
-        stored = self._published.get(stream.digest)
-        if stored is None:
+        if stream.digest not in self._published:
             source = self._source(stream)
-            stored = self._stored(source)
+            if self._away is None:
+                self._try(stream, source)
+            if self._away is not None:
+                self._postponed.add(stream.digest)
+                return self._away
+        return ArtifactReference(path=self._published[stream.digest].path)
+
+    def postponed_reason(self, stream: StreamRecord) -> str | None:
+        """Why a stream waits in the spool; None for one that is stored, here or as a body."""
+        if self._away is None or stream.digest not in self._postponed or stream.content is not None:
+            return None
+        return storable(self._away.reason)
+
+    def _try(self, stream: StreamRecord, source: CapturedStream) -> None:
+        try:
+            self._published[stream.digest] = self._stored(source)
+        except UnavailableError as error:
+            self._away = Postponed(str(error))
+        else:
             self._sources[stream.digest] = source
-            self._published[stream.digest] = stored
-        return ArtifactReference(path=stored.path)
 
     def move_to(self, archive: ArtifactArchive) -> None:
         """Publish there from now on; what was published is not there yet."""

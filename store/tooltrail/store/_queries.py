@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, func, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, func, or_, select
 from sqlalchemy.orm import InstrumentedAttribute
 
 from tooltrail.artifacts import digest_of_path
@@ -155,7 +155,10 @@ def artifacts(
             used = used.join(SessionRow, SessionRow.key == InvocationRow.session_key).where(
                 SessionRow.id == session
             )
-        query = query.where(ArtifactRow.path.in_(used))
+        postponed = used.with_only_columns(OutputStreamRow.digest).where(
+            OutputStreamRow.postponed_reason.is_not(None)
+        )
+        query = query.where(or_(ArtifactRow.path.in_(used), ArtifactRow.digest.in_(postponed)))
     return [ArtifactView(row[0], Digest(row[1]), *row[2:]) for row in connection.execute(query)]
 
 
@@ -165,7 +168,11 @@ def artifact_owners(connection: Connection, path: str) -> list[UUID]:
         select(InvocationRow.id)
         .join(OutputStreamRow, OutputStreamRow.invocation_key == InvocationRow.key)
         .where(
-            OutputStreamRow.digest == digest_of_path(path), OutputStreamRow.artifact_path == path
+            OutputStreamRow.digest == digest_of_path(path),
+            or_(
+                OutputStreamRow.artifact_path == path,
+                OutputStreamRow.postponed_reason.is_not(None),
+            ),
         )
         .distinct()
         .order_by(InvocationRow.id)

@@ -2,7 +2,8 @@
 
 import hashlib
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -22,6 +23,7 @@ from tooltrail.records import (
     stored_policy,
 )
 from tooltrail.records.digests import digest_from_hex
+from tooltrail.store._postponed import store_postponed
 from tooltrail.store._starting import Started
 from tooltrail.store.filters import InvocationFilter
 from tooltrail.store.recorder import Invocation, Session
@@ -159,10 +161,7 @@ def interrupt(store: "Store", known: KnownInvocation, folder: Path) -> list[Spoo
         DamageError: the policy of the invocation is damaged.
         UnavailableError: a file cannot be read, there is no room, the store cannot be written.
     """
-    staging = folder.with_name(f"{_STAGING}{folder.name}")
-    shutil.rmtree(staging, ignore_errors=True)  # of a repair that was killed
-    try:
-        invocation = _opened(store, known, staging)
+    with _staging_for(store, known) as invocation:
         found: list[SpoolFile] = []
         streams: list[StreamRecord] = []
         for role, path in spooled_streams(folder).items():
@@ -170,9 +169,29 @@ def interrupt(store: "Store", known: KnownInvocation, folder: Path) -> list[Spoo
             streams.append(invocation.captured(salvaged.captured))
             found.append(_found(path, streams[-1], salvaged.problem))
         invocation.interrupt(REASON, streams)
+    return found
+
+
+def store_waiting(store: "Store", known: KnownInvocation, files: Iterable[SpoolFile]) -> None:
+    """Store spool files of an invocation that ended while the sink was away.
+
+    Raises:
+        DamageError, UnavailableError: see `interrupt`.
+    """
+    with _staging_for(store, known) as invocation:
+        captured = [_salvaged(store, invocation, f.role, f.path).captured for f in files]
+        store_postponed(store, captured, invocation.spool)
+
+
+@contextmanager
+def _staging_for(store: "Store", known: KnownInvocation) -> Generator["_Unfinished"]:
+    """The invocation with a folder for what is staged, which goes at the end."""
+    staging = store.spool / f"{_STAGING}{known.id}"
+    shutil.rmtree(staging, ignore_errors=True)  # of a repair that was killed
+    try:
+        yield _opened(store, known, staging)
     finally:
         shutil.rmtree(staging, ignore_errors=True)
-    return found
 
 
 class _Unfinished(Invocation):

@@ -203,6 +203,8 @@ def _stream_problem(reader: Reader, detail: InvocationDetail) -> str:
     for stream in detail.streams:
         if stream.digest not in (detail.complete_json or ""):
             return f"stream {stream.role} is not one that the complete output names"
+        if stream.postponed_reason is not None:
+            continue  # its bytes wait in a spool, or are verified as an artifact
         if stream.artifact_path is None:
             reader.open_stream(stream).close()  # reads and checks all of it
         elif stream.artifact_path != artifact_path(stream.digest):

@@ -7,7 +7,14 @@ from uuid import UUID
 from sqlalchemy import select
 
 from tooltrail.artifacts import ArtifactArchive, artifact_path
-from tooltrail.records import DamageError, Digest, DigestMismatchError, NotFoundError, digest_of
+from tooltrail.records import (
+    DamageError,
+    Digest,
+    DigestMismatchError,
+    NotFoundError,
+    UnavailableError,
+    digest_of,
+)
 from tooltrail.store import _details, _names, _queries
 from tooltrail.store._bodies import decode_body
 from tooltrail.store._database import Database
@@ -146,6 +153,7 @@ class Reader:
         """The bytes of a stream, checked against its digest and size while they are read.
 
         Raises:
+            UnavailableError: they were not stored yet, see `repair`; or the sink is away.
             DamageError: the bytes are missing, cut, altered or erased; here or at a later read.
         """
         if stream.artifact_path is not None:
@@ -161,10 +169,21 @@ class Reader:
                     BodyRow.digest == stream.digest
                 )
             ).one_or_none()
-            if row is None:
+            if row is None and stream.postponed_reason is None:
                 raise DamageError(f"body {stream.digest} is missing", path=stream.digest)
             # Within the block, where a value that is not of its column's kind is damage.
-            return io.BytesIO(decode_body(stream.digest, row.size, row.encoding, row.data))
+            if row is not None:
+                return io.BytesIO(decode_body(stream.digest, row.size, row.encoding, row.data))
+        return self._open_postponed(stream)
+
+    def _open_postponed(self, stream: StreamView) -> BinaryIO:
+        path = artifact_path(stream.digest)
+        if not self.artifacts(beginning=path):
+            raise UnavailableError(
+                f"stream {stream.role} is not stored yet, `tooltrail repair` does that:"
+                f" {stream.postponed_reason}"
+            )
+        return self._archive.open(path, size=stream.size)
 
     def artifacts(
         self,

@@ -160,12 +160,15 @@ class Finished:
         state: its final state.
         canonical: the canonical result.
         receipt: what to show to the model.
+        postponed: streams whose bytes wait in the spool, since the artifact sink was away; `repair`
+            stores them.
     """
 
     invocation_id: UUID
     state: InvocationState
     canonical: CanonicalResult
     receipt: Receipt
+    postponed: tuple[StreamRecord, ...] = ()
 
 
 class Invocation:
@@ -294,8 +297,12 @@ class Invocation:
         )
         self._commit(rows, publisher, seen)
         self._is_finished = True
-        remove_spool_folder(self.spool)
-        return Finished(self.id, output.final_state, projection.canonical, receipt)
+        postponed = [stream for stream in streams if publisher.postponed_reason(stream)]
+        if not postponed:
+            remove_spool_folder(self.spool)
+        return Finished(
+            self.id, output.final_state, projection.canonical, receipt, tuple(postponed)
+        )
 
     def _commit(self, rows: FinishedRows, publisher: StreamPublisher, seen: Upkeep) -> None:
         with self._store.database.write() as connection:

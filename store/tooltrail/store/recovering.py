@@ -25,6 +25,7 @@ from tooltrail.artifacts import (
     spooled_streams,
 )
 from tooltrail.records import InvocationFinishedError, TooltrailError, UnavailableError
+from tooltrail.store._postponed import is_stored
 from tooltrail.store._spooled import (
     KnownInvocation,
     SpoolFile,
@@ -34,6 +35,7 @@ from tooltrail.store._spooled import (
     known_ids,
     look_at,
     started_ids,
+    store_waiting,
 )
 from tooltrail.store.store import Store
 
@@ -43,7 +45,7 @@ KEPT = "kept"
 _ASIDE = "aside-"
 _log = logging.getLogger(__name__)
 
-RepairOutcome = Literal["interrupted", "cleared", "kept", "running", "unknown", "failed"]
+RepairOutcome = Literal["interrupted", "cleared", "stored", "kept", "running", "unknown", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,8 @@ class RepairedFolder:
         invocation_id: of the folder.
         outcome: `interrupted`: its record was ended, with the output that is left. `cleared`: all
             that was in it is in the store already, or the call never began; it was removed.
+            `stored`: its record had ended while the artifact sink was away, and its output, which
+            had waited, is stored now.
             `kept`: the same, but for files that are not in the store, and were moved. `running`:
             its process lives. `unknown`: this store has no such invocation. `failed`: it could not
             be repaired now and is as it was.
@@ -198,14 +202,19 @@ def _interrupted(known: KnownInvocation, files: Sequence[SpoolFile]) -> Repaired
 
 def _clear(store: Store, known: KnownInvocation, folder: Path, *, dry_run: bool) -> RepairedFolder:
     files = [look_at(*file) for file in spooled_streams(folder).items()]
-    stored = {
-        (stream.role, stream.digest)
-        for stream in store.reader.invocation(known.id).streams
-        if stream.artifact_path is None or store.archive.exists(stream.artifact_path)
-    }
+    streams = store.reader.invocation(known.id).streams
+    stored = {(stream.role, stream.digest) for stream in streams if is_stored(store, stream)}
+    expected = {(s.role, s.digest) for s in streams if s.postponed_reason is not None} - stored
+    waiting = [f for f in files if not f.problem and (f.role, f.digest) in expected]
+    if waiting and not dry_run:
+        store_waiting(store, known, waiting)
+    stored |= {(file.role, file.digest) for file in waiting}
     kept = [f for f in files if f.problem or (f.size and (f.role, f.digest) not in stored)]
     if not dry_run:
         _put_away(folder, [file.path for file in kept])
+    if waiting and not kept:
+        size = sum(file.size for file in waiting if file.role != "order")
+        return RepairedFolder(known.id, "stored", size, reason="the artifact sink had been away")
     if not kept:
         return RepairedFolder(known.id, "cleared", reason="its record had ended already")
     roles = ", ".join(file.role for file in kept)

@@ -73,6 +73,7 @@ class StreamView:
         produced_line_count: lines that the tool produced.
         loss_reason: why some were not kept.
         artifact_path: where the bytes are in the sink; None for a body in the database.
+        postponed_reason: why they could not be stored at once; None when they were.
     """
 
     role: str
@@ -83,6 +84,7 @@ class StreamView:
     produced_line_count: int
     loss_reason: str | None
     artifact_path: str | None
+    postponed_reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

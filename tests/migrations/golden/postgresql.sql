@@ -451,6 +451,8 @@ INSERT INTO tooltrail_version (version_num) VALUES ('0001') RETURNING tooltrail_
 
 ALTER TABLE artifacts ADD COLUMN frame_index BYTEA;
 
+ALTER TABLE output_streams ADD COLUMN postponed_reason TEXT;
+
 CREATE TABLE maintenance_runs (
     key BIGSERIAL NOT NULL, 
     id UUID NOT NULL, 
@@ -487,6 +489,8 @@ BEGIN;
 -- Running downgrade 0002 -> 0001
 
 DROP TABLE maintenance_runs;
+
+ALTER TABLE output_streams DROP COLUMN postponed_reason;
 
 ALTER TABLE artifacts DROP COLUMN frame_index;
 

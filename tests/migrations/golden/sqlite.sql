@@ -407,6 +407,8 @@ INSERT INTO tooltrail_version (version_num) VALUES ('0001') RETURNING version_nu
 
 ALTER TABLE artifacts ADD COLUMN frame_index BLOB;
 
+ALTER TABLE output_streams ADD COLUMN postponed_reason TEXT;
+
 CREATE TABLE maintenance_runs (
     "key" INTEGER NOT NULL, 
     id BLOB NOT NULL, 
@@ -437,6 +439,8 @@ UPDATE tooltrail_version SET version_num='0002' WHERE tooltrail_version.version_
 -- Running downgrade 0002 -> 0001
 
 DROP TABLE maintenance_runs;
+
+ALTER TABLE output_streams DROP COLUMN postponed_reason;
 
 ALTER TABLE artifacts DROP COLUMN frame_index;
 

@@ -1,4 +1,4 @@
-"""Add the account of maintenance, and the frame index of artifacts.
+"""Add the account of maintenance, the frame index of artifacts, and streams stored later.
 
 Revision ID: 0002
 Revises: 0001
@@ -26,6 +26,7 @@ FROZEN_AT_START = ("key", "id", "kind", "environment", "facts", "started_at")
 def upgrade() -> None:
     # Not in batch mode, which rebuilds the table on SQLite and drops its triggers.
     op.add_column("artifacts", sa.Column("frame_index", sa.LargeBinary(), nullable=True))
+    op.add_column("output_streams", sa.Column("postponed_reason", sa.Text(), nullable=True))
     _create_maintenance_runs()
     if op.get_bind().dialect.name == "postgresql":
         _guard_postgresql()
@@ -35,6 +36,7 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     op.drop_table(TABLE)
+    op.drop_column("output_streams", "postponed_reason")
     op.drop_column("artifacts", "frame_index")
 
 

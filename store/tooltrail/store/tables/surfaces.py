@@ -19,7 +19,11 @@ class CompleteOutputRow(Base):
 
 
 class OutputStreamRow(Base):
-    """One stream of a complete output; its bytes are an artifact, else a body of that digest."""
+    """One stream of a complete output; its bytes are an artifact, else a body of that digest.
+
+    Where the sink was away they wait in a spool, and `postponed_reason` says why; since then they
+    may have become an artifact of that digest.
+    """
 
     __tablename__ = "output_streams"
     __table_args__ = (
@@ -38,6 +42,7 @@ class OutputStreamRow(Base):
     produced_line_count: Mapped[int]
     loss_reason: Mapped[str | None]
     artifact_path: Mapped[str | None] = mapped_column(ForeignKey("artifacts.path"))
+    postponed_reason: Mapped[str | None]
 
 
 class CanonicalResultRow(Base):
