@@ -79,7 +79,7 @@ def test_a_store_of_another_revision_is_refused_and_left_as_it_is(
     assert "is at revision 9999" in refused(recorded, command, 5)
     ended = recorded.run("db", "current")
     assert (ended.code, ended.stdout) == (5, b"9999\n")
-    assert ended.message == "this program needs revision 0001\n"
+    assert ended.message == "this program needs revision 0002\n"
 
 
 def test_a_store_of_a_newer_format_is_refused(recorded: Cli) -> None:
@@ -205,7 +205,8 @@ def test_an_ambiguous_beginning_of_a_digest_lists_what_it_fits(cli: Cli) -> None
     with sqlite3.connect(cli.database) as connection:
         connection.execute(
             "INSERT INTO artifacts SELECT replace(path, ?1, ?2), replace(digest, ?1, ?2), size,"
-            " stored_size, line_count, created_at FROM artifacts WHERE digest LIKE '%' || ?1",
+            " stored_size, line_count, created_at, frame_index FROM artifacts"
+            " WHERE digest LIKE '%' || ?1",
             [one, twin],
         )
     connection.close()

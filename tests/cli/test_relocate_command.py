@@ -1,12 +1,18 @@
 """`tooltrail artifact relocate`: moves, verifies, and says what holds now."""
 
+import os
+import signal
+import time
 from pathlib import Path
 
 import pytest
-from tests.support.cli import Cli, on_a_terminal
+from tests.support.cli import HANG_S, Cli, on_a_terminal
 from tests.support.recording import run_command
+from tests.support.upkeep import runs_of
 
 BIG = b"a line of a long output\n" * 5_000
+POLL_S = 0.001
+"""Between two looks at a folder, which would else take the processor from who makes it."""
 
 
 @pytest.fixture
@@ -109,6 +115,27 @@ def test_an_interruption_says_where_the_artifacts_are(
     assert (ended.code, ended.message) == (130, f"interrupted; the artifacts are in file://{old}\n")
     monkeypatch.undo()
     cli.ok("artifact", "relocate", str(new))
+
+
+@pytest.mark.fault
+def test_ctrl_c_leaves_the_store_where_it_was_and_an_account(
+    cli: Cli, old: Path, new: Path
+) -> None:
+    evidence = old / "damaged"
+    evidence.mkdir()
+    for number in range(1_500):
+        (evidence / f"{number:064x}-00112233.zst").write_bytes(b"%d" % number)
+    with cli.start("artifact", "relocate", str(new)) as process:
+        while not (new / "damaged").exists():
+            assert process.poll() is None
+            time.sleep(POLL_S)
+        os.kill(process.pid, signal.SIGINT)
+        _, errors = process.communicate(timeout=HANG_S)
+    assert process.returncode == 130
+    assert errors.decode() == f"interrupted; the artifacts are in file://{old}\n"
+    with cli.open() as store:
+        assert [run.outcome for run in runs_of(store)] == ["interrupted"]
+        assert store.archive.sink.url == f"file://{old}"
 
 
 def test_a_terminal_shows_a_bar(cli: Cli, old: Path, new: Path) -> None:

@@ -17,11 +17,12 @@ from pathlib import Path
 from tests.support.recording import run_command
 from tests.support.upkeep import NO_GRACE, publish
 
-from tooltrail.store import open_store, plan_pruning, prune, relocate
+from tooltrail.store import Store, open_store, plan_pruning, prune, relocate
 from tooltrail.store._maintenance import maintenance_run
 
-LONGEST_S = 0.05
-"""Seconds after which a run is killed at the latest."""
+STEPS = 5
+LONGEST_S = 0.02
+"""A run is killed in one of its first steps, so many seconds after it began at the latest."""
 
 
 def record(database: str, artifacts: str, spool: str, count: str) -> None:
@@ -43,20 +44,31 @@ def killed(what: str, *arguments: str) -> None:
         child = os.fork()
         if child == 0:
             with open_store(database, artifacts=artifacts or None, spool=Path(spool)) as store:
-                plan = plan_pruning(store, NO_GRACE)
-                os.write(tells, b"now")
-                if what == "prune":
-                    prune(store, plan)
-                else:
-                    relocate(store, *rest)
+                run(store, what, tells, *rest)
             os._exit(0)
         os.close(tells)
-        os.read(hears, 3)
-        os.close(hears)
+        # Within a step or just after it, whatever the machine is busy with.
+        for _ in range(chance.randint(1, STEPS)):
+            os.read(hears, 1)
         time.sleep(chance.random() * LONGEST_S)
         os.kill(child, signal.SIGKILL)
+        os.close(hears)
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         print(status, flush=True)  # noqa: T201  the parent counts them
+
+
+def run(store: Store, what: str, tells: int, *rest: str) -> None:
+    """One run, which tells each step."""
+
+    def tell(*_: int) -> None:
+        os.write(tells, b".")
+
+    plan = plan_pruning(store, NO_GRACE)
+    tell()
+    if what == "prune":
+        prune(store, plan, on_progress=tell)
+    else:
+        relocate(store, *rest, on_progress=tell)
 
 
 def hold(database: str, artifacts: str, spool: str) -> None:

@@ -194,7 +194,13 @@ def _postgres_engine(target: PostgresTarget) -> Engine:
         arguments["application_name"] = "tooltrail"
     try:
         return create_engine(
-            target.url, connect_args=arguments, hide_parameters=True, pool_pre_ping=True
+            target.url,
+            connect_args=arguments,
+            # Whatever the server's default: after a lock was waited for, what its holder has
+            # committed must be seen.
+            isolation_level="READ COMMITTED",
+            hide_parameters=True,
+            pool_pre_ping=True,
         )
     except ModuleNotFoundError as error:
         raise UnavailableError(

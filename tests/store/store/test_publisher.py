@@ -4,8 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from tooltrail.artifacts import ArtifactArchive, Capture, open_sink
-from tooltrail.records import InvalidRecordError, Postponed, StreamRecord, digest_of
+from tooltrail.artifacts import ArtifactArchive, Capture, FsspecSink, open_sink
+from tooltrail.records import (
+    InvalidRecordError,
+    MissingArtifactError,
+    Postponed,
+    StreamRecord,
+    digest_of,
+)
 from tooltrail.store._publisher import StreamPublisher, refuse_false_digests
 
 
@@ -53,6 +59,39 @@ def test_a_captured_stream_is_published_from_its_spool(
     assert not isinstance(reference, Postponed)
     with archive.open(reference.path) as source:
         assert source.read() == b"captured"
+
+
+class FaultySink(FsspecSink):
+    """Loses what it was given, like one that is pruned at once."""
+
+    losses = 0
+
+    def put(self, path: str, source: Path) -> bool:
+        is_new = super().put(path, source)
+        if self.losses:
+            self.losses -= 1
+            self.delete(path)
+        return is_new
+
+
+def faulty_sink(folder: Path, losses: int) -> FaultySink:
+    sink = open_sink(str(folder), create=True)
+    assert isinstance(sink, FsspecSink)
+    sink.__class__ = FaultySink
+    assert isinstance(sink, FaultySink)
+    sink.losses = losses
+    return sink
+
+
+def test_what_is_pruned_while_it_is_published_is_published_again(tmp_path: Path) -> None:
+    stream = StreamRecord.from_bytes("content.0", b"content")
+    archive = ArtifactArchive(faulty_sink(tmp_path / "artifacts", 3))
+    path = StreamPublisher(archive, {}, tmp_path / "scratch").publish(stream).path
+    assert archive.verify(path) == len(b"content")
+
+    hopeless = ArtifactArchive(faulty_sink(tmp_path / "artifacts 2", 1_000))
+    with pytest.raises(MissingArtifactError):
+        StreamPublisher(hopeless, {}, tmp_path / "scratch").publish(stream)
 
 
 def test_a_stream_whose_bytes_are_nowhere_is_refused(

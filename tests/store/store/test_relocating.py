@@ -17,7 +17,7 @@ from tooltrail.store._copying import ObjectCopier
 from tooltrail.store.tables import metadata
 
 OUTPUTS = [b"output %d\n" % number * 20_000 for number in range(4)]
-KILLS = 25
+KILLS = 15
 
 
 @pytest.fixture

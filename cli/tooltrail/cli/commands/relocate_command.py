@@ -24,11 +24,12 @@ def relocate(
     as_json: bool,
     new_root: str,
 ) -> ExitCode:
-    """Copy the artifacts to NEW_ROOT, a folder or URL, verify them there, and use them there.
+    """Copy the artifacts to NEW_ROOT, verify them there, and use them there.
 
-    The store remembers the new root once every artifact was read back from it, in one transaction.
-    When artifacts are damaged or missing nothing is changed, unless --allow-damage is given. After
-    an interruption the same command goes on: what has arrived is read, not copied again.
+    NEW_ROOT is a folder or a URL, and belongs to this store alone. The store remembers it once
+    every artifact was read back from it, in one transaction. When artifacts are damaged or missing
+    nothing is changed, unless --allow-damage is given. After an interruption the same command goes
+    on: what has arrived is read, not copied again.
 
     Programs that record meanwhile, or that have the store open, go on at the new root with their
     next record. Programs that only read are to be started again before the old objects are
