@@ -101,9 +101,10 @@ class Frames:
                 for block in source(start, stop):
                     yield block.cut(start, stop)
                     start = block.stop
-                return
             except FrameMismatchError as error:
                 self._reload(start, error)
+            else:
+                return
 
     def batches(self, start: int, stop: int, plain_size: int) -> Iterator[tuple[int, int]]:
         """Frames that are fetched together: first and last, half-open, at least one.

@@ -17,13 +17,13 @@ from tooltrail.artifacts.frame_index import FrameIndex
 from tooltrail.records.errors import InvalidRecordError
 
 FRAMES = 8
-"""Full frames in a block: what one request fetches."""
+"""Full frames that one request fetches and one thread decodes."""
 
 THREADS = max(2, min(4, os.cpu_count() or 1))
 """Threads that decode; the one that searches keeps up with no more."""
 
 IN_FLIGHT = THREADS + 1
-"""Blocks of one search that are held at once."""
+"""So many times `FRAMES` are held by one search at once."""
 
 LINE_BYTES = 64 * 1024 * 1024
 """Longest line that is searched: it is held whole, twice."""
@@ -43,41 +43,83 @@ class LineBlock(NamedTuple):
     first: int
 
 
-def line_blocks(frames: Frames, path: str) -> Iterator[LineBlock]:
-    """All lines of an artifact, in order.
+def line_blocks(frames: Frames, path: str, needle: bytes | None = None) -> Iterator[LineBlock]:
+    """The lines of an artifact, in order.
+
+    Args:
+        frames: of the artifact.
+        path: names it in errors.
+        needle: blocks without these bytes, which are no newline, are left out.
 
     Raises:
         InvalidRecordError: a line has more than `LINE_BYTES`.
         DamageError, MissingArtifactError, UnavailableError: see `Frames.blocks`.
     """
-    pieces: list[bytes] = []
-    start, held, newlines = 0, 0, 0
+    line = _LineSoFar(needle)
+    start, newlines = 0, 0
     for block in _ahead(frames):
+        line.look_at(block.plain)
         cut = block.plain.rfind(b"\n") + 1
         if not cut:
-            pieces.append(block.plain)
-            held += len(block.plain)
-            _refuse_giant(held, newlines + 1, path)
+            line.add(block.plain)
+            _refuse_giant(line.size, newlines + 1, path)
             continue
-        plain = b"".join([*pieces, block.plain[:cut]]) if pieces else block.plain[:cut]
-        yield LineBlock(plain, start, newlines + 1)
-        newlines = _newlines_before(frames.index, block, plain, newlines)
-        start, pieces = start + len(plain), [block.plain[cut:]]
-        held = len(pieces[0])
-    if held:
-        yield LineBlock(b"".join(pieces), start, newlines + 1)
+        if line.is_wanted:
+            yield LineBlock(line.ended_by(block.plain[:cut]), start, newlines + 1)
+        newlines = _newlines_before(frames.index, block, newlines)
+        start = block.start + cut
+        line.begin(block.plain[cut:])
+    if line.size and line.is_wanted:
+        yield LineBlock(line.ended_by(b""), start, newlines + 1)
 
 
-def _newlines_before(index: FrameIndex, block: Block, plain: bytes, newlines: int) -> int:
+class _LineSoFar:
+    """The line that goes on in the next block; `is_wanted` says whether a needle was seen."""
+
+    def __init__(self, needle: bytes | None) -> None:
+        self._needle = needle
+        self._overlap = len(needle) - 1 if needle else 0
+        self.begin(b"")
+
+    def begin(self, rest: bytes) -> None:
+        """The line begins with what follows the last newline of a block."""
+        self._pieces = [rest]
+        self.size = len(rest)
+        self._end = b""
+        self.is_wanted = self._needle is None or self._needle in rest
+        self._remember(rest)
+
+    def look_at(self, plain: bytes) -> None:
+        """Look for the needle in the next block, and where it follows what came before."""
+        if not self.is_wanted and self._needle is not None:
+            seam = self._end + plain[: self._overlap] if self._end else b""
+            self.is_wanted = self._needle in plain or self._needle in seam
+
+    def add(self, plain: bytes) -> None:
+        """The line goes on through a whole block."""
+        self._pieces.append(plain)
+        self.size += len(plain)
+        self._remember(plain)
+
+    def ended_by(self, plain: bytes) -> bytes:
+        """The line, and what more of the next block is given."""
+        return b"".join([*self._pieces, plain]) if self.size else plain
+
+    def _remember(self, plain: bytes) -> None:
+        end = self._end + plain[max(0, len(plain) - self._overlap) :]
+        self._end = end[max(0, len(end) - self._overlap) :]
+
+
+def _newlines_before(index: FrameIndex, block: Block, newlines: int) -> int:
     """Newlines up to the end of a block: the index knows them where a frame ends there."""
     frame = index.frame_at(block.stop)
     if index.plain_span(frame - 1)[1] == block.stop:
         return index.newlines_before(frame)
-    return newlines + plain.count(b"\n")
+    return newlines + block.plain.count(b"\n")
 
 
-def _refuse_giant(held: int, line: int, path: str) -> None:
-    if held > LINE_BYTES:
+def _refuse_giant(size: int, line: int, path: str) -> None:
+    if size > LINE_BYTES:
         raise InvalidRecordError(
             f"line {line:,} of artifact {path} has more than {LINE_BYTES:,} bytes,"
             " which is too long to be searched"
@@ -86,17 +128,18 @@ def _refuse_giant(held: int, line: int, path: str) -> None:
 
 def _ahead(frames: Frames) -> Iterator[Block]:
     def source(start: int, stop: int) -> Iterator[Block]:
-        return _decoded_ahead(frames, start, stop)
+        for blocks in _decoded_ahead(frames, start, stop):
+            yield from blocks
 
     return frames.resumed(source, 0, frames.index.plain_size)
 
 
-def _decoded_ahead(frames: Frames, start: int, stop: int) -> Iterator[Block]:
+def _decoded_ahead(frames: Frames, start: int, stop: int) -> Iterator[list[Block]]:
     index = frames.index
-    waiting: deque[Future[Block]] = deque()
+    waiting: deque[Future[list[Block]]] = deque()
     try:
         for first, end in frames.batches(start, stop, FRAMES * frames.frame_size):
-            waiting.append(_threads().submit(_joined, frames, index, first, end))
+            waiting.append(_threads().submit(_decoded, frames, index, first, end))
             if len(waiting) > IN_FLIGHT:
                 yield waiting.popleft().result()
         while waiting:
@@ -106,9 +149,8 @@ def _decoded_ahead(frames: Frames, start: int, stop: int) -> Iterator[Block]:
             future.cancel()
 
 
-def _joined(frames: Frames, index: FrameIndex, first: int, end: int) -> Block:
-    blocks = list(frames.decode_batch(index, first, end))
-    return Block(blocks[0].start, b"".join(block.plain for block in blocks))
+def _decoded(frames: Frames, index: FrameIndex, first: int, end: int) -> list[Block]:
+    return list(frames.decode_batch(index, first, end))
 
 
 @cache

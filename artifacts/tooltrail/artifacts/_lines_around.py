@@ -74,6 +74,11 @@ class LinesAround:
         self._earlier: deque[Match] = deque(maxlen=before)
 
     @property
+    def is_needed(self) -> bool:
+        """Whether any context is asked for."""
+        return self._before + self._after > 0
+
+    @property
     def is_wanted(self) -> bool:
         """Whether lines after the last match are still to come."""
         return self._left > 0

@@ -34,6 +34,11 @@ class LinePattern:
         # The empty group makes `findall` build no text of what was found.
         self._counter = _compiled(source + rb"()[^\n]*", flags) if literal and wanted else None
 
+    @property
+    def needle(self) -> bytes | None:
+        """Bytes without which no line matches, None when there are none to look for."""
+        return self._literal or None
+
     def spans(self, block: bytes) -> Iterator[Span]:
         """The lines that match, in order; a block ends where a line does."""
         if self._block is None:

@@ -36,7 +36,7 @@ class Grep:
     def count(self, frames: Frames, path: str) -> int:
         """How many lines match, at most the maximum."""
         count, limit = 0, self._max_count
-        for block in line_blocks(frames, path):
+        for block in line_blocks(frames, path, None if self._invert else self._pattern.needle):
             if limit is not None and count >= limit:
                 break
             found = self._pattern.count(block.plain)
@@ -47,7 +47,9 @@ class Grep:
         left = self._max_count
         if left == 0:
             return
-        for block in line_blocks(frames, path):
+        is_alone = not (self._invert or context.is_needed)
+        needle = self._pattern.needle if is_alone else None
+        for block in line_blocks(frames, path, needle):
             for match in context.lines(block, islice(self._spans(block.plain), left)):
                 if left is not None and not match.is_context:
                     left -= 1

@@ -1,16 +1,17 @@
 """Any part of an artifact, without touching the rest of it.
 
-Bytes are counted from 0, and a range of them is half-open; lines are counted from 1, and a range of
-them is inclusive. A line ends with a newline, which belongs to it; the last one may lack it. As with
-slices, what lies beyond the end is not there, which is no error.
+Bytes are counted from 0, and a range of them is half-open; lines are counted from 1, and a range
+of them is inclusive. A line ends with a newline, which belongs to it; the last one may lack it. As
+with slices, what lies beyond the end is not there, which is no error.
 """
 
 from collections.abc import Iterator
 
 from tooltrail.artifacts._frames import Block, Frames
 from tooltrail.artifacts._line_ends import after_newlines
+from tooltrail.artifacts._lines_around import Match
 from tooltrail.artifacts.frame_index import FrameIndex
-from tooltrail.artifacts.grep import Grep, Match
+from tooltrail.artifacts.grep import Grep
 from tooltrail.records.errors import DamageError, InvalidRecordError
 
 
@@ -20,7 +21,7 @@ class ArtifactReader:
     Only the frames that hold what is asked for are fetched and decoded: neighbours with one
     request, of at most `REQUEST_BYTES`. Each frame is compared with its checksum and with the
     index, so a part is right whenever it is given; damage elsewhere is not looked for. The digest
-    of the whole is compared only when the whole is one frame: `ArtifactArchive.open` does it always.
+    is compared only when the whole is one frame; `ArtifactArchive.open` does it always.
 
     Holds up to 8 MiB of stored bytes and one frame of plain ones, besides what a method returns:
     those that give an iterator hold no more than a frame (`iter_lines` a line). Safe for threads.
@@ -191,7 +192,9 @@ class ArtifactReader:
             wanted = last - first + 1
         yield from self._between(self._frames.blocks(start, stop), skipped, wanted)
 
-    def _between(self, blocks: Iterator[Block], skipped: int, wanted: int | None) -> Iterator[bytes]:
+    def _between(
+        self, blocks: Iterator[Block], skipped: int, wanted: int | None
+    ) -> Iterator[bytes]:
         """What follows so many newlines, up to the end of so many more."""
         for block in blocks:
             begin, skipped = after_newlines(block.plain, skipped)
