@@ -147,7 +147,7 @@ class Frames:
         if start >= stop:
             return
         index = self.index
-        for first, end in self.batches(start, stop, stop):
+        for first, end in self.batches(start, stop, index.plain_size):
             for block in self.decode_batch(index, first, end):
                 self._last = block
                 yield block
@@ -186,7 +186,7 @@ def open_frames(
     """The frames of an object; see `ArtifactArchive.reader`."""
     digest_of_path(path)
     if isinstance(index, bytes):
-        index = FrameIndex.from_bytes(index, path=f"artifact {path}")
+        index = FrameIndex.from_bytes(index, path=path)
     held = _Held(0, b"")
     if index is None:
         index, held = _read_own(sink, path)
@@ -222,7 +222,7 @@ def _read_own(sink: ArtifactSink, path: str) -> tuple[FrameIndex, _Held]:
         data = sink.read(path, -size, None)
         return data
 
-    index = read_index(read_end, f"artifact {path}")
+    index = read_index(read_end, path)
     if index is None:
         return walk(sink, path), _Held(0, b"")
     return index, _Held(index.object_size - len(data), data)
