@@ -11,13 +11,16 @@ from pathlib import Path
 import zstandard
 
 from benchmarks._measure import Ratio, compare
-from tooltrail.artifacts import ArtifactArchive, ArtifactReader, Capture, StoredArtifact, open_sink
-from tooltrail.store import Store, create_store
+from tooltrail.artifacts import ArtifactReader, FrameIndex, open_reader, open_sink
+from tooltrail.store import create_store, open_store
 
 ROUNDS = 9
+GIANT_TIMES = 16
+GIANT_ROUNDS = 3
+TAIL = "zstd -dc FILE | tail -n 100"
 LINES = 100
 SLICE = 4096
-_CHUNK = 1 << 20
+_TOOLTRAIL = (sys.executable, "-m", "tooltrail.cli")
 _SEED = 1
 _SLICES = 400
 _RARE, _COMMON = "importlib.util", "self"
@@ -25,30 +28,39 @@ _RARE, _COMMON = "importlib.util", "self"
 
 @dataclass(frozen=True)
 class Stored:
-    """An input as an artifact of a store.
+    """An input that a command printed, as the artifact of its output.
 
     Attributes:
         database: the store's file.
-        artifact: the input as it is stored.
-        file: the stored object.
+        path: of the artifact.
+        index: of the artifact.
     """
 
     database: Path
-    artifact: StoredArtifact
-    file: Path
+    path: str
+    index: FrameIndex
 
     @classmethod
     def of(cls, source: Path, folder: Path, times: int = 1) -> "Stored":
-        """Store the input, so many times in a row, in a store of its own."""
-        database = folder / "reading" / "tooltrail.db"
-        with create_store(database) as store:
-            artifact = _stored(store, source, folder, times)
-            return cls(database, artifact, database.parent / "artifacts" / artifact.path)
+        """Record `cat` of the input, so many times in a row, in a store of its own."""
+        database = folder / "tooltrail.db"
+        create_store(database).close()
+        command = [*_TOOLTRAIL, "exec", "--db", str(database), "--", "cat", *[str(source)] * times]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        with open_store(database) as store:
+            (artifact,) = store.reader.artifacts()
+            index = store.archive.index_of(artifact.path)
+        assert index is not None
+        return cls(database, artifact.path, index)
+
+    @property
+    def file(self) -> Path:
+        """The stored object."""
+        return self.database.parent / "artifacts" / self.path
 
     def reader(self) -> ArtifactReader:
         """A new reader that has the index, as from the artifact's row."""
-        archive = ArtifactArchive(open_sink(str(self.database.parent / "artifacts")))
-        return archive.reader(self.artifact.path, index=self.artifact.index)
+        return open_reader(open_sink(str(self.file.parents[2])), self.path, index=self.index)
 
 
 def measure_tail(stored: Stored) -> Ratio:
@@ -60,9 +72,10 @@ def measure_tail(stored: Stored) -> Ratio:
 
 def measure_tail_command(stored: Stored, rounds: int = ROUNDS) -> Ratio:
     """`tooltrail artifact tail -n 100`, as a whole process."""
+    # As it is installed: compiled once.
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
-    command = [sys.executable, "-m", "tooltrail.cli", "artifact", "tail", "-n", str(LINES)]
-    command += ["--db", str(stored.database), stored.artifact.path]
+    command = [*_TOOLTRAIL, "artifact", "tail", "-n", str(LINES)]
+    command += ["--db", str(stored.database), stored.path]
 
     def subject() -> None:
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment)
@@ -73,8 +86,7 @@ def measure_tail_command(stored: Stored, rounds: int = ROUNDS) -> Ratio:
 def measure_slice(stored: Stored) -> Ratio:
     """Slices of 4 KiB anywhere, beside decompressing as many frames."""
     reader = stored.reader()
-    index = stored.artifact.index
-    assert index is not None
+    index = stored.index
     data = stored.file.read_bytes()
     frames = [data[slice(*index.stored_span(number))] for number in range(len(index))]
     decompressor = zstandard.ZstdDecompressor()
@@ -112,23 +124,12 @@ def measure_common_grep(stored: Stored) -> Ratio:
 
 
 SUBJECTS: tuple[tuple[str, str, Callable[[Stored], Ratio]], ...] = (
-    ("last 100 lines of 256 MB", "zstd -dc FILE | tail -n 100", measure_tail),
-    ("artifact tail -n 100, whole process", "zstd -dc FILE | tail -n 100", measure_tail_command),
+    ("last 100 lines of 256 MB", TAIL, measure_tail),
+    ("artifact tail -n 100, whole process", TAIL, measure_tail_command),
     ("a 4 KiB slice of 256 MB", "decompress one frame", measure_slice),
     ("count a rare literal in 256 MB", "zstd -dc FILE | grep -c", measure_rare_grep),
     ("count a common literal in 256 MB", "zstd -dc FILE | grep -c", measure_common_grep),
 )
-
-
-def _stored(store: Store, source: Path, folder: Path, times: int) -> StoredArtifact:
-    capture = Capture("stdout", folder / "reading.zst", edge_bytes=1000, inline_bytes=0)
-    for _ in range(times):
-        with source.open("rb") as stream:
-            while chunk := stream.read(_CHUNK):
-                capture.write(chunk)
-    artifact = store.archive.publish(capture.close())
-    capture.discard()
-    return artifact
 
 
 def _tail_program(stored: Stored) -> None:

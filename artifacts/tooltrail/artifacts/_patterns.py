@@ -1,6 +1,7 @@
 """What `grep` looks for: which lines of a block match, found at the speed of the C library."""
 
 import re
+import warnings
 from collections.abc import Iterator
 
 from tooltrail.artifacts._one_line import for_blocks
@@ -96,7 +97,10 @@ def _line_at(block: bytes, offset: int) -> Span:
 
 def _compiled(source: bytes, flags: int) -> re.Pattern[bytes]:
     try:
-        return re.compile(source, flags)
+        with warnings.catch_warnings():
+            # Of sets that may mean more one day; whoever searches can do nothing about it.
+            warnings.simplefilter("ignore", FutureWarning)
+            return re.compile(source, flags)
     except (re.error, RecursionError, OverflowError) as error:
         raise InvalidRecordError(f"not a regular expression: {error}") from error
 

@@ -15,14 +15,13 @@ from pathlib import Path
 from typing import BinaryIO, Literal
 
 from tooltrail.artifacts._checked import CheckedReader
-from tooltrail.artifacts._frames import open_frames
 from tooltrail.artifacts._scratch import copy_of, source_of
 from tooltrail.artifacts.capture import CapturedStream
 from tooltrail.artifacts.codec import READ_SIZE, PlainReader
 from tooltrail.artifacts.frame_index import FrameIndex, read_index
 from tooltrail.artifacts.frame_spans import iter_spans
 from tooltrail.artifacts.paths import artifact_path, digest_of_path
-from tooltrail.artifacts.reading import ArtifactReader
+from tooltrail.artifacts.reading import ArtifactReader, open_reader
 from tooltrail.artifacts.sink import ArtifactSink, ObjectStat
 from tooltrail.records.digests import Digest, hex_of
 from tooltrail.records.errors import DamageError, MissingArtifactError, UnavailableError
@@ -155,7 +154,7 @@ class ArtifactArchive:
             InvalidRecordError: not the path of an artifact.
             UnavailableError: the sink cannot serve.
         """
-        return ArtifactReader(open_frames(self._sink, path, index, size), path, line_count)
+        return open_reader(self._sink, path, index=index, size=size, line_count=line_count)
 
     def index_of(self, path: str) -> FrameIndex | None:
         """The index at the end of an artifact, None when it has none.

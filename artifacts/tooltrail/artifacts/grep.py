@@ -10,6 +10,8 @@ from tooltrail.artifacts._lines_around import LinesAround, Match
 from tooltrail.artifacts._patterns import LinePattern, Span, lines_of
 from tooltrail.records.errors import InvalidRecordError
 
+__all__ = ["Grep", "Match"]
+
 
 class Grep:
     """What is searched for. Safe for threads."""

@@ -6,13 +6,16 @@ with slices, what lies beyond the end is not there, which is no error.
 """
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from tooltrail.artifacts._frames import Block, Frames
+from tooltrail.artifacts._frames import Block, Frames, open_frames
 from tooltrail.artifacts._line_ends import after_newlines
-from tooltrail.artifacts._lines_around import Match
 from tooltrail.artifacts.frame_index import FrameIndex
-from tooltrail.artifacts.grep import Grep
+from tooltrail.artifacts.sink import ArtifactSink
 from tooltrail.records.errors import DamageError, InvalidRecordError
+
+if TYPE_CHECKING:
+    from tooltrail.artifacts.grep import Grep, Match
 
 
 class ArtifactReader:
@@ -137,7 +140,7 @@ class ArtifactReader:
         before: int = 0,
         after: int = 0,
         max_count: int | None = None,
-    ) -> Iterator[Match]:
+    ) -> "Iterator[Match]":
         """The lines that match, in order, each once, with the lines around them.
 
         Args:
@@ -156,7 +159,7 @@ class ArtifactReader:
             InvalidRecordError: no regular expression, a newline in a literal, a negative number;
                 and while it is iterated, a line longer than can be held.
         """
-        found = Grep(
+        found = _grep(
             pattern, literal=literal, ignore_case=ignore_case, invert=invert, max_count=max_count
         )
         return found.matches(self._frames, self._path, before, after)
@@ -171,7 +174,7 @@ class ArtifactReader:
         max_count: int | None = None,
     ) -> int:
         """How many lines match, at most `max_count`; see `grep`."""
-        found = Grep(
+        found = _grep(
             pattern, literal=literal, ignore_case=ignore_case, invert=invert, max_count=max_count
         )
         return found.count(self._frames, self._path)
@@ -213,6 +216,34 @@ class ArtifactReader:
 
     def _is_unfinished(self) -> bool:
         return self.size > 0 and self.read_bytes(self.size - 1, self.size) != b"\n"
+
+
+def _grep(
+    pattern: str | bytes,
+    *,
+    literal: bool,
+    ignore_case: bool,
+    invert: bool,
+    max_count: int | None,
+) -> "Grep":
+    # Threads and expressions take longer to import than the end of an artifact to be read.
+    from tooltrail.artifacts.grep import Grep  # noqa: PLC0415
+
+    return Grep(
+        pattern, literal=literal, ignore_case=ignore_case, invert=invert, max_count=max_count
+    )
+
+
+def open_reader(
+    sink: ArtifactSink,
+    path: str,
+    *,
+    index: FrameIndex | bytes | None = None,
+    size: int | None = None,
+    line_count: int | None = None,
+) -> ArtifactReader:
+    """See `ArtifactArchive.reader`, which needs more to be imported than this."""
+    return ArtifactReader(open_frames(sink, path, index, size), path, line_count)
 
 
 def _frame_with(index: FrameIndex, newline: int) -> tuple[int, int]:

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tooltrail.artifacts import ArtifactReader, artifact_path, check_path, path_beginning
+from tooltrail.artifacts import ArtifactReader
+from tooltrail.cli._artifact_names import parse_name
 from tooltrail.cli._times import shown
 from tooltrail.records import (
     AmbiguousNameError,
@@ -13,11 +14,8 @@ from tooltrail.records import (
     NotFoundError,
     UnavailableError,
 )
-from tooltrail.records.digests import parse_digest
-from tooltrail.records.errors import InvalidRecordError
 from tooltrail.store import ArtifactView, Store
 
-MIN_PREFIX = 4
 _CANDIDATES = 5
 
 
@@ -46,12 +44,10 @@ def find_artifact(store: Store, name: str) -> str:
         AmbiguousNameError: more than one digest begins so.
         NotFoundError: none does.
     """
-    if name.startswith("sha256:"):
-        return artifact_path(parse_digest(name))
-    if "/" in name or not _is_hex(name):
-        check_path(name)
-        return name
-    fits = [view.path for view in store.reader.artifacts(beginning=path_beginning(name))]
+    path, is_whole = parse_name(name)
+    if is_whole:
+        return path
+    fits = [view.path for view in store.reader.artifacts(beginning=path)]
     if len(fits) > 1:
         raise AmbiguousNameError(name, fits[:_CANDIDATES])
     if not fits:
@@ -59,13 +55,13 @@ def find_artifact(store: Store, name: str) -> str:
     return fits[0]
 
 
-def open_reader(store: Store, name: str) -> ArtifactReader:
+def open_known(store: Store, name: str) -> ArtifactReader:
     """Any part of the artifact that a name means, as the store and the sink know it."""
     path = find_artifact(store, name)
     known = _known(store, path)
     if known is None:
         return store.archive.reader(path)
-    # An index in the row would be handed over here, and save a request.
+    # The index of the row is to be handed over here, as soon as rows have one.
     return store.archive.reader(path, size=known.size, line_count=known.line_count)
 
 
@@ -121,9 +117,3 @@ def _verify(store: Store, path: str, size: int | None) -> Verdict:
     except UnavailableError as error:
         return Verdict(path, "unreadable", size or 0, str(error))
     return Verdict(path, "ok", found)
-
-
-def _is_hex(name: str) -> bool:
-    if len(name) < MIN_PREFIX:
-        raise InvalidRecordError(f"{name!r} is too short to name an artifact")
-    return all(c in "0123456789abcdef" for c in name)

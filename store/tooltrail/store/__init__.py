@@ -1,74 +1,7 @@
 """Where records are kept: recording, reading, creating and upgrading a store."""
 
-from tooltrail.store._clock import new_id, now
-from tooltrail.store.checking import check_database
-from tooltrail.store.commitments import RecordCheck, iter_record_checks
-from tooltrail.store.engine import EngineFacts, engine_facts
-from tooltrail.store.filters import InvocationFilter
-from tooltrail.store.info import StoreInfo
-from tooltrail.store.opening import (
-    create_store,
-    open_store,
-    spool_folder,
-    store_revision,
-    upgrade_store,
-    user_spool,
-)
-from tooltrail.store.reader import Reader
-from tooltrail.store.recorder import Finished, Invocation, Session
-from tooltrail.store.rerendering import (
-    Rerendering,
-    RerenderingState,
-    Wording,
-    iter_rerenderings,
-    rerender,
-)
-from tooltrail.store.store import Store
-from tooltrail.store.views import (
-    ArtifactView,
-    InvocationDetail,
-    InvocationView,
-    MessageView,
-    Page,
-    ReceiptView,
-    SessionView,
-    StoreCounts,
-    StreamView,
-)
+import lazy_loader
 
-__all__ = [
-    "ArtifactView",
-    "EngineFacts",
-    "Finished",
-    "Invocation",
-    "InvocationDetail",
-    "InvocationFilter",
-    "InvocationView",
-    "MessageView",
-    "Page",
-    "Reader",
-    "ReceiptView",
-    "RecordCheck",
-    "Rerendering",
-    "RerenderingState",
-    "Session",
-    "SessionView",
-    "Store",
-    "StoreCounts",
-    "StoreInfo",
-    "StreamView",
-    "Wording",
-    "check_database",
-    "create_store",
-    "engine_facts",
-    "iter_record_checks",
-    "iter_rerenderings",
-    "new_id",
-    "now",
-    "open_store",
-    "rerender",
-    "spool_folder",
-    "store_revision",
-    "upgrade_store",
-    "user_spool",
-]
+# What is exported stands in the stub beside this file, and is imported when it is first used:
+# a program that reads the end of an artifact takes longer to import the rest than to do its work.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)  # pyright: ignore[reportUnknownVariableType]  it has no types

@@ -98,18 +98,19 @@ def _row(view: ArtifactView, utc: bool) -> tuple[str, ...]:
 )
 def cat(location: Location, path: str, part: Range | None, lines: Range | None) -> None:
     """Print an artifact's bytes, exactly as they were captured, or a part of them."""
-    from tooltrail.cli._artifacts import find_artifact, open_reader
-
     if part and lines:
         raise click.UsageError("--bytes and --lines exclude each other")
-    with location.open() as store:
-        if part or lines:
-            reader = open_reader(store, path)
+    if part or lines:
+        from tooltrail.cli._parts import artifact_reader
+
+        with artifact_reader(location, path) as reader:
             blocks = reader.iter_bytes(*part) if part else reader.iter_line_bytes(*lines or ())
             copy_blocks(blocks, sys.stdout.buffer)
-            return
-        with store.archive.open(find_artifact(store, path)) as source:
-            copy_stream(source, sys.stdout.buffer)
+        return
+    from tooltrail.cli._artifacts import find_artifact
+
+    with location.open() as store, store.archive.open(find_artifact(store, path)) as source:
+        copy_stream(source, sys.stdout.buffer)
 
 
 @command.command(epilog=PATH_HELP)
@@ -118,10 +119,10 @@ def cat(location: Location, path: str, part: Range | None, lines: Range | None) 
 @click.option("-n", "lines", type=LINES, default=10, show_default=True, help="Lines.")
 def head(location: Location, path: str, lines: int) -> None:
     """Print an artifact's first lines."""
-    from tooltrail.cli._artifacts import open_reader
+    from tooltrail.cli._parts import artifact_reader
 
-    with location.open() as store:
-        copy_blocks(open_reader(store, path).iter_head(lines), sys.stdout.buffer)
+    with artifact_reader(location, path) as reader:
+        copy_blocks(reader.iter_head(lines), sys.stdout.buffer)
 
 
 @command.command(epilog=PATH_HELP)
@@ -130,10 +131,10 @@ def head(location: Location, path: str, lines: int) -> None:
 @click.option("-n", "lines", type=LINES, default=10, show_default=True, help="Lines.")
 def tail(location: Location, path: str, lines: int) -> None:
     """Print an artifact's last lines."""
-    from tooltrail.cli._artifacts import open_reader
+    from tooltrail.cli._parts import artifact_reader
 
-    with location.open() as store:
-        copy_blocks(open_reader(store, path).iter_tail(lines), sys.stdout.buffer)
+    with artifact_reader(location, path) as reader:
+        copy_blocks(reader.iter_tail(lines), sys.stdout.buffer)
 
 
 @command.command(epilog=f"{PATH_HELP} {GREP_HELP}")
@@ -157,11 +158,10 @@ def grep(
     as_json: bool,
 ) -> int:
     """Print an artifact's lines that match a regular expression, or a text."""
-    from tooltrail.cli._artifacts import open_reader
     from tooltrail.cli._matches import Style, print_count, print_lines, print_lines_as_json
+    from tooltrail.cli._parts import artifact_reader
 
-    with location.open() as store:
-        reader = open_reader(store, path)
+    with artifact_reader(location, path) as reader:
         if only_count:
             found = print_count(search.count(reader, pattern), as_json=as_json)
         elif as_json:
