@@ -43,12 +43,15 @@ def _measure_reading(folder: Path) -> None:
 
 
 def _report(subject: str, baseline: str, ratio: Ratio, amount: float, unit: str = " MB/s") -> None:
-    digits = 0 if amount / ratio.baseline >= 100 else 2
     print(
-        f"{subject:38} {amount / ratio.subject:8,.{digits}f}{unit:5}  "
-        f"{baseline:36} {amount / ratio.baseline:8,.{digits}f}{unit:5}  ratio {ratio.throughput:.2f}",
+        f"{subject:38} {_speed(amount / ratio.subject)}{unit:5}  "
+        f"{baseline:36} {_speed(amount / ratio.baseline)}{unit:5}  ratio {ratio.throughput:.2f}",
         flush=True,
     )
+
+
+def _speed(amount: float) -> str:
+    return f"{amount:8,.0f}" if amount >= 100 else f"{amount:8,.2f}"
 
 
 if __name__ == "__main__":

@@ -65,7 +65,7 @@ def line_blocks(frames: Frames, path: str, needle: bytes | None = None) -> Itera
             _refuse_giant(line.size, newlines + 1, path)
             continue
         if line.is_wanted:
-            yield LineBlock(line.ended_by(block.plain[:cut]), start, newlines + 1)
+            yield LineBlock(line.ended_by(memoryview(block.plain)[:cut]), start, newlines + 1)
         newlines = _newlines_before(frames.index, block, newlines)
         start = block.start + cut
         line.begin(block.plain[cut:])
@@ -101,9 +101,9 @@ class _LineSoFar:
         self.size += len(plain)
         self._remember(plain)
 
-    def ended_by(self, plain: bytes) -> bytes:
+    def ended_by(self, plain: memoryview | bytes) -> bytes:
         """The line, and what more of the next block is given."""
-        return b"".join([*self._pieces, plain]) if self.size else plain
+        return b"".join([*self._pieces, plain])
 
     def _remember(self, plain: bytes) -> None:
         end = self._end + plain[max(0, len(plain) - self._overlap) :]
