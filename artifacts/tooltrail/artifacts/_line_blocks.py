@@ -66,7 +66,7 @@ def line_blocks(frames: Frames, path: str, needle: bytes | None = None) -> Itera
             continue
         if line.is_wanted:
             yield LineBlock(line.ended_by(memoryview(block.plain)[:cut]), start, newlines + 1)
-        newlines = _newlines_before(frames.index, block, newlines)
+        newlines = newlines_up_to(frames.index, block, newlines)
         start = block.start + cut
         line.begin(block.plain[cut:])
     if line.size and line.is_wanted:
@@ -110,7 +110,7 @@ class _LineSoFar:
         self._end = end[max(0, len(end) - self._overlap) :]
 
 
-def _newlines_before(index: FrameIndex, block: Block, newlines: int) -> int:
+def newlines_up_to(index: FrameIndex, block: Block, newlines: int) -> int:
     """Newlines up to the end of a block: the index knows them where a frame ends there."""
     frame = index.frame_at(block.stop)
     if index.plain_span(frame - 1)[1] == block.stop:

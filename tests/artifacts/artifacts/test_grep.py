@@ -15,6 +15,7 @@ from tests.support.sinks import CountingSink, counting_sink, framed, put_raw
 from tooltrail.artifacts import ArtifactArchive, ArtifactReader, Match
 from tooltrail.artifacts import _frames as frames_module
 from tooltrail.artifacts import _line_blocks as blocks_module
+from tooltrail.artifacts._frames import Block
 from tooltrail.artifacts._one_line import for_blocks
 from tooltrail.records.errors import DamageError, InvalidRecordError
 
@@ -238,6 +239,7 @@ def test_an_expression_is_made_to_stay_in_its_line(source: bytes, changed: bytes
 def test_text_is_its_utf_8_and_bytes_are_bytes(folder: Path) -> None:
     reader, _ = reader_of("Größe\nGrosse\n".encode() + b"\xff\xfe\n", 5, folder)
     assert [match.line_number for match in reader.grep("Größe", literal=True)] == [1]
+    assert [match.line_number for match in reader.grep("GRÖSSE", ignore_case=True)] == []
     assert [match.line_number for match in reader.grep("Gr..?ß")] == [1]
     assert [match.line_number for match in reader.grep(b"\xff", literal=True)] == [3]
     # As the command line hands over an argument that is no UTF-8.
@@ -314,6 +316,13 @@ def test_damage_ends_the_search_where_it_is(folder: Path) -> None:
         seen.extend(match.offset for match in found)
     assert caught.value.path == made.path
     assert max(seen, default=0) < made.index.plain_span(4)[0]
+
+
+def test_newlines_are_counted_where_no_frame_of_the_index_ends() -> None:
+    # As after another thread has met an object in other frames.
+    index = framed(b"a\nb\nc\nd\n", 4).index
+    assert blocks_module.newlines_up_to(index, Block(0, b"a\nb\n"), 0) == 2
+    assert blocks_module.newlines_up_to(index, Block(3, b"\nc\n"), 1) == 3
 
 
 def test_an_empty_artifact_has_no_lines(folder: Path) -> None:

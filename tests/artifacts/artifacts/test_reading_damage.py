@@ -2,6 +2,7 @@
 
 import random
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 import zstandard
@@ -17,7 +18,7 @@ from tooltrail.artifacts._decoding import (
 )
 from tooltrail.artifacts.codec import compress_frame
 from tooltrail.artifacts.frame_index import FrameIndex
-from tooltrail.records.errors import DamageError, DigestMismatchError
+from tooltrail.records.errors import DamageError, DigestMismatchError, UnavailableError
 
 FRAME = 1_000
 PLAIN = b"".join(b"%d a line of some length\n" % n for n in range(400))
@@ -242,3 +243,20 @@ def test_an_index_that_counts_other_newlines_is_damage(
     for first, last in ((900, 950), (10, 990)):
         with pytest.raises(DamageError, match="counts other newlines"):
             archive.reader(MADE.path).read_lines(first, last)
+
+
+class UnreadableSink(CountingSink):
+    """Opens what cannot be read: a process may not read its own memory at address 0."""
+
+    def open(self, path: str) -> BinaryIO:
+        del path
+        return Path("/proc/self/mem").open("rb", buffering=0)
+
+
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="there is no /proc")
+def test_an_object_that_cannot_be_read_through_is_unavailable(
+    sink: CountingSink, tmp_path: Path
+) -> None:
+    put_raw(sink, tmp_path, MADE.path, MADE.frames)
+    with pytest.raises(UnavailableError, match="cannot be read: Input/output error"):
+        ArtifactArchive(UnreadableSink(sink.sink)).reader(MADE.path)

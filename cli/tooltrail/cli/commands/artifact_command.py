@@ -27,6 +27,9 @@ from tooltrail.cli._searching import Search, search_options
 from tooltrail.cli._times import shown
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tooltrail.artifacts import ArtifactReader
     from tooltrail.store import ArtifactView
 
 LINES = click.IntRange(min=0)
@@ -104,13 +107,19 @@ def cat(location: Location, path: str, part: Range | None, lines: Range | None) 
         from tooltrail.cli._parts import artifact_reader
 
         with artifact_reader(location, path) as reader:
-            blocks = reader.iter_bytes(*part) if part else reader.iter_line_bytes(*lines or ())
-            copy_blocks(blocks, sys.stdout.buffer)
+            copy_blocks(_blocks(reader, part, lines), sys.stdout.buffer)
         return
     from tooltrail.cli._artifacts import find_artifact
 
     with location.open() as store, store.archive.open(find_artifact(store, path)) as source:
         copy_stream(source, sys.stdout.buffer)
+
+
+def _blocks(reader: ArtifactReader, part: Range | None, lines: Range | None) -> Iterator[bytes]:
+    """A range of bytes or of lines."""
+    if lines is not None:
+        return reader.iter_line_bytes(lines.first, lines.last)
+    return reader.iter_bytes(*part or (0, None))
 
 
 @command.command(epilog=PATH_HELP)
