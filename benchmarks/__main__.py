@@ -1,9 +1,13 @@
-"""`make bench`: every measurement beside its baseline, as a ratio."""
+"""`make bench`: every measurement beside its baseline, as a ratio.
 
+With TOOLTRAIL_BENCH_GIANT=1 the last lines of 4 GB too, which takes minutes and a gigabyte of disk.
+"""
+
+import os
 import tempfile
 from pathlib import Path
 
-from benchmarks import capture, projecting, recording
+from benchmarks import capture, projecting, reading, recording
 from benchmarks._measure import Ratio
 
 
@@ -18,6 +22,7 @@ def main() -> None:
         _report(
             "exec -- cat of 256 MB, whole process", baseline, capture.measure_exec(folder), size
         )
+        _measure_reading(folder)
     with tempfile.TemporaryDirectory(prefix="tooltrail-bench-") as name:
         ratio = recording.measure_recording(Path(name))
         raw = "raw sqlite3, two FULL transactions"
@@ -27,12 +32,26 @@ def main() -> None:
     _report("project + render 2 KB, validated", plain, ratio, projecting.REPEATS, "/s")
 
 
+def _measure_reading(folder: Path) -> None:
+    stored = reading.Stored.of(folder / "input", folder / "reading")
+    for subject, baseline, measure in reading.SUBJECTS:
+        _report(subject, baseline, measure(stored), 1, "/s")
+    if os.environ.get("TOOLTRAIL_BENCH_GIANT"):
+        giant = reading.Stored.of(folder / "input", folder / "giant", reading.GIANT_TIMES)
+        ratio = reading.measure_tail_command(giant, reading.GIANT_ROUNDS)
+        _report("artifact tail of 4 GB, whole process", reading.TAIL, ratio, 1, "/s")
+
+
 def _report(subject: str, baseline: str, ratio: Ratio, amount: float, unit: str = " MB/s") -> None:
     print(
-        f"{subject:38} {amount / ratio.subject:8,.0f}{unit:5}  "
-        f"{baseline:36} {amount / ratio.baseline:8,.0f}{unit:5}  ratio {ratio.throughput:.2f}",
+        f"{subject:38} {_speed(amount / ratio.subject)}{unit:5}  "
+        f"{baseline:36} {_speed(amount / ratio.baseline)}{unit:5}  ratio {ratio.throughput:.2f}",
         flush=True,
     )
+
+
+def _speed(amount: float) -> str:
+    return f"{amount:8,.0f}" if amount >= 100 else f"{amount:8,.2f}"
 
 
 if __name__ == "__main__":

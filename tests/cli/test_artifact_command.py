@@ -5,14 +5,10 @@ import io
 import resource
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from tests.support.cli import Cli, without_coverage
 from tests.support.recording import run_command
 
 from tooltrail.artifacts import Capture
-from tooltrail.cli import _artifacts
-from tooltrail.cli._artifacts import copy_head
 
 LINES = [b"line %d\n" % n for n in range(1, 30_001)]
 TEXT = b"".join(LINES)
@@ -110,35 +106,6 @@ def test_binary_lines_are_lines_all_the_same(cli: Cli) -> None:
     path = store_artifact(cli, b"".join(lines))
     assert cli.ok("artifact", "head", path, "-n", "3").stdout == b"".join(lines[:3])
     assert cli.ok("artifact", "tail", path, "-n", "3").stdout == b"".join(lines[-3:])
-
-
-@settings(max_examples=200)
-@given(
-    st.lists(st.binary(max_size=40), max_size=20).map(b"\n".join),
-    st.integers(0, 25),
-    st.integers(1, 16),
-)
-def test_head_of_any_bytes_in_any_blocks_is_its_first_lines(
-    data: bytes, count: int, block: int
-) -> None:
-    target = io.BytesIO()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_artifacts, "_BLOCK", block)
-        copy_head(io.BytesIO(data), target, count)
-    assert target.getvalue() == b"".join(io.BytesIO(data).readlines()[:count])
-
-
-@pytest.mark.parametrize("count", [0, 1, 3, 4, 5, 99])
-@pytest.mark.parametrize("block", [1, 2, 7, 4096])
-def test_tail_does_not_depend_on_the_blocks_in_which_it_reads(
-    cli: Cli, monkeypatch: pytest.MonkeyPatch, count: int, block: int
-) -> None:
-    data = b"a\n\n\nlong line that has many blocks\n" * 600 + b"the end"
-    path = store_artifact(cli, data)
-    monkeypatch.setattr(_artifacts, "_BLOCK", block)
-    lines = io.BytesIO(data).readlines()
-    wanted = b"".join(lines[-count:]) if count else b""
-    assert cli.ok("artifact", "tail", path, "-n", str(count)).stdout == wanted
 
 
 @pytest.mark.parametrize("verb", ["head", "tail"])

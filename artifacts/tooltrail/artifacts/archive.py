@@ -21,6 +21,7 @@ from tooltrail.artifacts.codec import READ_SIZE, PlainReader
 from tooltrail.artifacts.frame_index import FrameIndex, read_index
 from tooltrail.artifacts.frame_spans import iter_spans
 from tooltrail.artifacts.paths import artifact_path, digest_of_path
+from tooltrail.artifacts.reading import ArtifactReader, open_reader
 from tooltrail.artifacts.sink import ArtifactSink, ObjectStat
 from tooltrail.records.digests import Digest, hex_of
 from tooltrail.records.errors import DamageError, MissingArtifactError, UnavailableError
@@ -127,6 +128,33 @@ class ArtifactArchive:
             UnavailableError: the sink cannot serve.
         """
         return io.BufferedReader(self._checked(path, size), READ_SIZE)
+
+    def reader(
+        self,
+        path: str,
+        *,
+        index: FrameIndex | bytes | None = None,
+        size: int | None = None,
+        line_count: int | None = None,
+    ) -> ArtifactReader:
+        """Any part of an artifact, at the cost of that part.
+
+        Args:
+            path: of the artifact.
+            index: what is known of its frames; then nothing is read here. Without it the index at
+                the end of the object is: one request, two for gigabytes. An object that ends
+                without one is read through.
+            size: plain bytes that were stored, to be compared.
+            line_count: lines that were stored, so that they need not be found out.
+
+        Raises:
+            MissingArtifactError: no object stands there.
+            DamageError: the index was altered; `open` reads all the same what can be read.
+                `DigestMismatchError` when the size differs.
+            InvalidRecordError: not the path of an artifact.
+            UnavailableError: the sink cannot serve.
+        """
+        return open_reader(self._sink, path, index=index, size=size, line_count=line_count)
 
     def index_of(self, path: str) -> FrameIndex | None:
         """The index at the end of an artifact, None when it has none.

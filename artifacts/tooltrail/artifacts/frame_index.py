@@ -94,6 +94,11 @@ class FrameIndex:
         return self._stored_ends[-1]
 
     @property
+    def object_size(self) -> int:
+        """Stored bytes of the whole object: its frames and this index."""
+        return self.frames_size + _index_size(len(self))
+
+    @property
     def newline_count(self) -> int:
         """Newlines in all frames."""
         return self._newline_ends[-1]
@@ -105,6 +110,10 @@ class FrameIndex:
     def plain_span(self, frame: int) -> tuple[int, int]:
         """Which plain bytes a frame holds."""
         return self._plain_ends[frame], self._plain_ends[frame + 1]
+
+    def checksum(self, frame: int) -> int:
+        """What a frame ends with, as a number."""
+        return self._checksums[frame]
 
     def newlines_before(self, frame: int) -> int:
         """Newlines in all frames before this one; `frame` may be the number of frames."""

@@ -11,10 +11,9 @@ import io
 import os
 from collections.abc import Callable, Generator, Iterator
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO
-
-import fsspec
+from typing import Any, BinaryIO, cast
 
 from tooltrail.artifacts._local import make_durable_folders
 from tooltrail.artifacts._places import FileSystem, LocalPlace, MemoryPlace, Place
@@ -184,7 +183,7 @@ def _open_local(name: str, create: bool) -> FsspecSink:
     except OSError as error:
         raise UnavailableError(f"cannot use {folder} for artifacts: {_why(error)}") from error
     filesystem = _filesystem("file")
-    return FsspecSink(filesystem, str(root), f"file://{folder}", LocalPlace(filesystem, root))
+    return FsspecSink(filesystem, str(root), f"file://{folder}", LocalPlace(root))
 
 
 def _open_memory(name: str, create: bool) -> FsspecSink:
@@ -211,11 +210,31 @@ def _absolute(name: str) -> Path:
 
 
 def _filesystem(protocol: str) -> FileSystem:
-    untyped: Any = fsspec
-    filesystem: FileSystem = untyped.filesystem(
-        protocol, skip_instance_cache=True, use_listings_cache=False
-    )
-    return filesystem
+    return cast("FileSystem", _Deferred(protocol))
+
+
+class _Deferred:
+    """A file system that is made when it is first used.
+
+    Reading a local object by its name does not need it, and takes less time than to import fsspec.
+    """
+
+    def __init__(self, protocol: str) -> None:
+        self._protocol = protocol
+
+    def __getattr__(self, name: str) -> object:
+        """Whatever the file system has."""
+        return getattr(self._filesystem, name)
+
+    @cached_property
+    def _filesystem(self) -> object:
+        import fsspec  # noqa: PLC0415  see above
+
+        untyped: Any = fsspec
+        filesystem: object = untyped.filesystem(
+            self._protocol, skip_instance_cache=True, use_listings_cache=False
+        )
+        return filesystem
 
 
 def _path_in(folder: str, info: dict[str, Any]) -> str:

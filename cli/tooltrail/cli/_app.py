@@ -7,7 +7,7 @@ import click
 from tooltrail.cli._exit_codes import table
 
 COMMANDS = {
-    "artifact": "read and verify stored artifacts",
+    "artifact": "read, search and verify stored artifacts",
     "db": "the schema of the store",
     "exec": "run a command and record it whole",
     "gc": "delete stored objects that no record refers to",

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, BinaryIO, Literal
+from typing import Any, Literal
 
-from tooltrail.artifacts import artifact_path, check_path, path_beginning
-from tooltrail.cli._output import write_block
+from tooltrail.artifacts import ArtifactReader
+from tooltrail.cli._artifact_names import parse_name
 from tooltrail.cli._times import shown
 from tooltrail.records import (
     AmbiguousNameError,
@@ -14,14 +14,9 @@ from tooltrail.records import (
     NotFoundError,
     UnavailableError,
 )
-from tooltrail.records.digests import parse_digest
-from tooltrail.records.errors import InvalidRecordError
 from tooltrail.store import ArtifactView, Store
 
-MIN_PREFIX = 4
 _CANDIDATES = 5
-_BLOCK = 1 << 20
-"""Bytes that are held at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +44,10 @@ def find_artifact(store: Store, name: str) -> str:
         AmbiguousNameError: more than one digest begins so.
         NotFoundError: none does.
     """
-    if name.startswith("sha256:"):
-        return artifact_path(parse_digest(name))
-    if "/" in name or not _is_hex(name):
-        check_path(name)
-        return name
-    fits = [view.path for view in store.reader.artifacts(beginning=path_beginning(name))]
+    path, is_whole = parse_name(name)
+    if is_whole:
+        return path
+    fits = [view.path for view in store.reader.artifacts(beginning=path)]
     if len(fits) > 1:
         raise AmbiguousNameError(name, fits[:_CANDIDATES])
     if not fits:
@@ -62,39 +55,19 @@ def find_artifact(store: Store, name: str) -> str:
     return fits[0]
 
 
-def copy_head(source: BinaryIO, target: BinaryIO, lines: int) -> None:
-    """Copy the first lines at constant memory, however long a line is."""
-    while lines and (block := source.read(_BLOCK)):
-        end, lines = _after_lines(block, lines)
-        write_block(target, block[:end])
-
-
-def copy_tail(store: Store, path: str, target: BinaryIO, lines: int) -> None:
-    """Copy the last lines at constant memory: the store knows how many there are in all."""
+def open_known(store: Store, name: str) -> ArtifactReader:
+    """Any part of the artifact that a name means, as the store and the sink know it."""
+    path = find_artifact(store, name)
     known = _known(store, path)
-    total = known.line_count if known else _count_lines(store, path)
-    skip = max(total - lines, 0)
-    with store.archive.open(path) as source:
-        while block := source.read(_BLOCK):
-            start, skip = _after_lines(block, skip)
-            # What follows the last line that is skipped; of a line that is not over, nothing.
-            write_block(target, b"" if skip else block[start:])
+    if known is None:
+        return store.archive.reader(path)
+    index = store.reader.frame_index(path)
+    return store.archive.reader(path, index=index, size=known.size, line_count=known.line_count)
 
 
 def _known(store: Store, path: str) -> ArtifactView | None:
     """What the store knows of an artifact, None when nothing refers to it."""
     return next(iter(store.reader.artifacts(beginning=path)), None)
-
-
-def _after_lines(block: bytes, lines: int) -> tuple[int, int]:
-    """Where so many lines of a block end, and how many of them end beyond it."""
-    count = block.count(b"\n")
-    if count < lines:
-        return len(block), lines - count
-    end = 0
-    for _ in range(lines):
-        end = block.index(b"\n", end) + 1
-    return end, 0
 
 
 def facts_of(store: Store, path: str) -> dict[str, Any]:
@@ -144,17 +117,3 @@ def _verify(store: Store, path: str, size: int | None) -> Verdict:
     except UnavailableError as error:
         return Verdict(path, "unreadable", size or 0, str(error))
     return Verdict(path, "ok", found)
-
-
-def _count_lines(store: Store, path: str) -> int:
-    count, last = 0, b"\n"
-    with store.archive.open(path) as source:
-        while block := source.read(_BLOCK):
-            count, last = count + block.count(b"\n"), block[-1:]
-    return count + (last != b"\n")
-
-
-def _is_hex(name: str) -> bool:
-    if len(name) < MIN_PREFIX:
-        raise InvalidRecordError(f"{name!r} is too short to name an artifact")
-    return all(c in "0123456789abcdef" for c in name)

@@ -20,7 +20,7 @@ MEANINGS: dict[ExitCode, str] = {
     ExitCode.OK: "done",
     ExitCode.DAMAGED: "verification failed, or a difference was found",
     ExitCode.USAGE: "wrong usage or invalid input",
-    ExitCode.NOT_FOUND: "nothing has this name",
+    ExitCode.NOT_FOUND: "nothing has this name, or no line matches",
     ExitCode.INCOMPLETE: "incomplete: missing artifact, open invocation, lost output, unmet budget",
     ExitCode.UNAVAILABLE: "store missing, unavailable, or not at head",
     ExitCode.INTERRUPTED: "interrupted",

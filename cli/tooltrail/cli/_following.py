@@ -15,10 +15,10 @@ from tooltrail.artifacts import (
     is_in_use,
     spooled_streams,
 )
-from tooltrail.cli._artifacts import copy_tail, find_artifact
+from tooltrail.cli._artifacts import find_artifact, open_known
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._location import Location
-from tooltrail.cli._output import say, write_block
+from tooltrail.cli._output import copy_blocks, say, write_block
 from tooltrail.records.errors import AmbiguousNameError, NotFoundError, TooltrailError
 from tooltrail.store import InvocationDetail, Store, StreamView
 
@@ -50,7 +50,7 @@ def follow_output(
     with location.open() as store:
         found = _find(store, name)
         if isinstance(found, str):
-            copy_tail(store, found, sys.stdout.buffer, lines)
+            copy_blocks(open_known(store, found).iter_tail(lines), sys.stdout.buffer)
             return ExitCode.OK
         with _Following(store, found, lines, role) as following:
             return following.run()

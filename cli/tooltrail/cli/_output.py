@@ -56,7 +56,12 @@ def write_bytes(data: bytes) -> None:
 
 def copy_stream(source: BinaryIO, target: BinaryIO) -> None:
     """Copy exact bytes at constant memory; raises as `write_bytes` does."""
-    while block := source.read(_BLOCK):
+    copy_blocks(iter(lambda: source.read(_BLOCK), b""), target)
+
+
+def copy_blocks(blocks: Iterable[bytes], target: BinaryIO) -> None:
+    """Write exact bytes as they come; raises as `write_bytes` does."""
+    for block in blocks:
         write_block(target, block)
 
 

@@ -4,6 +4,7 @@ All that a budget, a complete output, a canonical result, a projector and a rend
 imported from here. `register_family` makes the family known. CONTRIBUTING.md says how to write one.
 """
 
+from tooltrail.records._digest_field import DigestField
 from tooltrail.records._model import Message, Record, Sentence
 from tooltrail.records.budgets import (
     FRAME_CHARS,
@@ -14,7 +15,7 @@ from tooltrail.records.budgets import (
     ReceiptChars,
 )
 from tooltrail.records.cutting import NOT_THERE, Cutter, Shown, fair_shares
-from tooltrail.records.digests import Digest, DigestField, digest_of
+from tooltrail.records.digests import Digest, digest_of
 from tooltrail.records.envelope import ArtifactReference, CanonicalResult, Facts, FamilyOutput
 from tooltrail.records.families._paths import FilePath, one_line_path, path_label
 from tooltrail.records.families._readable import readable

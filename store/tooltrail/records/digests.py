@@ -2,9 +2,7 @@
 
 import hashlib
 import re
-from typing import Annotated, NewType
-
-from pydantic import StringConstraints
+from typing import NewType
 
 from tooltrail.records.errors import InvalidRecordError
 
@@ -13,9 +11,6 @@ _PATTERN = re.compile(r"sha256:[0-9a-f]{64}")
 
 Digest = NewType("Digest", str)
 """A digest in its one spelling; `digest_of` and `parse_digest` make them."""
-
-DigestField = Annotated[Digest, StringConstraints(pattern=r"^sha256:[0-9a-f]{64}$")]
-"""The same as a pydantic field that checks the spelling."""
 
 
 def digest_of(data: bytes) -> Digest:

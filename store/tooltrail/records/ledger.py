@@ -11,8 +11,9 @@ from uuid import UUID
 from pydantic import AfterValidator, AwareDatetime, JsonValue
 
 from tooltrail.records import canonical_json
+from tooltrail.records._digest_field import DigestField
 from tooltrail.records._model import Record
-from tooltrail.records.digests import EMPTY, Digest, DigestField, digest_of
+from tooltrail.records.digests import EMPTY, Digest, digest_of
 from tooltrail.records.streams import Count
 
 GENESIS = EMPTY

@@ -11,8 +11,9 @@ from typing import Annotated, Self, cast
 
 from pydantic import Field, model_validator
 
+from tooltrail.records._digest_field import DigestField
 from tooltrail.records._model import Record
-from tooltrail.records.digests import DigestField, digest_of
+from tooltrail.records.digests import digest_of
 
 Count = Annotated[int, Field(ge=0)]
 

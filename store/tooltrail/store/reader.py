@@ -19,7 +19,7 @@ from tooltrail.store import _details, _names, _queries
 from tooltrail.store._bodies import decode_body
 from tooltrail.store._database import Database
 from tooltrail.store.filters import ALL, InvocationFilter
-from tooltrail.store.tables import BodyRow, PolicyRow, SessionRow
+from tooltrail.store.tables import ArtifactRow, BodyRow, PolicyRow, SessionRow
 from tooltrail.store.views import (
     ArtifactView,
     InvocationDetail,
@@ -203,6 +203,16 @@ class Reader:
             return _queries.artifacts(
                 connection, invocation=invocation, session=session, beginning=beginning
             )
+
+    def frame_index(self, path: str) -> bytes | None:
+        """Where the frames of an artifact are, for `ArtifactArchive.reader`.
+
+        None when the store does not know the artifact, or its row does not say.
+        """
+        query = select(ArtifactRow.frame_index).where(ArtifactRow.path == path)
+        with self.database.read() as connection:
+            found = cast("object", connection.scalar(query))
+        return found if isinstance(found, bytes) else None
 
     def artifact_owners(self, path: str) -> list[UUID]:
         """The invocations that refer to an artifact, the oldest first.

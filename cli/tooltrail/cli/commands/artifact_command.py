@@ -1,4 +1,4 @@
-"""`tooltrail artifact`: stored objects, read through and checked."""
+"""`tooltrail artifact`: stored objects, whole or in part, searched and checked."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from tooltrail.cli._options import (
     time_option,
 )
 from tooltrail.cli._output import (
+    copy_blocks,
     copy_stream,
     counted,
     print_records,
@@ -27,19 +28,25 @@ from tooltrail.cli._output import (
     size_of,
     write,
 )
+from tooltrail.cli._ranges import Range, range_from
+from tooltrail.cli._searching import Search, search_options
 from tooltrail.cli._times import shown
 from tooltrail.cli.commands.relocate_command import relocate
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tooltrail.artifacts import ArtifactReader
     from tooltrail.store import ArtifactView
 
 LINES = click.IntRange(min=0)
 PATH_HELP = "PATH is a path of `artifact ls`, or a unique beginning of its digest."
+GREP_HELP = "PATTERN is one of Python's `re`, over bytes. Exits with 3 when no line matches."
 
 
 @click.group("artifact")
 def command() -> None:
-    """Read and verify stored artifacts."""
+    """Read, search and verify stored artifacts."""
 
 
 command.add_command(relocate)
@@ -89,12 +96,40 @@ def _row(view: ArtifactView, utc: bool) -> tuple[str, ...]:
 @command.command(epilog=PATH_HELP)
 @store_options
 @click.argument("path")
-def cat(location: Location, path: str) -> None:
-    """Print an artifact's bytes, exactly as they were captured."""
+@click.option(
+    "--bytes",
+    "part",
+    callback=range_from(0, is_inclusive=False),
+    metavar="A:B",
+    help="From byte A up to B without it, counted from 0; also A:, :B, and A for one byte.",
+)
+@click.option(
+    "--lines",
+    callback=range_from(1, is_inclusive=True),
+    metavar="A:B",
+    help="From line A to line B, counted from 1; also A:, :B, and A for one line.",
+)
+def cat(location: Location, path: str, part: Range | None, lines: Range | None) -> None:
+    """Print an artifact's bytes, exactly as they were captured, or a part of them."""
+    if part and lines:
+        raise click.UsageError("--bytes and --lines exclude each other")
+    if part or lines:
+        from tooltrail.cli._parts import artifact_reader
+
+        with artifact_reader(location, path) as reader:
+            copy_blocks(_blocks(reader, part, lines), sys.stdout.buffer)
+        return
     from tooltrail.cli._artifacts import find_artifact
 
     with location.open() as store, store.archive.open(find_artifact(store, path)) as source:
         copy_stream(source, sys.stdout.buffer)
+
+
+def _blocks(reader: ArtifactReader, part: Range | None, lines: Range | None) -> Iterator[bytes]:
+    """A range of bytes or of lines."""
+    if lines is not None:
+        return reader.iter_line_bytes(lines.first, lines.last)
+    return reader.iter_bytes(*part or (0, None))
 
 
 @command.command(epilog=PATH_HELP)
@@ -103,10 +138,10 @@ def cat(location: Location, path: str) -> None:
 @click.option("-n", "lines", type=LINES, default=10, show_default=True, help="Lines.")
 def head(location: Location, path: str, lines: int) -> None:
     """Print an artifact's first lines."""
-    from tooltrail.cli._artifacts import copy_head, find_artifact
+    from tooltrail.cli._parts import artifact_reader
 
-    with location.open() as store, store.archive.open(find_artifact(store, path)) as source:
-        copy_head(source, sys.stdout.buffer, lines)
+    with artifact_reader(location, path) as reader:
+        copy_blocks(reader.iter_head(lines), sys.stdout.buffer)
 
 
 @command.command(epilog=PATH_HELP)
@@ -119,15 +154,50 @@ def tail(location: Location, path: str, lines: int, follow: bool, role: str | No
 
     With -f PATH may name an invocation: what it prints is shown until it ends, stderr on stderr.
     """
-    from tooltrail.cli._artifacts import copy_tail, find_artifact
+    from tooltrail.cli._parts import artifact_reader
 
     if follow or role is not None:
         from tooltrail.cli._following import follow_output
 
         return follow_output(location, path, lines, role, follow=follow)
-    with location.open() as store:
-        copy_tail(store, find_artifact(store, path), sys.stdout.buffer, lines)
+    with artifact_reader(location, path) as reader:
+        copy_blocks(reader.iter_tail(lines), sys.stdout.buffer)
     return ExitCode.OK
+
+
+@command.command(epilog=f"{PATH_HELP} {GREP_HELP}")
+@store_options
+@click.argument("pattern")
+@click.argument("path")
+@search_options
+@click.option("-c", "--count", "only_count", is_flag=True, help="Print how many lines match.")
+@click.option("-n", "--line-number", "numbers", is_flag=True, help="Print each line's number.")
+@click.option("-b", "--byte-offset", "offsets", is_flag=True, help="Print each line's offset.")
+@json_option
+def grep(
+    *,
+    location: Location,
+    pattern: str,
+    path: str,
+    search: Search,
+    only_count: bool,
+    numbers: bool,
+    offsets: bool,
+    as_json: bool,
+) -> int:
+    """Print an artifact's lines that match a regular expression, or a text."""
+    from tooltrail.cli._matches import Style, print_count, print_lines, print_lines_as_json
+    from tooltrail.cli._parts import artifact_reader
+
+    with artifact_reader(location, path) as reader:
+        if only_count:
+            found = print_count(search.count(reader, pattern), as_json=as_json)
+        elif as_json:
+            found = print_lines_as_json(search.matches(reader, pattern))
+        else:
+            style = Style(numbers, offsets, separated=search.before + search.after > 0)
+            found = print_lines(search.matches(reader, pattern), style)
+    return ExitCode.OK if found else ExitCode.NOT_FOUND
 
 
 @command.command(epilog=PATH_HELP)

@@ -4,10 +4,11 @@ from typing import Annotated
 
 from pydantic import Field
 
+from tooltrail.records._digest_field import DigestField
 from tooltrail.records._model import Record
 from tooltrail.records.budgets import Budget, PreviewChars, ReceiptChars
 from tooltrail.records.cutting import Cutter
-from tooltrail.records.digests import DigestField, digest_of
+from tooltrail.records.digests import digest_of
 from tooltrail.records.streams import Count
 
 CWD_CHARS = 4096

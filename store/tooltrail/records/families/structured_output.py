@@ -9,10 +9,11 @@ from typing import Annotated, ClassVar, Self
 from pydantic import Field, JsonValue, model_validator
 
 from tooltrail.records import canonical_json
+from tooltrail.records._digest_field import DigestField
 from tooltrail.records._model import Record, Sentence
 from tooltrail.records.budgets import Budget, ReceiptChars
 from tooltrail.records.cutting import Cutter
-from tooltrail.records.digests import Digest, DigestField
+from tooltrail.records.digests import Digest
 from tooltrail.records.envelope import ArtifactReference, CanonicalResult, FamilyOutput
 from tooltrail.records.families._receipts import (
     artifact_lines,

@@ -8,10 +8,10 @@ from typing import Annotated
 
 from pydantic import Field
 
+from tooltrail.records._digest_field import DigestField
 from tooltrail.records._model import Sentence
 from tooltrail.records.budgets import Budget
 from tooltrail.records.cutting import Cutter
-from tooltrail.records.digests import DigestField
 from tooltrail.records.envelope import ArtifactReference, CanonicalResult, FamilyOutput
 from tooltrail.records.families._readable import readable
 from tooltrail.records.families._receipts import (

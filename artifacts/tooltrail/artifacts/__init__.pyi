@@ -1,0 +1,60 @@
+from .archive import ArtifactArchive, Outcome, StoredArtifact
+from .capture import Capture, CapturedStream
+from .codec import FRAME_SIZE, FrameWriter, encode, open_plain
+from .following import FOLLOW_INTERVAL_S, StreamFollower, follow
+from .frame_index import FrameIndex
+from .fsspec_sink import FsspecSink, open_sink
+from .grep import Match
+from .limits import CaptureLimits
+from .paths import artifact_path, check_path, digest_of_path, path_beginning
+from .reading import ArtifactReader, open_reader
+from .salvaging import Salvaged, SpoolReader, salvage
+from .sink import ArtifactSink, ObjectStat, SinkCapabilities
+from .spool_folders import (
+    SpoolFolder,
+    is_in_use,
+    iter_spool_folders,
+    remove_spool_folder,
+    spooled_streams,
+)
+from .spool_owner import SpoolOwner, exclusive_spool, remove_dead_owners
+
+__all__ = [
+    "FOLLOW_INTERVAL_S",
+    "FRAME_SIZE",
+    "ArtifactArchive",
+    "ArtifactReader",
+    "ArtifactSink",
+    "Capture",
+    "CaptureLimits",
+    "CapturedStream",
+    "FrameIndex",
+    "FrameWriter",
+    "FsspecSink",
+    "Match",
+    "ObjectStat",
+    "Outcome",
+    "Salvaged",
+    "SinkCapabilities",
+    "SpoolFolder",
+    "SpoolOwner",
+    "SpoolReader",
+    "StoredArtifact",
+    "StreamFollower",
+    "artifact_path",
+    "check_path",
+    "digest_of_path",
+    "encode",
+    "exclusive_spool",
+    "follow",
+    "is_in_use",
+    "iter_spool_folders",
+    "open_plain",
+    "open_reader",
+    "open_sink",
+    "path_beginning",
+    "remove_dead_owners",
+    "remove_spool_folder",
+    "salvage",
+    "spooled_streams",
+]

@@ -1,0 +1,235 @@
+"""The plain bytes of one stored object, frame by frame, as they are asked for.
+
+Frames that stand side by side are fetched with one request. What is known by plain offset (how
+many newlines come before it, say) belongs to the content and stays true when an object is replaced
+by one with the same content in other frames; what is known by frame number does not. So places are
+plain offsets here, and a frame that does not fit its index makes the index be read anew once more,
+from the object itself, before it is called damage.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from tooltrail.artifacts._decoding import FrameFacts, FrameMismatchError, decode_frame
+from tooltrail.artifacts._walking import walk
+from tooltrail.artifacts.frame_index import FrameIndex, read_index
+from tooltrail.artifacts.paths import digest_of_path
+from tooltrail.artifacts.sink import ArtifactSink
+from tooltrail.records.digests import hex_of
+from tooltrail.records.errors import DamageError, DigestMismatchError
+
+REQUEST_BYTES = 8 * 1024 * 1024
+"""Stored bytes that one request asks for at most, unless one frame alone has more."""
+
+_NOTHING = hashlib.sha256().hexdigest()
+
+
+class Block(NamedTuple):
+    """Plain bytes of one frame, or of several, and the plain offset at which they begin."""
+
+    start: int
+    plain: bytes
+
+    @property
+    def stop(self) -> int:
+        """The plain offset behind them."""
+        return self.start + len(self.plain)
+
+    def cut(self, start: int, stop: int) -> "Block":
+        """The part of it that lies between two plain offsets."""
+        if start <= self.start and self.stop <= stop:
+            return self
+        begin = max(start, self.start)
+        return Block(begin, self.plain[begin - self.start : stop - self.start])
+
+
+class _Held(NamedTuple):
+    """Stored bytes that were fetched already, and where in the object they begin."""
+
+    start: int
+    data: bytes
+
+    def slice(self, start: int, stop: int) -> bytes | None:
+        if self.start <= start and stop <= self.start + len(self.data):
+            return self.data[start - self.start : stop - self.start]
+        return None
+
+
+class Frames:
+    """One object's frames; made by `open_frames`.
+
+    Holds up to `REQUEST_BYTES` of stored bytes and the plain bytes of one frame. Safe for threads.
+    """
+
+    def __init__(self, sink: ArtifactSink, path: str, index: FrameIndex, held: _Held) -> None:
+        """Read `path` by `index`; `held` is what was fetched of it already."""
+        self._sink = sink
+        self._path = path
+        self._held = held
+        self._last = Block(0, b"")
+        self.index = index
+
+    @property
+    def frame_size(self) -> int:
+        """Plain bytes in a frame that is read well from here."""
+        return self._sink.capabilities.frame_size
+
+    def hold_from(self, start: int) -> None:
+        """Fetch all frames from a plain offset on, with one request, unless they are too many."""
+        index = self.index
+        begin, end = index.stored_span(index.frame_at(start))[0], index.frames_size
+        if end - begin <= REQUEST_BYTES and self._held.slice(begin, end) is None:
+            self._held = _Held(begin, self._sink.read(self._path, begin, end))
+
+    def blocks(self, start: int, stop: int) -> Iterator[Block]:
+        """The plain bytes from `start` up to `stop`, in blocks of up to a frame.
+
+        Raises:
+            DamageError: a frame fits no index.
+            MissingArtifactError: the object is gone.
+            UnavailableError: the sink cannot serve.
+        """
+        yield from self.resumed(self._blocks, start, stop)
+
+    def resumed(
+        self, source: Callable[[int, int], Iterator[Block]], start: int, stop: int
+    ) -> Iterator[Block]:
+        """Exactly these bytes from a source of whole frames, begun anew where they fit no more."""
+        while start < stop:
+            try:
+                for block in source(start, stop):
+                    yield block.cut(start, stop)
+                    start = block.stop
+            except FrameMismatchError as error:
+                self._reload(start, error)
+            else:
+                return
+
+    def batches(self, start: int, stop: int, plain_size: int) -> Iterator[tuple[int, int]]:
+        """Frames that are fetched together: first and last, half-open, at least one.
+
+        Args:
+            start: plain offset in the first of all.
+            stop: plain offset in or behind the last of all.
+            plain_size: plain bytes of a batch at most.
+        """
+        index = self.index
+        frame, end = index.frame_at(start), index.frame_at(stop - 1) + 1
+        while frame < end:
+            first, frame = frame, frame + 1
+            begin, offset = index.stored_span(first)[0], index.plain_span(first)[0]
+            while (
+                frame < end
+                and index.stored_span(frame)[1] - begin <= REQUEST_BYTES
+                and index.plain_span(frame)[1] - offset <= plain_size
+            ):
+                frame += 1
+            yield first, frame
+
+    def decode_batch(self, index: FrameIndex, first: int, end: int) -> Iterator[Block]:
+        """Fetch some frames with one request and decode each when it is asked for.
+
+        Raises:
+            FrameMismatchError: the stored bytes are other frames.
+        """
+        begin = index.stored_span(first)[0]
+        stored = memoryview(self._fetch(begin, index.stored_span(end - 1)[1]))
+        for frame in range(first, end):
+            start, stop = index.stored_span(frame)
+            yield self._decoded(index, frame, bytes(stored[start - begin : stop - begin]))
+
+    def _blocks(self, start: int, stop: int) -> Iterator[Block]:
+        last = self._last
+        if last.start <= start < last.stop:
+            yield last
+            start = last.stop
+        if start >= stop:
+            return
+        index = self.index
+        for first, end in self.batches(start, stop, index.plain_size):
+            for block in self.decode_batch(index, first, end):
+                self._last = block
+                yield block
+
+    def _fetch(self, start: int, stop: int) -> bytes:
+        held = self._held.slice(start, stop)
+        return self._sink.read(self._path, start, stop) if held is None else held
+
+    def _decoded(self, index: FrameIndex, frame: int, data: bytes) -> Block:
+        start, stop = index.plain_span(frame)
+        plain = decode_frame(data, FrameFacts(stop - start, index.checksum(frame)))
+        if len(plain) == index.plain_size:
+            # It costs little here, and nothing else finds one whole object in another's place.
+            check_digest(self._path, hashlib.sha256(plain).hexdigest())
+        return Block(start, plain)
+
+    def _reload(self, offset: int, reason: FrameMismatchError) -> None:
+        """Take the index of the object as it is now.
+
+        Raises:
+            DamageError: there is no other, or none of the same content.
+        """
+        fresh, held = _read_own(self._sink, self._path)
+        if fresh == self.index:
+            raise DamageError(
+                f"artifact {self._path} is damaged in the frame at byte {offset:,}: {reason}",
+                path=self._path,
+            ) from reason
+        _check_same_content(self._path, self.index, fresh)
+        self.index, self._held = fresh, held
+
+
+def open_frames(
+    sink: ArtifactSink, path: str, index: FrameIndex | bytes | None, size: int | None
+) -> Frames:
+    """The frames of an object; see `ArtifactArchive.reader`."""
+    digest_of_path(path)
+    if isinstance(index, bytes):
+        index = FrameIndex.from_bytes(index, path=path)
+    held = _Held(0, b"")
+    if index is None:
+        index, held = _read_own(sink, path)
+    if size is not None and size != index.plain_size:
+        raise DigestMismatchError(
+            f"artifact {path} is damaged: it holds {index.plain_size:,} bytes,"
+            f" and {size:,} were stored",
+            path=path,
+        )
+    if not index.plain_size:
+        check_digest(path, _NOTHING)
+    return Frames(sink, path, index, held)
+
+
+def check_digest(path: str, digits: str) -> None:
+    """Compare the digest of a whole content with the one in its path.
+
+    Raises:
+        DigestMismatchError: they differ.
+    """
+    if digits != hex_of(digest_of_path(path)):
+        raise DigestMismatchError(
+            f"artifact {path} is damaged: its content has another digest than its name", path=path
+        )
+
+
+def _read_own(sink: ArtifactSink, path: str) -> tuple[FrameIndex, _Held]:
+    """The index that the object itself has, or that is made by decoding it; and what was read."""
+    data = b""
+
+    def read_end(size: int) -> bytes:
+        nonlocal data
+        data = sink.read(path, -size, None)
+        return data
+
+    index = read_index(read_end, path)
+    if index is None:
+        return walk(sink, path), _Held(0, b"")
+    return index, _Held(index.object_size - len(data), data)
+
+
+def _check_same_content(path: str, known: FrameIndex, fresh: FrameIndex) -> None:
+    if (known.plain_size, known.newline_count) != (fresh.plain_size, fresh.newline_count):
+        raise DigestMismatchError(
+            f"artifact {path} is damaged: it holds other content than it held", path=path
+        )

@@ -1,0 +1,84 @@
+"""Searching an artifact for lines, over blocks of them that other threads decode ahead."""
+
+import sys
+from collections.abc import Iterator
+from itertools import islice
+
+from tooltrail.artifacts._frames import Frames
+from tooltrail.artifacts._line_blocks import line_blocks
+from tooltrail.artifacts._lines_around import LinesAround, Match
+from tooltrail.artifacts._patterns import LinePattern, Span, lines_of
+from tooltrail.records.errors import InvalidRecordError
+
+__all__ = ["Grep", "Match"]
+
+
+class Grep:
+    """What is searched for. Safe for threads."""
+
+    def __init__(
+        self,
+        pattern: str | bytes,
+        *,
+        literal: bool,
+        ignore_case: bool,
+        invert: bool,
+        max_count: int | None,
+    ) -> None:
+        """See `ArtifactReader.grep`."""
+        self._pattern = LinePattern(pattern, literal=literal, ignore_case=ignore_case)
+        self._invert = invert
+        self._max_count = None if max_count is None else _number(max_count, "matches")
+
+    def matches(self, frames: Frames, path: str, before: int, after: int) -> Iterator[Match]:
+        """The lines that match and those around them; see `ArtifactReader.grep`."""
+        context = LinesAround(_number(before, "lines"), _number(after, "lines"))
+        return self._matches(frames, path, context)
+
+    def count(self, frames: Frames, path: str) -> int:
+        """How many lines match, at most the maximum."""
+        count, limit = 0, self._max_count
+        for block in line_blocks(frames, path, None if self._invert else self._pattern.needle):
+            if limit is not None and count >= limit:
+                break
+            found = self._pattern.count(block.plain)
+            count += _line_count(block.plain) - found if self._invert else found
+        return count if limit is None else min(count, limit)
+
+    def _matches(self, frames: Frames, path: str, context: "LinesAround") -> Iterator[Match]:
+        left = self._max_count
+        if left == 0:
+            return
+        is_alone = not (self._invert or context.is_needed)
+        needle = self._pattern.needle if is_alone else None
+        for block in line_blocks(frames, path, needle):
+            for match in context.lines(block, islice(self._spans(block.plain), left)):
+                if left is not None and not match.is_context:
+                    left -= 1
+                yield match
+            if left == 0 and not context.is_wanted:
+                return
+
+    def _spans(self, block: bytes) -> Iterator[Span]:
+        found = self._pattern.spans(block)
+        return _others(block, found) if self._invert else found
+
+
+def _others(block: bytes, found: Iterator[Span]) -> Iterator[Span]:
+    """The lines of a block that were not found."""
+    start = 0
+    for begin, end in found:
+        yield from lines_of(block, start, begin)
+        start = end + 1
+    yield from lines_of(block, start, len(block))
+
+
+def _line_count(block: bytes) -> int:
+    return block.count(b"\n") + (not block.endswith(b"\n"))
+
+
+def _number(number: int, what: str) -> int:
+    """The same, or the largest that the standard library counts to."""
+    if number < 0:
+        raise InvalidRecordError(f"not a number of {what}: {number}")
+    return min(number, sys.maxsize)

@@ -1,0 +1,34 @@
+"""Opening one artifact for reading a part of it, by the shortest way there is.
+
+A whole process should not take longer than the reading. So the store is asked for one row before
+anything heavy is imported, and only when that does not answer is it opened as everywhere else.
+"""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from tooltrail.artifacts import ArtifactReader, open_reader, open_sink
+from tooltrail.cli._artifact_names import parse_name
+from tooltrail.cli._location import Location
+from tooltrail.store.lookup import look_up_artifact
+
+
+@contextmanager
+def artifact_reader(location: Location, name: str) -> Generator[ArtifactReader]:
+    """A reader of the artifact that a name means; see `find_artifact` for the errors."""
+    path, _ = parse_name(name)
+    place = None if location.artifacts else look_up_artifact(location.database, path)
+    if place is not None:
+        sink = open_sink(place.root)
+        yield open_reader(
+            sink,
+            place.path,
+            index=place.frame_index,
+            size=place.size,
+            line_count=place.line_count,
+        )
+        return
+    from tooltrail.cli._artifacts import open_known  # noqa: PLC0415  heavy
+
+    with location.open() as store:
+        yield open_known(store, name)

@@ -1,0 +1,331 @@
+"""Grep finds what looking at each line by itself finds."""
+
+import io
+import re
+import uuid
+import warnings
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from tests.support.sinks import CountingSink, counting_sink, framed, put_raw
+
+from tooltrail.artifacts import ArtifactArchive, ArtifactReader, Match
+from tooltrail.artifacts import _frames as frames_module
+from tooltrail.artifacts import _line_blocks as blocks_module
+from tooltrail.artifacts._frames import Block
+from tooltrail.artifacts._one_line import for_blocks
+from tooltrail.records.errors import DamageError, InvalidRecordError
+
+ATOMS = [
+    "a",
+    "B",
+    "ab",
+    ".",
+    "^",
+    "$",
+    r"\s",
+    r"\S",
+    r"\w",
+    r"\W",
+    r"\d",
+    r"\D",
+    r"\b",
+    r"\B",
+    "[ab]",
+    "[^a]",
+    "[^]a]",
+    "[^-a]",
+    r"[^\s]",
+    r"[\s,]",
+    r"[\W_]",
+    "[a-b1]",
+    r"\A",
+    r"\Z",
+    r"\n",
+    r"\x0a",
+    r"\r",
+    r"[\t-\r]",
+    "\n",
+    "\\\n",
+    "(?=a)",
+    "(?!b)",
+    r"(?!\s)",
+    "(?<=a)",
+    "(?<!a)",
+    "(?>a*)",
+    "(?:ab)",
+    "(?P<x>a)",
+    "(?s:.)",
+    "(?-m:^)",
+    r"\\",
+    r"\[",
+    "é",
+]
+REGEXES = st.lists(
+    st.tuples(st.sampled_from(ATOMS), st.sampled_from(["", "", "*", "+", "?", "*?", "*+", "{2}"])),
+    max_size=4,
+).map(lambda parts: "".join(atom + times for atom, times in parts))
+LITERALS = st.text("aB1 \r\t\x00[]^é", max_size=4)
+PIECES = st.sampled_from(
+    [
+        "",
+        "\n",
+        "\n\n",
+        "a",
+        "ab",
+        "aab\n",
+        "B\n",
+        " ",
+        "\r\n",
+        "1",
+        "\x00",
+        "[a]",
+        "é\n",
+        "\\",
+        "-_",
+    ]
+)
+TEXTS = st.lists(PIECES, max_size=30).map(lambda pieces: "".join(pieces).encode())
+CONTENTS = st.one_of(TEXTS, st.binary(max_size=60))
+
+
+def reader_of(plain: bytes, size: int, folder: Path) -> tuple[ArtifactReader, CountingSink]:
+    sink, made = counting_sink(), framed(plain, size)
+    put_raw(sink, folder, made.path, made.stored)
+    return ArtifactArchive(sink).reader(made.path, index=made.index), sink
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("grep")
+
+
+def compiled(pattern: str, *, literal: bool, ignore_case: bool) -> "re.Pattern[bytes] | None":
+    source = pattern.encode()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)
+            return re.compile(
+                re.escape(source) if literal else source, re.IGNORECASE if ignore_case else 0
+            )
+    except re.error:
+        return None
+
+
+class Wanted(NamedTuple):
+    """Everything that can be asked besides the pattern."""
+
+    literal: bool = False
+    ignore_case: bool = False
+    invert: bool = False
+    before: int = 0
+    after: int = 0
+    max_count: int | None = None
+
+
+WANTED = st.builds(
+    Wanted,
+    literal=st.booleans(),
+    ignore_case=st.booleans(),
+    invert=st.booleans(),
+    before=st.integers(0, 3),
+    after=st.integers(0, 3),
+    max_count=st.one_of(st.none(), st.integers(0, 4)),
+)
+
+
+def naive(plain: bytes, regex: "re.Pattern[bytes]", wanted: Wanted) -> list[Match]:
+    """The same by looking at each line, as the documentation says it."""
+    lines = io.BytesIO(plain).readlines()
+    hits = [
+        number
+        for number, line in enumerate(lines)
+        if (regex.search(line.removesuffix(b"\n")) is None) == wanted.invert
+    ][: wanted.max_count]
+    shown = {near for hit in hits for near in range(hit - wanted.before, hit + wanted.after + 1)}
+    return [
+        Match(number + 1, len(b"".join(lines[:number])), line, number not in hits)
+        for number, line in enumerate(lines)
+        if number in shown
+    ]
+
+
+@settings(max_examples=600, deadline=None)
+@example(r"a(?!\s)", Wanted(), b"a\nb", 64)
+@example("[[a]", Wanted(), b"[\n", 64)
+@example("^$", Wanted(), b"a\n\n", 1)
+@example("", Wanted(literal=True, before=1, after=1), b"a\n\nb", 2)
+@example(r"\s+$", Wanted(max_count=1), b" \n\n a", 3)
+@given(st.one_of(REGEXES, LITERALS), WANTED, CONTENTS, st.sampled_from([1, 2, 5, 64]))
+def test_grep_finds_what_each_line_has_by_itself(
+    folder: Path, pattern: str, wanted: Wanted, plain: bytes, size: int
+) -> None:
+    reader, _ = reader_of(plain, size, folder)
+    regex = compiled(pattern, literal=wanted.literal, ignore_case=wanted.ignore_case)
+    if regex is None or (wanted.literal and "\n" in pattern):
+        with pytest.raises(InvalidRecordError):
+            reader.grep(pattern, literal=wanted.literal)
+        return
+    expected = naive(plain, regex, wanted)
+    assert list(reader.grep(pattern, **wanted._asdict())) == expected
+    count = reader.count_matches(
+        pattern,
+        literal=wanted.literal,
+        ignore_case=wanted.ignore_case,
+        invert=wanted.invert,
+        max_count=wanted.max_count,
+    )
+    assert count == sum(not match.is_context for match in expected)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    literal=st.text("ab", min_size=1, max_size=9),
+    plain=st.lists(st.sampled_from(["a", "b", "ab", "ba", "\n"]), max_size=80),
+    size=st.integers(1, 12),
+)
+def test_a_literal_is_found_across_the_ends_of_frames(
+    folder: Path, literal: str, plain: list[str], size: int
+) -> None:
+    text = "".join(plain).encode()
+    reader, _ = reader_of(text, size, folder)
+    wanted = [n + 1 for n, line in enumerate(text.split(b"\n")) if literal.encode() in line]
+    found = list(reader.grep(literal, literal=True))
+    assert [match.line_number for match in found] == wanted
+    assert reader.count_matches(literal, literal=True) == len(wanted)
+    for match in found:
+        assert text[match.offset :].startswith(match.line)
+
+
+@pytest.mark.parametrize("ignore_case", [False, True])
+def test_many_matches_in_a_block_are_counted_as_few_are(folder: Path, ignore_case: bool) -> None:
+    lines = [b"word word" if n % 3 else b"nothing" for n in range(5_000)]
+    reader, _ = reader_of(b"\n".join(lines), 9_000, folder)
+    wanted = sum(b"word" in line for line in lines)
+    assert reader.count_matches("word", literal=True, ignore_case=ignore_case) == wanted
+    assert reader.count_matches("word", literal=True, max_count=100) == 100
+    assert reader.count_matches("word", literal=True, invert=True) == 5_000 - wanted
+
+
+@pytest.mark.parametrize(
+    ("source", "changed"),
+    [
+        (rb"a.b", rb"a.b"),
+        (rb"^\s+x$", rb"^[ \t\r\f\v]+x$"),
+        (rb'"[^"]*"', rb'"[^\n"]*"'),
+        (rb"[^]a]", rb"[^\n\]a]"),
+        (rb"[^-a]", rb"[^\n\-a]"),
+        (rb"[^\s]\W\D", rb"[^\n\s][^\w\n][^\d\n]"),
+        (rb"[a\S](?:b)(?P<c>d)(?P=c)(?i:e)", rb"[a\S](?:b)(?P<c>d)(?P=c)(?i:e)"),
+        (rb"a(?=b)", None),
+        (rb"a++", None),
+        (rb"(?>a)", None),
+        (rb"a\Z", None),
+        (rb"a\nb", None),
+        (rb"[\x00-z]", None),
+        (rb"[\s]", None),
+        (b"[\t-z]", None),
+        (rb"(?s)a.b", None),
+        (rb"\012", None),
+    ],
+)
+def test_an_expression_is_made_to_stay_in_its_line(source: bytes, changed: bytes | None) -> None:
+    assert for_blocks(source) == changed
+
+
+def test_text_is_its_utf_8_and_bytes_are_bytes(folder: Path) -> None:
+    reader, _ = reader_of("Größe\nGrosse\n".encode() + b"\xff\xfe\n", 5, folder)
+    assert [match.line_number for match in reader.grep("Größe", literal=True)] == [1]
+    assert [match.line_number for match in reader.grep("GRÖSSE", ignore_case=True)] == []
+    assert [match.line_number for match in reader.grep("Gr..?ß")] == [1]
+    assert [match.line_number for match in reader.grep(b"\xff", literal=True)] == [3]
+    # As the command line hands over an argument that is no UTF-8.
+    assert [match.line_number for match in reader.grep("\udcff", literal=True)] == [3]
+
+
+@pytest.mark.parametrize("pattern", ["(", "[a", "*", "a{2", "(?P<1>a)", "a" + "{9999999999}"])
+def test_what_is_no_expression_is_refused(folder: Path, pattern: str) -> None:
+    reader, _ = reader_of(b"text a{2\n", 5, folder)
+    if pattern == "a{2":
+        assert reader.count_matches(pattern) == 1
+        return
+    with pytest.raises(InvalidRecordError, match="not a regular expression"):
+        reader.grep(pattern)
+    assert reader.count_matches(pattern, literal=True) == 0
+
+
+def test_numbers_below_none_are_refused(folder: Path) -> None:
+    reader, _ = reader_of(b"text\n", 5, folder)
+    for before, after in ((-1, 0), (0, -1)):
+        with pytest.raises(InvalidRecordError, match="not a number of lines: -1"):
+            reader.grep("a", before=before, after=after)
+    with pytest.raises(InvalidRecordError, match="not a number of matches: -1"):
+        reader.grep("a", max_count=-1)
+
+
+def test_numbers_may_be_larger_than_any_artifact(folder: Path) -> None:
+    reader, _ = reader_of(b"a\nb\nc\n", 1, folder)
+    found = reader.grep("b", before=10**30, after=10**30, max_count=10**30)
+    assert b"".join(match.line for match in found) == b"a\nb\nc\n"
+
+
+def test_who_stops_early_fetches_little(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(frames_module, "REQUEST_BYTES", 1)
+    lines = [f"line {n} {uuid.uuid4()}\n" for n in range(1_000)]
+    reader, sink = reader_of("".join(lines).encode(), 40, folder)
+    found = reader.grep("line", literal=True, max_count=2)
+    assert [match.line_number for match in found] == [1, 2]
+    # What was asked for ahead, and no more.
+    assert len(sink.requests) <= 4 + 2 * blocks_module.IN_FLIGHT
+    sink.requests.clear()
+    assert list(reader.grep("line", max_count=0)) == []
+    assert reader.count_matches("line", max_count=0) == 0
+    assert len(sink.requests) <= 2 + blocks_module.IN_FLIGHT
+
+
+def test_a_line_that_cannot_be_held_is_refused_and_named(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blocks_module, "LINE_BYTES", 1_000)
+    reader, _ = reader_of(b"first\nsecond\n" + b"x" * 5_000 + b"\nlast\n", 64, folder)
+    found = reader.grep("x")
+    with pytest.raises(InvalidRecordError, match=r"line 3 of artifact \S+ has more than 1,000"):
+        list(found)
+    assert [match.line_number for match in reader.grep("second", max_count=1)] == [2]
+
+
+def test_a_line_that_goes_over_many_frames_is_found_whole(folder: Path) -> None:
+    giant = b"x" * 3_000 + b"needle" + b"y" * 3_000
+    reader, _ = reader_of(b"first\n" + giant + b"\nlast", 100, folder)
+    for literal in (True, False):
+        assert list(reader.grep("needle", literal=literal)) == [Match(2, 6, giant + b"\n")]
+    assert reader.count_matches("last", literal=True) == 1
+
+
+def test_damage_ends_the_search_where_it_is(folder: Path) -> None:
+    sink, made = counting_sink(), framed(b"".join(b"line %d\n" % n for n in range(500)), 512)
+    damaged = bytearray(made.stored)
+    damaged[made.index.stored_span(4)[0] + 20] ^= 1
+    put_raw(sink, folder, made.path, bytes(damaged))
+    seen: list[int] = []
+    found = ArtifactArchive(sink).reader(made.path).grep("line")
+    with pytest.raises(DamageError) as caught:
+        seen.extend(match.offset for match in found)
+    assert caught.value.path == made.path
+    assert max(seen, default=0) < made.index.plain_span(4)[0]
+
+
+def test_newlines_are_counted_where_no_frame_of_the_index_ends() -> None:
+    # As after another thread has met an object in other frames.
+    index = framed(b"a\nb\nc\nd\n", 4).index
+    assert blocks_module.newlines_up_to(index, Block(0, b"a\nb\n"), 0) == 2
+    assert blocks_module.newlines_up_to(index, Block(3, b"\nc\n"), 1) == 3
+
+
+def test_an_empty_artifact_has_no_lines(folder: Path) -> None:
+    reader, _ = reader_of(b"", 5, folder)
+    assert list(reader.grep("")) == []
+    assert reader.count_matches("", invert=True) == 0

@@ -1,0 +1,271 @@
+"""Parts of an artifact on the command line: `cat --bytes`, `cat --lines`, `grep`."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.cli.test_artifact_command import store_artifact
+from tests.support.cli import Cli, clean_environment
+
+LINES = [b"line %d\n" % n for n in range(1, 30_001)]
+TEXT = b"".join(LINES)
+
+
+@pytest.fixture
+def path(cli: Cli) -> str:
+    return store_artifact(cli, TEXT)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("0:10", TEXT[:10]),
+        ("5:5", b""),
+        ("200000:200020", TEXT[200_000:200_020]),
+        (":7", TEXT[:7]),
+        (f"{len(TEXT) - 3}:", TEXT[-3:]),
+        ("12", TEXT[12:13]),
+        ("999999999:", b""),
+        (f"{len(TEXT) - 1}:99999999999999999999999", TEXT[-1:]),
+    ],
+)
+def test_bytes_are_counted_from_zero_and_the_last_is_left_out(
+    cli: Cli, path: str, text: str, wanted: bytes
+) -> None:
+    assert cli.ok("artifact", "cat", path, "--bytes", text).stdout == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "last"),
+    [
+        ("1:3", 1, 3),
+        ("7", 7, 7),
+        (":2", 1, 2),
+        ("29999:", 29_999, 30_000),
+        ("30000:30005", 30_000, 30_000),
+        ("30001:", 30_001, 30_000),
+        ("15000:15020", 15_000, 15_020),
+    ],
+)
+def test_lines_are_counted_from_one_and_the_last_belongs_to_them(
+    cli: Cli, path: str, text: str, first: int, last: int
+) -> None:
+    wanted = b"".join(LINES[first - 1 : last])
+    assert cli.ok("artifact", "cat", path, "--lines", text).stdout == wanted
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "why"),
+    [
+        ("--bytes", "9:3", "'9:3' ends before it begins"),
+        ("--lines", "9:3", "'9:3' ends before it begins"),
+        ("--lines", "0:3", "'0:3' begins before 1"),
+        ("--lines", "0", "'0' begins before 1"),
+        ("--lines", ":0", "':0' ends before it begins"),
+        ("--bytes", "", "'' is not one of A:B, A:, :B, A"),
+        ("--bytes", ":", "':' is not one of A:B, A:, :B, A"),
+        ("--bytes", "1-2", "'1-2' is not one of A:B, A:, :B, A"),
+        ("--bytes", "-3:", "'-3:' is not one of A:B, A:, :B, A"),
+        ("--bytes", "1:2:3", "'1:2:3' is not one of A:B, A:, :B, A"),
+        ("--bytes", "٣", "'٣' is not one of A:B, A:, :B, A"),
+    ],
+)
+def test_a_range_that_is_none_is_wrong_usage(
+    cli: Cli, path: str, option: str, text: str, why: str
+) -> None:
+    ended = cli.run("artifact", "cat", path, f"{option}={text}")
+    assert (ended.code, ended.stdout) == (2, b"")
+    assert ended.usage_error == f"Invalid value for '{option}': {why}"
+
+
+def test_a_range_of_too_many_digits_is_wrong_usage(cli: Cli, path: str) -> None:
+    assert cli.run("artifact", "cat", path, "--bytes", "9" * 5_000).code == 2
+
+
+def test_bytes_and_lines_exclude_each_other(cli: Cli, path: str) -> None:
+    ended = cli.run("artifact", "cat", path, "--bytes", "1:2", "--lines", "1:2")
+    assert ended.code == 2
+    assert ended.usage_error == "--bytes and --lines exclude each other"
+
+
+PARTS = (
+    ("cat", "--bytes", "0:5"),
+    ("cat", "--lines", "1"),
+    ("head", "-n", "1"),
+    ("tail", "-n", "1"),
+    ("grep", "line"),
+)
+
+
+def command_of(part: tuple[str, ...], name: str) -> list[str]:
+    """`artifact` with the name where it belongs."""
+    verb, *options = part
+    return ["artifact", verb, *options, name]
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_every_way_to_name_an_artifact_works_for_a_part(
+    cli: Cli, path: str, part: tuple[str, ...]
+) -> None:
+    digits = path[-68:-4]
+    outputs = {
+        cli.ok(*command_of(part, name)).stdout
+        for name in (path, digits, digits[:6], f"sha256:{digits}")
+    }
+    assert len(outputs) == 1
+    assert outputs != {b""}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_store_that_must_be_opened_whole_gives_the_same(
+    cli: Cli, path: str, part: tuple[str, ...]
+) -> None:
+    lean = cli.ok(*command_of(part, path)).stdout
+    root = str(cli.folder / "artifacts")
+    assert cli.ok(*command_of(part, path), "--artifacts", root).stdout == lean
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_what_is_not_there_is_told_apart(cli: Cli, path: str, part: tuple[str, ...]) -> None:
+    ended = cli.run(*command_of(part, "feedbeef"))
+    assert (ended.code, ended.sentence) == (3, "the store knows no artifact feedbeef")
+    assert cli.run(*command_of(part, "xy/z")).code == 2
+    assert cli.run(*command_of(part, "ab")).code == 2
+    (cli.folder / "artifacts" / path).unlink()
+    ended = cli.run(*command_of(part, path))
+    assert ended.code == 4
+    assert f"{path} is missing" in ended.sentence
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_an_object_of_another_size_is_damage(cli: Cli, path: str, part: tuple[str, ...]) -> None:
+    other = store_artifact(cli, TEXT[1:])
+    target = cli.folder / "artifacts" / path
+    target.unlink()
+    target.write_bytes((cli.folder / "artifacts" / other).read_bytes())
+    ended = cli.run(*command_of(part, path))
+    assert (ended.code, ended.stdout) == (1, b"")
+    assert path in ended.sentence
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_part_is_read_without_anything_heavy(cli: Cli, path: str, part: tuple[str, ...]) -> None:
+    code = (
+        "import sys, atexit, runpy\n"
+        "names = {'sqlalchemy', 'alembic', 'pydantic', 'fsspec', 'rich'}\n"
+        "atexit.register(lambda: print(*(names & set(sys.modules)), file=sys.stderr))\n"
+        f"sys.argv = ['tooltrail', *{command_of(part, path)!r}]\n"
+        "runpy.run_module('tooltrail.cli', run_name='__main__')\n"
+    )
+    environment = {**clean_environment(), "TOOLTRAIL_DB": cli.database}
+    program = [sys.executable, "-c", code]
+    done = subprocess.run(program, capture_output=True, check=True, env=environment)
+    assert done.stderr.strip() == b""
+
+
+def test_a_reader_that_goes_away_ends_it_quietly(cli: Cli, path: str) -> None:
+    for part in (("cat", "--bytes", "0:"), ("grep", "line"), ("grep", "--json", "line")):
+        with cli.start(*command_of(part, path)) as process:
+            assert process.stdout
+            assert process.stdout.read(1)
+            process.stdout.close()
+            assert process.stderr
+            assert process.stderr.read() == b""
+        assert process.returncode == 141
+
+
+class TestGrep:
+    def test_it_prints_the_lines_that_match(self, cli: Cli, path: str) -> None:
+        ended = cli.ok("artifact", "grep", "^line 2999[89]$", path)
+        assert ended.stdout == b"line 29998\nline 29999\n"
+
+    def test_lines_are_marked_as_grep_marks_them(self, cli: Cli, path: str) -> None:
+        ended = cli.ok("artifact", "grep", "-n", "-b", "-C", "1", "line (3|5|9)$", path)
+        assert ended.lines == [
+            "2-7-line 2",
+            "3:14:line 3",
+            "4-21-line 4",
+            "5:28:line 5",
+            "6-35-line 6",
+            "--",
+            "8-49-line 8",
+            "9:56:line 9",
+            "10-63-line 10",
+        ]
+
+    @pytest.mark.parametrize(
+        ("options", "wanted"),
+        [
+            (("-A", "1"), ["line 7777", "line 7778"]),
+            (("-B", "1"), ["line 7776", "line 7777"]),
+            (("-C", "1", "-A", "0"), ["line 7776", "line 7777"]),
+            (("-F",), ["line 7777"]),
+            (("-i",), ["line 7777"]),
+        ],
+    )
+    def test_context_and_kind(
+        self, cli: Cli, path: str, options: tuple[str, ...], wanted: list[str]
+    ) -> None:
+        pattern = "LINE 7777" if options == ("-i",) else "line 7777"
+        assert cli.ok("artifact", "grep", *options, pattern, path).lines == wanted
+
+    def test_a_text_is_no_expression(self, cli: Cli) -> None:
+        path = store_artifact(cli, b"a.c [x\n" + b"abc\n" * 9_000)
+        assert cli.ok("artifact", "grep", "-F", "a.c [", path).stdout == b"a.c [x\n"
+
+    def test_counting(self, cli: Cli, path: str) -> None:
+        count = sum(b"7" in line for line in LINES)
+        assert cli.ok("artifact", "grep", "-c", "7", path).text == f"{count}\n"
+        assert cli.ok("artifact", "grep", "-c", "-v", "7", path).text == f"{30_000 - count}\n"
+        assert cli.ok("artifact", "grep", "-c", "-m", "5", "7", path).text == "5\n"
+        found = cli.ok("artifact", "grep", "-c", "--json", "7", path).records
+        assert found == [{"schema_version": 1, "count": count}]
+
+    def test_no_match_is_not_found_and_not_damage(self, cli: Cli, path: str) -> None:
+        for options, printed in (((), ""), (("-c",), "0\n"), (("--json",), "[]\n")):
+            ended = cli.run("artifact", "grep", *options, "nothing", path)
+            assert (ended.code, ended.text, ended.message) == (3, printed, "")
+        assert cli.run("artifact", "grep", "-m", "0", "line", path).code == 3
+
+    def test_json_has_everything(self, cli: Cli, path: str) -> None:
+        found = cli.ok("artifact", "grep", "--json", "-A", "1", "-m", "1", "line 30", path).records
+        assert found == [
+            {
+                "schema_version": 1,
+                "line_number": number,
+                "offset": TEXT.index(b"line 30\n") if number == 30 else TEXT.index(b"line 31\n"),
+                "line": f"line {number}",
+                "is_context": number == 31,
+            }
+            for number in (30, 31)
+        ]
+
+    def test_bytes_that_are_no_text_stay_what_they_are(self, cli: Cli) -> None:
+        wild = b"\xff\x00needle\xfe\r\n" + b"x" * 30_000 + b"\nneedle at the end"
+        path = store_artifact(cli, wild)
+        ended = cli.ok("artifact", "grep", "needle", path)
+        assert ended.stdout == b"\xff\x00needle\xfe\r\nneedle at the end\n"
+        (first, _) = cli.ok("artifact", "grep", "--json", "needle", path).records
+        assert first["line"].encode("utf-8", "surrogateescape") == b"\xff\x00needle\xfe\r"
+        assert cli.program("artifact", "grep", "-F", "-c", b"\xff\x00"[:1], path).text == "1\n"
+
+    def test_what_is_no_expression_is_wrong_usage(self, cli: Cli, path: str) -> None:
+        ended = cli.run("artifact", "grep", "(", path)
+        assert (ended.code, ended.stdout) == (2, b"")
+        assert ended.sentence.startswith("not a regular expression: ")
+        for number in ("-1", "x"):
+            assert cli.run("artifact", "grep", "-A", number, "a", path).code == 2
+
+    def test_long_output_is_whole(self, cli: Cli, path: str) -> None:
+        assert cli.ok("artifact", "grep", "line", path).stdout == TEXT
+        assert cli.program("artifact", "grep", "", path).stdout == TEXT
+
+    def test_damage_is_damage(self, cli: Cli, path: str) -> None:
+        stored: Path = cli.folder / "artifacts" / path
+        data = stored.read_bytes()
+        stored.chmod(0o600)
+        stored.write_bytes(data[:100] + bytes([data[100] ^ 1]) + data[101:])
+        ended = cli.run("artifact", "grep", "line", path)
+        assert ended.code == 1
+        assert path in ended.sentence

@@ -1,0 +1,118 @@
+"""Real sinks that keep count of what is asked of them."""
+
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from tooltrail.artifacts import ArtifactSink, ObjectStat, SinkCapabilities, artifact_path, open_sink
+from tooltrail.artifacts.codec import FrameWriter, compress_frame
+from tooltrail.artifacts.frame_index import FrameIndex
+from tooltrail.records.digests import digest_of
+
+
+@dataclass
+class CountingSink:
+    """Passes everything on to a real sink, and remembers which bytes were read.
+
+    Attributes:
+        sink: the real one.
+        requests: what `read` gave, as half-open ranges of stored bytes.
+        opened: how often an object was opened to be read through.
+    """
+
+    sink: ArtifactSink
+    requests: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    opened: int = 0
+
+    @property
+    def capabilities(self) -> SinkCapabilities:
+        return self.sink.capabilities
+
+    @property
+    def url(self) -> str:
+        return self.sink.url
+
+    def put(self, path: str, source: Path) -> bool:
+        return self.sink.put(path, source)
+
+    def open(self, path: str) -> BinaryIO:
+        self.opened += 1
+        return self.sink.open(path)
+
+    def read(self, path: str, start: int, stop: int | None) -> bytes:
+        data = self.sink.read(path, start, stop)
+        begin = start if start >= 0 else self.stat(path).stored_size - len(data)
+        self.requests.append((begin, begin + len(data)))
+        return data
+
+    def stat(self, path: str) -> ObjectStat:
+        return self.sink.stat(path)
+
+    def exists(self, path: str) -> bool:
+        return self.sink.exists(path)
+
+    def delete(self, path: str) -> None:
+        self.sink.delete(path)
+
+    def list(self, prefix: str = "") -> Iterator[ObjectStat]:
+        return self.sink.list(prefix)
+
+
+def counting_sink() -> CountingSink:
+    """A new one in memory."""
+    return CountingSink(open_sink(f"memory://{uuid.uuid4()}", create=True))
+
+
+def put_raw(sink: ArtifactSink, folder: Path, path: str, stored: bytes) -> None:
+    """Make `stored` the object at `path`, whatever was there."""
+    source = folder / f"raw-{uuid.uuid4()}"
+    source.write_bytes(stored)
+    if sink.exists(path):
+        sink.delete(path)
+    assert sink.put(path, source)
+    source.unlink()
+
+
+@dataclass(frozen=True)
+class Framed:
+    """The stored object of some blocks, a frame for each.
+
+    Attributes:
+        path: of the artifact.
+        frames: as stored, without an index.
+        index: of the frames.
+    """
+
+    path: str
+    frames: bytes
+    index: FrameIndex
+
+    @property
+    def stored(self) -> bytes:
+        return self.frames + self.index.to_bytes()
+
+    @classmethod
+    def of(cls, blocks: list[bytes]) -> "Framed":
+        raw = _Raw()
+        writer = FrameWriter(raw)
+        for block in blocks:
+            writer.append(compress_frame(block))
+        index = writer.close()
+        frames = bytes(raw.data[: index.frames_size])
+        return cls(artifact_path(digest_of(b"".join(blocks))), frames, index)
+
+
+@dataclass
+class _Raw:
+    data: bytearray = field(default_factory=bytearray)
+
+    def write(self, data: memoryview, /) -> int:
+        self.data += data
+        return len(data)
+
+
+def framed(plain: bytes, size: int) -> Framed:
+    """The stored object of some bytes in frames of this size."""
+    return Framed.of([plain[n : n + size] for n in range(0, len(plain), size)])
