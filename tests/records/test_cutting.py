@@ -15,7 +15,6 @@ from tests.support.policies import policy_with
 
 from tooltrail.records import (
     DEFAULT_POLICY,
-    Budget,
     ContentItem,
     Cutter,
     InvalidRecordError,
@@ -25,7 +24,7 @@ from tooltrail.records import (
     digest_of,
     preview,
 )
-from tooltrail.records.cutting import NOT_THERE, fair_shares, fair_shares_of_at_least
+from tooltrail.records.cutting import NOT_THERE
 
 
 def cut(
@@ -34,112 +33,6 @@ def cut(
     publisher = MemoryPublisher()
     cutter = Cutter(policy, publisher)
     return cutter.stream(stream, room), cutter, publisher
-
-
-@pytest.mark.parametrize(
-    ("sizes", "total", "parts"),
-    [
-        ([], 100, []),
-        ([10], 100, [10]),
-        ([1000], 100, [100]),
-        ([1000, 1000], 100, [50, 50]),
-        ([10, 1000], 100, [10, 90]),
-        ([1000, 10], 100, [90, 10]),
-        ([0, 1000], 100, [0, 100]),
-        ([30, 30, 1000], 100, [30, 30, 40]),
-        ([40, 40, 1000], 100, [33, 33, 34]),
-        ([50, 50], 100, [50, 50]),
-        ([7, 7], 0, [0, 0]),
-    ],
-)
-def test_a_budget_is_shared_so_that_what_one_does_not_need_goes_to_the_others(
-    sizes: list[int], total: int, parts: list[int]
-) -> None:
-    assert fair_shares(sizes, total) == parts
-
-
-@given(st.lists(st.integers(0, 500), max_size=10), st.integers(0, 1000))
-def test_shares_are_fair_and_waste_nothing(sizes: list[int], total: int) -> None:
-    parts = fair_shares(sizes, total)
-    assert all(0 <= part <= size for part, size in zip(parts, sizes, strict=True))
-    assert sum(parts) == min(total, sum(sizes))
-    starved = [part for part, size in zip(parts, sizes, strict=True) if part < size]
-    if starved:
-        assert max(parts) - min(starved) <= 1
-        assert max(starved) - min(starved) <= 1
-
-
-@pytest.mark.parametrize(
-    ("sizes", "least", "total", "parts"),
-    [
-        ([], [], 100, []),
-        ([1000, 1000], [10, 10], 100, [50, 50]),
-        ([1000, 1000], [10, 60], 100, [40, 60]),
-        ([1000, 1000, 1000], [25, 50, 25], 100, [25, 50, 25]),
-        ([1000, 1000, 1000], [0, 45, 35], 110, [30, 45, 35]),
-        ([1000, 20, 1000], [5, 20, 60], 100, [20, 20, 60]),
-    ],
-)
-def test_nobody_has_less_than_the_least_and_the_rest_is_shared(
-    sizes: list[int], least: list[int], total: int, parts: list[int]
-) -> None:
-    assert fair_shares_of_at_least(sizes, least, total) == parts
-
-
-@given(
-    st.lists(st.tuples(st.integers(0, 500), st.integers(0, 100)), max_size=10),
-    st.integers(0, 1000),
-)
-def test_shares_of_at_least_something_waste_nothing(
-    wants: list[tuple[int, int]], more: int
-) -> None:
-    sizes = [size for size, _ in wants]
-    least = [min(want) for want in wants]
-    total = sum(least) + more
-    parts = fair_shares_of_at_least(sizes, least, total)
-    assert all(low <= part <= size for low, part, size in zip(least, parts, sizes, strict=True))
-    assert sum(parts) == min(total, sum(sizes))
-    # Whoever has more than the least has no more than anybody whose wish is not fulfilled.
-    above = [part for low, part in zip(least, parts, strict=True) if part > low]
-    starved = [part for part, size in zip(parts, sizes, strict=True) if part < size]
-    if above and starved:
-        assert max(above) - min(starved) <= 1
-
-
-def two_texts(*sizes: int) -> list[list[StreamRecord | None]]:
-    return [[whole(b"x" * size, f"s{n}"), None] for n, size in enumerate(sizes)]
-
-
-@pytest.mark.parametrize(
-    ("sizes", "most", "count"),
-    [
-        ([], 9, 1),
-        ([10] * 9, 9, 9),
-        ([10] * 9, 4, 4),
-        ([100] * 12, 256, 10),
-        ([0] * 300, 256, 256),
-        ([5000] * 5, 9, 4),
-        ([5000, 5000, 5000, 200, 50, 1], 9, 5),
-        ([5000, 10, 5000, 5000, 240, 5000], 9, 5),
-    ],
-)
-def test_as_many_entries_fit_as_have_what_they_need_or_enough_to_say_something(
-    sizes: list[int], most: int, count: int
-) -> None:
-    cutter = Cutter(DEFAULT_POLICY, MemoryPublisher())
-    budget = Budget(preview_chars=1000, receipt_chars=100_000, max_items=most)
-    assert cutter.fitting(two_texts(*sizes), budget) == count
-
-
-def test_a_stream_beside_a_list_and_the_bound_of_lines_count_for_what_fits() -> None:
-    cutter = Cutter(DEFAULT_POLICY, MemoryPublisher())
-    budget = Budget(preview_chars=1000, receipt_chars=100_000, max_items=9)
-    beside = whole(b"x" * 5000, "structured")
-    assert cutter.fitting(two_texts(*[5000] * 5), budget, beside=beside) == 3
-    assert cutter.fitting(two_texts(*[100] * 9), budget, beside=beside) == 7
-    lines = [[whole(b"line\n" * 40, f"s{n}")] for n in range(9)]
-    assert cutter.fitting(lines, budget) == 5
-    assert cutter.fitting(lines, budget, lines=2) == 4
 
 
 def test_a_share_has_room_for_the_notice_of_a_loss() -> None:
@@ -206,7 +99,56 @@ def test_the_notice_of_a_loss_opens_no_empty_line(kept: bytes) -> None:
 @pytest.mark.parametrize("room", [0, 1, 10, 70, 71, 72, 73, 100, 300])
 def test_a_loss_with_an_endless_unencodable_reason_stays_within_the_room(room: int) -> None:
     shown, _, _ = cut(lossy(b"kept", 5, reason="no space \udce9 " * 1000), room)
-    assert len((shown.text or "").encode()) <= room
+    assert len(shown.text or "") <= room
+    assert "\udce9" not in (shown.text or "")
+
+
+@pytest.mark.parametrize(
+    ("room", "reason"),
+    [
+        # Without its reason, all of it has 5 + 53 characters.
+        (300, ": " + "r" * 200),
+        (260, ": " + "r" * 200),
+        (259, ": " + "r" * 198 + "\u2026"),
+        (62, ": r\u2026"),
+        (61, ": \u2026"),
+        (60, ""),
+        (58, ""),
+    ],
+)
+def test_the_reason_of_a_loss_is_cut_before_what_was_kept_and_how_much_was_lost(
+    room: int, reason: str
+) -> None:
+    shown, _, _ = cut(lossy(b"hello", 5, reason="r" * 200), room)
+    assert shown.text == f"hello\n[output incomplete: the last 5 bytes were not kept{reason}]\n"
+
+
+def test_the_notice_of_a_loss_takes_a_fifth_of_a_room_that_is_too_small() -> None:
+    stream = lossy(b"line\n" * 2000, 10, reason="r" * 200)
+    shown, _, _ = cut(stream, 500)
+    assert shown.text is not None
+    text, _, notice = shown.text.partition("[output incomplete")
+    assert len(notice) == 100 - len("\n[output incomplete")
+    assert notice == ": the last 10 bytes were not kept: " + "r" * 43 + "\u2026]\n"
+    assert f"full output: {artifact_path(stream)}]" in text
+    assert text.startswith("line\n")
+    assert text.endswith("line\n")
+
+
+def test_the_notice_of_a_loss_is_one_of_the_lines_and_leaves_room_for_the_others() -> None:
+    stream = lossy(b"line\n" * 3, 10, reason="r" * 200)
+    shown = Cutter(DEFAULT_POLICY, MemoryPublisher()).stream(stream, 400, 3)
+    assert shown.text is not None
+    first, marker, notice = shown.text.splitlines()
+    assert first == "line"
+    assert marker.endswith(f"2 lines, 10 bytes omitted; full output: {artifact_path(stream)}]")
+    assert notice.startswith("[output incomplete: the last 10 bytes were not kept: rrr")
+    assert len(shown.text) <= 400
+
+
+def test_a_loss_without_a_reason_is_told() -> None:
+    shown, _, _ = cut(lossy(b"kept", 5, reason=" "), 1000)
+    assert shown.text == "kept\n[output incomplete: the last 5 bytes were not kept]\n"
 
 
 def test_the_reason_of_a_loss_cannot_pass_for_another_line() -> None:
@@ -240,6 +182,20 @@ def test_items_and_texts_are_cut_with_their_count() -> None:
     assert [(o.stage, o.field, o.unit, o.before, o.after, o.reason) for o in cutter.omissions] == [
         ("projection", "files", "items", 3, 2, "more than 2 items"),
         ("projection", "title", "chars", 6, 4, "longer than 5 characters"),
+    ]
+
+
+def test_why_entries_are_hidden_is_told() -> None:
+    cutter = Cutter(DEFAULT_POLICY, MemoryPublisher())
+    cutter.items("a", [1, 2, 3], 1)
+    cutter.items("b", [1, 2, 3], 2, 2)
+    cutter.items("c", [1, 2, 3], 1, 2)
+    cutter.items("d", [1, 2, 3, 4], 2, 9)
+    assert [o.reason for o in cutter.omissions] == [
+        "more than 1 item",
+        "more than 2 items",
+        "no room for more than 1 item",
+        "no room for more than 2 items",
     ]
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 from hypothesis import given
@@ -170,41 +170,6 @@ def test_notes_causes_and_members_are_whole() -> None:
     assert details["members"] == ["KeyError: 'b'", f"ValueError: {long}"]
 
 
-def test_a_chain_of_causes_that_returns_to_its_beginning_ends_there() -> None:
-    error, cause = ValueError("a"), ValueError("b")
-    error.__cause__, cause.__cause__ = cause, error
-    assert details_of(error_of_exception(error)) == {
-        "exception": "ValueError",
-        "causes": ["ValueError: b"],
-    }
-
-
-def test_the_leaves_of_a_group_are_its_members() -> None:
-    leaves: list[Exception] = [ValueError("a"), KeyError("b"), OSError("c"), OSError("d")]
-    inner = ExceptionGroup("inner", leaves[1:])
-    group = ExceptionGroup[Exception]("outer", [leaves[0], inner])
-    told = error_of_exception(group)
-    assert told.message == "ExceptionGroup: outer (2 sub-exceptions)"
-    assert told.details == {
-        "exception": "ExceptionGroup",
-        "members": ["ValueError: a", "KeyError: 'b'", "OSError: c", "OSError: d"],
-    }
-
-
-def test_a_group_nested_a_thousand_deep_is_told() -> None:
-    error: Exception = ValueError("leaf")
-    for _ in range(1000):
-        error = ExceptionGroup[Exception]("level", [error])
-    assert details_of(error_of_exception(error))["members"] == ["ValueError: leaf"]
-
-
-def test_a_group_that_holds_the_same_groups_again_and_again_is_told() -> None:
-    error: Exception = ValueError("leaf")
-    for _ in range(100):
-        error = ExceptionGroup[Exception]("level", [error, error])
-    assert details_of(error_of_exception(error))["members"] == ["ValueError: leaf"]
-
-
 def test_the_white_space_around_a_text_is_no_part_of_it() -> None:
     told = error_of_exception(ValueError(" \n" * 5_000_000 + "the end\n"))
     assert told.message == "ValueError: the end"
@@ -254,6 +219,18 @@ def test_a_cause_that_a_class_invents_is_not_told_and_a_kept_one_is() -> None:
     assert details_of(error_of_exception(error))["causes"] == ["KeyError: 'kept'"]
     group = LyingGroup("c", [ValueError("kept")])
     assert details_of(error_of_exception(group))["members"] == ["ValueError: kept"]
+
+
+def test_no_name_of_a_file_or_of_a_function_can_pass_for_another_frame() -> None:
+    code = compile("def f(): 1 / 0", "a.py\nforged.py:1 forged", "exec")
+    names: dict[str, Any] = {}
+    exec(code, names)
+    function = names["f"]
+    function.__code__ = function.__code__.replace(co_name="f\nforged.py:2 forged\x1b[2K")
+    with pytest.raises(ZeroDivisionError) as caught:
+        function()
+    frame = details_of(error_of_exception(caught.value))["traceback"][-1]
+    assert frame == "a.py forged.py:1 forged:1 f forged.py:2 forged\\x1b[2K"
 
 
 def test_notes_that_are_no_text_are_left_out() -> None:

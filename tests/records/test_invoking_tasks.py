@@ -185,8 +185,11 @@ def test_what_a_handler_raises_when_it_is_stopped_is_part_of_the_timeout() -> No
     details = details_of(error)
     assert details["timeout_ms"] == 20
     assert details["raised"] == "RuntimeError: while cleaning up"
-    assert details["causes"] == ["asyncio.exceptions.CancelledError"]
     assert details["traceback"][-1].endswith(" handler")
+    (cause,) = details["others"]
+    assert details["causes"] == [cause["n"]]
+    assert cause["raised"] == "asyncio.exceptions.CancelledError"
+    assert cause["traceback"][-1].endswith(" sleep")
 
 
 def test_a_handler_that_ends_the_program_when_it_is_stopped_does_not() -> None:

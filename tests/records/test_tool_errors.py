@@ -109,6 +109,11 @@ def recorded(details: Any) -> Any:
     return error.details
 
 
+def test_the_name_of_a_type_that_stands_for_a_value_is_short() -> None:
+    named = type("N" * 300, (PurePosixPath,), {"__module__": "m"})
+    assert recorded({"value": named("its text")}) == {"value": f"<m.{'N' * 77}\u2026: its text>"}
+
+
 @pytest.mark.parametrize("levels", [251, 300, 100_000])
 def test_what_is_nested_too_deep_is_kept_whole_as_the_text_of_its_json(levels: int) -> None:
     inner = "[" * (levels - 250) + "]" * (levels - 250)

@@ -1,42 +1,63 @@
 """What is told of an exception: its type, its text, its causes and where it came from.
 
 An exception may be of any class, and a class may define anything: so what Python itself keeps of
-it is read past its class, and a chain ends. Everything is told whole, for it is the projection that
-cuts. No line of source and no local value is told: they may hold secrets.
+it is read past its class, and all of it before the first text is made. Everything is told whole,
+for it is the projection that cuts. No line of source and no local value is told: they may hold
+secrets.
 """
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from types import TracebackType
-from typing import TypeVar, cast
+from typing import cast
 
 from pydantic import JsonValue, ValidationError
 
 from tooltrail.records._argument_problems import text_of_refusal
 from tooltrail.records._error_details import one_line, read, type_name
+from tooltrail.records._exception_links import Reached, iter_leaves, reach
 from tooltrail.records._whole_texts import whole
 
 _REPEATED_FRAMES = 3
 """Times that one frame is told; of a recursion the others are counted, as Python does it."""
 
-ItemT = TypeVar("ItemT")
-
 
 def describe(error: BaseException) -> dict[str, JsonValue]:
-    """The details of an exception; given for whatever exception it is.
+    """The details of an exception, and of every other one that it came from or holds.
 
-    Fields: `exception`, its type; `notes`, `causes` and, for a group, `members`; `traceback`,
-    frames as `FILE:LINE FUNCTION`, the innermost last. All are whole, but that `[N more times]`
-    stands for frames that are the same as the one before.
+    Fields, those left out that have nothing to say:
+
+    - `exception`: its type. Its text is the message of the failure, so that `raised`, type and
+      text, stands only in a group whose failure is worded by the cancellation that it holds;
+    - `notes`: its notes;
+    - `causes`: the exceptions that Python would print before it, the nearest first;
+    - `members`: the exceptions of a group;
+    - `traceback`: its frames as `FILE:LINE FUNCTION`, the innermost last. `[N more times]` stands
+      for frames that are the same as the one before, `[from FRAME on as in N]` for a traceback
+      that goes on as that of another exception;
+    - `others`: the exceptions of which there is more to say than type and text, in the order in
+      which they were reached: each with its number `n`, from 1, with `raised` and with `notes`,
+      `causes`, `members` and `traceback` of its own.
+
+    An entry of `causes` or `members` is `TYPE: TEXT`, or the number of one of the `others`, 0 for
+    the exception itself. A number ends the causes, for the one that it names has the next. Each
+    exception is told once, however many hold it; no level lies below an entry of `others`.
     """
-    return {
-        "exception": type_name(error),
-        **_listed("notes", _notes(error), whole),
-        **_listed("causes", _iter_causes(error), worded),
-        **_listed("members", (leaf for leaf in _iter_leaves(error) if leaf is not error), worded),
-        **_listed("traceback", _iter_frames(error), str),
-    }
+    every = reach(error)
+    notes = [_notes(one.error) for one in every]
+    numbers = _numbers(every, notes)
+    control = control_flow_in(error)
+    told: dict[str, JsonValue] = {"exception": type_name(error)}
+    if control is not None and control is not error:
+        told["raised"] = worded(error)
+    told |= _parts(every[0], notes[0], numbers)
+    others: list[JsonValue] = [
+        {"n": numbers[one], "raised": worded(one.error), **_parts(one, own, numbers)}
+        for one, own in zip(every[1:], notes[1:], strict=True)
+        if one in numbers
+    ]
+    return told | _if_any("others", others)
 
 
 def text_of(error: BaseException) -> str:
@@ -63,7 +84,7 @@ def control_flow_in(error: BaseException) -> BaseException | None:
 
     `SystemExit` is none: a tool must not be able to end the program.
     """
-    leaves = _iter_leaves(error)
+    leaves = iter_leaves(error)
     return next((e for e in leaves if not issubclass(type(e), (Exception, SystemExit))), None)
 
 
@@ -76,72 +97,59 @@ def is_cancellation(error: BaseException) -> bool:
     return issubclass(type(error), asyncio.CancelledError)
 
 
-def _listed(
-    name: str, every: Iterable[ItemT], word: Callable[[ItemT], str]
-) -> dict[str, JsonValue]:
-    """A field with every entry in words; none when there are no entries."""
-    words: list[JsonValue] = [word(one) for one in every]
-    return {name: words} if words else {}
-
-
 def _notes(error: BaseException) -> list[str]:
     notes = read(error, "__notes__")
     every = cast("list[object]", notes) if type(notes) is list else []
     return [cast("str", note) for note in every if issubclass(type(note), str)]
 
 
-def _iter_causes(error: BaseException) -> Iterator[BaseException]:
-    seen = {id(error)}
-    cause = _cause_of(error)
-    while cause is not None and id(cause) not in seen:
-        seen.add(id(cause))
-        yield cause
-        cause = _cause_of(cause)
+def _numbers(every: Sequence[Reached], notes: Sequence[list[str]]) -> dict[Reached, int]:
+    """Numbers of those that words alone would not tell, from 0 for the first, which has one."""
+    numbers = {every[0]: 0}
+    for one, own in zip(every[1:], notes[1:], strict=True):
+        has_parts = own or one.members or one.places or one.joins
+        # The causes of a member would stand between the members.
+        if has_parts or one.times > 1 or (one.is_member and one.cause):
+            numbers[one] = len(numbers)
+    return numbers
 
 
-def _cause_of(error: BaseException) -> BaseException | None:
-    """The exception that Python would print before this one."""
-    cause = _kept(error, "__cause__")
-    if cause is None and not _kept(error, "__suppress_context__"):
-        cause = _kept(error, "__context__")
-    return cast("BaseException | None", cause)
+def _parts(one: Reached, notes: Sequence[str], numbers: dict[Reached, int]) -> dict[str, JsonValue]:
+    """The fields that an exception has whether it is the first or one of the others."""
+    return {
+        **_if_any("notes", [whole(note) for note in notes]),
+        **_if_any("causes", [*_iter_causes(one, numbers)]),
+        **_if_any("members", [_named(member, numbers) for member in one.members]),
+        **_if_any("traceback", [*_iter_frames(one, numbers)]),
+    }
 
 
-def _iter_leaves(error: BaseException) -> Iterator[BaseException]:
-    """The exceptions of a group, of its groups and so on; else the exception itself."""
-    waiting: list[BaseException] = [error]
-    seen: set[int] = set()
-    while waiting:
-        part = waiting.pop()
-        if id(part) in seen:
-            continue
-        seen.add(id(part))
-        if not issubclass(type(part), BaseExceptionGroup):
-            yield part
-            continue
-        members = _kept(part, "exceptions", BaseExceptionGroup)
-        waiting += reversed(cast("tuple[BaseException, ...]", members))
+def _if_any(name: str, entries: list[JsonValue]) -> dict[str, JsonValue]:
+    return {name: entries} if entries else {}
 
 
-def _iter_frames(error: BaseException) -> Iterator[str]:
-    for frame, same in groupby(_iter_places(error)):
+def _named(one: Reached, numbers: dict[Reached, int]) -> int | str:
+    return numbers[one] if one in numbers else worded(one.error)
+
+
+def _iter_causes(one: Reached, numbers: dict[Reached, int]) -> Iterator[int | str]:
+    cause = one.cause
+    while cause is not None:
+        yield _named(cause, numbers)
+        cause = None if cause in numbers else cause.cause
+
+
+def _iter_frames(one: Reached, numbers: dict[Reached, int]) -> Iterator[str]:
+    for frame, same in groupby(map(_worded_frame, one.places)):
         count = sum(1 for _ in same)
         yield from [frame] * min(count, _REPEATED_FRAMES)
         if count > _REPEATED_FRAMES:
             yield f"[{count - _REPEATED_FRAMES:,} more times]"
+    if one.joins is not None:
+        place, other = one.joins
+        yield f"[from {_worded_frame(place)} on as in {numbers[other]}]"
 
 
-def _iter_places(error: BaseException) -> Iterator[str]:
-    traceback = cast("TracebackType | None", _kept(error, "__traceback__"))
-    while traceback is not None:
-        code = traceback.tb_frame.f_code
-        file, function = one_line(code.co_filename), one_line(code.co_name)
-        yield f"{file}:{traceback.tb_lineno} {function}"
-        traceback = traceback.tb_next
-
-
-def _kept(error: BaseException, name: str, kind: type[BaseException] = BaseException) -> object:
-    """What Python keeps under this name. A class may define another attribute of the same name,
-    which gives a new value at each question or none.
-    """
-    return cast("object", vars(kind)[name].__get__(error))
+def _worded_frame(place: TracebackType) -> str:
+    code = place.tb_frame.f_code
+    return f"{one_line(code.co_filename)}:{place.tb_lineno} {one_line(code.co_name)}"

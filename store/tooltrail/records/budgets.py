@@ -33,8 +33,9 @@ MAX_ITEMS = 256
 MAX_MESSAGE_CHARS = 10_000
 """Longest sentence that a policy may let pass."""
 
-MIN_SHARE_CHARS = 250
-"""Room for one of several previews to say at least how much there was."""
+MIN_SHARE_CHARS = MIN_PREVIEW_CHARS // 2
+"""Room for one of several previews: some text, the marker of its cut with a path of 200 characters,
+and the notice of a loss. In the smallest budget two streams have it, which an entry may have."""
 
 PreviewChars = Annotated[int, Field(ge=MIN_PREVIEW_CHARS, le=MAX_PREVIEW_CHARS)]
 ReceiptChars = Annotated[int, Field(ge=0, le=MAX_RECEIPT_CHARS)]

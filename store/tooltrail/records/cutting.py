@@ -5,23 +5,24 @@ its index. A projector that touches a large value in no other way cannot forget 
 """
 
 from collections.abc import Iterable, Sequence
-from itertools import chain, islice
+from itertools import chain
 from typing import NamedTuple, Protocol, TypeVar
 
 from tooltrail.records import canonical_json
 from tooltrail.records._error_details import one_line
+from tooltrail.records._loss_notices import REASON_CHARS, loss_notice
 from tooltrail.records._model import Record
 from tooltrail.records._text_cuts import shorten
-from tooltrail.records.budgets import MIN_SHARE_CHARS, Budget
 from tooltrail.records.digests import Digest
 from tooltrail.records.envelope import ArtifactReference
 from tooltrail.records.omissions import Omission, Unit, omission_if_any
 from tooltrail.records.policy import Policy
-from tooltrail.records.previews import Encoding, needed_chars, preview
+from tooltrail.records.previews import Encoding, preview
+from tooltrail.records.sharing import Sharing, lines_beside
 from tooltrail.records.streams import StreamRecord, iter_streams
 
-_REASON_CHARS = 200
-"""Longest reason for a loss that a preview repeats."""
+_PART_OF_NOTICE = 5
+"""The notice of a loss takes a fifth of a room that is too small for all, so that text is left."""
 
 _NOT_YET = "not stored yet"
 """Stands in a preview where the path of the whole output would."""
@@ -89,6 +90,7 @@ class Cutter:
 
     Attributes:
         published: by this cutter and those `beside` it, in the order of publishing.
+        sharing: how `streams` shares a room, for a projector that shares it by itself.
     """
 
     def __init__(self, policy: Policy, publisher: ArtifactPublisher) -> None:
@@ -99,6 +101,7 @@ class Cutter:
         self._hidden: list[bytes] = []
         self._postponed: dict[Digest, Postponed] = {}
         self.published: list[Published] = []
+        self.sharing = Sharing(policy.edge_bytes)
 
     def beside(self) -> "Cutter":
         """A cutter for a nested result, with a list of artifacts and a truncation of its own."""
@@ -145,9 +148,9 @@ class Cutter:
         if stream is None:
             return NOT_THERE
         edge_bytes = self._policy.edge_bytes
-        notice = _loss_notice(stream)[: max(room, 0)]
+        notice = self._loss_notice(stream, room, lines)
         room -= len(notice)
-        lines = lines - 1 if notice and lines is not None else lines
+        lines = lines_beside(notice, lines)
         shown = preview(stream, room, edge_bytes=edge_bytes, lines=lines)
         index = None
         if shown.truncated or stream.size > self._policy.inline_bytes:
@@ -166,14 +169,6 @@ class Cutter:
             artifact=index,
         )
 
-    def need(self, stream: StreamRecord | None, lines: int | None = None) -> int:
-        """The characters with which `stream` shows all that it can of one, in so many lines."""
-        if stream is None:
-            return 0
-        notice = _loss_notice(stream)
-        lines = lines - 1 if notice and lines is not None else lines
-        return needed_chars(stream, self._policy.edge_bytes, lines) + len(notice)
-
     def streams(
         self, streams: Sequence[StreamRecord | None], room: int, lines: int | None = None
     ) -> list[Shown]:
@@ -181,41 +176,10 @@ class Cutter:
 
         A bound of `lines` holds for each stream by itself.
         """
-        needs = [self.need(stream, lines) for stream in streams]
+        shares = self.sharing.shares(streams, room, lines)
         return [
-            self.stream(stream, share, lines)
-            for stream, share in zip(streams, fair_shares(needs, room), strict=True)
+            self.stream(stream, share, lines) for stream, share in zip(streams, shares, strict=True)
         ]
-
-    def fitting(
-        self,
-        entries: Iterable[Iterable[StreamRecord | None]],
-        budget: Budget,
-        *,
-        beside: StreamRecord | None = None,
-        lines: int | None = None,
-    ) -> int:
-        """How many entries of a list can be shown so that each of their streams says something.
-
-        Each stream takes what it needs, or `MIN_SHARE_CHARS` of the previews when it needs more.
-        At least 1, at most `budget.max_items`.
-
-        Args:
-            entries: the streams of each entry.
-            budget: what they share; `streams` divides it as it is assumed here.
-            beside: a stream that has a share, too.
-            lines: the bound of lines of each entry's stream.
-        """
-        looked_at = [list(streams) for streams in islice(entries, budget.max_items)]
-        most = MIN_SHARE_CHARS * (1 + sum(map(len, looked_at)))
-        if most <= budget.preview_chars:  # whatever they need
-            return max(1, len(looked_at))
-        room = budget.preview_chars - self._least(beside, None)
-        for count, streams in enumerate(looked_at):
-            room -= sum(self._least(stream, lines) for stream in streams)
-            if room < 0:
-                return max(1, count)
-        return max(1, len(looked_at))
 
     def unseen(self, stream: StreamRecord | None, reason: str) -> Shown:
         """Publish a stream of which nothing is shown; an empty one has nothing to publish."""
@@ -232,10 +196,18 @@ class Cutter:
         self.count(field, "chars", len(text), after, f"longer than {limit} characters")
         return cut
 
-    def items(self, field: str, items: Sequence[ItemT], limit: int) -> Sequence[ItemT]:
+    def items(
+        self, field: str, items: Sequence[ItemT], limit: int, most: int | None = None
+    ) -> Sequence[ItemT]:
         """The first `limit` entries of a list; `hidden_list` publishes the others.
 
         The bytes of their streams are counted as left out of the list.
+
+        Args:
+            field: the name of the list.
+            items: all entries.
+            limit: how many are shown.
+            most: how many would be shown if there were room; `limit` when it is not given.
 
         Raises:
             InvalidRecordError: an entry to hide is neither a record nor made of JSON types.
@@ -243,7 +215,9 @@ class Cutter:
         shown, hidden = items[:limit], items[limit:]
         if not hidden:
             return items
-        reason = f"more than {limit} items"
+        reason = f"more than {limit} {'item' if limit == 1 else 'items'}"
+        if most is not None and limit < most:
+            reason = f"no room for {reason}"
         self.count(field, "items", len(items), len(shown), reason)
         size = 0
         for n, entry in enumerate(hidden, len(shown)):
@@ -305,41 +279,14 @@ class Cutter:
         self.count_losses(stream)
         postponed = self._postponed.get(stream.digest)
         if postponed is not None:
-            reason = f"{reason}; not stored yet: {one_line(postponed.reason, _REASON_CHARS)}"
+            reason = f"{reason}; {_NOT_YET}: {one_line(postponed.reason, REASON_CHARS)}"
         self.count(stream.role, "bytes", stream.size, stream.size - size, reason)
         self.count(stream.role, "lines", stream.line_count, stream.line_count - lines, reason)
 
-    def _least(self, stream: StreamRecord | None, lines: int | None) -> int:
-        return min(self.need(stream, lines), MIN_SHARE_CHARS)
-
-
-def fair_shares(sizes: Sequence[int], total: int) -> list[int]:
-    """Divide `total` so that nobody gets more than needed and the rest is shared equally."""
-    shares = [0] * len(sizes)
-    waiting = sorted(range(len(sizes)), key=sizes.__getitem__)
-    while waiting:
-        first = waiting[0]
-        shares[first] = min(sizes[first], total // len(waiting))
-        total -= shares[first]
-        waiting = waiting[1:]
-    return shares
-
-
-def fair_shares_of_at_least(sizes: Sequence[int], least: Sequence[int], total: int) -> list[int]:
-    """Divide as `fair_shares` does, with nobody getting less than `least`; that MUST be there."""
-    shares = fair_shares(sizes, total)
-    held: dict[int, int] = {}
-    while short := {n: least[n] for n, share in enumerate(shares) if share < least[n]}:
-        held |= short
-        sizes = [0 if n in held else size for n, size in enumerate(sizes)]
-        shares = fair_shares(sizes, total - sum(held.values()))
-        shares = [held.get(n, share) for n, share in enumerate(shares)]
-    return shares
-
-
-def _loss_notice(stream: StreamRecord) -> str:
-    if stream.loss_reason is None:
-        return ""
-    lost = stream.produced_size - stream.size
-    reason = one_line(stream.loss_reason, _REASON_CHARS)
-    return f"\n[output incomplete: the last {lost:,} bytes were not kept: {reason}]\n"
+    def _loss_notice(self, stream: StreamRecord, room: int, lines: int | None) -> str:
+        """What is said of a loss: in the room that the text leaves, or in its part of the room."""
+        if stream.loss_reason is None:
+            return ""
+        of_text = self.sharing.need_of_text(stream, lines_beside("lost", lines))
+        limit = max(room - of_text, room // _PART_OF_NOTICE)
+        return loss_notice(stream, limit)[: max(room, 0)]

@@ -48,7 +48,9 @@ def error_of_exception(error: BaseException) -> ToolError:
 
     Its message has the whole text of the exception, which may be of many lines. Its details are
     `exception`, its type; `notes`, `causes`, `members` of a group; `traceback`, without lines of
-    source or local values; `reason`, of a cancellation or an interruption.
+    source or local values; `others`, to which causes and members refer by number, with notes and
+    frames of their own; `reason`, of a cancellation or an interruption, and `raised`, the text of
+    a group that holds one. `docs/contract.md` shows them.
     """
     try:
         return _told(error)

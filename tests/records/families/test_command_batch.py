@@ -213,10 +213,12 @@ def test_no_more_items_are_shown_than_their_previews_have_room_for() -> None:
         command_batch={"preview_chars": 1000, "receipt_chars": 80_000, "max_items": 64}
     )
     output = batch(*(ran(n, "ls", b"a line of text\n" * 500) for n in range(1, 65)))
-    result = result_of(run(output, policy)[0])
-    previews = [item["result"]["stdout_preview"] for item in result["items"]]
-    assert len(previews) == 4
-    assert all(len(text) <= 250 and "[output truncated: " in text for text in previews)
+    projection, _ = run(output, policy)
+    reasons = {o.reason for o in projection.omissions if o.field == "items"}
+    assert reasons == {"no room for more than 2 items"}
+    previews = [item["result"]["stdout_preview"] for item in result_of(projection)["items"]]
+    assert len(previews) == 2
+    assert all(len(text) <= 500 and "[output truncated: " in text for text in previews)
 
 
 def test_artifacts_stand_inside_the_result_of_their_item() -> None:
@@ -256,14 +258,14 @@ def test_commands_are_hidden_only_where_there_is_no_room_for_what_they_printed()
 
     assert indices(*[failed("a")] * 70) == [*range(1, 65)]
     assert indices(*(ran(n, "a", b"x" * 30) for n in range(1, 71))) == [*range(1, 34)]
-    assert indices(*(ran(n, "a", b"x" * 5000) for n in range(1, 9))) == [1, 2, 3, 4]
-    assert indices(*(ran(n, "a", b"x" * 5000, b"y" * 5000) for n in range(1, 9))) == [1, 2]
+    assert indices(*(ran(n, "a", b"x" * 5000) for n in range(1, 9))) == [1, 2]
+    assert indices(*(ran(n, "a", b"x" * 5000, b"y" * 5000) for n in range(1, 9))) == [1]
 
 
 def test_each_stream_of_a_small_budget_says_something() -> None:
     big = b"line of output\n" * 400
     items = (ran(1, "a", big), ran(2, "b", big, big), ran(3, "c", big), ran(4, "d", big))
-    policy = policy_with(command_batch=SMALL)
+    policy = policy_with(command_batch={**SMALL, "preview_chars": 2000})
     shown = result_of(run(batch(*items), policy)[0])["items"]
     previews = [
         item["result"][f"{side}_preview"]
@@ -271,7 +273,7 @@ def test_each_stream_of_a_small_budget_says_something() -> None:
         for side in ("stdout", "stderr")
         if item["result"][f"{side}_preview"] is not None
     ]
-    assert [len(item["result"]["stdout_preview"]) <= 250 for item in shown] == [True] * 3
+    assert [len(item["result"]["stdout_preview"]) <= 500 for item in shown] == [True] * 3
     assert len(previews) == 4
     for text in previews:
         assert text.startswith("line of output\n")

@@ -356,10 +356,22 @@ def test_no_more_files_are_shown_than_their_diffs_have_room_for() -> None:
         file_mutation={"preview_chars": 1000, "receipt_chars": 250_000, "max_items": 256}
     )
     files = [change(f"f{n}", diff=diff_of(LONG, n)) for n in range(256)]
+    projection, _ = run(mutation(*files), policy)
+    reasons = {o.reason for o in projection.omissions if o.field == "changed_files"}
+    assert reasons == {"no room for more than 2 items"}
     result = result_of(mutation(*files), policy)
     previews = [file["diff_preview"] for file in result["changed_files"]]
-    assert len(previews) == 4
-    assert all(len(text) <= 250 and MARKER.search(text) for text in previews)
+    assert len(previews) == 2
+    assert all(len(text) <= 500 and MARKER.search(text) for text in previews)
+
+
+def test_the_bound_of_lines_counts_for_how_many_files_are_shown() -> None:
+    # Of 250 characters two lines are shown: 10 of them, a marker of 78 and a path up to 200.
+    files = [change(f"f{n}", diff=diff_of(b"-old\n+new\n" * 25, n)) for n in range(9)]
+    for lines, count in ((80, 4), (3, 3)):
+        numbers = {"preview_chars": 1000, "receipt_chars": 250_000, "diff_lines": lines}
+        result = result_of(mutation(*files), policy_with(file_mutation=numbers))
+        assert len(result["changed_files"]) == count
 
 
 @pytest.mark.parametrize("role", ["diff", "diff.0", "diff.2", "diff.01"])
@@ -393,8 +405,8 @@ def test_the_most_and_longest_of_everything_fits_into_the_smallest_receipt() -> 
     policy = policy_with(
         inline_bytes=0,
         file_mutation={
-            "preview_chars": 64_000,
-            "receipt_chars": 66_000 + 256 * 840,
+            "preview_chars": 128_000,
+            "receipt_chars": 130_000 + 256 * 840,
             "max_items": 256,
         },
     )

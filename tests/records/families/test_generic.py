@@ -286,10 +286,10 @@ def test_no_more_items_are_shown_than_the_previews_have_room_for() -> None:
     projection, receipt, publisher = surfaces(complete, "generic", policy)
     result = result_of(projection)
     previews = [item["text_preview"] for item in result["content"]]
-    assert len(previews) == 4
-    assert all(len(text) <= 250 and MARKER.search(text) for text in previews)
-    assert len(hidden_of(result, publisher)) == 252
-    assert "\n[252 further content items are not shown; listed in sha256/" in receipt.text
+    assert len(previews) == 2
+    assert all(len(text) <= 500 and MARKER.search(text) for text in previews)
+    assert len(hidden_of(result, publisher)) == 254
+    assert "\n[254 further content items are not shown; listed in sha256/" in receipt.text
 
 
 def test_a_usual_media_type_is_shown_completely() -> None:
@@ -571,7 +571,7 @@ def test_any_content_has_a_bounded_repeatable_accounted_receipt(
     result = result_of(projection)
     shown = result["content"]
     budget = policy.families["generic"]
-    count, few = len(content) * times, (budget.preview_chars - 250) // 250
+    count, few = len(content) * times, (budget.preview_chars - 500) // 500
     assert min(count, budget.max_items, few) <= len(shown) <= min(count, budget.max_items)
     assert result["truncated"] is bool(projection.omissions)
     previews = sum(len(item.get("text_preview", "")) for item in shown)
@@ -595,7 +595,7 @@ def test_any_content_has_a_bounded_repeatable_accounted_receipt(
 
 def test_items_are_hidden_only_where_there_is_no_room_for_them() -> None:
     policy = policy_of(1000, 0, 16_384, 64)
-    for size, most in ((10, 64), (30, 33), (100, 10), (5000, 4)):
+    for size, most in ((10, 64), (30, 33), (100, 10), (5000, 2)):
         output = returned("tool", *["x" * size] * 80)
         result = result_of(run(output, policy)[0])
         assert len(result["content"]) == most
@@ -605,9 +605,30 @@ def test_items_are_hidden_only_where_there_is_no_room_for_them() -> None:
         assert len(result_of(run(output, policy)[0])["content"]) == most
 
 
+@pytest.mark.parametrize("reason", ["the spool is full", "r" * 200])
+def test_items_that_lost_bytes_are_shown_with_text_and_their_path(reason: str) -> None:
+    items = [text_item(lossy(b"a line\n" * 743, 9, reason=reason)) for _ in range(9)]
+    projection, _ = run(output_of(*items), policy_of(1000, 0, 16_384, 64))
+    result = result_of(projection)
+    assert len(result["content"]) == 2
+    for item in result["content"]:
+        assert item["text_preview"].startswith("a line\n")
+        assert result["artifacts"][item["artifact"]]["path"] in item["text_preview"]
+        assert "\n[output incomplete: the last 9 bytes were not kept: " in item["text_preview"]
+        assert item["text_preview"].endswith("]\n")
+
+
+def test_why_items_are_hidden_is_told() -> None:
+    output = returned("tool", *["x" * 300] * 9)
+    for most, reason in ((64, "no room for more than 3 items"), (2, "more than 2 items")):
+        projection, _ = run(output, policy_of(1000, 0, 16_384, most))
+        reasons = {o.reason for o in projection.omissions if o.field == "content"}
+        assert reasons == {reason}
+
+
 def test_a_structured_value_has_its_share_of_a_small_budget() -> None:
     output = returned("tool", *["line of text\n" * 400] * 5, structured=[*range(2000)])
-    result = result_of(run(output, policy_of(1000, 0, 16_384, 64))[0])
+    result = result_of(run(output, policy_of(2000, 0, 16_384, 64))[0])
     texts = [item["text_preview"] for item in result["content"]]
     assert len(texts) == 3
     for text in texts:

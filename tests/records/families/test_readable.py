@@ -5,7 +5,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.records.support import MemoryPublisher, lossy
+from tests.records.support import MemoryPublisher, lossy, whole
 
 from tooltrail.records import DEFAULT_POLICY, Cutter
 from tooltrail.records.families._readable import indent_json, readable
@@ -94,6 +94,13 @@ def test_what_is_no_json_document_is_shown_as_it_is(text: str) -> None:
         "\ufeffplain text\n",
         "\x1b[31mred text\x1b[0m\n",
         "\x1b[31m[INFO]\x1b[0m started\n",
+        "\x1b[K\x1b(B[INFO] started\n",
+        "{\\xe9\n",
+        '["caf\\xe9" au lait\n',
+        '"Call me Ishmael. Some years ago, never mind how long\n',
+        '"caf\\xe9, and then\n',
+        '"\u6211\u662f\u8c01\u3002\u6211\n',
+        '  "Call me Ishmael. Some years ago\n',
     ],
 )
 def test_a_cut_log_is_not_called_json(text: str) -> None:
@@ -127,12 +134,61 @@ def test_a_cut_log_is_not_called_json(text: str) -> None:
         '\ufeff"an unfinished string\n',
         '\x1b[1;39m{\x1b[0m\x1b[34;1m"a"\x1b[0m\x1b[1;39m:\x1b[0m\x1b[0;39m1\x1b[0m\n',
         '\ufeff\x1b[32m["a", "b\n',
+        '\n"an unfinished string\n',
+        ' \t"an unfinished string\n',
+        '\ufeff\n"an unfinished string\n',
+        '\ufeff\n{"a":1,\n',
+        '"Call me Ishmael.\\nSome years ago, never mind how long\n',
+        '\x1b[m\x1b[K{"a":\x1b[01;31m\x1b[K1\x1b[m\x1b[K,\n',
+        '{"a":"\x1b(B\x1b[mb\n',
+        '{"a":\x1b]8;;http://a/\x1b\\1\x1b]8;;\x07,\n',
+        '{"name":"caf\\xe9","path":"C:\\\\xe9","rows":[1,\n',
+        '{"name":"caf\\xe9\n',
     ],
 )
 def test_cut_json_is_said_to_be_incomplete_even_when_there_is_no_room(beginning: str) -> None:
     cut = beginning + "[output truncated: showing first 1 and last 1 lines; …]\n}}"
     assert readable([(cut, True)], 0) == [cut + "\n[the JSON above is incomplete]\n"]
     assert readable([(cut + "\n", True)], 0) == [cut + "\n[the JSON above is incomplete]\n"]
+
+
+def test_a_string_that_ends_behind_the_notice_is_json_whatever_it_says() -> None:
+    beginning = '"Call me Ishmael. Some years ago'
+    notice = "\n[output truncated: showing first 32 and last 9 characters; …]\n"
+    for ending in ('the end."', '\\n\\"end."\n', '"'):
+        (body,) = readable([(beginning + notice + ending, True)], 0)
+        assert body.endswith("\n[the JSON above is incomplete]\n")
+    for ending in ("the end.", 'an "inner" quote"', 'said.\n"', 'the end." he said', ""):
+        cut = beginning + notice + ending
+        assert readable([(cut, True)], 0) == [cut]
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        b'\x1b[1m{\x1b[0m"a":\x1b[3',
+        b'{"a":\x1b',
+        b'{"a":\x1b[',
+        b'{"a":1,\x1b(',
+        b'{"a":\x1b]8;;http://a',
+        b'{"a":1\x1b]8;;http://a\x1b',
+        b'{"name":"caf\xe9","rows":[1,',
+    ],
+)
+def test_json_that_the_capture_cut_inside_of_a_sequence_is_said_to_be_incomplete(
+    kept: bytes,
+) -> None:
+    shown = Cutter(DEFAULT_POLICY, MemoryPublisher()).stream(lossy(kept, 900), 1000)
+    (body,) = readable([(shown.text or "", True)], 0)
+    assert body.endswith("the spool is full]\n[the JSON above is incomplete]\n")
+
+
+def test_cut_json_that_is_not_utf_8_is_said_to_be_incomplete_and_laid_out() -> None:
+    stream = whole(b'{"name":"caf\xe9","rows":[' + b"1," * 30_000)
+    shown = Cutter(DEFAULT_POLICY, MemoryPublisher()).stream(stream, 1000)
+    (body,) = readable([(shown.text or "", True)], 10_000)
+    assert body.startswith('{\n  "name": "caf\\xe9",\n  "rows": [\n    1,\n')
+    assert body.endswith("\n[the JSON above is incomplete]\n")
 
 
 def test_json_of_which_the_capture_lost_the_end_is_said_to_be_incomplete() -> None:
@@ -160,13 +216,16 @@ def test_json_behind_a_byte_order_mark_is_laid_out_and_keeps_the_mark() -> None:
     assert readable([('\ufeff{"a":1}', False)], len(laid_out)) == [laid_out]
     assert readable([('\ufeff{"a":1}', False)], len(laid_out) - 1) == ['\ufeff{"a":1}']
     shown = '\ufeff{\n  "a": 1,\n' + MARK
-    assert readable([('\ufeff{"a":1,\n' + MARK, True)], len(shown)) == [shown + INCOMPLETE]
+    cut = '\ufeff{"a":1,\n' + MARK
+    assert readable([(cut, True)], len(shown)) == [shown + INCOMPLETE]
+    assert readable([(cut, True)], len(shown) - 1) == [cut + INCOMPLETE]
 
 
 def test_json_in_color_is_not_laid_out_anew() -> None:
     text = '\x1b[34m{"a":\x1b[0m1}\n'
     assert readable([(text, False)], 1000) == [text]
-    assert readable([(text + MARK, True)], 1000) == [text + MARK + INCOMPLETE]
+    for cut in (text + MARK, "[\x1b[34m[1,\n" + MARK):
+        assert readable([(cut, True)], 1000) == [cut + INCOMPLETE]
 
 
 def test_json_nested_too_deep_for_the_parser_is_shown_as_it_is() -> None:

@@ -18,11 +18,23 @@ _START = re.compile(r'\s*(?:\{\s*["}]|\[\s*(?:[\[{"\]\d-]|true\b|false\b|null\b)
 """How JSON starts; a log line such as `[INFO] …` must not be taken for it."""
 
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*(?:"|\\?\Z)')
-"""A document that is one string, whole or cut; quoted prose goes on behind the quote."""
+"""A document that is one string, whole or cut; quoted prose mostly goes on behind the quote."""
+
+_STRING_END = re.compile(r'(?:[^"\\\x00-\x1f]|\\.)*"\s*')
+_JSON_ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})')
+_SENTENCE_END = re.compile("[.,;:!?] |[\u3001\u3002\uff01\uff0c\uff1a\uff1b\uff1f]")
 
 _BYTE_ORDER_MARK = "\ufeff"
-_COLOR = re.compile(r"\x1b\[[0-9;:]*m")
-"""What sets colors; JSON itself holds no raw escape, so that none of its own can be meant."""
+
+_TERMINAL = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*(?:[@-~]|\Z)"  # colors, erasing; the rest may be lost
+    r"|\][^\x07\x1b]*(?:\x07|\x1b\\|\x1b?\Z)"  # links
+    r"|[ -/]*(?:[0-Z\\^-~]|\Z))"  # character sets
+)
+"""What only a terminal sees. JSON holds no raw escape, so that none of its own can be meant."""
+
+_SPELLED_BYTE = re.compile(r"(\\[^x])|\\x[0-9a-f]{2}", re.DOTALL)
+"""A byte that is not UTF-8, as a preview spells it, or an escape that is one of JSON."""
 
 _LITERALS = ("true", "false", "null", "NaN", "Infinity", "-Infinity")
 _STUMP = re.compile(r"\.?|[eE][+-]?|u[0-9a-fA-F]{0,4}")
@@ -82,8 +94,8 @@ def _cut_json(text: str, room: int) -> tuple[str, str]:
     notice = _NOTICE.search(text)
     beginning, rest = (text[: notice.start()], text[notice.start() :]) if notice else (text, "")
     mark, document = _split_mark(beginning)
-    plain = _COLOR.sub("", document)
-    if not _is_json_beginning(plain.rstrip()):
+    plain = _TERMINAL.sub("", document)
+    if not _is_json_beginning(_with_bytes(plain).strip(), rest):
         return text, ""
     # What is in color is laid out by whoever colored it.
     laid_out = _laid_out(document, room - len(mark) - len(rest)) if plain == document else None
@@ -98,10 +110,15 @@ def _split_mark(text: str) -> tuple[str, str]:
     return text[: len(text) - len(document)], document
 
 
-def _is_json_beginning(text: str) -> bool:
+def _with_bytes(text: str) -> str:
+    """The text with a character for each byte that is spelled, as JSON has no such escape."""
+    return _SPELLED_BYTE.sub(lambda found: found[1] or "\ufffd", text)
+
+
+def _is_json_beginning(text: str, rest: str) -> bool:
     """Whether JSON, or one JSON document after the other, could go on where `text` ends."""
     if _STRING.fullmatch(text):
-        return True
+        return _is_more_than_prose(text, rest)
     decoder = json.JSONDecoder()
     start = _past_space(text, 0)
     while start < len(text):
@@ -115,6 +132,16 @@ def _is_json_beginning(text: str) -> bool:
             return True  # a number too long or a nesting too deep for Python is still JSON
         start = _past_space(text, end)
     return start > 0
+
+
+def _is_more_than_prose(string: str, rest: str) -> bool:
+    """Whether what begins with a quote is a JSON string rather than prose that someone quotes.
+
+    It is when what follows the notice ends it, when it has an escape, or when it has no sentence.
+    """
+    if _STRING_END.fullmatch(rest.lstrip("\n").partition("\n")[2]):
+        return True
+    return _JSON_ESCAPE.search(string) is not None or _SENTENCE_END.search(string) is None
 
 
 def _past_space(text: str, index: int) -> int:

@@ -13,13 +13,8 @@ from pydantic import Field, model_validator
 
 from tooltrail.records._durations import seconds
 from tooltrail.records._model import Message, Record
-from tooltrail.records.budgets import (
-    MIN_SHARE_CHARS,
-    Budget,
-    PreviewChars,
-    ReceiptChars,
-)
-from tooltrail.records.cutting import Cutter, fair_shares, fair_shares_of_at_least
+from tooltrail.records.budgets import Budget, PreviewChars, ReceiptChars
+from tooltrail.records.cutting import Cutter
 from tooltrail.records.envelope import ArtifactReference, CanonicalResult, FamilyOutput
 from tooltrail.records.families._command_ends import Milliseconds, worded_end
 from tooltrail.records.families._commands import encodable
@@ -40,6 +35,7 @@ from tooltrail.records.families.command import (
     project_completed,
 )
 from tooltrail.records.family import Family, Renderer
+from tooltrail.records.sharing import Sharing, fair_shares_of_at_least
 from tooltrail.records.streams import StreamRecord, iter_streams
 
 TOOL_NAMES = frozenset({"ExecCommandBatch", "exec_command_batch"})
@@ -150,9 +146,9 @@ def project_command_batch(
     result: CommandBatchOutput, budget: CommandBatchBudget, cutter: Cutter
 ) -> CommandBatchResult:
     """Bound each command, all previews within one budget."""
-    count = cutter.fitting(map(_printed, result.items), budget)
-    shown = cutter.items("items", result.items, count)
-    rooms = _rooms(shown, budget.preview_chars, cutter)
+    count = cutter.sharing.fitting(map(_printed, result.items), budget)
+    shown = cutter.items("items", result.items, count, budget.max_items)
+    rooms = _rooms(shown, budget.preview_chars, cutter.sharing)
     items = tuple(
         _project_item(item, n, room, cutter)
         for n, (item, room) in enumerate(zip(shown, rooms, strict=True))
@@ -171,15 +167,11 @@ def project_command_batch(
     )
 
 
-def _rooms(items: Sequence[BatchItem], total: int, cutter: Cutter) -> list[int]:
-    """The characters for the previews of each item, so many that each stream says something."""
-    needs = [[cutter.need(stream) for stream in _printed(item)] for item in items]
-    # A stream in memory must get the room of the same stream known by its ends alone.
-    sizes = [min(sum(streams), total) for streams in needs]
-    least = [sum(min(need, MIN_SHARE_CHARS) for need in streams) for streams in needs]
-    if sum(least) > total:  # a single item for which there is little room
-        return fair_shares(sizes, total)
-    return fair_shares_of_at_least(sizes, least, total)
+def _rooms(items: Sequence[BatchItem], total: int, sharing: Sharing) -> list[int]:
+    """The characters for the previews of each item: its least, and a fair share of the rest."""
+    printed = [_printed(item) for item in items]
+    sizes = [sum(map(sharing.need, streams)) for streams in printed]
+    return fair_shares_of_at_least(sizes, [*map(sharing.least, printed)], total)
 
 
 def _printed(item: BatchItem) -> list[StreamRecord]:

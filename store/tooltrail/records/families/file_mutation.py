@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from tooltrail.records._model import Message
 from tooltrail.records.budgets import Budget, ItemCount, ReceiptChars
-from tooltrail.records.cutting import Cutter, fair_shares
+from tooltrail.records.cutting import Cutter
 from tooltrail.records.envelope import ArtifactReference, CanonicalResult, FamilyOutput
 from tooltrail.records.families._file_changes import (
     Action,
@@ -27,6 +27,7 @@ from tooltrail.records.families._receipts import (
 )
 from tooltrail.records.families._shared import SENTENCE_CHARS, SparseRecord
 from tooltrail.records.family import Family, Renderer
+from tooltrail.records.sharing import fair_shares
 from tooltrail.records.streams import Count
 
 TOOL_NAMES = frozenset(
@@ -112,8 +113,8 @@ def project_file_mutation(
 ) -> FileMutationResult:
     """Bound the list of files, each diff in lines, and all diffs in characters."""
     diffs_of_files = ((file.diff,) for file in result.changed_files)
-    count = cutter.fitting(diffs_of_files, budget, lines=budget.diff_lines)
-    files = cutter.items("changed_files", result.changed_files, count)
+    count = cutter.sharing.fitting(diffs_of_files, budget, lines=budget.diff_lines)
+    files = cutter.items("changed_files", result.changed_files, count, budget.max_items)
     diffs = cutter.streams([f.diff for f in files], budget.preview_chars, budget.diff_lines)
     changed = tuple(
         project_change(n, file, diff, budget.max_hunks, cutter)

@@ -107,10 +107,9 @@ class GenericResult(SparseRecord):
 
 def project_generic(result: GenericOutput, budget: GenericBudget, cutter: Cutter) -> GenericResult:
     """Bound every item and the structured value within one shared budget."""
-    count = cutter.fitting(
-        ((_text_of(item),) for item in result.content), budget, beside=result.structured
-    )
-    shown = cutter.items("content", result.content, count)
+    texts_of_items = ((_text_of(item),) for item in result.content)
+    count = cutter.sharing.fitting(texts_of_items, budget, beside=result.structured)
+    shown = cutter.items("content", result.content, count, budget.max_items)
     texts = [_text_of(item) for item in shown]
     *previews, structured = cutter.streams([*texts, result.structured], budget.preview_chars)
     content = tuple(map(partial(_project_item, cutter), shown, previews))

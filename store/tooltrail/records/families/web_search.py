@@ -5,12 +5,13 @@ from typing import ClassVar
 
 from tooltrail.records._model import Sentence
 from tooltrail.records.budgets import Budget, ItemCount, ReceiptChars
-from tooltrail.records.cutting import Cutter, fair_shares
+from tooltrail.records.cutting import Cutter
 from tooltrail.records.envelope import ArtifactReference, CanonicalResult, FamilyOutput
 from tooltrail.records.families._receipts import hidden_lines, one_line
 from tooltrail.records.families._shared import NAME_CHARS, SENTENCE_CHARS, SparseRecord
 from tooltrail.records.families._web import Moment, Url, spell_moment
 from tooltrail.records.family import Family, Renderer
+from tooltrail.records.sharing import fair_shares
 from tooltrail.records.streams import Count
 
 TOOL_NAMES = frozenset({"WebSearch", "web_search"})
