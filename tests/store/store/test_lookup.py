@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests.support.recording import run_command
 
+from tooltrail.artifacts import FrameIndex, encode
 from tooltrail.store import ArtifactPlace, ArtifactView, Store, create_store, look_up_artifact
 
 BIG = b"a line of the output\n" * 2_000
@@ -29,7 +30,8 @@ def change(database: Path, *statements: str) -> None:
 def test_an_artifact_is_found_by_its_path_and_by_the_beginning_of_it(
     known: ArtifactView, tmp_path: Path
 ) -> None:
-    wanted = ArtifactPlace(str(tmp_path / "artifacts"), known.path, len(BIG), 2_000)
+    index = encode(BIG)[FrameIndex.from_bytes(encode(BIG)).frames_size :]
+    wanted = ArtifactPlace(str(tmp_path / "artifacts"), known.path, len(BIG), 2_000, index)
     database = str(tmp_path / "trail.db")
     for beginning in (known.path, known.path[:14], known.path[:-5]):
         assert look_up_artifact(database, beginning) == wanted

@@ -86,8 +86,9 @@ def faulty_sink(folder: Path, losses: int) -> FaultySink:
 def test_what_is_pruned_while_it_is_published_is_published_again(tmp_path: Path) -> None:
     stream = StreamRecord.from_bytes("content.0", b"content")
     archive = ArtifactArchive(faulty_sink(tmp_path / "artifacts", 3))
-    path = StreamPublisher(archive, {}, tmp_path / "scratch").publish(stream).path
-    assert archive.verify(path) == len(b"content")
+    reference = StreamPublisher(archive, {}, tmp_path / "scratch").publish(stream)
+    assert not isinstance(reference, Postponed)
+    assert archive.verify(reference.path) == len(b"content")
 
     hopeless = ArtifactArchive(faulty_sink(tmp_path / "artifacts 2", 1_000))
     with pytest.raises(MissingArtifactError):

@@ -50,7 +50,7 @@ from tooltrail.records import (
     digest_of,
 )
 from tooltrail.records.families import command, generic
-from tooltrail.store import Session, Store, create_store
+from tooltrail.store import Session, Store, create_store, iter_record_checks, repair
 from tooltrail.store.tables import metadata
 
 BIG = b"a line of a long output\n" * 50_000
@@ -273,21 +273,42 @@ def test_a_renderer_that_raises_leaves_a_started_invocation_and_its_spool(
         check_evidence(store)
 
 
-def test_an_artifact_root_that_went_away_leaves_a_started_invocation_and_its_spool(
+def test_while_the_artifact_root_is_away_the_record_is_finished_and_its_output_waits(
     store: Store, tmp_path: Path
 ) -> None:
     invocation = store.open_session().start(BASH)
-    output = command_output(invocation, BIG)
+    output = command_output(invocation, BIG, BIG[:9000])
     root = tmp_path / "artifacts"
     root.rename(tmp_path / "unmounted")
 
-    with pytest.raises(UnavailableError):
-        invocation.finish(output)
+    finished = invocation.finish(output)
 
-    assert_only_started(store, invocation.id)
+    assert [stream.role for stream in finished.postponed] == ["stdout"]
     assert (invocation.spool / "stdout.zst").is_file()
+    detail = store.reader.invocation(invocation.id)
+    assert detail.summary.state == "success"
+    assert detail.artifacts == ()
+    reasons = {stream.role: stream.postponed_reason for stream in detail.streams}
+    assert reasons["stderr"] is None
+    assert str(root) in (reasons["stdout"] or "")
+    assert all("not stored yet: " in cut.reason for cut in detail.omissions)
+    with pytest.raises(UnavailableError, match="stream stdout is not stored yet"):
+        store.reader.open_stream(detail.streams[0])
+    assert [check.problem for check in iter_record_checks(store.reader)] == [""]
+
     (tmp_path / "unmounted").rename(root)
-    invocation.finish(output)
+    assert [one.outcome for one in repair(store).folders] == ["running"]
+    # As if its process had come to an end.
+    store.owner.begin_anew()
+    assert [one.outcome for one in repair(store, dry_run=True).folders] == ["stored"]
+    assert [one.outcome for one in repair(store).folders] == ["stored"]
+    assert not invocation.spool.exists()
+    with store.reader.open_stream(detail.streams[0]) as stdout:
+        assert stdout.read() == BIG
+    assert store.reader.artifacts(invocation=invocation.id) == store.reader.artifacts()
+    (artifact,) = store.reader.artifacts()
+    assert store.reader.artifact_owners(artifact.path) == [invocation.id]
+    assert repair(store).folders == ()
     check_evidence(store)
 
 
@@ -317,65 +338,82 @@ def test_a_full_disk_leaves_a_started_invocation_and_a_retry_succeeds(sqlite_sto
 
 
 @pytest.mark.fault
-@pytest.mark.parametrize("full", ["database", "artifacts"])
-def test_a_disk_that_is_really_full_loses_nothing_that_was_acknowledged(
-    tmp_path: Path, full: str
-) -> None:
-    with small_disk(tmp_path / "disk", 8 << 20) as disk:
-        folders = {"database": tmp_path, "artifacts": tmp_path} | {full: disk.folder}
-        with create_store(
-            folders["database"] / "trail.db",
-            artifacts=str(folders["artifacts"] / "artifacts"),
+def test_a_disk_that_is_really_full_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
+    with (
+        small_disk(tmp_path / "disk", 8 << 20) as disk,
+        create_store(
+            disk.folder / "trail.db",
+            artifacts=str(tmp_path / "artifacts"),
             spool=tmp_path / "spool",
-        ) as store:
-            session = store.open_session()
-            invocation = session.start(BASH)
-            # Not compressible, so that it needs room on either disk.
-            noise = b"".join(digest_of(b"%d" % n).encode() for n in range(3_000))
-            output = command_output(invocation, noise, noise[:16_000])
-            disk.fill()
+        ) as store,
+    ):
+        session = store.open_session()
+        invocation = session.start(BASH)
+        # Not compressible, so that it needs room on either disk.
+        noise = b"".join(digest_of(b"%d" % n).encode() for n in range(3_000))
+        output = command_output(invocation, noise, noise[:16_000])
+        disk.fill()
 
-            with pytest.raises(UnavailableError):
-                invocation.finish(output)
-
-            assert_only_started(store, invocation.id)
-            assert invocation.spool.exists()
-
-            disk.free()
+        with pytest.raises(UnavailableError):
             invocation.finish(output)
-            check_evidence(store)
+
+        assert_only_started(store, invocation.id)
+        assert invocation.spool.exists()
+
+        disk.free()
+        invocation.finish(output)
+        check_evidence(store)
 
 
-def test_a_read_only_artifact_folder_leaves_a_started_invocation_and_its_spool() -> None:
+@pytest.mark.fault
+def test_on_a_full_disk_for_artifacts_the_output_waits_in_the_spool(tmp_path: Path) -> None:
+    with (
+        small_disk(tmp_path / "disk", 8 << 20) as disk,
+        create_store(tmp_path / "trail.db", artifacts=str(disk.folder / "artifacts")) as store,
+    ):
+        invocation = store.open_session().start(BASH)
+        noise = b"".join(digest_of(b"%d" % n).encode() for n in range(3_000))
+        output = command_output(invocation, noise)
+        disk.fill()
+
+        (postponed,) = invocation.finish(output).postponed
+
+        assert postponed.digest == digest_of(noise)
+        disk.free()
+        store.owner.begin_anew()
+        assert [one.outcome for one in repair(store).folders] == ["stored"]
+        (stdout, _) = store.reader.invocation(invocation.id).streams
+        with store.reader.open_stream(stdout) as source:
+            assert source.read() == noise
+        check_evidence(store)
+
+
+def test_a_read_only_artifact_folder_postpones_the_output() -> None:
     with tempfile.TemporaryDirectory(prefix="tooltrail-") as name:
         create_store(Path(name, "store", "trail.db")).close()
         if not os.geteuid():
             for path in (Path(name), *Path(name).rglob("*")):
                 os.chown(path, NOBODY, NOBODY)
         said, _ = run_python(SEALED_ARTIFACTS, name, user=NOBODY)
-    assert said.split("\n") == ["unavailable", "started True", "success False", ""]
+    assert said.split("\n") == ["postponed True", "success True", "stored True", ""]
 
 
 SEALED_ARTIFACTS = """
 from pathlib import Path
 from tests.support.recording import command_output
-from tooltrail.records import ToolCall, UnavailableError
-from tooltrail.store import open_store
+from tooltrail.records import ToolCall
+from tooltrail.store import open_store, repair
 with open_store(Path(sys.argv[1], "store", "trail.db")) as store:
     invocation = store.open_session().start(ToolCall(tool_name="Bash"))
     output = command_output(invocation, b"a line of a long output\\n" * 50_000)
     root = Path(sys.argv[1], "store", "artifacts")
     root.chmod(0o555)
-    try:
-        invocation.finish(output)
-    except UnavailableError:
-        print("unavailable")
-    def look():
-        print(store.reader.invocation("@last").summary.state, invocation.spool.exists())
-    look()
+    print("postponed", bool(invocation.finish(output).postponed))
+    print(store.reader.invocation("@last").summary.state, invocation.spool.exists())
     root.chmod(0o755)
-    invocation.finish(output)
-    look()
+    store.owner.begin_anew()
+    (folder,) = repair(store).folders
+    print(folder.outcome, bool(store.reader.artifacts()))
 """
 
 
