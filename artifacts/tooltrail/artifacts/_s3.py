@@ -104,7 +104,7 @@ class S3Store:
 
     def _send_parts(self, key: str, upload_id: str, descriptor: int) -> list[dict[str, Any]]:
         size = os.fstat(descriptor).st_size
-        part_size = max(PART_SIZE, math.ceil(size / MOST_PARTS))
+        part_size = part_size_of(size)
 
         def send(index: int) -> dict[str, Any]:
             body = os.pread(descriptor, part_size, index * part_size)
@@ -126,3 +126,8 @@ class S3Store:
     def _call(self, method: str, **arguments: object) -> dict[str, Any]:
         with asking():
             return self._connection.get().call_s3(method, Bucket=self._bucket, **arguments)
+
+
+def part_size_of(size: int) -> int:
+    """Bytes of all parts but the last of an object of `size` bytes."""
+    return max(PART_SIZE, math.ceil(size / MOST_PARTS))

@@ -25,7 +25,7 @@ _MEANINGS: tuple[_Meaning, ...] = (
     (ConnectionError, (), ("Connect", "Disconnect"), errno.EIO, "the store cannot be reached"),
     ((), (), ("Credential", "Auth"), errno.EACCES, "no credentials could be used"),
 )
-"""By class, HTTP status or part of the name of the class; of an error or of what caused it; the first that fits."""
+"""By class, HTTP status or part of the name of the class, of an error or of what caused it."""
 
 
 class RangeBeyondEndError(OSError):

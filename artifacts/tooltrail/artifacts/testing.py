@@ -11,6 +11,7 @@ Every test is given a fresh `tmp_path` by pytest; nothing here imports pytest.
 
 import hashlib
 import multiprocessing
+import os
 import threading
 import time
 import unittest
@@ -39,6 +40,9 @@ RACES = 40
 
 BIG = hashlib.sha256(b"big").digest() * (5 * 1024 * 1024 // 32)
 """5 MiB, more than any buffer or part size in the way."""
+
+AWKWARD = ("a b", "a%20b", "a+b", "a&b=c;d", "é/ü", "a#1", "a?b=1", "~'{}", "x.")
+"""Names that clients which build URLs of them get wrong when they quote too little or twice."""
 
 ESCAPES = ("", "/etc/passwd", "../x", "a/../../x", "a/./b", "a//b", "a/", "a\\b", "a\0b", ".", "..")
 """Paths that every method refuses."""
@@ -161,6 +165,94 @@ class SinkContract:
             reader.seek(7)
             assert reader.read() == b"789"
 
+    def test_readers_seek_from_everywhere(self, tmp_path: Path) -> None:
+        sink = self.make_sink(tmp_path)
+        if not sink.capabilities.seekable:
+            raise unittest.SkipTest("this sink's readers do not seek")
+        self.put(sink, tmp_path, "big", BIG)
+        with sink.open("big") as reader:
+            for position in (len(BIG) - 3, 0, 3 * 1024 * 1024 + 1, 17):
+                assert reader.seek(position) == position
+                assert reader.read(1000) == BIG[position : position + 1000]
+            assert reader.seek(-5, os.SEEK_END) == len(BIG) - 5
+            assert reader.read(100) == BIG[-5:]
+            assert reader.seek(-2, os.SEEK_CUR) == len(BIG) - 2
+            assert reader.read() == BIG[-2:]
+            assert reader.seek(len(BIG) + 1) == len(BIG) + 1
+            assert reader.read() == b""
+
+    def test_a_range_is_read(self, tmp_path: Path) -> None:
+        sink = self.make_sink(tmp_path)
+        self.put(sink, tmp_path, "a/object", b"0123456789")
+        assert sink.read("a/object", 0, 1) == b"0"
+        assert sink.read("a/object", 3, 7) == b"3456"
+        assert sink.read("a/object", 9, 10) == b"9"
+        assert sink.read("a/object", 0, 10) == b"0123456789"
+        assert sink.read("a/object", 0) == b"0123456789"
+        assert sink.read("a/object", 4) == b"456789"
+
+    def test_a_range_ends_with_the_object(self, tmp_path: Path) -> None:
+        sink = self.make_sink(tmp_path)
+        self.put(sink, tmp_path, "object", b"0123456789")
+        assert sink.read("object", 8, 20) == b"89"
+        for start, stop in ((10, 20), (10, None), (11, 12), (2**40, None)):
+            assert sink.read("object", start, stop) == b""
+
+    def test_the_last_bytes_are_read(self, tmp_path: Path) -> None:
+        sink = self.make_sink(tmp_path)
+        self.put(sink, tmp_path, "object", b"0123456789")
+        assert sink.read("object", -1) == b"9"
+        assert sink.read("object", -4) == b"6789"
+        assert sink.read("object", -10) == b"0123456789"
+        assert sink.read("object", -11) == b"0123456789"
+
+    def test_empty_ranges_are_empty(self, tmp_path: Path) -> None:
+        sink = self.make_sink(tmp_path)
+        self.put(sink, tmp_path, "object", b"0123456789")
+        self.put(sink, tmp_path, "empty", b"")
+        for start in (0, 5, 10, 99):
+            assert sink.read("object", start, start) == b""
+        for start, stop in ((0, None), (0, 5), (0, 0), (-5, None), (3, None), (3, 5)):
+            assert sink.read("empty", start, stop) == b""
+
+    def test_ranges_of_what_is_not_there_are_missing(self, tmp_path: Path) -> None:
+        sink = self.make_sink(tmp_path)
+        self.put(sink, tmp_path, "folder/object", b"bytes")
+        for path in ("nothing", "folder", "folder/object/below"):
+            for start, stop in ((0, 4), (0, 0), (-4, None), (7, None)):
+                assert _raises(MissingArtifactError, sink.read, path, start, stop).path == path
+
+    def test_what_is_no_range_is_refused(self, tmp_path: Path) -> None:
+        sink = self.make_sink(tmp_path)
+        self.put(sink, tmp_path, "object", b"0123456789")
+        for start, stop in ((4, 3), (1, 0), (0, -1), (-4, 0), (-4, -2), (-4, 8)):
+            assert _raises(InvalidRecordError, sink.read, "object", start, stop)
+
+    def test_a_range_of_a_big_object_is_read(self, tmp_path: Path) -> None:
+        sink = self.make_sink(tmp_path)
+        self.put(sink, tmp_path, "big", BIG)
+        middle = len(BIG) // 2 + 1
+        assert sink.read("big", middle, middle + 4096) == BIG[middle : middle + 4096]
+        assert sink.read("big", 1) == BIG[1:]
+        assert sink.read("big", -70_000) == BIG[-70_000:]
+
+    def test_awkward_names_are_kept(self, tmp_path: Path) -> None:
+        sink = self.make_sink(tmp_path)
+        for path in AWKWARD:
+            assert self.put(sink, tmp_path, path, path.encode()) is True
+            assert self.put(sink, tmp_path, path, b"other bytes") is False
+        assert [stat.path for stat in sink.list()] == sorted(AWKWARD)
+        for path in AWKWARD:
+            assert sink.stat(path).stored_size == len(path.encode())
+            assert _read(sink, path) == path.encode()
+            assert sink.read(path, 0) == path.encode()
+            assert [stat.path for stat in sink.list(path)] == [path]
+            sink.delete(path)
+            assert not sink.exists(path)
+
+    def test_a_frame_size_is_known(self, tmp_path: Path) -> None:
+        assert self.make_sink(tmp_path).capabilities.frame_size > 0
+
     def test_stat_tells_size_and_time(self, tmp_path: Path) -> None:
         sink = self.make_sink(tmp_path)
         earliest = datetime.now(UTC) - timedelta(minutes=1)
@@ -193,6 +285,7 @@ class SinkContract:
         source = self.make_source(tmp_path, b"bytes")
         for path in ESCAPES:
             assert _raises(PathEscapeError, sink.put, path, source)
+            assert _raises(PathEscapeError, sink.read, path, 0, 1)
             for method in (sink.open, sink.stat, sink.exists, sink.delete):
                 assert _raises(PathEscapeError, method, path)
         for prefix in ("/", "../", "a/../", "a//", "a\\", "a\0"):

@@ -405,6 +405,7 @@ class StubbornSink:
         self.folder = folder
         self.capabilities = sink.capabilities
         self.url = sink.url
+        self.read = sink.read
         self.stat = sink.stat
         self.exists = sink.exists
         self.delete = sink.delete
