@@ -8,7 +8,7 @@ import contextlib
 import http.client
 import threading
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 HOP_HEADERS = frozenset({"connection", "keep-alive", "transfer-encoding", "content-length"})
@@ -27,6 +27,7 @@ class Exchange:
     range: str | None
     status: int = 0
     answered_bytes: int = 0
+    done: threading.Event = field(default_factory=threading.Event)
 
 
 Rule = Callable[[Exchange], tuple[int, bytes] | None]
@@ -72,9 +73,13 @@ class Proxy:
             status, headers, data = (answer[0], [], answer[1]) if answer else self._ask(handler, body)
         except (Cut, OSError, http.client.HTTPException):
             handler.close_connection = True
+            exchange.done.set()
             return
         exchange.status, exchange.answered_bytes = status, len(data)
-        handler.answer(status, headers, data)
+        # A client that was killed, or has had to wait for too long, does not listen any more.
+        with contextlib.suppress(OSError):
+            handler.answer(status, headers, data)
+        exchange.done.set()
 
     def _ask(
         self, handler: "_Handler", body: bytes

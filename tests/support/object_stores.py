@@ -4,14 +4,15 @@ S3 is moto's server, Google is fake-gcs-server, both development dependencies. A
 which comes by npm only: `$TOOLTRAIL_TEST_AZURITE` names its `azurite-blob`, or it is in the path.
 """
 
+import json
 import os
 import shutil
 import socket
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 START_TIMEOUT_S = 60.0
@@ -86,11 +87,11 @@ def google_server() -> ServerProcess:
     return ServerProcess([binary, "-backend", "memory", "-scheme", "http", *where], port)
 
 
-def azure_server(folder: Path) -> ServerProcess:
+def azure_server() -> ServerProcess:
     """A server that speaks Azure Blob Storage, without containers."""
     assert AZURITE is not None
     port = free_port()
-    where = ["--blobHost", "127.0.0.1", "--blobPort", str(port), "--location", str(folder)]
+    where = ["--blobHost", "127.0.0.1", "--blobPort", str(port)]
     options = ["--inMemoryPersistence", "--silent", "--skipApiVersionCheck"]
     return ServerProcess([AZURITE, *where, *options], port)
 
@@ -106,7 +107,7 @@ def s3_environment(endpoint: str) -> dict[str, str]:
         "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
         "AWS_EC2_METADATA_DISABLED": "true",
         "AWS_RETRY_MODE": "standard",
-        "AWS_MAX_ATTEMPTS": "2",
+        "AWS_MAX_ATTEMPTS": "1",
         "NO_PROXY": "127.0.0.1",
     }
 
@@ -173,3 +174,21 @@ class S3Admin:
         """The keys of uploads that were begun and neither completed nor aborted."""
         answer = self._client.list_multipart_uploads(Bucket=bucket)
         return [upload["Key"] for upload in answer.get("Uploads", [])]
+
+
+def make_google_bucket(endpoint: str, bucket: str) -> None:
+    request = urllib.request.Request(
+        f"{endpoint}/storage/v1/b?project=test",
+        data=json.dumps({"name": bucket}).encode(),
+        headers={"Content-Type": "application/json"},
+    )
+    with urllib.request.urlopen(request) as answer:
+        assert answer.status == 200
+
+
+def make_azure_container(container: str) -> None:
+    """In the account that the environment names."""
+    import fsspec
+
+    untyped: Any = fsspec
+    untyped.filesystem("az", skip_instance_cache=True).mkdir(container)
