@@ -70,7 +70,9 @@ class Proxy:
         self.log.append(exchange)
         try:
             answer = self.rule(exchange)
-            status, headers, data = (answer[0], [], answer[1]) if answer else self._ask(handler, body)
+            status, headers, data = (
+                (answer[0], [], answer[1]) if answer else self._ask(handler, body)
+            )
         except (Cut, OSError, http.client.HTTPException):
             handler.close_connection = True
             exchange.done.set()
@@ -81,9 +83,7 @@ class Proxy:
             handler.answer(status, headers, data)
         exchange.done.set()
 
-    def _ask(
-        self, handler: "_Handler", body: bytes
-    ) -> tuple[int, list[tuple[str, str]], bytes]:
+    def _ask(self, handler: "_Handler", body: bytes) -> tuple[int, list[tuple[str, str]], bytes]:
         backend = http.client.HTTPConnection("127.0.0.1", self.backend_port, timeout=60)
         try:
             headers = {k: v for k, v in handler.headers.items() if k.lower() not in HOP_HEADERS}

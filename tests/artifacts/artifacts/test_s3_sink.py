@@ -6,6 +6,7 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -92,9 +93,7 @@ def test_objects_stand_below_the_prefix_under_their_own_names(
     assert open_sink(f"s3://{s3_bucket}/root/").url == sink.url
 
 
-def test_a_whole_bucket_is_a_place(
-    s3_bucket: str, admin: S3Admin, make_source: MakeSource
-) -> None:
+def test_a_whole_bucket_is_a_place(s3_bucket: str, admin: S3Admin, make_source: MakeSource) -> None:
     sink = open_sink(f"s3://{s3_bucket}/")
     assert sink.url == f"s3://{s3_bucket}"
     assert list(sink.list()) == []
@@ -199,7 +198,7 @@ def test_of_two_large_uploads_at_once_one_creates_the_object(
     proxy.rule = hold
     sources = [make_source(b"0" + LARGE), make_source(b"1" + LARGE)]
     with ThreadPoolExecutor(2) as pool:
-        answers = list(pool.map(lambda source: sink.put("object", source), sources))
+        answers = list(pool.map(partial(sink.put, "object"), sources))
     assert sorted(answers) == [False, True]
     assert admin.get(s3_bucket, "root/object") == sources[answers.index(True)].read_bytes()
     assert admin.uploads(s3_bucket) == []
@@ -309,7 +308,8 @@ def test_more_than_a_thousand_objects_are_listed_in_order(
 ) -> None:
     names = sorted(f"sha256/ab/{number}" for number in range(1001))
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda name: admin.put(s3_bucket, f"root/{name}", b""), names))
+        put_empty = partial(admin.put, s3_bucket, data=b"")
+        list(pool.map(put_empty, [f"root/{name}" for name in names]))
     assert [stat.path for stat in sink.list()] == names
     proxy.log.clear()
     assert [stat.path for stat in sink.list("sha256/ab/9")] == [
@@ -404,7 +404,6 @@ def test_uploads_that_may_not_be_listed_are_left(
     sink: ArtifactSink, proxy: Proxy, make_source: MakeSource
 ) -> None:
     refusal = b"<Error><Code>AccessDenied</Code><Message>m</Message></Error>"
-    proxy.rule = lambda exchange: (403, refusal) if "?uploads" in exchange.target else None
 
     def refuse_list(exchange: Exchange) -> tuple[int, bytes] | None:
         is_list = exchange.method == "GET" and "uploads" in exchange.target
@@ -421,7 +420,11 @@ def test_a_store_that_never_answers_is_unavailable_after_its_timeout(
     config.write_text("[s3.config_kwargs]\nread_timeout = 0.2\n")
     monkeypatch.setenv("TOOLTRAIL_SINK_CONFIG", str(config))
     over = threading.Event()
-    proxy.rule = lambda exchange: over.wait(60) and None
+
+    def keep_waiting(exchange: Exchange) -> None:
+        over.wait(60)
+
+    proxy.rule = keep_waiting
     try:
         with pytest.raises(UnavailableError, match=r"did not answer in time \(ReadTimeoutError\)"):
             open_sink(f"s3://{s3_bucket}")
@@ -524,8 +527,6 @@ print(sink.read("object", -1))
 """
 
 
-def test_a_sink_goes_on_in_a_forked_child_and_in_its_parent(
-    s3_bucket: str, admin: S3Admin
-) -> None:
+def test_a_sink_goes_on_in_a_forked_child_and_in_its_parent(s3_bucket: str, admin: S3Admin) -> None:
     admin.put(s3_bucket, "object", b"bytes")
     assert run_python(FORK, f"s3://{s3_bucket}")[0] == "b's'\n"
