@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import URL
 from tests.support import object_stores
-from tests.support.object_stores import ServerProcess
+from tests.support.object_stores import S3Admin, ServerProcess
 from tests.support.postgres import fresh_database, running_server
 
 from tooltrail.store import Store, create_store
@@ -74,11 +74,17 @@ def s3_server() -> Iterator[ServerProcess]:
         server.kill()
 
 
+@pytest.fixture(scope="session")
+def s3_admin(s3_server: ServerProcess) -> S3Admin:
+    """Looks at the server from behind."""
+    return S3Admin(s3_server.url)
+
+
 @pytest.fixture
-def s3_bucket(s3_server: ServerProcess, monkeypatch: pytest.MonkeyPatch) -> str:
+def s3_bucket(s3_server: ServerProcess, s3_admin: S3Admin, monkeypatch: pytest.MonkeyPatch) -> str:
     """An empty bucket; the environment leads to it, in processes that the test starts too."""
     for name, value in object_stores.s3_environment(s3_server.url).items():
         monkeypatch.setenv(name, value)
     bucket = f"bucket-{uuid.uuid4()}"
-    object_stores.S3Admin(s3_server.url).make_bucket(bucket)
+    s3_admin.make_bucket(bucket)
     return bucket
