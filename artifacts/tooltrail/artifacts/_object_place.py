@@ -5,6 +5,7 @@ no parts, no folders and no links here. Large objects go up in parts, and only t
 who was first: whether the object is there already is asked before.
 """
 
+import errno
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -130,7 +131,10 @@ class ObjectPlace:
         return children(self._store.infos(prefix), f"{self._bucket}/{prefix}")
 
     def check_root(self) -> None:
-        self._store.check(self._prefix)
+        try:
+            self._store.check(self._prefix)
+        except FileNotFoundError as error:
+            raise FileNotFoundError(errno.ENOENT, f"there is no bucket {self._bucket}") from error
 
     def _is_there(self, target: str) -> bool:
         try:
@@ -145,6 +149,7 @@ class ObjectPlace:
         except (FileExistsError, FileNotFoundError):
             # The same codes stand for a bucket that is not there and for a change under way.
             if not self._is_there(target):
+                self.check_root()
                 raise
             return False
         return True

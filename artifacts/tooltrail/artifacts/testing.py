@@ -39,7 +39,7 @@ RACES = 40
 """Paths that are raced for; one alone would seldom collide."""
 
 BIG = hashlib.sha256(b"big").digest() * (5 * 1024 * 1024 // 32)
-"""5 MiB, more than any buffer or part size in the way."""
+"""5 MiB, more than any buffer in the way; parts are for the tests of those sinks that have them."""
 
 AWKWARD = ("a b", "a%20b", "a+b", "a&b=c;d", "é/ü", "a#1", "a?b=1", "~'{}", "x.")
 """Names that clients which build URLs of them get wrong when they quote too little or twice."""

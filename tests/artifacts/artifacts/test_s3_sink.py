@@ -365,7 +365,9 @@ def test_a_refusal_that_names_no_condition_is_a_refusal_too(
 
 def test_a_bucket_that_is_not_there_is_unavailable(s3_bucket: str) -> None:
     for create in (False, True):
-        with pytest.raises(UnavailableError, match=r"cannot use s3://nobodys-bucket/x .*NoSuchBu"):
+        with pytest.raises(
+            UnavailableError, match=r"artifacts: there is no bucket nobodys-bucket$"
+        ):
             open_sink("s3://nobodys-bucket/x", create=create)
 
 
@@ -385,7 +387,7 @@ def test_a_bucket_that_went_away_is_unavailable_and_nothing_is_missing(
         lambda: list(sink.list("a/b")),
     ]
     for call in calls:
-        with pytest.raises(UnavailableError, match="NoSuchBucket"):
+        with pytest.raises(UnavailableError, match=f": there is no bucket {s3_bucket}$"):
             call()
 
 
