@@ -9,7 +9,6 @@ Subclass `SinkContract` in a test module, say how an empty sink is made, and pyt
 Every test is given a fresh `tmp_path` by pytest; nothing here imports pytest.
 """
 
-import hashlib
 import multiprocessing
 import os
 import threading
@@ -19,27 +18,21 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TypeVar
 
+from tooltrail.artifacts._range_contract import BIG, RangeContract, raises
 from tooltrail.artifacts.fsspec_sink import open_sink
 from tooltrail.artifacts.sink import ArtifactSink, ObjectStat
 from tooltrail.records.errors import (
     InvalidRecordError,
     MissingArtifactError,
     PathEscapeError,
-    TooltrailError,
 )
-
-Error = TypeVar("Error", bound=TooltrailError)
 
 RACERS = 4
 """Threads or processes that put the same path at once."""
 
 RACES = 40
 """Paths that are raced for; one alone would seldom collide."""
-
-BIG = hashlib.sha256(b"big").digest() * (5 * 1024 * 1024 // 32)
-"""5 MiB, more than any buffer in the way; parts are for the tests of those sinks that have them."""
 
 AWKWARD = ("a b", "a%20b", "a+b", "a&b=c;d", "é/ü", "a#1", "a?b=1", "~'{}", "x.")
 """Names that clients which build URLs of them get wrong when they quote too little or twice."""
@@ -51,25 +44,11 @@ START_TIMEOUT_S = 60.0
 """How long racing processes wait for each other to start."""
 
 
-class SinkContract:
+class SinkContract(RangeContract):
     """What `ArtifactSink` promises, as tests."""
 
     open_in_process: Callable[[str], ArtifactSink] = staticmethod(open_sink)
     """Opens the sink's URL in another process: a function of an importable module."""
-
-    def make_sink(self, folder: Path) -> ArtifactSink:
-        """A new, empty sink; `folder` is an empty folder of this test alone."""
-        raise NotImplementedError
-
-    def make_source(self, folder: Path, data: bytes) -> Path:
-        """A new local file with these bytes; override it to choose another disk."""
-        source = folder / f"source-{time.monotonic_ns()}-{threading.get_ident()}"
-        source.write_bytes(data)
-        return source
-
-    def put(self, sink: ArtifactSink, folder: Path, path: str, data: bytes) -> bool:
-        """Put bytes through a file of their own."""
-        return sink.put(path, self.make_source(folder, data))
 
     def test_a_new_sink_is_empty(self, tmp_path: Path) -> None:
         assert list(self.make_sink(tmp_path).list()) == []
@@ -106,11 +85,11 @@ class SinkContract:
         sink = self.make_sink(tmp_path)
         self.put(sink, tmp_path, "object", b"first")
         assert not sink.exists("object/below")
-        assert _raises(MissingArtifactError, sink.open, "object/below")
+        assert raises(MissingArtifactError, sink.open, "object/below")
 
     def test_a_source_that_is_not_there_is_an_invalid_record(self, tmp_path: Path) -> None:
         sink = self.make_sink(tmp_path)
-        assert _raises(InvalidRecordError, sink.put, "object", tmp_path / "nowhere")
+        assert raises(InvalidRecordError, sink.put, "object", tmp_path / "nowhere")
         assert not sink.exists("object")
 
     def test_what_is_not_there_is_missing(self, tmp_path: Path) -> None:
@@ -119,7 +98,7 @@ class SinkContract:
         for path in ("nothing", "folder", "folder/other", "other/object"):
             assert not sink.exists(path)
             for method in (sink.open, sink.stat, sink.delete):
-                error = _raises(MissingArtifactError, method, path)
+                error = raises(MissingArtifactError, method, path)
                 assert error.path == path
 
     def test_a_deleted_object_is_gone_and_can_be_put_again(self, tmp_path: Path) -> None:
@@ -181,61 +160,6 @@ class SinkContract:
             assert reader.seek(len(BIG) + 1) == len(BIG) + 1
             assert reader.read() == b""
 
-    def test_a_range_is_read(self, tmp_path: Path) -> None:
-        sink = self.make_sink(tmp_path)
-        self.put(sink, tmp_path, "a/object", b"0123456789")
-        assert sink.read("a/object", 0, 1) == b"0"
-        assert sink.read("a/object", 3, 7) == b"3456"
-        assert sink.read("a/object", 9, 10) == b"9"
-        assert sink.read("a/object", 0, 10) == b"0123456789"
-        assert sink.read("a/object", 0) == b"0123456789"
-        assert sink.read("a/object", 4) == b"456789"
-
-    def test_a_range_ends_with_the_object(self, tmp_path: Path) -> None:
-        sink = self.make_sink(tmp_path)
-        self.put(sink, tmp_path, "object", b"0123456789")
-        assert sink.read("object", 8, 20) == b"89"
-        for start, stop in ((10, 20), (10, None), (11, 12), (2**40, None)):
-            assert sink.read("object", start, stop) == b""
-
-    def test_the_last_bytes_are_read(self, tmp_path: Path) -> None:
-        sink = self.make_sink(tmp_path)
-        self.put(sink, tmp_path, "object", b"0123456789")
-        assert sink.read("object", -1) == b"9"
-        assert sink.read("object", -4) == b"6789"
-        assert sink.read("object", -10) == b"0123456789"
-        assert sink.read("object", -11) == b"0123456789"
-
-    def test_empty_ranges_are_empty(self, tmp_path: Path) -> None:
-        sink = self.make_sink(tmp_path)
-        self.put(sink, tmp_path, "object", b"0123456789")
-        self.put(sink, tmp_path, "empty", b"")
-        for start in (0, 5, 10, 99):
-            assert sink.read("object", start, start) == b""
-        for start, stop in ((0, None), (0, 5), (0, 0), (-5, None), (3, None), (3, 5)):
-            assert sink.read("empty", start, stop) == b""
-
-    def test_ranges_of_what_is_not_there_are_missing(self, tmp_path: Path) -> None:
-        sink = self.make_sink(tmp_path)
-        self.put(sink, tmp_path, "folder/object", b"bytes")
-        for path in ("nothing", "folder", "folder/object/below"):
-            for start, stop in ((0, 4), (0, 0), (-4, None), (7, None)):
-                assert _raises(MissingArtifactError, sink.read, path, start, stop).path == path
-
-    def test_what_is_no_range_is_refused(self, tmp_path: Path) -> None:
-        sink = self.make_sink(tmp_path)
-        self.put(sink, tmp_path, "object", b"0123456789")
-        for start, stop in ((4, 3), (1, 0), (0, -1), (-4, 0), (-4, -2), (-4, 8)):
-            assert _raises(InvalidRecordError, sink.read, "object", start, stop)
-
-    def test_a_range_of_a_big_object_is_read(self, tmp_path: Path) -> None:
-        sink = self.make_sink(tmp_path)
-        self.put(sink, tmp_path, "big", BIG)
-        middle = len(BIG) // 2 + 1
-        assert sink.read("big", middle, middle + 4096) == BIG[middle : middle + 4096]
-        assert sink.read("big", 1) == BIG[1:]
-        assert sink.read("big", -70_000) == BIG[-70_000:]
-
     def test_awkward_names_are_kept(self, tmp_path: Path) -> None:
         sink = self.make_sink(tmp_path)
         for path in AWKWARD:
@@ -284,12 +208,12 @@ class SinkContract:
         sink = self.make_sink(tmp_path)
         source = self.make_source(tmp_path, b"bytes")
         for path in ESCAPES:
-            assert _raises(PathEscapeError, sink.put, path, source)
-            assert _raises(PathEscapeError, sink.read, path, 0, 1)
+            assert raises(PathEscapeError, sink.put, path, source)
+            assert raises(PathEscapeError, sink.read, path, 0, 1)
             for method in (sink.open, sink.stat, sink.exists, sink.delete):
-                assert _raises(PathEscapeError, method, path)
+                assert raises(PathEscapeError, method, path)
         for prefix in ("/", "../", "a/../", "a//", "a\\", "a\0"):
-            assert _raises(PathEscapeError, _list, sink, prefix)
+            assert raises(PathEscapeError, _list, sink, prefix)
 
     def test_the_url_names_no_secret_and_stays_the_same(self, tmp_path: Path) -> None:
         sink = self.make_sink(tmp_path)
@@ -356,15 +280,6 @@ def _read(sink: ArtifactSink, path: str) -> bytes:
 
 def _list(sink: ArtifactSink, prefix: str) -> list[ObjectStat]:
     return list(sink.list(prefix))
-
-
-def _raises(kind: type[Error], call: Callable[..., object], *arguments: object) -> Error:
-    """The error of a call that must fail; its type must be exactly fit for an `except`."""
-    try:
-        call(*arguments)
-    except kind as error:
-        return error
-    raise AssertionError(f"{call} did not raise {kind.__name__} for {arguments}")
 
 
 def _payload(racer: int) -> bytes:
