@@ -1,11 +1,14 @@
 """Fixtures that every wing's tests share: real databases, fresh stores."""
 
 import signal
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from sqlalchemy import URL
+from tests.support import object_stores
+from tests.support.object_stores import S3Admin, ServerProcess
 from tests.support.postgres import fresh_database, running_server
 
 from tooltrail.store import Store, create_store
@@ -58,3 +61,30 @@ def sqlite_store(tmp_path: Path) -> Iterator[Store]:
     """A fresh store in a file, where the engine makes no difference."""
     with create_store(tmp_path / "trail.db") as created:
         yield created
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[ServerProcess]:
+    """A server that speaks S3, for all tests of this worker; each makes buckets of its own."""
+    server = object_stores.s3_server()
+    server.start()
+    try:
+        yield server
+    finally:
+        server.kill()
+
+
+@pytest.fixture(scope="session")
+def s3_admin(s3_server: ServerProcess) -> S3Admin:
+    """Looks at the server from behind."""
+    return S3Admin(s3_server.url)
+
+
+@pytest.fixture
+def s3_bucket(s3_server: ServerProcess, s3_admin: S3Admin, monkeypatch: pytest.MonkeyPatch) -> str:
+    """An empty bucket; the environment leads to it, in processes that the test starts too."""
+    for name, value in object_stores.s3_environment(s3_server.url).items():
+        monkeypatch.setenv(name, value)
+    bucket = f"bucket-{uuid.uuid4()}"
+    s3_admin.make_bucket(bucket)
+    return bucket

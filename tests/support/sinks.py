@@ -41,7 +41,7 @@ class CountingSink:
         self.opened += 1
         return self.sink.open(path)
 
-    def read(self, path: str, start: int, stop: int | None) -> bytes:
+    def read(self, path: str, start: int, stop: int | None = None) -> bytes:
         data = self.sink.read(path, start, stop)
         begin = start if start >= 0 else self.stat(path).stored_size - len(data)
         self.requests.append((begin, begin + len(data)))

@@ -125,6 +125,8 @@ def read_it_back(database: str) -> None:
 
 def use_artifacts_alone(folder: str) -> int:
     sink: ArtifactSink = open_sink(folder, create=True)
+    assert_type(sink.capabilities.frame_size, int)
+    assert_type(sink.read("a/b", -100), bytes)
     archive = ArtifactArchive(sink)
     capture = Capture("log", Path(folder, "log.zst"), edge_bytes=1_000, inline_bytes=0)
     capture.write(b"text")

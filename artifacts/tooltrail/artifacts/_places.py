@@ -1,17 +1,21 @@
-"""Where file systems differ: naming, publishing and opening, one small class for each.
+"""Where storage differs: naming, publishing, reading and looking up, one small class for each.
 
-fsspec is handed in as an untyped file system and imported elsewhere.
+A place speaks OSError, and its targets are names that only it understands. fsspec is handed in as
+an untyped file system and imported elsewhere. Object stores are in `_object_place`.
 """
 
-import contextlib
+import errno
 import io
 import os
 import threading
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, cast
+from typing import BinaryIO, Protocol, cast
 
-from tooltrail.artifacts._local import LocalPublisher
+from tooltrail.artifacts._entries import FileFacts, Info, children, facts_of
+from tooltrail.artifacts._local import LocalPublisher, read_range
+from tooltrail.artifacts._ranges import clip
+from tooltrail.artifacts.codec import FRAME_SIZE
 from tooltrail.artifacts.sink import SinkCapabilities
 from tooltrail.records.errors import PathEscapeError
 
@@ -20,11 +24,11 @@ _MEMORY_LOCK = threading.Lock()
 
 
 class FileSystem(Protocol):
-    """As much of fsspec as is used here, with types."""
+    """As much of fsspec's folders as is used here, with types."""
 
     def open(self, path: str, mode: str) -> object: ...
-    def info(self, path: str) -> dict[str, Any]: ...
-    def ls(self, path: str, *, detail: bool) -> list[dict[str, Any]]: ...
+    def info(self, path: str) -> Info: ...
+    def ls(self, path: str, *, detail: bool) -> list[Info]: ...
     def isdir(self, path: str) -> bool: ...
     def isfile(self, path: str) -> bool: ...
     def makedirs(self, path: str, *, exist_ok: bool) -> None: ...
@@ -33,22 +37,46 @@ class FileSystem(Protocol):
 
 
 class Place(Protocol):
-    """What differs between file systems; chosen once, when a sink is opened."""
+    """What differs between kinds of storage; chosen once, when a sink is opened.
 
-    capabilities: SinkCapabilities
-    guard: AbstractContextManager[object]
-    """Held around calls that look names up or delete; enters more than once."""
+    All methods but `locate` raise OSError; FileNotFoundError when there is no such object.
+    """
+
+    @property
+    def capabilities(self) -> SinkCapabilities:
+        """See `ArtifactSink.capabilities`."""
+        ...
 
     def locate(self, path: str) -> str:
-        """The name by which the file system knows an object, or PathEscapeError."""
+        """The target that stands for a path, or InvalidRecordError."""
         ...
 
     def publish(self, source: Path, target: str) -> bool:
-        """See `ArtifactSink.put`; raises OSError."""
+        """See `ArtifactSink.put`."""
         ...
 
     def open(self, target: str) -> BinaryIO:
-        """See `ArtifactSink.open`; raises OSError."""
+        """See `ArtifactSink.open`."""
+        ...
+
+    def read(self, target: str, start: int, stop: int | None) -> bytes:
+        """See `ArtifactSink.read`; the range has been checked."""
+        ...
+
+    def facts(self, target: str) -> FileFacts:
+        """What is known of an object."""
+        ...
+
+    def delete(self, target: str) -> None:
+        """See `ArtifactSink.delete`."""
+        ...
+
+    def children(self, folder: str) -> Iterator[tuple[str, FileFacts | None]]:
+        """See `_entries.children`; `folder` is relative to the root, empty or ends in a slash."""
+        ...
+
+    def check_root(self) -> None:
+        """Raise unless the root is there, as when a disk is not mounted or a bucket is gone."""
         ...
 
 
@@ -56,11 +84,15 @@ class LocalPlace:
     """A folder of this machine."""
 
     capabilities = SinkCapabilities(
-        durable=True, exclusive_create=True, cross_process=True, seekable=True
+        durable=True,
+        exclusive_create=True,
+        cross_process=True,
+        seekable=True,
+        frame_size=FRAME_SIZE,
     )
-    guard: AbstractContextManager[object] = contextlib.nullcontext()
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, filesystem: FileSystem, root: Path) -> None:
+        self._filesystem = filesystem
         self._root = root
         self._publisher = LocalPublisher(root)
 
@@ -78,34 +110,91 @@ class LocalPlace:
     def open(self, target: str) -> BinaryIO:
         return Path(target).open("rb")
 
+    def read(self, target: str, start: int, stop: int | None) -> bytes:
+        return read_range(Path(target), start, stop)
+
+    def facts(self, target: str) -> FileFacts:
+        return facts_of(self._filesystem.info(target))
+
+    def delete(self, target: str) -> None:
+        self.facts(target)
+        self._filesystem.rm_file(target)
+
+    def children(self, folder: str) -> Iterator[tuple[str, FileFacts | None]]:
+        target = f"{self._root}/{folder}"
+        # Not even links that stay inside are followed: each object is listed once.
+        if os.path.realpath(target) != target.rstrip("/"):
+            raise _not_there(target)
+        return children(self._filesystem.ls(target, detail=True), target)
+
+    def check_root(self) -> None:
+        if not self._root.is_dir():
+            raise _not_there(str(self._root))
+
 
 class MemoryPlace:
     """Objects in the memory of this process, for tests and for stores that need not last."""
 
     capabilities = SinkCapabilities(
-        durable=False, exclusive_create=True, cross_process=False, seekable=True
+        durable=False,
+        exclusive_create=True,
+        cross_process=False,
+        seekable=True,
+        frame_size=FRAME_SIZE,
     )
-    guard: AbstractContextManager[object] = _MEMORY_LOCK
 
     def __init__(self, filesystem: FileSystem, root: str) -> None:
         self._filesystem = filesystem
         self._root = root
+
+    def make_root(self) -> None:
+        """Make the root folder when it is not there."""
+        with _MEMORY_LOCK:
+            self._filesystem.makedirs(self._root, exist_ok=True)
 
     def locate(self, path: str) -> str:
         return f"{self._root}/{path}"
 
     def publish(self, source: Path, target: str) -> bool:
         data = source.read_bytes()
-        with self.guard:
+        with _MEMORY_LOCK:
             if self._filesystem.isfile(target):
                 return False
             self._filesystem.pipe_file(target, data, mode="create")
         return True
 
     def open(self, target: str) -> BinaryIO:
-        with self.guard:
+        return io.BytesIO(self.read(target, 0, None))
+
+    def read(self, target: str, start: int, stop: int | None) -> bytes:
+        with _MEMORY_LOCK:
             if not self._filesystem.isfile(target):
                 raise FileNotFoundError(target)
             # fsspec hands the stored file itself to every reader, position and all.
             shared = cast("io.BytesIO", self._filesystem.open(target, "rb"))
-            return io.BytesIO(shared.getvalue())
+            with shared.getbuffer() as view:
+                first, end = clip(start, stop, len(view))
+                return bytes(view[first:end])
+
+    def facts(self, target: str) -> FileFacts:
+        with _MEMORY_LOCK:
+            return facts_of(self._filesystem.info(target))
+
+    def delete(self, target: str) -> None:
+        with _MEMORY_LOCK:
+            facts_of(self._filesystem.info(target))
+            self._filesystem.rm_file(target)
+
+    def children(self, folder: str) -> Iterator[tuple[str, FileFacts | None]]:
+        target = f"{self._root}/{folder}"
+        with _MEMORY_LOCK:
+            return children(self._filesystem.ls(target, detail=True), target)
+
+    def check_root(self) -> None:
+        with _MEMORY_LOCK:
+            if not self._filesystem.isdir(self._root):
+                raise _not_there(self._root)
+
+
+def _not_there(name: str) -> FileNotFoundError:
+    return FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)

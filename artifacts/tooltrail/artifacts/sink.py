@@ -20,14 +20,15 @@ class SinkCapabilities:
         exclusive_create: of any number of concurrent puts of one path exactly one creates it.
         cross_process: another process that opens the same URL sees the same objects.
         seekable: what `open` returns can seek.
-        frame_size: plain bytes in a frame that is read well from here.
+        frame_size: plain bytes in a frame that is read best from here: small where a read costs
+            little, larger where each one is a request.
     """
 
     durable: bool
     exclusive_create: bool
     cross_process: bool
     seekable: bool
-    frame_size: int = 256 * 1024
+    frame_size: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,19 +86,29 @@ class ArtifactSink(Protocol):
     def open(self, path: str) -> BinaryIO:
         """Read the stored bytes from their beginning; the caller closes it.
 
+        Reading one object through, however large, MUST take constant memory, and opening MUST
+        NOT read more than a few MiB ahead. A read that fails raises OSError.
+
         Raises:
             MissingArtifactError: no object stands there.
         """
         ...
 
-    def read(self, path: str, start: int, stop: int | None) -> bytes:
-        """The stored bytes from `start` up to `stop`, or less where the object ends earlier.
+    def read(self, path: str, start: int, stop: int | None = None) -> bytes:
+        """The stored bytes from offset `start` up to `stop`, without those outside.
 
-        With a negative `start`, and `stop` None, the last bytes: all when there are less. It costs
-        one request, and MUST NOT read what was not asked for.
+        An object store SHOULD answer with one ranged request. What lies beyond the end of the
+        object is left out, so a range that starts there is empty, as is one with `start == stop`.
+
+        Args:
+            path: of the object.
+            start: offset in stored bytes; when it is negative, the last `-start` bytes are read,
+                or all when there are fewer, and `stop` must be None.
+            stop: the offset after the last byte; None reads to the end.
 
         Raises:
-            MissingArtifactError: no object stands there.
+            MissingArtifactError: no object stands there, which holds for empty ranges too.
+            InvalidRecordError: `stop` is less than `start`, or given with a negative start.
         """
         ...
 

@@ -9,8 +9,8 @@ Subclass `SinkContract` in a test module, say how an empty sink is made, and pyt
 Every test is given a fresh `tmp_path` by pytest; nothing here imports pytest.
 """
 
-import hashlib
 import multiprocessing
+import os
 import threading
 import time
 import unittest
@@ -18,18 +18,15 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TypeVar
 
+from tooltrail.artifacts._range_contract import BIG, RangeContract, raises
 from tooltrail.artifacts.fsspec_sink import open_sink
 from tooltrail.artifacts.sink import ArtifactSink, ObjectStat
 from tooltrail.records.errors import (
     InvalidRecordError,
     MissingArtifactError,
     PathEscapeError,
-    TooltrailError,
 )
-
-Error = TypeVar("Error", bound=TooltrailError)
 
 RACERS = 4
 """Threads or processes that put the same path at once."""
@@ -37,8 +34,8 @@ RACERS = 4
 RACES = 40
 """Paths that are raced for; one alone would seldom collide."""
 
-BIG = hashlib.sha256(b"big").digest() * (5 * 1024 * 1024 // 32)
-"""5 MiB, more than any buffer or part size in the way."""
+AWKWARD = ("a b", "a%20b", "a+b", "a&b=c;d", "é/ü", "a#1", "a?b=1", "~'{}", "x.")
+"""Names that clients which build URLs of them get wrong when they quote too little or twice."""
 
 ESCAPES = ("", "/etc/passwd", "../x", "a/../../x", "a/./b", "a//b", "a/", "a\\b", "a\0b", ".", "..")
 """Paths that every method refuses."""
@@ -47,25 +44,11 @@ START_TIMEOUT_S = 60.0
 """How long racing processes wait for each other to start."""
 
 
-class SinkContract:
+class SinkContract(RangeContract):
     """What `ArtifactSink` promises, as tests."""
 
     open_in_process: Callable[[str], ArtifactSink] = staticmethod(open_sink)
     """Opens the sink's URL in another process: a function of an importable module."""
-
-    def make_sink(self, folder: Path) -> ArtifactSink:
-        """A new, empty sink; `folder` is an empty folder of this test alone."""
-        raise NotImplementedError
-
-    def make_source(self, folder: Path, data: bytes) -> Path:
-        """A new local file with these bytes; override it to choose another disk."""
-        source = folder / f"source-{time.monotonic_ns()}-{threading.get_ident()}"
-        source.write_bytes(data)
-        return source
-
-    def put(self, sink: ArtifactSink, folder: Path, path: str, data: bytes) -> bool:
-        """Put bytes through a file of their own."""
-        return sink.put(path, self.make_source(folder, data))
 
     def test_a_new_sink_is_empty(self, tmp_path: Path) -> None:
         assert list(self.make_sink(tmp_path).list()) == []
@@ -102,11 +85,11 @@ class SinkContract:
         sink = self.make_sink(tmp_path)
         self.put(sink, tmp_path, "object", b"first")
         assert not sink.exists("object/below")
-        assert _raises(MissingArtifactError, sink.open, "object/below")
+        assert raises(MissingArtifactError, sink.open, "object/below")
 
     def test_a_source_that_is_not_there_is_an_invalid_record(self, tmp_path: Path) -> None:
         sink = self.make_sink(tmp_path)
-        assert _raises(InvalidRecordError, sink.put, "object", tmp_path / "nowhere")
+        assert raises(InvalidRecordError, sink.put, "object", tmp_path / "nowhere")
         assert not sink.exists("object")
 
     def test_what_is_not_there_is_missing(self, tmp_path: Path) -> None:
@@ -115,7 +98,7 @@ class SinkContract:
         for path in ("nothing", "folder", "folder/other", "other/object"):
             assert not sink.exists(path)
             for method in (sink.open, sink.stat, sink.delete):
-                error = _raises(MissingArtifactError, method, path)
+                error = raises(MissingArtifactError, method, path)
                 assert error.path == path
 
     def test_a_deleted_object_is_gone_and_can_be_put_again(self, tmp_path: Path) -> None:
@@ -161,6 +144,39 @@ class SinkContract:
             reader.seek(7)
             assert reader.read() == b"789"
 
+    def test_readers_seek_from_everywhere(self, tmp_path: Path) -> None:
+        sink = self.make_sink(tmp_path)
+        if not sink.capabilities.seekable:
+            raise unittest.SkipTest("this sink's readers do not seek")
+        self.put(sink, tmp_path, "big", BIG)
+        with sink.open("big") as reader:
+            for position in (len(BIG) - 3, 0, 3 * 1024 * 1024 + 1, 17):
+                assert reader.seek(position) == position
+                assert reader.read(1000) == BIG[position : position + 1000]
+            assert reader.seek(-5, os.SEEK_END) == len(BIG) - 5
+            assert reader.read(100) == BIG[-5:]
+            assert reader.seek(-2, os.SEEK_CUR) == len(BIG) - 2
+            assert reader.read() == BIG[-2:]
+            assert reader.seek(len(BIG) + 1) == len(BIG) + 1
+            assert reader.read() == b""
+
+    def test_awkward_names_are_kept(self, tmp_path: Path) -> None:
+        sink = self.make_sink(tmp_path)
+        for path in AWKWARD:
+            assert self.put(sink, tmp_path, path, path.encode()) is True
+            assert self.put(sink, tmp_path, path, b"other bytes") is False
+        assert [stat.path for stat in sink.list()] == sorted(AWKWARD)
+        for path in AWKWARD:
+            assert sink.stat(path).stored_size == len(path.encode())
+            assert _read(sink, path) == path.encode()
+            assert sink.read(path, 0) == path.encode()
+            assert [stat.path for stat in sink.list(path)] == [path]
+            sink.delete(path)
+            assert not sink.exists(path)
+
+    def test_a_frame_size_is_known(self, tmp_path: Path) -> None:
+        assert self.make_sink(tmp_path).capabilities.frame_size > 0
+
     def test_stat_tells_size_and_time(self, tmp_path: Path) -> None:
         sink = self.make_sink(tmp_path)
         earliest = datetime.now(UTC) - timedelta(minutes=1)
@@ -192,11 +208,12 @@ class SinkContract:
         sink = self.make_sink(tmp_path)
         source = self.make_source(tmp_path, b"bytes")
         for path in ESCAPES:
-            assert _raises(PathEscapeError, sink.put, path, source)
+            assert raises(PathEscapeError, sink.put, path, source)
+            assert raises(PathEscapeError, sink.read, path, 0, 1)
             for method in (sink.open, sink.stat, sink.exists, sink.delete):
-                assert _raises(PathEscapeError, method, path)
+                assert raises(PathEscapeError, method, path)
         for prefix in ("/", "../", "a/../", "a//", "a\\", "a\0"):
-            assert _raises(PathEscapeError, _list, sink, prefix)
+            assert raises(PathEscapeError, _list, sink, prefix)
 
     def test_the_url_names_no_secret_and_stays_the_same(self, tmp_path: Path) -> None:
         sink = self.make_sink(tmp_path)
@@ -263,15 +280,6 @@ def _read(sink: ArtifactSink, path: str) -> bytes:
 
 def _list(sink: ArtifactSink, prefix: str) -> list[ObjectStat]:
     return list(sink.list(prefix))
-
-
-def _raises(kind: type[Error], call: Callable[..., object], *arguments: object) -> Error:
-    """The error of a call that must fail; its type must be exactly fit for an `except`."""
-    try:
-        call(*arguments)
-    except kind as error:
-        return error
-    raise AssertionError(f"{call} did not raise {kind.__name__} for {arguments}")
 
 
 def _payload(racer: int) -> bytes:

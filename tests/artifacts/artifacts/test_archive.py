@@ -453,6 +453,7 @@ class StubbornSink:
         self.folder = folder
         self.capabilities = sink.capabilities
         self.url = sink.url
+        self.read = sink.read
         self.stat = sink.stat
         self.read = sink.read
         self.exists = sink.exists

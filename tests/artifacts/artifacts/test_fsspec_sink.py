@@ -9,6 +9,7 @@ import textwrap
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -400,3 +401,49 @@ def test_a_disk_that_takes_no_more_is_unavailable_and_leaves_no_part(tmp_path: P
     )
     assert done.stdout == f"cannot publish a/object in file://{root}: File too large\n[]\n"
     assert list((root / "a").iterdir()) == []
+
+
+def test_a_link_to_a_folder_is_not_listed_even_when_it_is_asked_for(
+    sink: ArtifactSink, root: Path, source: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "secret").write_bytes(b"secret")
+    sink.put("a/object", source)
+    (root / "out").symlink_to(tmp_path / "outside")
+    (root / "in").symlink_to(root / "a")
+    assert [found.path for found in sink.list()] == ["a/object"]
+    assert list(sink.list("out/")) == []
+    assert list(sink.list("in/ob")) == []
+
+
+def test_what_no_sink_has_named_is_not_listed(sink: ArtifactSink, root: Path, source: Path) -> None:
+    sink.put("a/object", source)
+    (root / "a" / "back\\slash").write_bytes(b"")
+    (root / "a" / ("x" * 201)).write_bytes(b"")
+    assert [found.path for found in sink.list()] == ["a/object"]
+
+
+def test_a_prefix_below_an_object_lists_nothing(sink: ArtifactSink, source: Path) -> None:
+    sink.put("a/object", source)
+    assert list(sink.list("a/object/below")) == []
+    assert list(sink.list("nowhere/at/all")) == []
+
+
+def test_a_root_in_memory_that_went_away_is_unavailable() -> None:
+    import fsspec
+
+    name = str(uuid.uuid4())
+    sink = open_sink(f"memory://{name}", create=True)
+    untyped: Any = fsspec
+    untyped.filesystem("memory").rm(f"/{name}", recursive=True)
+    with pytest.raises(UnavailableError, match=rf"cannot read object in memory://{name}: No such"):
+        sink.read("object", 0)
+    with pytest.raises(UnavailableError, match="No such file or directory"):
+        list(sink.list())
+
+
+def test_folders_are_read_best_in_small_frames_and_buckets_in_large_ones(
+    sink: ArtifactSink, s3_bucket: str
+) -> None:
+    assert sink.capabilities.frame_size == 256 * 1024
+    assert open_sink(f"s3://{s3_bucket}").capabilities.frame_size == 1024 * 1024

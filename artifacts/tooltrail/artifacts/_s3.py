@@ -1,0 +1,133 @@
+"""Amazon S3 and what speaks its language, by s3fs.
+
+Objects are created with `If-None-Match: *`, which S3 checks when a multipart upload is completed
+too. s3fs can upload a file, but when a part fails it aborts while other parts are on their way,
+and those stay behind for good. Here all parts have ended before an upload is given up.
+"""
+
+import contextlib
+import math
+import os
+from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+from tooltrail.artifacts._connection import Connection
+from tooltrail.artifacts._entries import FileFacts, Info
+from tooltrail.artifacts._object_place import PARALLEL_PARTS, PART_SIZE
+from tooltrail.artifacts._store_errors import asking
+from tooltrail.records.errors import InvalidRecordError
+
+MOST_PARTS = 10_000
+"""Of one upload, a limit of S3; larger objects than 80 GiB have larger parts."""
+
+DEFAULTS: dict[str, Any] = {"config_kwargs": {"connect_timeout": 10, "read_timeout": 30}}
+"""Options of s3fs, in seconds. botocore repeats a request up to four times, s3fs a few more."""
+
+RETRIES = 2
+"""s3fs tries a request this often, and a read of a body that often again; its own 5 are too many
+together with those of botocore when nobody answers."""
+
+
+class S3FileSystem(Protocol):
+    """As much of s3fs as is used here, with types."""
+
+    def call_s3(self, method: str, **arguments: object) -> dict[str, Any]: ...
+    def cat_file(self, path: str, *, start: int, end: int | None) -> bytes: ...
+    def ls(self, path: str, *, detail: bool) -> list[Info]: ...
+
+
+class S3Store:
+    """One bucket; see `ObjectStore`."""
+
+    def __init__(self, connection: Connection[S3FileSystem], bucket: str) -> None:
+        self._connection = connection
+        self._bucket = bucket
+
+    def check_key(self, key: str) -> None:
+        if "?versionId=" in key:
+            raise InvalidRecordError("a path on S3 cannot hold '?versionId='")
+
+    def head(self, key: str) -> FileFacts:
+        answer = self._call("head_object", Key=key)
+        modified_at: datetime = answer["LastModified"]
+        return FileFacts(answer["ContentLength"], modified_at.astimezone(UTC))
+
+    def get(self, key: str, start: int, stop: int | None) -> bytes:
+        with asking():
+            return self._connection.get().cat_file(self._path(key), start=start, end=stop)
+
+    def create(self, key: str, data: bytes) -> None:
+        self._call("put_object", Key=key, Body=data, IfNoneMatch="*")
+
+    def upload(self, key: str, source: Path) -> None:
+        with source.open("rb") as file, self._uploading(key) as upload_id:
+            sent = self._send_parts(key, upload_id, file.fileno())
+            self._call(
+                "complete_multipart_upload",
+                Key=key,
+                UploadId=upload_id,
+                MultipartUpload={"Parts": sent},
+                IfNoneMatch="*",
+            )
+
+    def clear_uploads(self, key: str) -> None:
+        # Who may not list or abort uploads has a rule of the bucket's life cycle do it.
+        with contextlib.suppress(OSError):
+            answer = self._call("list_multipart_uploads", Prefix=key)
+            for upload in answer.get("Uploads", []):
+                if upload["Key"] == key:
+                    self._abort(key, upload["UploadId"])
+
+    def delete(self, key: str) -> None:
+        self._call("delete_object", Key=key)
+
+    def infos(self, prefix: str) -> list[Info]:
+        with asking():
+            return self._connection.get().ls(self._path(prefix).rstrip("/"), detail=True)
+
+    def check(self, prefix: str) -> None:
+        self._call("list_objects_v2", Prefix=prefix, MaxKeys=1)
+
+    @contextlib.contextmanager
+    def _uploading(self, key: str) -> Generator[str]:
+        upload_id: str = self._call("create_multipart_upload", Key=key)["UploadId"]
+        try:
+            yield upload_id
+        except BaseException:
+            # What is reported is why it failed. If the store is away, a later put aborts it.
+            with contextlib.suppress(OSError):
+                self._abort(key, upload_id)
+            raise
+
+    def _send_parts(self, key: str, upload_id: str, descriptor: int) -> list[dict[str, Any]]:
+        size = os.fstat(descriptor).st_size
+        part_size = part_size_of(size)
+
+        def send(index: int) -> dict[str, Any]:
+            body = os.pread(descriptor, part_size, index * part_size)
+            answer = self._call(
+                "upload_part", Key=key, UploadId=upload_id, PartNumber=index + 1, Body=body
+            )
+            return {"PartNumber": index + 1, "ETag": answer["ETag"]}
+
+        # Leaving the pool waits for the parts that are on their way; map gives up the others.
+        with ThreadPoolExecutor(PARALLEL_PARTS) as pool:
+            return list(pool.map(send, range(math.ceil(size / part_size))))
+
+    def _abort(self, key: str, upload_id: str) -> None:
+        self._call("abort_multipart_upload", Key=key, UploadId=upload_id)
+
+    def _path(self, key: str) -> str:
+        return f"{self._bucket}/{key}"
+
+    def _call(self, method: str, **arguments: object) -> dict[str, Any]:
+        with asking():
+            return self._connection.get().call_s3(method, Bucket=self._bucket, **arguments)
+
+
+def part_size_of(size: int) -> int:
+    """Bytes of all parts but the last of an object of `size` bytes."""
+    return max(PART_SIZE, math.ceil(size / MOST_PARTS))
