@@ -1,5 +1,6 @@
 """`artifact tail -f`: what a running invocation prints, from its spool and then from the store."""
 
+import re
 import sys
 import threading
 from collections.abc import Iterator
@@ -19,8 +20,11 @@ from tooltrail.cli._artifacts import copy_tail, find_artifact
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._location import Location
 from tooltrail.cli._output import say, write_block
-from tooltrail.records.errors import AmbiguousNameError, NotFoundError, TooltrailError
+from tooltrail.records.errors import AmbiguousNameError, NotFoundError
 from tooltrail.store import InvocationDetail, Store, StreamView
+
+_DIGITS = re.compile(r"[0-9a-f]{4,64}")
+"""How a digest may be shortened."""
 
 _BLOCK = 1 << 20
 """Bytes that are held at once."""
@@ -65,9 +69,13 @@ def _find(store: Store, name: str) -> UUID | str:
     except AmbiguousNameError:
         raise
     except NotFoundError as error:
+        if not _DIGITS.fullmatch(name):
+            raise
         try:
             return find_artifact(store, name)
-        except TooltrailError:
+        except AmbiguousNameError:
+            raise
+        except NotFoundError:
             raise error from None
 
 

@@ -65,10 +65,10 @@ def test_to_claim_a_folder_again_changes_nothing(tmp_path: Path) -> None:
 def test_many_folders_of_one_process_share_one_lock(tmp_path: Path) -> None:
     owner = SpoolOwner(tmp_path, "store-1")
     names = sorted((uuid4() for _ in range(50)), key=str)
-    before = len(os.listdir("/proc/self/fd"))
+    before = len(list(Path("/proc/self/fd").iterdir()))
     for name in names:
         owner.claim(name)
-    assert len(os.listdir("/proc/self/fd")) == before + 1
+    assert len(list(Path("/proc/self/fd").iterdir())) == before + 1
     found = list(iter_spool_folders(tmp_path))
     assert [folder.invocation_id for folder in found] == names
     assert {(folder.store_id, folder.is_running) for folder in found} == {("store-1", True)}
@@ -187,7 +187,7 @@ def test_a_spool_that_is_a_file_is_unavailable(tmp_path: Path) -> None:
         list(iter_spool_folders(file))
     with pytest.raises(UnavailableError, match="cannot be opened: Not a directory"):
         exclusive_spool(file).__enter__()
-    with pytest.raises(OSError, match="Not a directory|File exists"):
+    with pytest.raises(OSError, match=r"Not a directory|File exists"):
         SpoolOwner(file, "store-1").claim(uuid4())
 
 
