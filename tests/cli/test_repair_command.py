@@ -100,6 +100,7 @@ def test_what_cannot_be_stored_is_kept_and_incomplete(cli: Cli) -> None:
 
 def test_what_cannot_be_repaired_now_is_unavailable(cli: Cli) -> None:
     name = kill_after(cli)
+    (cli.folder / "spool" / name).mkdir()
     (cli.folder / "spool" / name / "stdout.zst").symlink_to("/proc/self/mem")
     ended = cli.run("repair", "--fields", "outcome,reason")
     assert ended.code == 5
@@ -114,10 +115,7 @@ def test_what_is_not_here_is_counted(cli: Cli) -> None:
         writer.do("start")
         message = cli.ok("repair").message
     assert message.splitlines()[1:] == [
-        (
-            "1 invocation not ended, without a folder in this spool: "
-            "running elsewhere, or killed there"
-        ),
+        ("1 invocation not ended and not in this spool: running elsewhere, or killed there"),
         "1 record set aside while the store was away: left",
     ]
 

@@ -11,6 +11,7 @@ from tooltrail.artifacts.sink import ArtifactSink, ObjectStat, SinkCapabilities
 from tooltrail.artifacts.spool_folders import (
     SpoolFolder,
     is_in_use,
+    is_spooled,
     iter_spool_folders,
     remove_spool_folder,
     spooled_streams,
@@ -42,6 +43,7 @@ __all__ = [
     "exclusive_spool",
     "follow",
     "is_in_use",
+    "is_spooled",
     "iter_spool_folders",
     "open_plain",
     "open_sink",

@@ -14,6 +14,7 @@ from tooltrail.artifacts import (
     FOLLOW_INTERVAL_S,
     StreamFollower,
     is_in_use,
+    is_spooled,
     spooled_streams,
 )
 from tooltrail.cli._artifacts import copy_tail, find_artifact
@@ -157,7 +158,7 @@ class _Following(ExitStack):
                 write_block(self._target(stream.role), block)
 
     def _said_killed(self) -> int:
-        if self._folder.is_dir():
+        if is_spooled(self._folder):
             why = "but its program is gone; `tooltrail repair` ends the record"
         else:
             why = f"and has nothing in {self._store.spool}: it runs elsewhere, or was killed there"

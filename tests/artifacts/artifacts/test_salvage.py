@@ -144,7 +144,7 @@ def test_a_header_that_asks_for_more_memory_than_a_frame_takes_is_not_believed(
     cut=st.integers(0, 600),
     junk=st.binary(max_size=30),
 )
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 def test_what_is_given_is_always_a_prefix_made_of_whole_frames(
     parts: list[bytes], cut: int, junk: bytes, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
