@@ -242,9 +242,11 @@ def lose_output(cli: Cli) -> bytes:
     """Record a command whose spool could not be written; what was kept all the same."""
     with cli.open() as store:
         invocation = store.open_session().start(ToolCall(tool_name="Bash"))
-        # A file where that of the stream should be.
-        (invocation.spool / "stdout.zst").write_text("")
+        # A file where the folder of the spool should be.
+        invocation.spool.parent.mkdir(exist_ok=True)
+        invocation.spool.write_text("")
         output = command_output(invocation, b"x" * 50_000)
+        invocation.spool.unlink()
         invocation.finish(output)
         result = output.result
     assert isinstance(result, CommandOutput)

@@ -6,6 +6,7 @@ Moments are counted and not timed, so that each of them can be reached, on a slo
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Callable
 from types import FrameType
 
@@ -57,7 +58,7 @@ def _run(task: Task, counter: _Counter) -> None:
         sys.setprofile(None)
     except BaseException:  # noqa: BLE001  a fork must not go on as its parent
         sys.setprofile(None)
-        sys.excepthook(*sys.exc_info())  # type: ignore[arg-type]
+        traceback.print_exc()
         os._exit(1)
 
 

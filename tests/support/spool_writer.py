@@ -123,9 +123,12 @@ class _Tool:
         self._invocation.finish(CompleteOutput.success("Bash", result))
 
     def fork(self) -> str:
+        read, write = os.pipe()
         child = os.fork()
         if child == 0:
+            os.write(write, b".")
             signal.pause()  # until the test kills it
+        os.read(read, 1)
         return str(child)
 
     def _capture(self, role: str) -> Capture:

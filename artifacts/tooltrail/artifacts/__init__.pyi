@@ -13,6 +13,7 @@ from .sink import ArtifactSink, ObjectStat, SinkCapabilities
 from .spool_folders import (
     SpoolFolder,
     is_in_use,
+    is_spooled,
     iter_spool_folders,
     remove_spool_folder,
     spooled_streams,
@@ -48,6 +49,7 @@ __all__ = [
     "exclusive_spool",
     "follow",
     "is_in_use",
+    "is_spooled",
     "iter_spool_folders",
     "open_plain",
     "open_reader",

@@ -36,6 +36,11 @@ class FrameQueue:
     def __init__(self) -> None:
         self._waiting: deque[tuple[bytearray, Future[Frame]]] = deque()
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether all blocks were taken."""
+        return not self._waiting
+
     def put(self, block: bytearray) -> None:
         """Compress a block, which MUST NOT change until it is given back."""
         self._waiting.append((block, _threads().submit(compress_frame, block)))

@@ -135,7 +135,8 @@ class Capture:
                 if len(self._buffer) == self._frame_size:
                     self._queue.put(self._take_block())
             self._keep(self._queue.ready())
-            if was_empty and self._buffer:
+            # A stream that stops at the end of a block has nothing in the buffer.
+            if was_empty and (self._buffer or not self._queue.is_empty):
                 FLUSHER.watch(self)
 
     def flush(self) -> None:

@@ -1,7 +1,8 @@
-"""The folders of a spool: one for each invocation whose record has not ended.
+"""What a spool holds of each invocation whose record has not ended.
 
-Each holds the link of its owner, see `spool_owner`, and a file `<role>.zst` for each stream that
-has been captured; while artifacts are published, also a folder `tooltrail-…` for a moment.
+Of each there is the link of its owner, see `spool_owner`, and, when it has captured anything, a
+folder with a file `<role>.zst` for each stream; while artifacts are published, also a folder
+`tooltrail-…` in it for a moment.
 """
 
 import contextlib
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 from uuid import UUID
 
-from tooltrail.artifacts.spool_owner import LINK, OWNER, is_held, names_in
+from tooltrail.artifacts.spool_owner import LINK_SUFFIX, OWNER, is_held, names_in
 from tooltrail.records.errors import UnavailableError
 
 _SUFFIX = ".zst"
@@ -20,13 +21,13 @@ _SCRATCH = "tooltrail-"
 
 
 class SpoolFolder(NamedTuple):
-    """The folder of one invocation in a spool.
+    """One invocation in a spool.
 
     Attributes:
-        path: of the folder.
-        invocation_id: its name.
+        path: of its folder, which need not be there.
+        invocation_id: the name of the folder.
         store_id: of the store that the invocation is recorded in; None where nobody said so.
-        is_running: whether the process that made it lives.
+        is_running: whether the process that it is of lives.
     """
 
     path: Path
@@ -36,13 +37,13 @@ class SpoolFolder(NamedTuple):
 
 
 def iter_spool_folders(spool: Path) -> Iterator[SpoolFolder]:
-    """Every folder of an invocation, the oldest first; whatever else lies there is passed over.
+    """Every invocation in a spool, the oldest first; whatever else lies there is passed over.
 
     Raises:
         UnavailableError: the spool cannot be read. One that is not there is empty.
     """
     known: dict[str, bool] = {}
-    for name in sorted(names_in(spool)):
+    for name in sorted({name.removesuffix(LINK_SUFFIX) for name in names_in(spool)}):
         with contextlib.suppress(ValueError):
             invocation_id = UUID(name)
             if str(invocation_id) == name:
@@ -50,24 +51,29 @@ def iter_spool_folders(spool: Path) -> Iterator[SpoolFolder]:
 
 
 def is_in_use(folder: Path) -> bool:
-    """Whether the process that made a folder of a spool lives; False when it is gone."""
+    """Whether the process lives that an invocation is of; False when it is gone, or all is done.
+
+    Args:
+        folder: of the invocation, whether it is there or not.
+    """
     owner = _owner_of(folder)
-    return owner is not None and is_held(folder.parent / owner)
+    return owner is not None and is_held(folder.with_name(owner))
+
+
+def is_spooled(folder: Path) -> bool:
+    """Whether there is anything of an invocation in the spool, its folder or its owner's link."""
+    return os.path.lexists(_link_of(folder)) or folder.is_dir()
 
 
 def remove_spool_folder(folder: Path) -> None:
-    """Delete the folder of an invocation, as far as that can be done; its owner's link goes last.
+    """Delete all that there is of an invocation, as far as that can be done; the link goes last.
 
     Left-overs are found by their place, so no failure is worth breaking anybody.
     """
     with contextlib.suppress(OSError):
-        for entry in list(os.scandir(folder)):
-            if entry.is_dir(follow_symlinks=False):
-                shutil.rmtree(entry, ignore_errors=True)
-            elif entry.name != LINK:
-                Path(entry).unlink(missing_ok=True)
-        (folder / LINK).unlink(missing_ok=True)
-        folder.rmdir()
+        if folder.is_dir():
+            shutil.rmtree(folder)
+        _link_of(folder).unlink(missing_ok=True)
 
 
 def spooled_streams(folder: Path) -> dict[str, Path]:
@@ -99,7 +105,11 @@ def _folder(spool: Path, invocation_id: UUID, known: dict[str, bool]) -> SpoolFo
 def _owner_of(folder: Path) -> str | None:
     """The name of the owner's file; None when there is no link, or one of somebody else's."""
     try:
-        parent, _, name = str((folder / LINK).readlink()).rpartition("/")
+        name = str(_link_of(folder).readlink())
     except OSError:
         return None
-    return name if parent == ".." and OWNER.fullmatch(name) else None
+    return name if OWNER.fullmatch(name) else None
+
+
+def _link_of(folder: Path) -> Path:
+    return folder.with_name(folder.name + LINK_SUFFIX)

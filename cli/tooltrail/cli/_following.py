@@ -1,5 +1,6 @@
 """`artifact tail -f`: what a running invocation prints, from its spool and then from the store."""
 
+import re
 import sys
 import threading
 from collections.abc import Iterator
@@ -13,14 +14,18 @@ from tooltrail.artifacts import (
     FOLLOW_INTERVAL_S,
     StreamFollower,
     is_in_use,
+    is_spooled,
     spooled_streams,
 )
 from tooltrail.cli._artifacts import find_artifact, open_known
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._location import Location
 from tooltrail.cli._output import copy_blocks, say, write_block
-from tooltrail.records.errors import AmbiguousNameError, NotFoundError, TooltrailError
+from tooltrail.records.errors import AmbiguousNameError, NotFoundError
 from tooltrail.store import InvocationDetail, Store, StreamView
+
+_DIGITS = re.compile(r"[0-9a-f]{4,64}")
+"""How a digest may be shortened."""
 
 _BLOCK = 1 << 20
 """Bytes that are held at once."""
@@ -65,9 +70,13 @@ def _find(store: Store, name: str) -> UUID | str:
     except AmbiguousNameError:
         raise
     except NotFoundError as error:
+        if not _DIGITS.fullmatch(name):
+            raise
         try:
             return find_artifact(store, name)
-        except TooltrailError:
+        except AmbiguousNameError:
+            raise
+        except NotFoundError:
             raise error from None
 
 
@@ -149,7 +158,7 @@ class _Following(ExitStack):
                 write_block(self._target(stream.role), block)
 
     def _said_killed(self) -> int:
-        if self._folder.is_dir():
+        if is_spooled(self._folder):
             why = "but its program is gone; `tooltrail repair` ends the record"
         else:
             why = f"and has nothing in {self._store.spool}: it runs elsewhere, or was killed there"

@@ -40,7 +40,7 @@ def summary_of(report: RepairReport, *, dry_run: bool) -> Iterator[str]:
     )
     if report.elsewhere_count:
         yield (
-            f"{counted(report.elsewhere_count, 'invocation')} not ended, without a folder in this "
+            f"{counted(report.elsewhere_count, 'invocation')} not ended and not in this "
             "spool: running elsewhere, or killed there"
         )
     if report.aside_count:

@@ -81,8 +81,8 @@ class Session:
             chosen = families.named(family)
         started = Started(new_id(), now(), call, chosen, budgets)
         arguments = writes.Body.of(call.arguments_bytes)
-        # Before the row is there, so that a row without a folder here is of another spool. Where no
-        # folder can be made now, each capture tries again.
+        # Before the row is there, so that a row that is not in this spool is of another one. Where
+        # nothing can be written now, each capture tries again.
         with suppress(OSError):
             self._store.owner.claim(started.id)
         try:

@@ -2,8 +2,8 @@
 
 Whole frames of the spool are published and then committed, and only then does the folder go: a
 repair can itself be killed at any moment, and the next one goes on. It acts on folders of this
-spool alone, and of processes that are gone (see `tooltrail.artifacts.SpoolOwner`): an invocation
-that is `started` and has no folder here runs on another machine or with another spool, or its
+spool alone, of processes that are gone (see `tooltrail.artifacts.SpoolOwner`): an invocation
+that is `started` and is not in it runs on another machine or with another spool, or its
 process could make none. Nobody can tell these apart from here, so they are counted and left.
 
 What cannot be put into the store is never deleted: it moves to `kept/<invocation id>/`.
@@ -19,6 +19,7 @@ from uuid import UUID
 from tooltrail.artifacts import (
     SpoolFolder,
     exclusive_spool,
+    is_spooled,
     iter_spool_folders,
     remove_dead_owners,
     remove_spool_folder,
@@ -50,10 +51,10 @@ RepairOutcome = Literal["interrupted", "cleared", "stored", "kept", "running", "
 
 @dataclass(frozen=True, slots=True)
 class RepairedFolder:
-    """What became of one folder of the spool, or in a dry run would.
+    """What became of one invocation in the spool, or in a dry run would.
 
     Attributes:
-        invocation_id: of the folder.
+        invocation_id: of the invocation.
         outcome: `interrupted`: its record was ended, with the output that is left. `cleared`: all
             that was in it is in the store already, or the call never began; it was removed.
             `stored`: its record had ended while the artifact sink was away, and its output, which
@@ -78,8 +79,8 @@ class RepairReport:
     """What a repair did, or in a dry run would do.
 
     Attributes:
-        folders: every folder of this store's invocations in the spool, the oldest first.
-        elsewhere_count: invocations that have not ended and have no folder here.
+        folders: every invocation of this store in the spool, the oldest first.
+        elsewhere_count: invocations that have not ended and are not in this spool.
         aside_count: records that no store could take, which wait in this spool.
     """
 
@@ -120,7 +121,7 @@ def repair(store: Store, *, dry_run: bool = False) -> RepairReport:
         return RepairReport((), len(started_ids(store)), 0)
     with exclusive_spool(store.spool):
         folders = list(iter_spool_folders(store.spool))
-        # Asked for after the folders: an invocation makes its folder first.
+        # Asked for after the folders: an invocation is in its spool before it is started.
         started = started_ids(store)
         found = [one for folder in folders if (one := _visit(store, folder, dry_run=dry_run))]
         if not dry_run:
@@ -231,5 +232,5 @@ def _put_away(folder: Path, kept: Iterable[Path]) -> None:
     except OSError as error:
         raise UnavailableError(f"{folder} cannot be put away: {error.strerror}") from error
     remove_spool_folder(folder)
-    if folder.exists():
+    if is_spooled(folder):
         raise UnavailableError(f"{folder} cannot be removed")

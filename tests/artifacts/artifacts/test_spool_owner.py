@@ -1,5 +1,7 @@
 """A spool folder tells whether its process lives, however that process ended."""
 
+import errno
+import fcntl
 import os
 import signal
 import subprocess
@@ -14,6 +16,7 @@ from tooltrail.artifacts import (
     SpoolOwner,
     exclusive_spool,
     is_in_use,
+    is_spooled,
     iter_spool_folders,
     remove_dead_owners,
     remove_spool_folder,
@@ -65,10 +68,10 @@ def test_to_claim_a_folder_again_changes_nothing(tmp_path: Path) -> None:
 def test_many_folders_of_one_process_share_one_lock(tmp_path: Path) -> None:
     owner = SpoolOwner(tmp_path, "store-1")
     names = sorted((uuid4() for _ in range(50)), key=str)
-    before = len(os.listdir("/proc/self/fd"))
+    before = len(list(Path("/proc/self/fd").iterdir()))
     for name in names:
         owner.claim(name)
-    assert len(os.listdir("/proc/self/fd")) == before + 1
+    assert len(list(Path("/proc/self/fd").iterdir())) == before + 1
     found = list(iter_spool_folders(tmp_path))
     assert [folder.invocation_id for folder in found] == names
     assert {(folder.store_id, folder.is_running) for folder in found} == {("store-1", True)}
@@ -95,6 +98,7 @@ command = [sys.executable, "-I", "-S", "-c", f"import os; os.read({read}, 1)"]
 subprocess.Popen(command, pass_fds=[read], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 if os.fork() == 0:
     os.close(write)
+    print("ready", flush=True)
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 1), os.dup2(null, 2)
     signal.pause()
@@ -112,9 +116,8 @@ if os.fork() == 0:
 
 
 def _started(code: str, spool: Path, name: UUID) -> subprocess.Popen[bytes]:
-    ready = 'print("ready", flush=True)\nsignal.pause()\n'
     return subprocess.Popen(
-        [sys.executable, "-W", "ignore", "-c", code + ready, str(spool), str(name)],
+        [sys.executable, "-W", "ignore", "-c", f"{code}signal.pause()", str(spool), str(name)],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         start_new_session=True,
@@ -163,8 +166,7 @@ def test_a_living_owner_survives_the_clean_up(tmp_path: Path) -> None:
 def test_a_folder_without_an_owner_or_with_a_foreign_link_is_of_nobody(tmp_path: Path) -> None:
     bare, linked = sorted((tmp_path / str(uuid4()) for _ in range(2)), key=str)
     bare.mkdir()
-    linked.mkdir()
-    (linked / "owner").symlink_to("/etc/passwd")
+    Path(f"{linked}.owner").symlink_to("/etc/passwd")
     assert [(f.path, f.store_id, f.is_running) for f in iter_spool_folders(tmp_path)] == [
         (bare, None, False),
         (linked, None, False),
@@ -187,7 +189,7 @@ def test_a_spool_that_is_a_file_is_unavailable(tmp_path: Path) -> None:
         list(iter_spool_folders(file))
     with pytest.raises(UnavailableError, match="cannot be opened: Not a directory"):
         exclusive_spool(file).__enter__()
-    with pytest.raises(OSError, match="Not a directory|File exists"):
+    with pytest.raises(OSError, match=r"Not a directory|File exists"):
         SpoolOwner(file, "store-1").claim(uuid4())
 
 
@@ -213,6 +215,8 @@ with exclusive_spool(Path(sys.argv[1])):
 
 def test_the_folder_of_an_invocation_goes_with_all_that_is_in_it(tmp_path: Path) -> None:
     folder = SpoolOwner(tmp_path, "store-1").claim(uuid4())
+    assert is_spooled(folder)
+    folder.mkdir()
     (folder / "stdout.zst").write_bytes(b"x")
     (folder / "tooltrail-abc").mkdir()
     (folder / "tooltrail-abc" / "object.zst").write_bytes(b"x")
@@ -220,6 +224,69 @@ def test_the_folder_of_an_invocation_goes_with_all_that_is_in_it(tmp_path: Path)
     (folder / "nested" / "role.zst").write_bytes(b"x")
     assert sorted(spooled_streams(folder)) == ["nested/role", "stdout"]
     remove_spool_folder(folder)
-    assert not folder.exists()
+    assert not is_spooled(folder)
+    assert list(tmp_path.iterdir()) == []
     remove_spool_folder(folder)
     assert spooled_streams(folder) == {}
+
+
+def test_a_fork_leaves_what_its_parent_holds(tmp_path: Path) -> None:
+    owner = SpoolOwner(tmp_path, "store-1")
+    owner.claim(uuid4())
+    (before,) = owners_in(tmp_path)
+    owner.begin_anew()  # as a fork does; here there is no parent that would keep the lock
+    assert owners_in(tmp_path) == [before]
+    owner.claim(uuid4())
+    assert len(owners_in(tmp_path)) == 2
+    SpoolOwner(tmp_path, "store-1").begin_anew()  # nothing is held yet
+
+
+@pytest.mark.parametrize(("times", "made"), [(1, True), (1_000, False)])
+def test_an_owner_whose_file_is_cleaned_away_before_it_is_locked_makes_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: int, made: bool
+) -> None:
+    lock, cleaned = fcntl.flock, 0
+
+    def lock_too_late(descriptor: int, operation: int) -> None:
+        nonlocal cleaned
+        if operation == fcntl.LOCK_EX and cleaned < times:
+            cleaned += 1
+            remove_dead_owners(tmp_path)
+        lock(descriptor, operation)
+
+    monkeypatch.setattr(fcntl, "flock", lock_too_late)
+    owner = SpoolOwner(tmp_path, "store-1")
+    if made:
+        assert is_in_use(owner.claim(uuid4()))
+    else:
+        with pytest.raises(OSError, match="Device or resource busy"):
+            owner.claim(uuid4())
+    assert len(owners_in(tmp_path)) == made
+
+
+def test_where_nothing_can_be_locked_nothing_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(descriptor: int, operation: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with pytest.raises(OSError, match="No locks available"):
+        SpoolOwner(tmp_path, "store-1").claim(uuid4())
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(UnavailableError, match="cannot be locked: No locks available"):
+        exclusive_spool(tmp_path).__enter__()
+
+
+def test_who_cannot_be_asked_is_taken_for_living(tmp_path: Path) -> None:
+    owner = f"owner-store-1-{'0' * 16}"
+    (tmp_path / owner).symlink_to(owner)  # cannot be opened, and is there
+    folder = tmp_path / str(uuid4())
+    Path(f"{folder}.owner").symlink_to(owner)
+    assert is_in_use(folder)
+
+
+def test_a_folder_that_cannot_be_read_is_unavailable(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert spooled_streams(tmp_path / "file") == {}
+    remove_spool_folder(tmp_path / "file" / "below")

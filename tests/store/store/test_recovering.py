@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -41,7 +41,7 @@ BASH = ToolCall(tool_name="Bash")
 
 
 @contextmanager
-def writer_of(store: Store, database: str) -> Iterator[SpoolWriter]:
+def writer_of(store: Store, database: str) -> Generator[SpoolWriter]:
     root = Path(store.archive.sink.url.removeprefix("file://"))
     with SpoolWriter(database, root, store.spool) as writer:
         yield writer
@@ -57,7 +57,7 @@ def kill_after(store: Store, database: str, *steps: str) -> UUID:
 
 
 def assert_clean(store: Store) -> None:
-    """Nothing is left in the spool, and what the store holds is whole and agrees with its ledger."""
+    """Nothing is left in the spool, and what the store holds is whole and as its ledger says."""
     assert list(store.spool.iterdir()) == []
     assert recoverable(store) == []
     check_evidence(store)
@@ -343,7 +343,7 @@ def test_one_that_cannot_be_repaired_does_not_keep_the_others_from_it(
     assert (second.invocation_id, second.outcome) == (good, "interrupted")
     assert store.reader.invocation(bad).summary.state == "started"
     # As it was, and without what was staged for it.
-    assert sorted(path.name for path in store.spool.iterdir())[0] == str(bad)
+    assert sorted(path.name for path in store.spool.iterdir()) == [str(bad), f"{bad}.owner"]
     assert not list(store.spool.glob("recovering-*"))
     (store.spool / str(bad) / f"{'r' * 70}.zst").unlink()
     assert [one.outcome for one in repair(store).folders] == ["interrupted"]
@@ -454,7 +454,7 @@ def is_waited_for(store: Store) -> bool:
     """Whether somebody waits for a lock in the database of a store."""
     waiting = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
     with store.database.read() as connection:
-        return connection.scalar(waiting) > 0
+        return bool(connection.scalar(waiting))
 
 
 def test_a_spool_that_cannot_be_listed_is_unavailable(sqlite_store: Store) -> None:

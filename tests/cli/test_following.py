@@ -1,0 +1,281 @@
+"""`artifact tail -f` and `log -f`: another process sees what happens, and when it is over."""
+
+import io
+import json
+import signal
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from tests.support.cli import Cli, Ended
+from tests.support.recording import fail_tool, run_command
+from tests.support.spool_writer import SpoolWriter, digits
+
+from tooltrail.records import ToolCall
+from tooltrail.store import repair
+
+MANY = ("-n", "1000000")
+
+
+@pytest.fixture
+def writer(cli: Cli) -> Generator[SpoolWriter]:
+    with SpoolWriter(cli.database, cli.folder / "artifacts", cli.folder / "spool") as process:
+        yield process
+
+
+class Follower:
+    """A program that follows; its output can be read as it comes."""
+
+    def __init__(self, cli: Cli, *arguments: str) -> None:
+        self.process = cli.start(*arguments)
+
+    def read(self, size: int) -> bytes:
+        """So many bytes, waited for."""
+        assert isinstance(self.process.stdout, io.RawIOBase)
+        seen = b""
+        while len(seen) < size:
+            data = self.process.stdout.read(size - len(seen))
+            assert data, "the follower has ended"
+            seen += data
+        return seen
+
+    def line(self) -> bytes:
+        line = b""
+        while not line.endswith(b"\n"):
+            line += self.read(1)
+        return line
+
+    def rest(self) -> Ended:
+        """What it prints until it ends by itself."""
+        out, err = self.process.communicate(timeout=120)
+        return Ended(self.process.returncode, out, err)
+
+
+@contextmanager
+def following(cli: Cli, *arguments: str) -> Generator[Follower]:
+    follower = Follower(cli, *arguments)
+    try:
+        yield follower
+    finally:
+        follower.process.kill()
+        with follower.process:
+            follower.process.wait()
+
+
+def test_tail_follows_from_before_the_first_byte_to_the_end(cli: Cli, writer: SpoolWriter) -> None:
+    name = writer.do("start")
+    with following(cli, "artifact", "tail", "-f", *MANY, name) as follower:
+        writer.do("write stdout first")
+        # Nobody flushes: a frame ends within a second by itself.
+        assert follower.read(6) == b"first\n"
+        writer.do("fill stdout 300000")
+        assert follower.read(250_000) == digits(300_000)[:250_000]
+        writer.do("write stdout last")
+        writer.do("close stdout")
+        writer.do("finish")
+        ended = follower.rest()
+    assert ended.stdout == digits(300_000)[250_000:] + b"last\n"
+    assert (ended.code, ended.stderr) == (0, b"")
+
+
+def test_both_streams_are_followed_and_stay_apart(cli: Cli, writer: SpoolWriter) -> None:
+    name = writer.do("start")
+    writer.do("write stdout out")
+    writer.do("flush stdout")
+    with following(cli, "artifact", "tail", "-f", name) as follower:
+        assert follower.read(4) == b"out\n"
+        writer.do("write stderr err")
+        writer.do("write order 1 4 0")
+        for role in ("order", "stderr", "stdout"):
+            writer.do(f"close {role}")
+        writer.do("finish")
+        ended = follower.rest()
+    assert (ended.code, ended.stdout, ended.stderr) == (0, b"", b"err\n")
+
+
+def test_one_stream_ends_when_it_is_closed_although_the_tool_goes_on(
+    cli: Cli, writer: SpoolWriter
+) -> None:
+    name = writer.do("start")
+    writer.do("write stderr err")
+    writer.do("write stdout out")
+    writer.do("close stderr")
+    ended = cli.program("artifact", "tail", "-f", "--stream", "stderr", name)
+    assert (ended.code, ended.stdout, ended.stderr) == (0, b"err\n", b"")
+
+
+def test_it_begins_with_the_last_lines(cli: Cli, writer: SpoolWriter) -> None:
+    name = writer.do("start")
+    writer.do("write stdout one")
+    writer.do("flush stdout")
+    writer.do("write stdout two")
+    writer.do("flush stdout")
+    with following(cli, "artifact", "tail", "-f", "-n", "1", name) as follower:
+        assert follower.read(4) == b"two\n"
+        writer.do("write stdout three")
+        writer.do("close stdout")
+        writer.do("finish")
+        assert follower.rest().stdout == b"three\n"
+
+
+def test_when_the_tool_is_killed_the_follower_says_so(cli: Cli, writer: SpoolWriter) -> None:
+    name = writer.do("start")
+    with following(cli, "artifact", "tail", "-f", name) as follower:
+        writer.do("write stdout so far")
+        assert follower.read(7) == b"so far\n"
+        writer.kill()
+        ended = follower.rest()
+    assert (ended.code, ended.stdout) == (4, b"")
+    assert ended.sentence == (
+        f"invocation {name} has not ended, but its program is gone; "
+        "`tooltrail repair` ends the record"
+    )
+
+
+def test_what_was_interrupted_is_printed_and_incomplete(cli: Cli, writer: SpoolWriter) -> None:
+    name = writer.do("start")
+    writer.do("write stdout so far")
+    writer.do("flush stdout")
+    writer.kill()
+    with cli.open() as store:
+        repair(store)
+    ended = cli.run("artifact", "tail", "-f", name)
+    assert (ended.code, ended.stdout) == (4, b"so far\n")
+    assert ended.sentence == f"invocation {name} was interrupted"
+
+
+@pytest.mark.parametrize("size", [100, 100_000])
+def test_what_has_ended_is_printed_from_the_store(cli: Cli, size: int) -> None:
+    with cli.open() as store:
+        finished = run_command(store.open_session(), digits(size), b"warning\n")
+    name = str(finished.invocation_id)
+    ended = cli.ok("artifact", "tail", "-f", "-n", "3", name)
+    assert ended.stdout == b"".join(digits(size).splitlines(keepends=True)[-3:])
+    assert ended.stderr == b"warning\n"
+    assert cli.ok("artifact", "tail", "-f", *MANY, "--stream", "stdout", "@last").stdout == digits(
+        size
+    )
+    assert cli.ok("artifact", "tail", "-f", "-n", "0", name).stdout == b""
+
+
+def test_a_failure_that_printed_nothing_ends_at_once(cli: Cli) -> None:
+    with cli.open() as store:
+        fail_tool(store.open_session())
+    assert cli.ok("artifact", "tail", "-f", "@last").stdout == b""
+
+
+def test_an_artifact_with_f_is_printed_and_over(cli: Cli) -> None:
+    with cli.open() as store:
+        run_command(store.open_session(), digits(100_000))
+        (artifact,) = store.reader.artifacts()
+    last = digits(100_000).splitlines(keepends=True)[-2:]
+    digest = artifact.path.rpartition("/")[2].removesuffix(".zst")
+    for name in (artifact.path, f"sha256:{digest}", digest[:12]):
+        assert cli.ok("artifact", "tail", "-f", "-n", "2", name).stdout == b"".join(last)
+
+
+def test_names_that_mean_nothing_are_told_as_everywhere(cli: Cli) -> None:
+    with cli.open() as store:
+        session = store.open_session()
+        ids = [run_command(session, b"x").invocation_id for _ in range(2)]
+    for name in ("ffffffffff", "no-such-name"):
+        ended = cli.run("artifact", "tail", "-f", name)
+        assert (ended.code, ended.sentence) == (3, f"no invocation is named {name!r}")
+    ended = cli.run("artifact", "tail", "-f", ids[0].hex[:8])
+    assert ended.code == 2
+    assert "is ambiguous" in ended.sentence
+    ended = cli.run("artifact", "tail", "-f", "--stream", "none", "@last")
+    assert (ended.code, ended.sentence) == (3, f"invocation {ids[1]} has no stream 'none'")
+
+
+def test_a_stream_without_f_is_wrong_usage(cli: Cli) -> None:
+    ended = cli.run("artifact", "tail", "--stream", "stdout", "@last")
+    assert ended.code == 2
+    assert ended.usage_error == ("--stream goes with -f; `tooltrail show ID --stream` prints one")
+
+
+def test_what_runs_with_another_spool_cannot_be_followed(cli: Cli, tmp_path: Path) -> None:
+    with SpoolWriter(cli.database, cli.folder / "artifacts", tmp_path / "other") as writer:
+        name = writer.do("start")
+        ended = cli.run("artifact", "tail", "-f", name)
+        assert ended.code == 4
+        assert ended.sentence == (
+            f"invocation {name} has not ended, and has nothing in {cli.folder / 'spool'}: "
+            "it runs elsewhere, or was killed there"
+        )
+        there = Cli(cli.database, {"TOOLTRAIL_SPOOL": str(tmp_path / "other")})
+        with following(there, "artifact", "tail", "-f", name) as follower:
+            writer.do("write stdout here")
+            assert follower.read(5) == b"here\n"
+
+
+def test_log_tells_the_beginning_and_the_end_of_one_invocation(
+    cli: Cli, writer: SpoolWriter
+) -> None:
+    name = writer.do("start")
+    with following(cli, "log", "-f", "--utc", "--invocation", name) as follower:
+        assert follower.line().split()[:4] == [b"ID", b"STARTED", b"TOOL", b"STATE"]
+        assert follower.line().split()[3:] == [b"Bash", b"started", b"{}"]
+        writer.do("write stdout x")
+        writer.do("close stdout")
+        writer.do("finish")
+        ended = follower.rest()
+    assert ended.code == 0
+    (line,) = ended.lines
+    assert line.split()[0] == UUID(name).hex[-8:]
+    assert line.split()[3:5] == ["Bash", "success"]
+
+
+def test_log_tells_of_all_that_begins_and_ends_until_it_is_stopped(cli: Cli) -> None:
+    with cli.open() as store:
+        session = store.open_session()
+        run_command(session, b"before\n")
+        with following(cli, "log", "-f", "--ndjson", "--fields", "id,state") as follower:
+            seen = [json.loads(follower.line())]
+            first = session.start(ToolCall(tool_name="Bash"))
+            seen.append(json.loads(follower.line()))
+            ended = run_command(session, b"x\n")
+            seen.append(json.loads(follower.line()))
+            first.interrupt("stopped")
+            seen.append(json.loads(follower.line()))
+            follower.process.send_signal(signal.SIGINT)
+            rest = follower.rest()
+    # As Ctrl-C ends any program.
+    assert (rest.code, rest.stdout) == (-signal.SIGINT, b"")
+    assert [line["state"] for line in seen] == ["success", "started", "success", "interrupted"]
+    assert [line["id"] for line in seen[1:]] == [
+        str(first.id),
+        str(ended.invocation_id),
+        str(first.id),
+    ]
+
+
+def test_log_of_a_session_ends_with_the_session(cli: Cli) -> None:
+    with cli.open() as store:
+        session = store.open_session()
+        running = session.start(ToolCall(tool_name="Bash"))
+        with following(cli, "log", "-f", "--session", str(session.id), "--ndjson") as follower:
+            follower.line()
+            session.close()
+            running.interrupt("stopped")
+            ended = follower.rest()
+    assert ended.code == 0
+    assert [json.loads(line)["state"] for line in ended.lines] == ["interrupted"]
+
+
+@pytest.mark.parametrize("flags", ["--json", "--csv", "--cursor 3", "--reverse"])
+def test_a_list_without_an_end_takes_no_flag_of_one_with_an_end(cli: Cli, flags: str) -> None:
+    ended = cli.run("log", "-f", *flags.split())
+    assert (ended.code, ended.stdout) == (2, b"")
+    assert ended.usage_error.startswith("-f goes with ")
+
+
+def test_log_can_name_invocations(cli: Cli) -> None:
+    with cli.open() as store:
+        session = store.open_session()
+        ids = [str(run_command(session, b"x").invocation_id) for _ in range(3)]
+    flags = ["--invocation", ids[0], "--invocation", ids[2]]
+    rows = cli.ok("log", "--reverse", *flags, "--json").records
+    assert [row["id"] for row in rows] == [ids[0], ids[2]]

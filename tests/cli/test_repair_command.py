@@ -1,0 +1,166 @@
+"""`tooltrail repair`, and who says that there is something to repair."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from uuid import uuid4
+
+import pytest
+from tests.support.cli import Cli
+from tests.support.recording import run_command
+from tests.support.spool_writer import SpoolWriter
+
+from tooltrail.artifacts.codec import compress_frame
+
+NOTICE = "tooltrail: 1 invocation of killed programs: `tooltrail repair` ends the record\n"
+
+
+@contextmanager
+def writer_of(cli: Cli) -> Generator[SpoolWriter]:
+    with SpoolWriter(cli.database, cli.folder / "artifacts", cli.folder / "spool") as writer:
+        yield writer
+
+
+def kill_after(cli: Cli, *steps: str) -> str:
+    """The invocation of a process that was killed after these steps."""
+    with writer_of(cli) as writer:
+        name = writer.do("start")
+        for step in steps:
+            writer.do(step)
+    return name
+
+
+def test_repair_prints_a_line_for_each_and_a_summary(cli: Cli) -> None:
+    name = kill_after(cli, "fill stdout 70000", "flush stdout")
+    with writer_of(cli) as writer:
+        running = writer.do("start")
+        ended = cli.ok("repair")
+        assert [line.split() for line in ended.lines] == [
+            ["INVOCATION", "OUTCOME", "RECOVERED", "LOST", "REASON"],
+            [name, "interrupted", "70", "kB"],
+            [running, "running"],
+        ]
+        assert ended.message == ("1 invocation ended as interrupted, 70 kB recovered, 1 running\n")
+    assert len(cli.ok("show", name, "--stream", "stdout").stdout) == 70_000
+    assert "state      interrupted (interrupted)\n" in cli.ok("show", name).text
+    assert cli.ok("verify").code == 0
+
+
+def test_a_dry_run_says_what_would_be_done(cli: Cli) -> None:
+    name = kill_after(cli, "write stdout x", "flush stdout")
+    ended = cli.ok("repair", "--dry-run", "--json")
+    assert ended.records == [
+        {
+            "schema_version": 1,
+            "invocation_id": name,
+            "outcome": "interrupted",
+            "recovered_bytes": 2,
+            "lost_bytes": 0,
+            "reason": "",
+        }
+    ]
+    assert ended.message == (
+        "1 invocation would be ended as interrupted, 2 B would be recovered, 0 running\n"
+    )
+    assert cli.ok("log", "--state", "started", "--json").records
+
+
+def test_nothing_to_repair_prints_no_table(cli: Cli) -> None:
+    ended = cli.ok("repair")
+    assert ended.stdout == b""
+    assert ended.message == "0 invocations ended as interrupted, 0 B recovered, 0 running\n"
+    assert cli.ok("repair", "--json").records == []
+
+
+def test_what_is_lost_is_said(cli: Cli) -> None:
+    name = kill_after(cli, "write stdout kept", "flush stdout")
+    with (cli.folder / "spool" / name / "stdout.zst").open("ab") as file:
+        file.write(compress_frame(b"z" * 2_000).data[:-1])
+    assert [line.split() for line in cli.ok("repair").lines[1:]] == [
+        [name, "interrupted", "5", "B", "2", "kB"]
+    ]
+    ended = cli.run("show", name, "--stream", "stdout")
+    assert (ended.code, ended.stdout) == (4, b"kept\n")
+    assert ended.sentence == (
+        "stdout: 2,000 bytes were not kept: "
+        "the program that recorded it ended in the middle of a frame"
+    )
+
+
+def test_what_cannot_be_stored_is_kept_and_incomplete(cli: Cli) -> None:
+    with cli.open() as store:
+        name = run_command(store.open_session(), b"stored\n").invocation_id
+    folder = cli.folder / "spool" / str(name)
+    folder.mkdir()
+    (folder / "stdout.zst").write_bytes(compress_frame(b"not stored\n").data)
+    ended = cli.run("repair")
+    assert ended.code == 4
+    assert ended.lines[1].split(maxsplit=2) == [str(name), "kept", "not in the store: stdout"]
+    assert cli.ok("repair").stdout == b""
+
+
+def test_what_cannot_be_repaired_now_is_unavailable(cli: Cli) -> None:
+    name = kill_after(cli)
+    (cli.folder / "spool" / name).mkdir()
+    (cli.folder / "spool" / name / "stdout.zst").symlink_to("/proc/self/mem")
+    ended = cli.run("repair", "--fields", "outcome,reason")
+    assert ended.code == 5
+    ((record),) = ended.records
+    assert record["outcome"] == "failed"
+    assert record["reason"].endswith("stdout.zst cannot be read: Input/output error")
+
+
+def test_what_is_not_here_is_counted(cli: Cli) -> None:
+    (cli.folder / "spool" / f"aside-{uuid4()}").mkdir(parents=True)
+    with SpoolWriter(cli.database, cli.folder / "artifacts", cli.folder / "other") as writer:
+        writer.do("start")
+        message = cli.ok("repair").message
+    assert message.splitlines()[1:] == [
+        ("1 invocation not ended and not in this spool: running elsewhere, or killed there"),
+        "1 record set aside while the store was away: left",
+    ]
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["log", "show", "transcript", "session ls", "artifact ls", "verify", "log --session @last"],
+)
+def test_who_reads_is_told_once_that_there_is_something_to_repair(cli: Cli, command: str) -> None:
+    kill_after(cli, "write stdout x", "flush stdout")
+    assert cli.run(*command.split()).message.count(NOTICE) == 1
+    cli.ok("repair")
+    assert "repair" not in cli.run(*command.split()).message
+
+
+def test_who_writes_is_not_told(cli: Cli) -> None:
+    kill_after(cli)
+    assert cli.exec("--", "true").stderr == b""
+    assert cli.ok("session", "open").message == ""
+
+
+def test_nobody_is_told_of_what_runs(cli: Cli) -> None:
+    with writer_of(cli) as writer:
+        writer.do("start")
+        writer.do("write stdout x")
+        assert cli.ok("log").message == ""
+
+
+def test_a_spool_that_cannot_be_read_keeps_nobody_from_reading(cli: Cli) -> None:
+    (cli.folder / "spool").write_text("")
+    assert cli.ok("log").message == ""
+    ended = cli.run("repair")
+    assert ended.code == 0
+
+
+def test_status_says_how_many_can_be_repaired(cli: Cli) -> None:
+    kill_after(cli, "write stdout x", "flush stdout")
+    kill_after(cli)
+    ended = cli.ok("status", "--json")
+    (status,) = ended.records
+    assert (status["spooled_invocations"], status["recoverable_invocations"]) == (1, 2)
+    assert (
+        "warning: 2 invocations of killed programs: `tooltrail repair` ends the record"
+        in ended.message
+    )
+    cli.ok("repair")
+    (status,) = cli.ok("status", "--json").records
+    assert (status["spooled_invocations"], status["recoverable_invocations"]) == (0, 0)
