@@ -6,12 +6,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 from sqlalchemy import URL
 from tests.support import object_stores
 from tests.support.object_stores import S3Admin, ServerProcess
 from tests.support.postgres import fresh_database, running_server
 
 from tooltrail.store import Store, create_store
+
+# How long an example takes says something of the machine only.
+settings.register_profile("tooltrail", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("tooltrail")
 
 
 def pytest_configure() -> None:
