@@ -31,7 +31,8 @@ def run_python(
         capture_output=True,
         text=True,
         check=False,
-        env=_without_coverage(),
+        # What is imported late could not be read by another user.
+        env={**_without_coverage(), "EAGER_IMPORT": "1"},
     )
     assert done.returncode == expected, done.stderr
     return done.stdout, done.stderr
@@ -63,7 +64,8 @@ def finish_all(workers: Sequence[subprocess.Popen[bytes]]) -> list[str]:
 # Imported before the user changes, who may not be allowed to read the interpreter's libraries.
 _IMPORTS = """
 import sys
-import alembic.command, alembic.config, psycopg, sqlalchemy.dialects.sqlite
+import alembic.command, alembic.config, fsspec.implementations.local, psycopg
+import sqlalchemy.dialects.sqlite
 import tooltrail.records, tooltrail.store
 """
 

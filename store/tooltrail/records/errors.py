@@ -103,3 +103,7 @@ class SchemaMismatchError(TooltrailError):
 
 class UnavailableError(TooltrailError):
     """The database, the disk or the object store cannot serve now; a retry may succeed."""
+
+
+class DiskFullError(UnavailableError):
+    """The disk of the database has no room for a record."""

@@ -8,7 +8,13 @@ from contextlib import contextmanager
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, StatementError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from tooltrail.records import DamageError, InvalidRecordError, TooltrailError, UnavailableError
+from tooltrail.records import (
+    DamageError,
+    DiskFullError,
+    InvalidRecordError,
+    TooltrailError,
+    UnavailableError,
+)
 from tooltrail.store._targets import SqliteTarget, Target
 
 _PRIMARY_CODE = 0xFF
@@ -28,7 +34,6 @@ _DAMAGED: set[int | str] = {
 _UNAVAILABLE: dict[int | str, str] = {
     sqlite3.SQLITE_BUSY: "it is locked by another process",
     sqlite3.SQLITE_LOCKED: "it is locked by another process",
-    sqlite3.SQLITE_FULL: "the disk is full",
     sqlite3.SQLITE_READONLY: "it is read-only",
     sqlite3.SQLITE_CANTOPEN: "it cannot be opened",
     sqlite3.SQLITE_PERM: "access is denied",
@@ -39,6 +44,8 @@ _UNAVAILABLE: dict[int | str, str] = {
 """Result codes of SQLite, and the SQLSTATEs that psycopg does not file under operational errors."""
 
 
+_FULL: set[int | str] = {sqlite3.SQLITE_FULL, "53100"}
+
 _LIMIT_CLASS = "54"
 """SQLSTATE class "program limit exceeded": no retry can help."""
 
@@ -48,7 +55,8 @@ def translated_errors(target: Target) -> Generator[None]:
     """Turn driver errors into the errors of `tooltrail.records`.
 
     Raises:
-        UnavailableError: locked, full, read-only, unreachable; a retry may succeed.
+        UnavailableError: locked, read-only, unreachable; a retry may succeed.
+        DiskFullError: there is no room on its disk.
         DamageError: the database is corrupt, or tables are missing.
         InvalidRecordError: the database refused the record, or no column can hold a value.
     """
@@ -95,9 +103,10 @@ def _translate(error: DBAPIError, target: Target) -> TooltrailError:
     sentence = _sentence_of(error.orig)
     if code in _DAMAGED:
         return DamageError(f"database {target} is damaged: {sentence}", path=str(target))
+    if code in _FULL or (code in _UNAVAILABLE and _has_no_room(target)):
+        return DiskFullError(f"database {target}: the disk is full")
     if code in _UNAVAILABLE:
-        why = "the disk is full" if _has_no_room(target) else _UNAVAILABLE[code]
-        return UnavailableError(f"database {target}: {why}")
+        return UnavailableError(f"database {target}: {_UNAVAILABLE[code]}")
     if isinstance(code, str) and code.startswith(_LIMIT_CLASS):
         return InvalidRecordError(f"database {target} refused the record: {sentence}")
     if code != sqlite3.SQLITE_ERROR and isinstance(error, OperationalError | InterfaceError):

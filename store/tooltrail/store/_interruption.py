@@ -1,4 +1,4 @@
-"""The output of a call that did not come to its end: an error, and what was printed before."""
+"""Outputs of calls that cannot be recorded as they ended: an error, and what was printed."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,11 +10,13 @@ from tooltrail.records import (
     Policy,
     Projection,
     StreamRecord,
+    ToolError,
     error_of_interruption,
 )
 from tooltrail.records.cutting import ArtifactPublisher, Cutter
+from tooltrail.records.tool_errors import ErrorKind
 
-_UNSHOWN = "an interrupted call shows no output"
+_UNSHOWN = "a call without a recorded result shows no output"
 
 
 def interrupted_output(
@@ -22,7 +24,37 @@ def interrupted_output(
 ) -> CompleteOutput:
     """A failure whose details name each stream by digest, so that the ledger commits to them."""
     error = error_of_interruption(reason)
-    partial: list[JsonValue] = [
+    if streams:
+        told = error.details if isinstance(error.details, dict) else {}
+        details = {**told, "partial_output": _named(streams)}
+        error = error.model_copy(update={"details": details})
+    return CompleteOutput.failure(tool_name, error)
+
+
+def without_room(
+    output: CompleteOutput, inline_bytes: int, reason: str
+) -> tuple[CompleteOutput, tuple[StreamRecord, ...]]:
+    """What is recorded of an output for which the disk has no room, and which streams of it.
+
+    These are the streams that are artifacts, or that take little room; all are named.
+    """
+    kept = tuple(s for s in output.streams if s.content is None or s.size <= inline_bytes)
+    error = ToolError(
+        kind=ErrorKind.LOW_DISK_SPACE,
+        message="the tool ran, but the disk has no room for the record of its result",
+        details={
+            "reason": reason,
+            "status": output.status,
+            "summary_text": output.summary_text,
+            "output": _named(output.streams),
+        },
+        recovery_hint="make room on the disk; look at what the tool did before you call it again",
+    )
+    return CompleteOutput.failure(output.tool_name, error), kept
+
+
+def _named(streams: Sequence[StreamRecord]) -> list[JsonValue]:
+    return [
         {
             "role": stream.role,
             "digest": stream.digest,
@@ -31,11 +63,6 @@ def interrupted_output(
         }
         for stream in streams
     ]
-    if partial:
-        told = error.details if isinstance(error.details, dict) else {}
-        details = {**told, "partial_output": partial}
-        error = error.model_copy(update={"details": details})
-    return CompleteOutput.failure(tool_name, error)
 
 
 def with_unshown(

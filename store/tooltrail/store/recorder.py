@@ -18,6 +18,7 @@ from tooltrail.records import (
     CanonicalResult,
     CompleteOutput,
     Digest,
+    DiskFullError,
     InvalidRecordError,
     InvocationFinishedError,
     InvocationState,
@@ -32,7 +33,7 @@ from tooltrail.records import (
 from tooltrail.store import _writes as writes
 from tooltrail.store._clock import new_id, now
 from tooltrail.store._finishing import FinishedRows, inline_bodies, write_finished
-from tooltrail.store._interruption import interrupted_output, with_unshown
+from tooltrail.store._interruption import interrupted_output, with_unshown, without_room
 from tooltrail.store._publisher import StreamPublisher, refuse_false_digests
 from tooltrail.store._starting import Started, write_started
 from tooltrail.store._upkeep import Upkeep, ensure_standing
@@ -235,6 +236,9 @@ class Invocation:
     def finish(self, output: CompleteOutput) -> Finished:
         """Record the end: publish artifacts, then commit all surfaces in one transaction.
 
+        On a full disk the room that is held back for that is used. Where it is too little for the
+        record, its end is an error of kind `low_disk_space` that names what could not be recorded.
+
         The spool of this invocation is removed when everything is durable, and left when not.
 
         Raises:
@@ -249,7 +253,15 @@ class Invocation:
             raise InvalidRecordError(
                 f"invocation {self.id} is of {self.call.tool_name!r}, not of {output.tool_name!r}"
             )
-        return self._finish(output, output.streams)
+        try:
+            return self._finish(output, output.streams)
+        except DiskFullError:
+            self._store.reserve.release()
+        try:
+            return self._finish(output, output.streams)
+        except DiskFullError as error:
+            small, streams = without_room(output, self._inline_bytes, str(error))
+            return self._finish(small, streams)
 
     def interrupt(self, reason: str, partial_output: Sequence[StreamRecord] = ()) -> Finished:
         """Record that the call was interrupted, and what it had printed until then.

@@ -11,7 +11,9 @@ from tooltrail.records import FamilyRegistry, Policy, digest_of
 from tooltrail.store import _writes as writes
 from tooltrail.store._clock import new_id, now
 from tooltrail.store._database import Database
+from tooltrail.store._reserve import DiskReserve
 from tooltrail.store._roots import resolve_root
+from tooltrail.store._targets import SqliteTarget
 from tooltrail.store._upkeep import Upkeep
 from tooltrail.store.environment import current_environment, environment_json
 from tooltrail.store.info import StoreInfo
@@ -57,6 +59,8 @@ class Store:
         self.policy = policy.covering(families)
         self.families = families
         self.limits = limits
+        target = database.target
+        self.reserve = DiskReserve(target.path if isinstance(target, SqliteTarget) else None)
 
     @property
     def reader(self) -> Reader:
@@ -77,6 +81,7 @@ class Store:
             NotFoundError: there is no session `parent`.
             UnavailableError: the store cannot be written now.
         """
+        self.reserve.hold()
         session_id, opened_at = new_id(), now()
         parent_key = None if parent is None else self.reader.session_key(parent)
         facts = {"title": title, "agent": agent}
@@ -111,6 +116,7 @@ class Store:
             NotFoundError: there is no such session.
             SessionClosedError: by the first record, when it was closed.
         """
+        self.reserve.hold()
         return Session(self, self.reader.session_key(session_id), session_id, is_own=False)
 
     def follow(self, upkeep: Upkeep) -> ArtifactArchive:

@@ -5,7 +5,7 @@ import dataclasses
 import json
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -13,7 +13,7 @@ import psycopg
 import pytest
 from sqlalchemy import Connection, event, func, select
 from sqlalchemy.pool import ConnectionPoolEntry
-from tests.support.disks import small_disk
+from tests.support.disks import SmallDisk, small_disk
 from tests.support.evidence import check_evidence, ledger_of
 from tests.support.outputs import returned
 from tests.support.policies import policy_with
@@ -37,6 +37,7 @@ from tooltrail.records import (
     CompleteOutput,
     ContentItem,
     DamageError,
+    DiskFullError,
     FamilyRegistry,
     GenericOutput,
     InvalidRecordError,
@@ -321,7 +322,7 @@ def test_a_full_disk_leaves_a_started_invocation_and_a_retry_succeeds(sqlite_sto
         pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
 
     def limit(connection: Connection) -> None:
-        connection.exec_driver_sql(f"PRAGMA max_page_count = {pages + 1}")
+        connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
 
     event.listen(store.database.engine, "begin", limit)
     with pytest.raises(UnavailableError, match="the disk is full"):
@@ -337,8 +338,9 @@ def test_a_full_disk_leaves_a_started_invocation_and_a_retry_succeeds(sqlite_sto
     check_evidence(store)
 
 
-@pytest.mark.fault
-def test_a_disk_that_is_really_full_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
+@pytest.fixture
+def disk_store(tmp_path: Path) -> Iterator[tuple[SmallDisk, Store]]:
+    """A store whose database alone is on a small disk."""
     with (
         small_disk(tmp_path / "disk", 8 << 20) as disk,
         create_store(
@@ -347,22 +349,67 @@ def test_a_disk_that_is_really_full_loses_nothing_that_was_acknowledged(tmp_path
             spool=tmp_path / "spool",
         ) as store,
     ):
-        session = store.open_session()
-        invocation = session.start(BASH)
-        # Not compressible, so that it needs room on either disk.
-        noise = b"".join(digest_of(b"%d" % n).encode() for n in range(3_000))
-        output = command_output(invocation, noise, noise[:16_000])
-        disk.fill()
+        yield disk, store
 
-        with pytest.raises(UnavailableError):
-            invocation.finish(output)
 
-        assert_only_started(store, invocation.id)
-        assert invocation.spool.exists()
+NOISE = b"".join(digest_of(b"%d" % n).encode() for n in range(30_000))
+"""Not compressible, so that it needs room."""
 
-        disk.free()
-        invocation.finish(output)
-        check_evidence(store)
+
+@pytest.mark.fault
+def test_on_a_full_disk_a_record_ends_in_the_room_that_is_held_back(
+    disk_store: tuple[SmallDisk, Store],
+) -> None:
+    disk, store = disk_store
+    session = store.open_session()
+    invocation, other = session.start(BASH), session.start(BASH)
+    output = command_output(invocation, NOISE, NOISE[:16_000])
+    later = command_output(other, NOISE, NOISE[:16_000])
+    reserve = disk.folder / "trail.db-reserve"
+    assert reserve.stat().st_size == 1024 * 1024
+    disk.fill()
+
+    assert invocation.finish(output).state == "success"
+    assert not reserve.exists()
+    check_evidence(store)
+
+    disk.fill()
+    with pytest.raises(DiskFullError, match="the disk is full"):
+        other.finish(later)
+    assert store.reader.invocation(other.id).summary.state == "started"
+    assert other.spool.exists()
+    disk.free()
+    other.finish(later)
+    check_evidence(store)
+    store.open_session()
+    assert reserve.exists()
+
+
+@pytest.mark.fault
+def test_without_room_for_a_result_its_record_is_an_error_that_names_what_there_was(
+    disk_store: tuple[SmallDisk, Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk, store = disk_store
+    monkeypatch.setattr("tooltrail.store._reserve.RESERVE_BYTES", 256 * 1024)
+    policy = store.policy.for_tool("Bash", preview_chars=256_000)
+    invocation = store.open_session().start(BASH, policy=policy)
+    output = command_output(invocation, NOISE, NOISE[:100])
+    disk.fill()
+
+    finished = invocation.finish(output)
+
+    assert finished.state == "error"
+    error = finished.canonical.error
+    assert error is not None
+    assert error.kind == "low_disk_space"
+    assert error.message == "the tool ran, but the disk has no room for the record of its result"
+    assert "command exited with status" in str(error.details)
+    disk.free()
+    detail = store.reader.invocation(invocation.id)
+    contents = {s.role: content_of(store.reader, s) for s in detail.streams}
+    assert contents["stdout"] == NOISE
+    assert contents["stderr"] == NOISE[:100]
+    check_evidence(store)
 
 
 @pytest.mark.fault
