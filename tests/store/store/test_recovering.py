@@ -304,7 +304,7 @@ def test_a_file_is_kept_when_its_artifact_has_gone(store: Store) -> None:
 
 
 def test_a_file_that_cannot_be_kept_stays_where_it_is(store: Store) -> None:
-    name = finished_with_leftovers(store, b"stored\n", b"not stored\n")
+    finished_with_leftovers(store, b"stored\n", b"not stored\n")
     (store.spool / "kept").write_text("in the way")
     (one,) = repair(store).folders
     assert one.outcome == "failed"
