@@ -38,6 +38,7 @@ ORACLE: dict[str, Callable[[Fact, Any], bool]] = {
     "until": lambda fact, value: fact.started_at < value,
     "exit_statuses": lambda fact, values: fact.exit_status in values,
     "min_size": lambda fact, value: fact.size is not None and fact.size >= value,
+    "invocations": lambda fact, values: fact.id in values,
 }
 
 CHOICES: dict[str, list[Any]] = {
@@ -49,6 +50,7 @@ CHOICES: dict[str, list[Any]] = {
     "error_kinds": ["timeout", "broken", "nothing"],
     "agents": [*filter(None, AGENTS), "nobody"],
     "exit_statuses": [0, 1, 2, 3],
+    "invocations": [*(fact.id for fact in FACTS[::3]), UUID(int=1)],
 }
 
 

@@ -303,6 +303,40 @@ def test_a_file_is_kept_when_its_artifact_has_gone(store: Store) -> None:
     assert [one.outcome for one in repair(store).folders] == ["kept"]
 
 
+def test_a_file_that_cannot_be_kept_stays_where_it_is(store: Store) -> None:
+    finished_with_leftovers(store, b"stored\n", b"not stored\n")
+    (store.spool / "kept").write_text("in the way")
+    (one,) = repair(store).folders
+    assert one.outcome == "failed"
+    assert "cannot be put away" in one.reason
+    (store.spool / "kept").unlink()
+    assert [one.outcome for one in repair(store).folders] == ["kept"]
+
+
+@pytest.mark.fault
+def test_a_folder_that_cannot_be_removed_is_said(sqlite_store: Store) -> None:
+    invocation = sqlite_store.open_session().start(BASH)
+    invocation.interrupt("stopped")
+    # Nobody can remove what something is mounted on.
+    with small_disk(sqlite_store.spool / str(invocation.id), 1 << 20):
+        (one,) = repair(sqlite_store).folders
+        assert (one.outcome, one.reason) == ("failed", f"{invocation.spool} cannot be removed")
+
+
+def test_the_order_of_chunks_is_recovered_and_counted_as_no_output(
+    store: Store, database: str
+) -> None:
+    name = kill_after(
+        store, database, "write stdout said", "flush stdout", "write order 1 5 0", "flush order"
+    )
+    assert repair(store).folders == (RepairedFolder(name, "interrupted", recovered_bytes=5),)
+    detail = store.reader.invocation(name)
+    assert content_of(store.reader, stream_of(detail, "order")) == b"1 5 0\n"
+    assert detail.summary.output_size == 5
+    assert {omission.field for omission in detail.omissions} == {"stdout"}
+    assert_clean(store)
+
+
 def test_a_dry_run_says_the_same_and_changes_nothing(store: Store, database: str) -> None:
     name = kill_after(store, database, "fill stdout 70000", "flush stdout")
     before = sorted(store.spool.rglob("*"))
