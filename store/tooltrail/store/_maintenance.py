@@ -12,6 +12,7 @@ import fcntl
 import os
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 from uuid import UUID
@@ -126,6 +127,39 @@ def maintenance_run(
             raise
         with database.write() as connection:
             run.end(connection, "finished")
+
+
+def record_finished_run(
+    database: Database,
+    kind: Kind,
+    began_at: datetime,
+    *,
+    object_count: int,
+    stored_bytes: int,
+    report: Mapping[str, Any],
+) -> None:
+    """The account of a run that deletes nothing that others may refer to, written at its end.
+
+    Any number of such runs may be under way, and beside one of `maintenance_run`.
+
+    Raises:
+        UnavailableError: the store cannot be written.
+    """
+    with database.write() as connection:
+        connection.execute(
+            insert(MaintenanceRunRow).values(
+                id=new_id(),
+                kind=kind,
+                environment=environment_json(current_environment()),
+                facts=encode_text({}),
+                started_at=began_at,
+                object_count=object_count,
+                stored_bytes=stored_bytes,
+                finished_at=now(),
+                outcome="finished",
+                report=encode_text(dict(report)),
+            )
+        )
 
 
 def _begin(database: Database, kind: Kind, facts: Mapping[str, Any]) -> MaintenanceRun:

@@ -9,9 +9,9 @@ process could make none. Nobody can tell these apart from here, so they are coun
 What cannot be put into the store is never deleted: it moves to `kept/<invocation id>/`.
 """
 
-import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Literal
 from uuid import UUID
@@ -26,6 +26,8 @@ from tooltrail.artifacts import (
     spooled_streams,
 )
 from tooltrail.records import InvocationFinishedError, TooltrailError, UnavailableError
+from tooltrail.store._clock import now
+from tooltrail.store._maintenance import record_finished_run
 from tooltrail.store._postponed import is_stored
 from tooltrail.store._spooled import (
     KnownInvocation,
@@ -44,7 +46,6 @@ KEPT = "kept"
 """Folder of the spool for files that could not be stored as they are."""
 
 _ASIDE = "aside-"
-_log = logging.getLogger(__name__)
 
 RepairOutcome = Literal["interrupted", "cleared", "stored", "kept", "running", "unknown", "failed"]
 
@@ -119,6 +120,7 @@ def repair(store: Store, *, dry_run: bool = False) -> RepairReport:
     """
     if not store.spool.is_dir():
         return RepairReport((), len(started_ids(store)), 0)
+    began_at = now()
     with exclusive_spool(store.spool):
         folders = list(iter_spool_folders(store.spool))
         # Asked for after the folders: an invocation is in its spool before it is started.
@@ -130,14 +132,33 @@ def repair(store: Store, *, dry_run: bool = False) -> RepairReport:
         asides = sum(1 for entry in store.spool.iterdir() if entry.name.startswith(_ASIDE))
     report = RepairReport(tuple(found), len(elsewhere), asides)
     if not dry_run:
-        _leave_account(report)
+        _leave_account(store, began_at, report)
     return report
 
 
-def _leave_account(report: RepairReport) -> None:
-    """Say what a repair did. The one place for a row of it in an account of maintenance."""
-    for one in report.folders:
-        _log.debug("repair: invocation %s: %s %s", one.invocation_id, one.outcome, one.reason)
+def _leave_account(store: Store, began_at: datetime, report: RepairReport) -> None:
+    """A row for a repair that has done something; it comes last, so that a killed one has none."""
+    done = [one for one in report.folders if one.outcome not in ("running", "unknown", "failed")]
+    if not done:
+        return
+    record_finished_run(
+        store.database,
+        "repair",
+        began_at,
+        object_count=len(done),
+        stored_bytes=sum(one.recovered_bytes for one in done),
+        report={
+            "folders": [
+                {
+                    "invocation_id": str(one.invocation_id),
+                    "outcome": one.outcome,
+                    "recovered_bytes": one.recovered_bytes,
+                    "lost_bytes": one.lost_bytes,
+                }
+                for one in done
+            ]
+        },
+    )
 
 
 def _may_be_repaired(folder: SpoolFolder, store: Store) -> bool:

@@ -18,6 +18,7 @@ from tests.support.evidence import check_evidence
 from tests.support.processes import ROOT
 from tests.support.recording import captured, command_output, content_of, stream_of
 from tests.support.spool_writer import SpoolWriter, digits
+from tests.support.upkeep import runs_of
 
 from tooltrail.artifacts import SpoolOwner, spooled_streams
 from tooltrail.artifacts.codec import compress_frame
@@ -89,6 +90,37 @@ def test_the_output_of_a_killed_program_is_recovered(store: Store, database: str
     assert content_of(store.reader, stream_of(detail, "stderr")) == b"oops\n"
     assert stream_of(detail, "stdout").artifact_path is not None
     assert_clean(store)
+
+
+def test_a_repair_that_does_something_leaves_an_account_and_any_other_none(
+    store: Store, database: str
+) -> None:
+    repair(store)
+    assert runs_of(store) == []
+    name = kill_after(store, database, "write stdout said", "flush stdout")
+    repair(store, dry_run=True)
+    assert runs_of(store) == []
+
+    repair(store)
+    repair(store)
+
+    (run,) = runs_of(store)
+    assert (run.kind, run.outcome, run.object_count, run.stored_bytes) == (
+        "repair",
+        "finished",
+        1,
+        5,
+    )
+    assert run.report == {
+        "folders": [
+            {
+                "invocation_id": str(name),
+                "outcome": "interrupted",
+                "recovered_bytes": 5,
+                "lost_bytes": 0,
+            }
+        ]
+    }
 
 
 def test_the_record_of_a_killed_program_keeps_the_contract(store: Store, database: str) -> None:
@@ -408,7 +440,7 @@ def test_a_spool_without_room_is_repaired_when_there_is_some_again(
             disk.fill()
             (one,) = repair(store).folders
             assert one.outcome == "failed"
-            assert "No space left on device" in one.reason
+            assert "low disk space: of 0 free bytes" in one.reason
             assert store.reader.invocation(name).summary.state == "started"
             disk.free()
             (one,) = repair(store).folders
