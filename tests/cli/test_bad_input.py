@@ -12,7 +12,7 @@ from tests.support.cli import Cli, Ended
 from tests.support.evidence import check_evidence
 from tests.support.recording import run_command
 
-from tooltrail.artifacts import encode
+from tooltrail.artifacts import FrameIndex, encode
 
 READING = (
     "log",
@@ -275,7 +275,7 @@ def test_a_damaged_artifact_is_damage_and_named(recorded: Cli, kind: str) -> Non
     data = stored.read_bytes()
     stored.write_bytes(
         {
-            "cut in a frame": data[:-10],
+            "cut in a frame": data[: FrameIndex.from_bytes(data).frames_size - 10],
             "cut between frames": data[: data.rindex(b"\x28\xb5\x2f\xfd")],
             "altered": data[:-1000] + bytes([data[-1000] ^ 1]) + data[-999:],
             "exchanged": encode(b"something else\n"),
@@ -289,6 +289,21 @@ def test_a_damaged_artifact_is_damage_and_named(recorded: Cli, kind: str) -> Non
         assert recorded.run("artifact", "head", path).code == 1
     shown = recorded.run("show", "--stream", "stdout")
     assert BIG.startswith(shown.stdout)
+
+
+def test_a_cut_index_is_found_by_verifying_and_keeps_nobody_from_reading(recorded: Cli) -> None:
+    path, stored = big_artifact(recorded)
+    data = stored.read_bytes()
+    stored.write_bytes(data[:-10])
+    ended = recorded.run("artifact", "verify", path)
+    assert ended.code == 1
+    assert path in damage_of(ended)
+    assert recorded.ok("artifact", "tail", "-n", "2", path).stdout == b"".join(
+        BIG.splitlines(keepends=True)[-2:]
+    )
+    assert recorded.ok("artifact", "head", "-n", "2", path).stdout == b"".join(
+        BIG.splitlines(keepends=True)[:2]
+    )
 
 
 def test_an_altered_beginning_is_found_by_what_reads_only_the_beginning(recorded: Cli) -> None:

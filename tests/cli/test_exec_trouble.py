@@ -346,8 +346,9 @@ def test_an_artifact_root_that_goes_away_postpones_the_output_until_it_is_repair
     )
     assert plain(stdout) == ended.stdout
     (cli.folder / "artifacts").mkdir()
-    assert states(cli) == ["success"]
-    waiting = cli.run("show", "--surface", "complete", "--stream", "stdout")
+    (record,) = cli.ok("log", "--json").records
+    assert record["state"] == "success"
+    waiting = cli.run("show", "--stream", "stdout")
     assert waiting.code == 5
     assert "stream stdout is not stored yet, `tooltrail repair` does that: " in waiting.message
     assert "; full output: not stored yet]" in cli.ok("show", "--surface", "receipt").text

@@ -55,7 +55,8 @@ def open_to_all(folder: Path) -> None:
 # Imports before it becomes nobody, who may not be allowed to read the interpreter's libraries.
 AS_NOBODY = """
 import json, os, sys
-import alembic.command, psycopg, rich.console, rich.table, sqlalchemy.dialects.sqlite
+import alembic.command, fsspec.implementations.local, psycopg
+import rich.console, rich.table, sqlalchemy.dialects.sqlite
 from importlib.resources import as_file, files
 from tests.support.cli import Cli
 from tests.support.cli_reference import reference

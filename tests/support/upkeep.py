@@ -3,7 +3,7 @@
 import hashlib
 import os
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -13,7 +13,7 @@ from sqlalchemy import event, select
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from tooltrail.artifacts import Capture, artifact_path
-from tooltrail.records import canonical_json, digest_of
+from tooltrail.records import MissingArtifactError, canonical_json, digest_of
 from tooltrail.store import PruningReport, Store, new_id, plan_pruning, prune
 from tooltrail.store.tables import MaintenanceRunRow
 
@@ -25,9 +25,12 @@ def publish(store: Store, data: bytes) -> str:
     spool = store.spool / f"{new_id()}.zst"
     capture = Capture("stdout", spool, edge_bytes=10, inline_bytes=0)
     capture.write(data)
-    path = store.archive.publish(capture.close()).path
+    captured = capture.close()
+    # Somebody may prune it before it is looked at once more.
+    with suppress(MissingArtifactError):
+        store.archive.publish(captured)
     spool.unlink()
-    return path
+    return artifact_path(captured.record.digest)
 
 
 def scatter(root: Path, count: int, *, name: str = "object") -> list[Path]:

@@ -23,9 +23,10 @@ class Flushable(Protocol):
 
 
 class Flusher:
-    """Flushes each watched capture once, after `INTERVAL_S`. Safe for threads."""
+    """Flushes each watched capture once, after an interval. Safe for threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, interval_s: float) -> None:
+        self._interval_s = interval_s
         self._lock = threading.Lock()
         self._waiting: dict[Flushable, None] = {}
         self._is_running = False
@@ -49,7 +50,7 @@ class Flusher:
         leave_signals_to_others()
         pause = threading.Event()
         while True:
-            pause.wait(INTERVAL_S)
+            pause.wait(self._interval_s)
             with self._lock:
                 due, self._waiting = self._waiting, {}
                 if not due:
@@ -59,5 +60,5 @@ class Flusher:
                 capture.flush()
 
 
-FLUSHER = Flusher()
+FLUSHER = Flusher(INTERVAL_S)
 os.register_at_fork(after_in_child=FLUSHER.begin_anew)

@@ -19,6 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tooltrail.artifacts._flusher import Flusher
 from tooltrail.artifacts._tally import Tail
 from tooltrail.artifacts.capture import Capture, CapturedStream
 from tooltrail.artifacts.codec import FRAME_SIZE, open_plain
@@ -99,7 +100,7 @@ def test_the_same_stream_gives_the_same_stored_bytes_however_it_is_cut(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # On a machine that is slow enough a frame would end after a second.
-    monkeypatch.setattr("tooltrail.artifacts._flusher.INTERVAL_S", 3600)
+    monkeypatch.setattr("tooltrail.artifacts.capture.FLUSHER", Flusher(3600))
     data = os.urandom(FRAME_SIZE) + b"text\n" * FRAME_SIZE
     one = capture_all(new_capture(tmp_path / "one"), [data])
     other = capture_all(

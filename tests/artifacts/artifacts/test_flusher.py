@@ -20,9 +20,8 @@ class Flushed:
 
 
 @pytest.fixture
-def flusher(monkeypatch: pytest.MonkeyPatch) -> Flusher:
-    monkeypatch.setattr("tooltrail.artifacts._flusher.INTERVAL_S", 0.05)
-    return Flusher()
+def flusher() -> Flusher:
+    return Flusher(0.05)
 
 
 def test_what_is_watched_is_flushed_once_for_each_watch(flusher: Flusher) -> None:
@@ -48,15 +47,15 @@ def test_the_thread_ends_when_nothing_is_watched_and_comes_back(flusher: Flusher
                 assert not thread.is_alive()
 
 
-def test_after_beginning_anew_nothing_of_before_is_watched(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    flusher = Flusher()
+def test_after_beginning_anew_nothing_of_before_is_watched() -> None:
+    flusher = Flusher(3600)
     forgotten, capture = Flushed(), Flushed()
-    monkeypatch.setattr("tooltrail.artifacts._flusher.INTERVAL_S", 3600)
     flusher.watch(forgotten)
     flusher.begin_anew()
-    monkeypatch.setattr("tooltrail.artifacts._flusher.INTERVAL_S", 0.05)
-    flusher.watch(capture)
+    later = Flusher(0.05)
+    later.watch(capture)
     assert capture.event.wait(60)
     assert forgotten.count == 0
+    before = threading.active_count()
+    flusher.watch(capture)
+    assert threading.active_count() > before

@@ -1,5 +1,6 @@
 """Moving the artifacts: everything arrives and is read back, or the store stays where it was."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -265,7 +266,7 @@ def test_nothing_is_left_in_the_spool_and_what_lies_there_is_private(
 
 
 def test_a_spool_that_cannot_be_written_is_said(used_file: Store, new: Path) -> None:
-    used_file.spool.rmdir()
+    shutil.rmtree(used_file.spool)
     used_file.spool.write_text("in the way")
     with pytest.raises(UnavailableError, match="no copy in"):
         relocate(used_file, str(new))
