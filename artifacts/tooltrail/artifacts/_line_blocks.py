@@ -12,6 +12,7 @@ from functools import cache
 from typing import NamedTuple
 
 from tooltrail.artifacts._frames import Block, Frames
+from tooltrail.artifacts._memory_search import contains
 from tooltrail.artifacts._threads import leave_signals_to_others
 from tooltrail.artifacts.frame_index import FrameIndex
 from tooltrail.records.errors import InvalidRecordError
@@ -93,7 +94,7 @@ class _LineSoFar:
         """Look for the needle in the next block, and where it follows what came before."""
         if not self.is_wanted and self._needle is not None:
             seam = self._end + plain[: self._overlap] if self._end else b""
-            self.is_wanted = self._needle in plain or self._needle in seam
+            self.is_wanted = contains(plain, self._needle) or self._needle in seam
 
     def add(self, plain: bytes) -> None:
         """The line goes on through a whole block."""
