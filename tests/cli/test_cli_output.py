@@ -250,6 +250,7 @@ ERROR_CODES = {
     errors.MissingArtifactError("x", path="p"): ExitCode.INCOMPLETE,
     errors.SchemaMismatchError("x", found=None, expected="1"): ExitCode.UNAVAILABLE,
     errors.UnavailableError("x"): ExitCode.UNAVAILABLE,
+    errors.DiskFullError("x"): ExitCode.UNAVAILABLE,
     errors.TooltrailError("x"): ExitCode.USAGE,
 }
 

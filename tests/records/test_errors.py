@@ -24,6 +24,7 @@ TREE = [
     (errors.MissingArtifactError, errors.DamageError),
     (errors.SchemaMismatchError, errors.TooltrailError),
     (errors.UnavailableError, errors.TooltrailError),
+    (errors.DiskFullError, errors.UnavailableError),
 ]
 EVERY = [
     value

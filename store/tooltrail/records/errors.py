@@ -14,6 +14,7 @@
     │   └── MissingArtifactError
     ├── SchemaMismatchError                   run `tooltrail db upgrade`, or a newer program
     └── UnavailableError                      try again later: locked, full, unreachable
+        └── DiskFullError                     make room first
 
 Messages are lower-case sentences that name the object. They never hold a password or tool output.
 """

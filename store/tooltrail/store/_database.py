@@ -99,11 +99,8 @@ class Database:
             UnavailableError, DamageError: see `translated_errors`.
         """
         options = {_NO_TRANSACTION: True, "isolation_level": "AUTOCOMMIT"}
-        with (
-            translated_errors(self.target),
-            self.engine.connect().execution_options(**options) as connection,
-        ):
-            yield connection
+        with translated_errors(self.target), self.engine.connect() as connection:
+            yield connection.execution_options(**options)
 
     def ensure_wal(self) -> None:
         """Put an SQLite file into WAL mode, which lasts; nothing to do for a server.

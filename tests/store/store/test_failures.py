@@ -9,7 +9,13 @@ from sqlalchemy import Connection, event, insert, text
 from sqlalchemy.exc import DBAPIError
 from tests.support.rows import MOMENT
 
-from tooltrail.records import DamageError, InvalidRecordError, TooltrailError, UnavailableError
+from tooltrail.records import (
+    DamageError,
+    DiskFullError,
+    InvalidRecordError,
+    TooltrailError,
+    UnavailableError,
+)
 from tooltrail.store import Store, create_store
 from tooltrail.store._database import open_database
 from tooltrail.store._failures import translated_errors
@@ -29,7 +35,7 @@ RAISE = "DO $$ BEGIN RAISE EXCEPTION 'injected' USING ERRCODE = '{}'; END $$"
         ("42P01", DamageError, "is damaged: injected"),
         ("42501", UnavailableError, "access is denied"),
         ("25006", UnavailableError, "it is read-only"),
-        ("53100", UnavailableError, "injected"),
+        ("53100", DiskFullError, "the disk is full"),
         ("40P01", UnavailableError, "injected"),
         ("40001", UnavailableError, "injected"),
         ("57P01", UnavailableError, "injected"),
