@@ -86,8 +86,9 @@ class Database:
         with (
             translated_errors(self.target),
             damage_if_unreadable(self.target),
-            self.engine.connect().execution_options(**options) as connection,
-            connection.begin(),
+            self.engine.connect() as connection,
+            # Within the block, since to set them may fail on a connection that was lost.
+            connection.execution_options(**options).begin(),
         ):
             yield connection
 
