@@ -353,7 +353,9 @@ def test_an_artifact_root_that_goes_away_postpones_the_output_until_it_is_repair
     assert "stream stdout is not stored yet, `tooltrail repair` does that: " in waiting.message
     assert "; full output: not stored yet]" in cli.ok("show", "--surface", "receipt").text
     assert "could not be stored at once: " in cli.ok("show").text
-    assert cli.ok("verify").code == 0
+    verified = cli.run("verify")
+    assert verified.code == 4
+    assert "is not stored yet, `tooltrail repair` does that where it was recorded" in verified.text
 
     assert "output of 1 invocation stored that had waited" in cli.ok("repair").message
     assert cli.ok("show", "--stream", "stdout").stdout == ended.stdout

@@ -45,6 +45,20 @@ def test_what_is_postponed_of_a_stream_that_is_not_shown_and_of_a_list_is_no_ref
     assert cutter.references is None
 
 
+class BodyPublisher:
+    """A sink that is away, while the bytes go somewhere else."""
+
+    def publish(self, stream: StreamRecord) -> Postponed:
+        return Postponed("no answer", "kept in the database")
+
+
+def test_where_the_bytes_are_instead_is_said() -> None:
+    cutter = Cutter(DEFAULT_POLICY, BodyPublisher())
+    shown = cutter.stream(whole(b"line of text\n" * 5000), 1000)
+    assert "; full output: kept in the database]" in (shown.text or "")
+    assert cutter.omissions[0].reason == "preview budget; kept in the database: no answer"
+
+
 FAMILIES = {kind: family for family in default_families() for kind in family.result_types}
 
 

@@ -15,6 +15,7 @@ from .spool_folders import (
     is_in_use,
     is_spooled,
     iter_spool_folders,
+    release_spool_folder,
     remove_spool_folder,
     spooled_streams,
 )
@@ -55,6 +56,7 @@ __all__ = [
     "open_reader",
     "open_sink",
     "path_beginning",
+    "release_spool_folder",
     "remove_dead_owners",
     "remove_spool_folder",
     "salvage",

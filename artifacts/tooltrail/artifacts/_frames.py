@@ -180,13 +180,21 @@ class Frames:
         self.index, self._held = fresh, held
 
 
+def _unaltered(data: bytes, path: str) -> FrameIndex | None:
+    """An index from elsewhere; None when it was altered, for then the object's own will do."""
+    try:
+        return FrameIndex.from_bytes(data, path=path)
+    except DamageError:
+        return None
+
+
 def open_frames(
     sink: ArtifactSink, path: str, index: FrameIndex | bytes | None, size: int | None
 ) -> Frames:
     """The frames of an object; see `ArtifactArchive.reader`."""
     digest_of_path(path)
     if isinstance(index, bytes):
-        index = FrameIndex.from_bytes(index, path=path)
+        index = _unaltered(index, path)
     held = _Held(0, b"")
     if index is None:
         index, held = _read_own(sink, path)

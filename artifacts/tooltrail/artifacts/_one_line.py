@@ -21,7 +21,7 @@ _BEYOND = re.compile(rb"[*+?}]\+|\(\?(?![:P]|[aim]+[:)])|[\x00-\x08\x0a-\x1f]|\t
 _BEYOND_ESCAPE = re.compile(rb"\\[AZzn0-7xuUNvfra\n]")
 """The ends of a text; numbers of characters, and letters that begin a range over the newline."""
 
-_BEYOND_SET = re.compile(rb"\\[sWDn0-7xtvfra\n]|[\x00-\x1f]")
+_BEYOND_SET = re.compile(rb"\\[sWDn0-7xtvfrab\n]|[\x00-\x1f]")
 """What can put a newline into a set."""
 
 

@@ -59,7 +59,9 @@ class LinePattern:
 
     def _found(self, block: bytes, regex: re.Pattern[bytes]) -> Iterator[Span]:
         size, start = len(block), 0
-        while start < size and (found := regex.search(block, start)) and found.start() < size:
+        # At the end of the block there is a line only when the last one is unfinished.
+        last = size - block.endswith(b"\n")
+        while start < size and (found := regex.search(block, start)) and found.start() <= last:
             begin, end = _line_at(block, found.start())
             # An empty match can be one that only the lines around it make.
             if found.end() > found.start() or self._line.search(block[begin:end]):

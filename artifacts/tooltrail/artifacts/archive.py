@@ -141,9 +141,9 @@ class ArtifactArchive:
 
         Args:
             path: of the artifact.
-            index: what is known of its frames; then nothing is read here. Without it the index at
-                the end of the object is: one request, two for gigabytes. An object that ends
-                without one is read through.
+            index: what is known of its frames; then nothing is read here. Without it, and when it
+                was altered, the index at the end of the object is: one request, two for
+                gigabytes. An object that ends without one is read through.
             size: plain bytes that were stored, to be compared.
             line_count: lines that were stored, so that they need not be found out.
 

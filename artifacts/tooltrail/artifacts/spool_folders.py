@@ -76,6 +76,18 @@ def remove_spool_folder(folder: Path) -> None:
         _link_of(folder).unlink(missing_ok=True)
 
 
+def release_spool_folder(folder: Path) -> None:
+    """Say that nobody writes to the folder of an invocation any more; what is in it stays.
+
+    Raises:
+        UnavailableError: the link of its owner cannot be removed.
+    """
+    try:
+        _link_of(folder).unlink(missing_ok=True)
+    except OSError as error:
+        raise UnavailableError(f"{folder} cannot be released: {error.strerror}") from error
+
+
 def spooled_streams(folder: Path) -> dict[str, Path]:
     """The files of the streams in the folder of an invocation, by role.
 

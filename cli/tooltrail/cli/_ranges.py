@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import click
 
@@ -52,3 +52,13 @@ def _range(text: str, lowest: int, *, is_inclusive: bool) -> Range:
     if last is not None and last < first:
         raise ValueError(f"{text!r} ends before it begins")
     return Range(first, last)
+
+
+class LineCount(click.IntRange):
+    """How many lines; not from which one on, as `+N` means to tail(1)."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Read a number, or fail as a usage error."""
+        if str(value).startswith("+"):
+            self.fail(f"{value!r} is no number of lines; see cat --lines for a range", param, ctx)
+        return int(super().convert(value, param, ctx))

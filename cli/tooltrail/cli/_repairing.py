@@ -22,8 +22,11 @@ def say_recoverable(store: Store) -> None:
 
 
 def dead_sentence(count: int) -> str:
-    """That so many invocations have a process that is gone."""
-    return f"{counted(count, 'invocation')} of killed programs: `tooltrail repair` ends the record"
+    """That so many invocations are of a process that is gone, or have output that waits."""
+    return (
+        f"{counted(count, 'invocation')} of killed programs, or with output that waits:"
+        " see `tooltrail repair`"
+    )
 
 
 def summary_of(report: RepairReport, *, dry_run: bool) -> Iterator[str]:
@@ -38,6 +41,8 @@ def summary_of(report: RepairReport, *, dry_run: bool) -> Iterator[str]:
         f"{size_of(sum(one.recovered_bytes for one in report.folders))} {acted}recovered, "
         f"{outcomes['running']:,} running"
     )
+    if outcomes["failed"]:
+        yield f"{counted(outcomes['failed'], 'invocation')} could not be repaired now"
     if report.elsewhere_count:
         yield (
             f"{counted(report.elsewhere_count, 'invocation')} not ended and not in this "

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from tooltrail.artifacts import artifact_path
 from tooltrail.cli._artifacts import verify_artifacts
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._output import counted, printable
@@ -125,6 +126,12 @@ def _check_artifacts(store: Store, session: UUID | None) -> Iterator[Finding]:
     # No path at all would mean every artifact of the store.
     for verdict in verify_artifacts(store, paths) if paths else ():
         yield Finding("artifact", verdict.path, verdict.state, verdict.reason)
+    for stream in store.reader.waiting_streams(session):
+        reason = (
+            f"{stream.role} of invocation {stream.invocation_id} is not stored yet,"
+            f" `tooltrail repair` does that where it was recorded: {stream.reason}"
+        )
+        yield Finding("artifact", artifact_path(stream.digest), "missing", reason)
 
 
 _CHECKS: dict[str, Callable[[Store, UUID | None], Iterator[Finding]]] = {

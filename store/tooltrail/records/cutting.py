@@ -24,9 +24,6 @@ from tooltrail.records.streams import StreamRecord, iter_streams
 _PART_OF_NOTICE = 5
 """The notice of a loss takes a fifth of a room that is too small for all, so that text is left."""
 
-_NOT_YET = "not stored yet"
-"""Stands in a preview where the path of the whole output would."""
-
 ItemT = TypeVar("ItemT")
 
 
@@ -44,9 +41,15 @@ class ArtifactPublisher(Protocol):
 
 
 class Postponed(NamedTuple):
-    """What stands for the reference to a stream that could not be published yet; and why."""
+    """What stands for the reference to a stream that could not be published.
+
+    Attributes:
+        reason: why.
+        place: where all of it is, in words that a preview says.
+    """
 
     reason: str
+    place: str = "not stored yet"
 
 
 class Shown(NamedTuple):
@@ -156,7 +159,7 @@ class Cutter:
         if shown.truncated or stream.size > self._policy.inline_bytes:
             index = self.attach(stream)
             if shown.truncated:
-                path = _NOT_YET if index is None else self._references[index].path
+                path = self._place_of(stream) if index is None else self._references[index].path
                 shown = preview(stream, room, edge_bytes=edge_bytes, full_output=path, lines=lines)
         reason = "binary output is not shown" if shown.encoding == "binary" else "preview budget"
         self._count_stream(stream, shown.omitted_bytes, shown.omitted_lines, reason)
@@ -275,11 +278,14 @@ class Cutter:
             )
             self.note(lost)
 
+    def _place_of(self, stream: StreamRecord) -> str:
+        return self._postponed[stream.digest].place
+
     def _count_stream(self, stream: StreamRecord, size: int, lines: int, reason: str) -> None:
         self.count_losses(stream)
         postponed = self._postponed.get(stream.digest)
         if postponed is not None:
-            reason = f"{reason}; {_NOT_YET}: {one_line(postponed.reason, REASON_CHARS)}"
+            reason = f"{reason}; {postponed.place}: {one_line(postponed.reason, REASON_CHARS)}"
         self.count(stream.role, "bytes", stream.size, stream.size - size, reason)
         self.count(stream.role, "lines", stream.line_count, stream.line_count - lines, reason)
 

@@ -33,6 +33,7 @@ from .views import (
     SessionView,
     StoreCounts,
     StreamView,
+    WaitingStream,
 )
 
 __all__ = [
@@ -66,6 +67,7 @@ __all__ = [
     "StoreInfo",
     "StoreLimits",
     "StreamView",
+    "WaitingStream",
     "Wording",
     "check_database",
     "create_store",

@@ -31,6 +31,9 @@ def refuse_false_digests(streams: Iterable[StreamRecord]) -> None:
             raise InvalidRecordError(f"stream {stream.role!r} has another content than its digest")
 
 
+_BODY = "kept in the database"
+"""Where the bytes of a stream in memory are that could not become an artifact."""
+
 _ATTEMPTS = 10
 """Publications of a stream before giving up: each one more was pruned while it was being done."""
 
@@ -70,8 +73,13 @@ class StreamPublisher:
                 self._try(stream, source)
             if self._away is not None:
                 self._postponed.add(stream.digest)
-                return self._away
+                return self._away if stream.content is None else self._away._replace(place=_BODY)
         return ArtifactReference(path=self._published[stream.digest].path)
+
+    @property
+    def is_away(self) -> bool:
+        """Whether the sink could not be written."""
+        return self._away is not None
 
     def postponed_reason(self, stream: StreamRecord) -> str | None:
         """Why a stream waits in the spool; None for one that is stored, here or as a body."""

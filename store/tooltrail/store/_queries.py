@@ -25,6 +25,7 @@ from tooltrail.store.views import (
     Page,
     SessionView,
     StoreCounts,
+    WaitingStream,
 )
 
 MAX_KEY_DIGITS = 18
@@ -160,6 +161,28 @@ def artifacts(
         )
         query = query.where(or_(ArtifactRow.path.in_(used), ArtifactRow.digest.in_(postponed)))
     return [ArtifactView(row[0], Digest(row[1]), *row[2:]) for row in connection.execute(query)]
+
+
+def waiting_streams(connection: Connection, session: UUID | None) -> list[WaitingStream]:
+    """The streams whose bytes are not in the store yet, the oldest first."""
+    stream = OutputStreamRow
+    query = (
+        select(InvocationRow.id, stream.role, stream.digest, stream.postponed_reason)
+        .join(InvocationRow, InvocationRow.key == stream.invocation_key)
+        .where(
+            stream.postponed_reason.is_not(None),
+            stream.digest.not_in(select(ArtifactRow.digest)),
+        )
+        .order_by(stream.invocation_key, stream.n)
+    )
+    if session is not None:
+        query = query.join(SessionRow, SessionRow.key == InvocationRow.session_key).where(
+            SessionRow.id == session
+        )
+    return [
+        WaitingStream(invocation_id, role, Digest(digest), str(reason))
+        for invocation_id, role, digest, reason in connection.execute(query)
+    ]
 
 
 def artifact_owners(connection: Connection, path: str) -> list[UUID]:

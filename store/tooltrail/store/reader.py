@@ -29,6 +29,7 @@ from tooltrail.store.views import (
     SessionView,
     StoreCounts,
     StreamView,
+    WaitingStream,
 )
 
 
@@ -203,6 +204,14 @@ class Reader:
             return _queries.artifacts(
                 connection, invocation=invocation, session=session, beginning=beginning
             )
+
+    def waiting_streams(self, session: UUID | None = None) -> list[WaitingStream]:
+        """The streams whose bytes are not in the store yet, the oldest first; reads all rows.
+
+        They are in the spool where they were recorded, from which `repair` stores them.
+        """
+        with self.database.read() as connection:
+            return _queries.waiting_streams(connection, session)
 
     def frame_index(self, path: str) -> bytes | None:
         """Where the frames of an artifact are, for `ArtifactArchive.reader`.

@@ -13,7 +13,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 from uuid import UUID
 
-from tooltrail.artifacts import Capture, CapturedStream, check_path, remove_spool_folder
+from tooltrail.artifacts import (
+    Capture,
+    CapturedStream,
+    check_path,
+    release_spool_folder,
+    remove_spool_folder,
+)
 from tooltrail.records import (
     CanonicalResult,
     CompleteOutput,
@@ -27,6 +33,7 @@ from tooltrail.records import (
     SessionClosedError,
     StreamRecord,
     ToolCall,
+    UnavailableError,
     project,
     render,
 )
@@ -310,7 +317,11 @@ class Invocation:
         self._commit(rows, publisher, seen)
         self._is_finished = True
         postponed = [stream for stream in streams if publisher.postponed_reason(stream)]
-        if not postponed:
+        if postponed:
+            # Whoever repairs the spool may store it from now on, this process among them.
+            with suppress(UnavailableError):
+                release_spool_folder(self.spool)
+        else:
             remove_spool_folder(self.spool)
         return Finished(
             self.id, output.final_state, projection.canonical, receipt, tuple(postponed)
@@ -318,7 +329,7 @@ class Invocation:
 
     def _commit(self, rows: FinishedRows, publisher: StreamPublisher, seen: Upkeep) -> None:
         with self._store.database.write() as connection:
-            if publisher.published:
+            if publisher.published or publisher.is_away:
                 ensure_standing(connection, self._store, publisher, seen)
             chain = writes.lock_chain(connection, self._session.key, self._session.id)
             if not write_finished(connection, chain, rows, publisher):

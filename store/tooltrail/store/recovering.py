@@ -58,11 +58,10 @@ class RepairedFolder:
         invocation_id: of the invocation.
         outcome: `interrupted`: its record was ended, with the output that is left. `cleared`: all
             that was in it is in the store already, or the call never began; it was removed.
-            `stored`: its record had ended while the artifact sink was away, and its output, which
-            had waited, is stored now.
-            `kept`: the same, but for files that are not in the store, and were moved. `running`:
-            its process lives. `unknown`: this store has no such invocation. `failed`: it could not
-            be repaired now and is as it was.
+            `kept`: the same, but for files that are not in the store, and were moved. `stored`:
+            its record had ended while the artifact sink was away, and its output, which had
+            waited, is stored now. `running`: its process lives. `unknown`: this store has no such
+            invocation. `failed`: it could not be repaired now and is as it was.
         recovered_bytes: plain bytes that were put into the store.
         lost_bytes: plain bytes, at the least, of frames that cannot be decoded.
         reason: one sentence where there is something to say, else empty.

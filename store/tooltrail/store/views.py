@@ -88,6 +88,23 @@ class StreamView:
 
 
 @dataclass(frozen=True, slots=True)
+class WaitingStream:
+    """A stream whose bytes are not in the store yet, since the artifact sink was away.
+
+    Attributes:
+        invocation_id: of the invocation.
+        role: of the stream.
+        digest: of its bytes.
+        reason: why they could not be stored.
+    """
+
+    invocation_id: UUID
+    role: str
+    digest: Digest
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class ReceiptView:
     """What the model was shown, and who worded it with which budgets."""
 

@@ -200,6 +200,13 @@ def test_a_literal_is_found_across_the_ends_of_frames(
         assert text[match.offset :].startswith(match.line)
 
 
+@pytest.mark.parametrize("pattern", ["$", "^", "x*$", "^a$|^$"])
+def test_an_unfinished_last_line_has_an_end(folder: Path, pattern: str) -> None:
+    for plain, count in ((b"a", 1), (b"a\n", 1), (b"a\na", 2), (b"a\n\n", 2)):
+        reader, _ = reader_of(plain, 5, folder)
+        assert reader.count_matches(pattern) == count, plain
+
+
 @pytest.mark.parametrize("ignore_case", [False, True])
 def test_many_matches_in_a_block_are_counted_as_few_are(folder: Path, ignore_case: bool) -> None:
     lines = [b"word word" if n % 3 else b"nothing" for n in range(5_000)]
@@ -220,6 +227,7 @@ def test_many_matches_in_a_block_are_counted_as_few_are(folder: Path, ignore_cas
         (rb"[^-a]", rb"[^\n\-a]"),
         (rb"[^\s]\W\D", rb"[^\n\s][^\w\n][^\d\n]"),
         (rb"[a\S](?:b)(?P<c>d)(?P=c)(?i:e)", rb"[a\S](?:b)(?P<c>d)(?P=c)(?i:e)"),
+        (rb"a[\b-~]b", None),
         (rb"a(?=b)", None),
         (rb"a++", None),
         (rb"(?>a)", None),

@@ -4,6 +4,7 @@ import copy
 import dataclasses
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -51,7 +52,15 @@ from tooltrail.records import (
     digest_of,
 )
 from tooltrail.records.families import command, generic
-from tooltrail.store import Session, Store, create_store, iter_record_checks, repair
+from tooltrail.store import (
+    Session,
+    Store,
+    create_store,
+    iter_record_checks,
+    open_store,
+    relocate,
+    repair,
+)
 from tooltrail.store.tables import metadata
 
 BIG = b"a line of a long output\n" * 50_000
@@ -295,12 +304,11 @@ def test_while_the_artifact_root_is_away_the_record_is_finished_and_its_output_w
     assert all("not stored yet: " in cut.reason for cut in detail.omissions)
     with pytest.raises(UnavailableError, match="stream stdout is not stored yet"):
         store.reader.open_stream(detail.streams[0])
+    (waiting,) = store.reader.waiting_streams(detail.summary.session_id)
+    assert (waiting.invocation_id, waiting.role) == (invocation.id, "stdout")
     assert [check.problem for check in iter_record_checks(store.reader)] == [""]
 
     (tmp_path / "unmounted").rename(root)
-    assert [one.outcome for one in repair(store).folders] == ["running"]
-    # As if its process had come to an end.
-    store.owner.begin_anew()
     assert [one.outcome for one in repair(store, dry_run=True).folders] == ["stored"]
     assert [one.outcome for one in repair(store).folders] == ["stored"]
     assert not invocation.spool.exists()
@@ -335,6 +343,44 @@ def test_a_full_disk_leaves_a_started_invocation_and_a_retry_succeeds(sqlite_sto
     assert_only_started(store, invocation.id)
     event.listen(store.database.engine, "begin", lift)
     invocation.finish(output)
+    check_evidence(store)
+
+
+def test_a_long_output_in_memory_is_kept_in_the_database_while_the_artifact_root_is_away(
+    store: Store, tmp_path: Path
+) -> None:
+    invocation = store.open_session().start(ToolCall(tool_name="mcp__list"))
+    (tmp_path / "artifacts").rename(tmp_path / "unmounted")
+
+    finished = invocation.finish(returned("mcp__list", BIG.decode()))
+
+    assert finished.postponed == ()
+    assert "full output: kept in the database]" in finished.receipt.text
+    assert not invocation.spool.exists()
+    (stream,) = store.reader.invocation(invocation.id).streams
+    assert stream.postponed_reason is None
+    assert content_of(store.reader, stream) == BIG
+    assert store.reader.waiting_streams() == []
+    (tmp_path / "unmounted").rename(tmp_path / "artifacts")
+    check_evidence(store)
+
+
+def test_a_program_whose_old_root_is_gone_follows_the_relocation(
+    sqlite_store: Store, tmp_path: Path
+) -> None:
+    store = sqlite_store
+    session = store.open_session()
+    run_command(session, BIG)
+    with open_store(str(store.database.target)) as other:
+        relocate(other, str(tmp_path / "new"), delete_old=True)
+    shutil.rmtree(tmp_path / "artifacts")
+
+    first = session.start(BASH)
+    assert [s.role for s in first.finish(command_output(first, BIG + b"1")).postponed] == ["stdout"]
+    second = session.start(BASH)
+    assert second.finish(command_output(second, BIG + b"2")).postponed == ()
+    assert [one.outcome for one in repair(store).folders] == ["stored"]
+    assert store.reader.waiting_streams() == []
     check_evidence(store)
 
 
@@ -427,7 +473,6 @@ def test_on_a_full_disk_for_artifacts_the_output_waits_in_the_spool(tmp_path: Pa
 
         assert postponed.digest == digest_of(noise)
         disk.free()
-        store.owner.begin_anew()
         assert [one.outcome for one in repair(store).folders] == ["stored"]
         (stdout, _) = store.reader.invocation(invocation.id).streams
         with store.reader.open_stream(stdout) as source:
@@ -458,7 +503,6 @@ with open_store(Path(sys.argv[1], "store", "trail.db")) as store:
     print("postponed", bool(invocation.finish(output).postponed))
     print(store.reader.invocation("@last").summary.state, invocation.spool.exists())
     root.chmod(0o755)
-    store.owner.begin_anew()
     (folder,) = repair(store).folders
     print(folder.outcome, bool(store.reader.artifacts()))
 """

@@ -28,7 +28,7 @@ from tooltrail.cli._output import (
     size_of,
     write,
 )
-from tooltrail.cli._ranges import Range, range_from
+from tooltrail.cli._ranges import LineCount, Range, range_from
 from tooltrail.cli._searching import Search, search_options
 from tooltrail.cli._times import shown
 from tooltrail.cli.commands.relocate_command import relocate
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from tooltrail.artifacts import ArtifactReader
     from tooltrail.store import ArtifactView
 
-LINES = click.IntRange(min=0)
+LINES = LineCount(min=0)
 PATH_HELP = "PATH is a path of `artifact ls`, or a unique beginning of its digest."
 GREP_HELP = "PATTERN is one of Python's `re`, over bytes. Exits with 3 when no line matches."
 

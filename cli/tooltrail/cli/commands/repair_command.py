@@ -45,7 +45,7 @@ def _row(one: RepairedFolder) -> tuple[str, ...]:
     return (
         str(one.invocation_id),
         one.outcome,
-        size_of(one.recovered_bytes) if one.outcome == "interrupted" else "",
+        size_of(one.recovered_bytes) if one.outcome in ("interrupted", "stored") else "",
         size_of(one.lost_bytes) if one.lost_bytes else "",
         one.reason,
     )
