@@ -194,6 +194,12 @@ def _staging_for(store: "Store", known: KnownInvocation) -> Generator["_Unfinish
         shutil.rmtree(staging, ignore_errors=True)
 
 
+def remove_staging(spool: Path) -> None:
+    """Delete what repairs that were killed had staged; whoever calls it is the only repair."""
+    for staging in spool.glob(f"{_STAGING}*"):
+        shutil.rmtree(staging, ignore_errors=True)
+
+
 class _Unfinished(Invocation):
     """An invocation of a process that is gone, with a folder of its own for what is staged."""
 

@@ -37,6 +37,7 @@ from tooltrail.store._spooled import (
     interrupt,
     known_ids,
     look_at,
+    remove_staging,
     started_ids,
     store_waiting,
 )
@@ -121,6 +122,8 @@ def repair(store: Store, *, dry_run: bool = False) -> RepairReport:
         return RepairReport((), len(started_ids(store)), 0)
     began_at = now()
     with exclusive_spool(store.spool):
+        if not dry_run:
+            remove_staging(store.spool)
         folders = list(iter_spool_folders(store.spool))
         # Asked for after the folders: an invocation is in its spool before it is started.
         started = started_ids(store)

@@ -30,6 +30,7 @@ from tooltrail.store import (
     create_store,
     iter_record_checks,
     iter_rerenderings,
+    new_id,
     now,
     open_store,
     recoverable,
@@ -121,6 +122,16 @@ def test_a_repair_that_does_something_leaves_an_account_and_any_other_none(
             }
         ]
     }
+
+
+def test_what_a_killed_repair_had_staged_goes_with_the_next_one(store: Store) -> None:
+    staging = store.spool / f"recovering-{new_id()}"
+    staging.mkdir(parents=True)
+    (staging / "stdout.zst").write_bytes(b"half of it")
+    repair(store, dry_run=True)
+    assert staging.exists()
+    repair(store)
+    assert not staging.exists()
 
 
 def test_the_record_of_a_killed_program_keeps_the_contract(store: Store, database: str) -> None:
