@@ -10,8 +10,6 @@ from typing import NamedTuple
 
 import zstandard
 
-from tooltrail.records.errors import DamageError
-
 MAX_FRAME_SIZE = 64 * 1024 * 1024
 """Plain bytes of the largest frame that is decoded when no index says how many there are."""
 
@@ -59,23 +57,19 @@ def decode_frame(data: bytes, facts: FrameFacts) -> bytes:
     return plain
 
 
-def decode_unknown(data: bytes, path: str) -> bytes:
-    """The plain bytes of one whole frame of which nothing is known; `path` names its object.
+def decode_unknown(data: bytes) -> bytes:
+    """The plain bytes of one whole frame of which nothing is known.
 
     Raises:
-        DamageError: it was altered, or is larger than any that this program writes.
+        ValueError: it was altered, or is larger than any that this program writes.
     """
     try:
         told = zstandard.get_frame_parameters(data).content_size
         if told == zstandard.CONTENTSIZE_UNKNOWN or told <= MAX_FRAME_SIZE:
             return _decompress(data, MAX_FRAME_SIZE)
     except zstandard.ZstdError as error:
-        raise DamageError(f"artifact {path} cannot be decoded: {error}", path=path) from error
-    raise DamageError(
-        f"artifact {path} has a frame of {told:,} bytes, and none above {MAX_FRAME_SIZE:,}"
-        " can be decoded by itself",
-        path=path,
-    )
+        raise ValueError(str(error)) from error
+    raise ValueError(f"it speaks of {told:,} bytes, and none above {MAX_FRAME_SIZE:,} is decoded")
 
 
 def checksum_of(data: bytes) -> int:

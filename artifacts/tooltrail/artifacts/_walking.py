@@ -2,7 +2,7 @@
 
 from typing import BinaryIO
 
-from tooltrail.artifacts._decoding import decode_unknown
+from tooltrail.artifacts._frame_reading import read_frame
 from tooltrail.artifacts.codec import count_newlines
 from tooltrail.artifacts.frame_index import Frame, FrameIndex, IndexBuilder
 from tooltrail.artifacts.frame_spans import FrameSpan, iter_spans
@@ -38,7 +38,5 @@ def _decoded(stored: BinaryIO, span: FrameSpan, path: str) -> Frame:
     if not span.is_data:
         # Nothing but an index is ever written beside the data.
         raise DamageError(f"the index of artifact {path} is damaged", path=path)
-    stored.seek(span.start)
-    data = stored.read(span.stop - span.start)
-    plain = decode_unknown(data, path)
+    data, plain = read_frame(stored, span, f"artifact {path}")
     return Frame(data, len(plain), count_newlines(plain))

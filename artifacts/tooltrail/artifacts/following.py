@@ -104,7 +104,7 @@ class StreamFollower:
             if not span.is_data:
                 self.ending = "closed"
                 return
-            block = read_frame(stored, span, str(self._file))[self._skip :]
+            block = read_frame(stored, span, str(self._file)).plain[self._skip :]
             self._stop, self._skip = span.stop, 0
             self.offset += len(block)
             if block:
@@ -118,7 +118,7 @@ class StreamFollower:
             return (spans[-1].stop if spans else 0), 0
         wanted = lines
         for number, span in enumerate(reversed(spans)):
-            block = read_frame(stored, span, str(self._file))
+            block = read_frame(stored, span, str(self._file)).plain
             if not number and block.endswith(b"\n"):
                 wanted += 1  # the newline that ends the last line begins none
             count = block.count(b"\n")

@@ -15,7 +15,7 @@ _MAGIC = b"\x28\xb5\x2f\xfd"
 _SKIPPABLE = b"\x2a\x4d\x18"
 """Bytes 2 to 4 of a skippable frame; the first is 0x50 to 0x5F."""
 
-_HEADER_SIZE = 18
+HEADER_SIZE = 18
 """Bytes of the longest header of a frame."""
 
 _BLOCK_HEADER_SIZE = 3
@@ -51,7 +51,7 @@ def iter_spans(stored: BinaryIO, path: str, start: int = 0) -> Iterator[FrameSpa
     """
     while True:
         stored.seek(start)
-        header = stored.read(_HEADER_SIZE)
+        header = stored.read(HEADER_SIZE)
         span = _span(stored, header, start, path)
         if span is None or not _reaches(stored, span.stop):
             return
@@ -71,7 +71,7 @@ def _span(stored: BinaryIO, header: bytes, start: int, path: str) -> FrameSpan |
         parameters = zstandard.get_frame_parameters(header)
         offset = start + zstandard.frame_header_size(header)
     except zstandard.ZstdError:
-        if len(header) < _HEADER_SIZE:
+        if len(header) < HEADER_SIZE:
             return None
         raise DamageError(
             f"{path} is damaged: no frame begins at byte {start:,}", path=path

@@ -1,15 +1,11 @@
 """How much of a stream a capture keeps. What is beyond is counted and said, and never an error."""
 
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 MOST_HELD_BACK = 64 * 1024 * 1024
 """Bytes of a disk that are held back by default, when that is not more than a thousandth of it."""
-
-RoomLeft = Callable[[], int]
-"""Stored bytes that may still be added; asked at each frame, so it must be quick."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,13 +17,13 @@ class CaptureLimits:
         free_bytes: bytes that must stay free on the disk of the spool, for the records themselves;
             None for a thousandth of the disk, at most 64 MiB.
         store_bytes: the limit of the whole store, which is named when it is reached.
-        room_left: stored bytes that the store has room for; None when `store_bytes` is.
+        room_bytes: what is left of that; None when `store_bytes` is.
     """
 
     stream_bytes: int | None = None
     free_bytes: int | None = None
     store_bytes: int | None = None
-    room_left: RoomLeft | None = None
+    room_bytes: int | None = None
 
     def refusal(self, folder: Path, stored_size: int, more: int) -> str | None:
         """Why a stream may not grow, in words; None when it may.
@@ -40,7 +36,7 @@ class CaptureLimits:
         Raises:
             OSError: the disk cannot be asked.
         """
-        if self.room_left is not None and stored_size + more > self.room_left():
+        if self.room_bytes is not None and stored_size + more > self.room_bytes:
             return f"the store has reached its limit of {self.store_bytes:,} bytes"
         status = os.statvfs(folder)
         free = status.f_bavail * status.f_frsize

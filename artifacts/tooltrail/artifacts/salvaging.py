@@ -47,7 +47,7 @@ class SpoolReader:
             for span in iter_spans(self._stored, self._path):
                 is_closed |= not span.is_data
                 if span.is_data:
-                    block = read_frame(self._stored, span, self._path)
+                    block = read_frame(self._stored, span, self._path).plain
                     self.size += len(block)
                     yield block
                 stop = span.stop

@@ -45,10 +45,15 @@ class StreamPublisher:
         archive: where artifacts go.
         captured: what was captured for this invocation, by digest.
         scratch: this invocation's folder in the spool, for streams that are in memory.
+        away: why the sink need not be asked; None when it is to be found out.
     """
 
     def __init__(
-        self, archive: ArtifactArchive, captured: Mapping[Digest, CapturedStream], scratch: Path
+        self,
+        archive: ArtifactArchive,
+        captured: Mapping[Digest, CapturedStream],
+        scratch: Path,
+        away: Postponed | None = None,
     ) -> None:
         self._archive = archive
         self._captured = captured
@@ -56,7 +61,7 @@ class StreamPublisher:
         self._published: dict[Digest, StoredArtifact] = {}
         self._sources: dict[Digest, CapturedStream] = {}
         self._postponed: set[Digest] = set()
-        self._away: Postponed | None = None
+        self._away = away
 
     def publish(self, stream: StreamRecord) -> ArtifactReference | Postponed:
         """Publish a stream once and say where it is; see `ArtifactPublisher`.
@@ -77,9 +82,9 @@ class StreamPublisher:
         return ArtifactReference(path=self._published[stream.digest].path)
 
     @property
-    def is_away(self) -> bool:
-        """Whether the sink could not be written."""
-        return self._away is not None
+    def away(self) -> Postponed | None:
+        """Why the sink could not be written; None when it could."""
+        return self._away
 
     def postponed_reason(self, stream: StreamRecord) -> str | None:
         """Why a stream waits in the spool; None for one that is stored, here or as a body."""

@@ -204,6 +204,7 @@ class _Unfinished(Invocation):
     """An invocation of a process that is gone, with a folder of its own for what is staged."""
 
     is_witnessed = False
+    may_wait = False  # what is in the spool is safer as it is
 
     def __init__(
         self, store: "Store", session: Session, key: int, started: Started, staging: Path

@@ -32,7 +32,7 @@ class StoreLimits:
         if self.store_bytes is None or used is None:
             return CaptureLimits(stream_bytes, self.free_bytes)
         room = self.store_bytes - used
-        return CaptureLimits(stream_bytes, self.free_bytes, self.store_bytes, lambda: room)
+        return CaptureLimits(stream_bytes, self.free_bytes, self.store_bytes, room)
 
 
 def _stored_bytes(database: Database) -> int | None:

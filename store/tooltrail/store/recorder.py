@@ -13,6 +13,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 from uuid import UUID
 
+from sqlalchemy import Connection
+
 from tooltrail.artifacts import (
     Capture,
     CapturedStream,
@@ -29,6 +31,7 @@ from tooltrail.records import (
     InvocationFinishedError,
     InvocationState,
     Policy,
+    Postponed,
     Receipt,
     SessionClosedError,
     StreamRecord,
@@ -179,6 +182,10 @@ class Finished:
     postponed: tuple[StreamRecord, ...] = ()
 
 
+class _SinkGoneError(UnavailableError):
+    """The sink was written, and is away before the commit."""
+
+
 class Invocation:
     """One running tool. Its captures may be used by different threads, `finish` by one.
 
@@ -186,9 +193,11 @@ class Invocation:
 
     Attributes:
         is_witnessed: whether the program that ran it sees its end, and so how long it took.
+        may_wait: whether its end is recorded although its output cannot be stored yet.
     """
 
     is_witnessed = True
+    may_wait = True
 
     def __init__(self, store: "Store", session: Session, key: int, started: Started) -> None:
         self._store = store
@@ -254,7 +263,9 @@ class Invocation:
                 a stream are not at hand or not those of its digest.
             DamageError: a spool file was cut since it was captured, or the session has no ledger
                 head; nothing was recorded.
-            UnavailableError: the sink or the database cannot be written now.
+            UnavailableError: the database cannot be written now; `DiskFullError` when there is no
+                room for any record. While the sink cannot be written the record is finished, and
+                its output waits in the spool: see `Finished.postponed`.
         """
         if output.tool_name != self.call.tool_name:
             raise InvalidRecordError(
@@ -264,6 +275,8 @@ class Invocation:
             return self._finish(output, output.streams)
         except DiskFullError:
             self._store.reserve.release()
+        except _SinkGoneError as error:
+            return self._finish(output, output.streams, Postponed(str(error)))
         try:
             return self._finish(output, output.streams)
         except DiskFullError as error:
@@ -288,20 +301,28 @@ class Invocation:
         streams = tuple(partial_output)
         return self._finish(interrupted_output(self.call.tool_name, reason, streams), streams)
 
-    def _finish(self, output: CompleteOutput, streams: tuple[StreamRecord, ...]) -> Finished:
+    def _finish(
+        self,
+        output: CompleteOutput,
+        streams: tuple[StreamRecord, ...],
+        away: Postponed | None = None,
+    ) -> Finished:
+        """Record an end with its streams; with `away` the sink is not asked, since it is that."""
         if self._is_finished:
             # Asked before the spool is, which the first finish removed.
             raise self._finished_already()
         refuse_false_digests(streams)
         family = self._store.families.of_output(output, self.family)
         seen = self._store.upkeep  # before the archive and before anything is published
-        publisher = StreamPublisher(self._store.archive, self._captured, self.spool)
+        publisher = StreamPublisher(self._store.archive, self._captured, self.spool, away)
         projection = project(output, family, self.policy, publisher)
         if output.error is not None:
             projection = with_unshown(projection, streams, self.policy, publisher)
         for stream in streams:
             if stream.size > self._inline_bytes or stream.content is None:
                 publisher.publish(stream)
+        if publisher.away is not None and not self.may_wait:
+            raise UnavailableError(publisher.away.reason)
         receipt = render(projection.canonical, family, self.policy)
         rows = FinishedRows(
             key=self._key,
@@ -329,11 +350,21 @@ class Invocation:
 
     def _commit(self, rows: FinishedRows, publisher: StreamPublisher, seen: Upkeep) -> None:
         with self._store.database.write() as connection:
-            if publisher.published or publisher.is_away:
-                ensure_standing(connection, self._store, publisher, seen)
+            if publisher.published or publisher.away is not None:
+                self._ensure_standing(connection, publisher, seen)
             chain = writes.lock_chain(connection, self._session.key, self._session.id)
             if not write_finished(connection, chain, rows, publisher):
                 raise self._finished_already()
+
+    def _ensure_standing(
+        self, connection: Connection, publisher: StreamPublisher, seen: Upkeep
+    ) -> None:
+        try:
+            ensure_standing(connection, self._store, publisher, seen)
+        except UnavailableError as error:
+            if not publisher.published:
+                raise  # what else there is to ask is the database
+            raise _SinkGoneError(str(error)) from error
 
     def _finished_already(self) -> InvocationFinishedError:
         return InvocationFinishedError(f"invocation {self.id} is finished already")

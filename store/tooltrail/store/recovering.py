@@ -229,7 +229,7 @@ def _clear(store: Store, known: KnownInvocation, folder: Path, *, dry_run: bool)
     streams = store.reader.invocation(known.id).streams
     stored = {(stream.role, stream.digest) for stream in streams if is_stored(store, stream)}
     expected = {(s.role, s.digest) for s in streams if s.postponed_reason is not None} - stored
-    waiting = [f for f in files if not f.problem and (f.role, f.digest) in expected]
+    waiting = [f for f in files if (f.role, f.digest) in expected]
     if waiting and not dry_run:
         store_waiting(store, known, waiting)
     stored |= {(file.role, file.digest) for file in waiting}

@@ -66,7 +66,7 @@ def test_a_limit_inside_of_a_frame_cuts_there(tmp_path: Path) -> None:
 
 def test_a_store_without_room_takes_no_further_frame(tmp_path: Path) -> None:
     data = os.urandom(3 * FRAME_SIZE)
-    limits = CaptureLimits(store_bytes=5_000_000, room_left=lambda: 2 * FRAME_SIZE + 1000)
+    limits = CaptureLimits(store_bytes=5_000_000, room_bytes=2 * FRAME_SIZE + 1000)
     stream = captured(tmp_path, [data], limits)
     assert kept(stream) == data[: 2 * FRAME_SIZE]
     assert stream.record.loss_reason == "the store has reached its limit of 5,000,000 bytes"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.support.disks import small_disk
 
 from tooltrail.artifacts import Capture, Salvaged, SpoolReader, open_plain, salvage
-from tooltrail.artifacts._frame_reading import MAX_FRAME_SIZE
+from tooltrail.artifacts._decoding import MAX_FRAME_SIZE
 from tooltrail.artifacts.codec import compress_frame
 from tooltrail.records import InvalidRecordError, StreamRecord, UnavailableError, count_lines
 

@@ -12,7 +12,7 @@ from uuid import UUID, uuid4
 
 import psycopg
 import pytest
-from sqlalchemy import Connection, event, func, select
+from sqlalchemy import Connection, event, func, insert, select
 from sqlalchemy.pool import ConnectionPoolEntry
 from tests.support.disks import SmallDisk, small_disk
 from tests.support.evidence import check_evidence, ledger_of
@@ -29,6 +29,8 @@ from tests.support.recording import (
     statements_of,
     stream_of,
 )
+from tests.support.rows import row_for
+from tests.support.upkeep import before_commit
 
 from tooltrail.records import (
     DEFAULT_POLICY,
@@ -381,6 +383,28 @@ def test_a_program_whose_old_root_is_gone_follows_the_relocation(
     assert second.finish(command_output(second, BIG + b"2")).postponed == ()
     assert [one.outcome for one in repair(store).folders] == ["stored"]
     assert store.reader.waiting_streams() == []
+    check_evidence(store)
+
+
+def test_a_sink_that_dies_before_a_commit_that_must_look_at_it_postpones_the_output(
+    sqlite_store: Store, tmp_path: Path
+) -> None:
+    store = sqlite_store
+    invocation = store.open_session().start(BASH)
+    output = command_output(invocation, BIG, BIG + b"1")
+    # A pruning that was killed: whoever commits a reference must look at its object.
+    with store.database.write() as connection:
+        table = metadata.tables["maintenance_runs"]
+        connection.execute(insert(table).values(row_for(table)))
+    root = tmp_path / "artifacts"
+
+    with before_commit(store, lambda: root.rename(tmp_path / "unmounted")):
+        finished = invocation.finish(output)
+
+    assert [stream.role for stream in finished.postponed] == ["stdout", "stderr"]
+    assert store.reader.invocation(invocation.id).artifacts == ()
+    (tmp_path / "unmounted").rename(root)
+    assert [one.outcome for one in repair(store).folders] == ["stored"]
     check_evidence(store)
 
 

@@ -124,6 +124,25 @@ def test_a_repair_that_does_something_leaves_an_account_and_any_other_none(
     }
 
 
+def test_a_repair_while_the_artifacts_are_away_leaves_everything_as_it_is(
+    store: Store, database: str
+) -> None:
+    name = kill_after(store, database, "fill stdout 400000", "flush stdout", "close stdout")
+    root = Path(store.archive.sink.url.removeprefix("file://"))
+    root.rename(root.with_name("unmounted"))
+
+    (failed,) = repair(store).folders
+
+    assert (failed.outcome, str(root) in failed.reason) == ("failed", True)
+    assert store.reader.invocation(name).summary.state == "started"
+    assert (store.spool / str(name) / "stdout.zst").is_file()
+    root.with_name("unmounted").rename(root)
+    assert [one.outcome for one in repair(store).folders] == ["interrupted"]
+    detail = store.reader.invocation(name)
+    assert content_of(store.reader, stream_of(detail, "stdout")) == digits(400_000)
+    assert_clean(store)
+
+
 def test_what_a_killed_repair_had_staged_goes_with_the_next_one(store: Store) -> None:
     staging = store.spool / f"recovering-{new_id()}"
     staging.mkdir(parents=True)
