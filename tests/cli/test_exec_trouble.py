@@ -353,6 +353,7 @@ def test_an_artifact_root_that_goes_away_postpones_the_output_until_it_is_repair
     assert "stream stdout is not stored yet, `tooltrail repair` does that: " in waiting.message
     assert "; full output: not stored yet]" in cli.ok("show", "--surface", "receipt").text
     assert "could not be stored at once: " in cli.ok("show").text
+    assert cli.ok("artifact", "tail", "-f", "-n", "2", "@last").stdout == b"8999\n9000\n"
     verified = cli.run("verify")
     assert verified.code == 4
     assert "is not stored yet, `tooltrail repair` does that where it was recorded" in verified.text

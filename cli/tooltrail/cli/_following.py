@@ -148,14 +148,27 @@ class _Following(ExitStack):
 
     def _copy_rest(self, stream: StreamView) -> None:
         follower = self._followers.get(stream.role)
+        offset = None if follower is None else follower.offset
+        if offset == stream.size:
+            return  # its bytes may be waiting for an artifact sink that is away
+        if offset is None and self._was_running:
+            offset = 0
+        for block in self._blocks(stream, offset):
+            write_block(self._target(stream.role), block)
+
+    def _blocks(self, stream: StreamView, offset: int | None) -> Iterator[bytes]:
+        """A stream from a byte on; its last lines when that is None."""
+        if stream.artifact_path is not None:
+            reader = open_known(self._store, stream.artifact_path)
+            yield from (
+                reader.iter_tail(self._lines) if offset is None else reader.iter_bytes(offset)
+            )
+            return
         with self._store.reader.open_stream(stream) as source:
-            if follower is not None:
-                rest = _after_bytes(source, follower.offset)
+            if offset is None:
+                yield from _after_lines(source, max(0, stream.line_count - self._lines))
             else:
-                seen = self._was_running or stream.line_count <= self._lines
-                rest = _after_lines(source, 0 if seen else stream.line_count - self._lines)
-            for block in rest:
-                write_block(self._target(stream.role), block)
+                yield from _after_bytes(source, offset)
 
     def _said_killed(self) -> int:
         if is_spooled(self._folder):
