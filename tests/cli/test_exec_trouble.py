@@ -236,7 +236,9 @@ def test_a_disk_that_fills_during_capture_is_said_with_what_is_missing(
     on_disk: Cli, disk: SmallDisk
 ) -> None:
     # The frames that do not fit leave some room, in which the record might still be finished.
-    fill = f"; cat /dev/zero > {disk.folder}/filler 2>/dev/null; exit 3"
+    # The disk fills once some of the output is in the spool.
+    wait = f"until [ -s {disk.folder}/spool/*/stdout.zst ]; do sleep 0.05; done"
+    fill = f"; {wait}; cat /dev/zero > {disk.folder}/filler 2>/dev/null; exit 3"
     ended = on_disk.exec("--", "sh", "-c", f"{shlex.join(python(NOISE))}{fill}")
     assert (ended.code, len(ended.stdout)) == (3, NOISE_BYTES)
     said = re.fullmatch(

@@ -182,7 +182,7 @@ class Finished:
     postponed: tuple[StreamRecord, ...] = ()
 
 
-class _SinkGoneError(UnavailableError):
+class _SinkGoneError(Exception):
     """The sink was written, and is away before the commit."""
 
 
@@ -272,16 +272,14 @@ class Invocation:
                 f"invocation {self.id} is of {self.call.tool_name!r}, not of {output.tool_name!r}"
             )
         try:
-            return self._finish(output, output.streams)
+            return self._end(output, output.streams)
         except DiskFullError:
             self._store.reserve.release()
-        except _SinkGoneError as error:
-            return self._finish(output, output.streams, Postponed(str(error)))
         try:
-            return self._finish(output, output.streams)
+            return self._end(output, output.streams)
         except DiskFullError as error:
             small, streams = without_room(output, self._inline_bytes, str(error))
-            return self._finish(small, streams)
+            return self._end(small, streams)
 
     def interrupt(self, reason: str, partial_output: Sequence[StreamRecord] = ()) -> Finished:
         """Record that the call was interrupted, and what it had printed until then.
@@ -299,15 +297,20 @@ class Invocation:
                 `finish`.
         """
         streams = tuple(partial_output)
-        return self._finish(interrupted_output(self.call.tool_name, reason, streams), streams)
+        return self._end(interrupted_output(self.call.tool_name, reason, streams), streams)
 
-    def _finish(
-        self,
-        output: CompleteOutput,
-        streams: tuple[StreamRecord, ...],
-        away: Postponed | None = None,
+    def _end(self, output: CompleteOutput, streams: tuple[StreamRecord, ...]) -> Finished:
+        """Record an end with its streams, whether or not the sink stays until it is committed."""
+        try:
+            return self._record_end(output, streams, None)
+        except _SinkGoneError as error:
+            away = Postponed(str(error))
+        return self._record_end(output, streams, away)
+
+    def _record_end(
+        self, output: CompleteOutput, streams: tuple[StreamRecord, ...], away: Postponed | None
     ) -> Finished:
-        """Record an end with its streams; with `away` the sink is not asked, since it is that."""
+        """As `_end`; with `away` the sink is not asked, since it is that."""
         if self._is_finished:
             # Asked before the spool is, which the first finish removed.
             raise self._finished_already()
