@@ -327,27 +327,62 @@ def test_a_limit_on_the_size_of_files_is_like_a_full_disk(cli: Cli) -> None:
     assert states(cli) == ["success"]
 
 
-def test_a_missing_artifact_root_sets_the_record_aside(cli: Cli) -> None:
-    (cli.folder / "artifacts").rmdir()
-    ended = cli.exec("--", "sh", "-c", "echo out; exit 3")
-    assert (ended.code, ended.stdout) == (3, b"out\n")
-    away, kept = ended.message.splitlines()
-    assert away.startswith(f"tooltrail: cannot use {cli.folder}/artifacts for artifacts: ")
-    assert kept.startswith(f"tooltrail: the record is kept in {cli.folder}/spool/aside-")
+def check_what_waits(cli: Cli, stdout: bytes) -> Path:
+    """The spool file of the one output that waits, which holds all of it."""
+    (waiting,) = (cli.folder / "spool").glob("*/stdout.zst")
+    assert plain(waiting) == stdout
+    return waiting
+
+
+def waits_in(stdout: Path) -> str:
+    return (
+        f"the artifacts are away, so the output waits in {stdout.parent}:"
+        " `tooltrail repair` stores it"
+    )
+
+
+@pytest.mark.parametrize("is_mounted", [True, False], ids=["mount point", "nothing"])
+def test_artifacts_that_are_away_from_the_beginning_cost_no_record(
+    cli: Cli, is_mounted: bool
+) -> None:
+    root, disk = cli.folder / "artifacts", cli.folder / "disk"
+    cli.exec("--", "seq", "8000")
+    (first,) = (row["id"] for row in cli.ok("log", "--json").records)
+    root.rename(disk)
+    if is_mounted:
+        root.mkdir()
+
+    short = cli.exec("--", "sh", "-c", "echo out; exit 3")
+    assert (short.code, short.stdout, short.message) == (3, b"out\n", "")
+    ended = cli.exec("--", "sh", "-c", "seq 9000; exit 3")
+    assert ended.code == 3
+    waiting = check_what_waits(cli, ended.stdout)
+    assert ended.sentence == waits_in(waiting)
+    assert [row["state"] for row in cli.ok("log", "--json").records] == ["success"] * 3
+    assert "9000" in cli.ok("show", "--surface", "receipt").text
+    assert cli.run("show", first, "--stream", "stdout").code == 5
+    assert cli.run("artifact", "ls").code == 0
+    assert cli.run("repair").code == 5
+    assert check_what_waits(cli, ended.stdout)
+
+    if is_mounted:
+        root.rmdir()
+    disk.rename(root)
+    assert cli.ok("show", first, "--stream", "stdout").text.endswith("\n8000\n")
+    assert "output of 1 invocation stored that had waited" in cli.ok("repair").message
+    assert cli.ok("show", "--stream", "stdout").stdout == ended.stdout
+    assert cli.ok("verify").code == 0
 
 
 def test_an_artifact_root_that_goes_away_postpones_the_output_until_it_is_repaired(
     cli: Cli,
 ) -> None:
-    ended = cli.exec("--", "sh", "-c", f"rmdir {cli.folder}/artifacts; seq 9000; exit 3")
+    root = cli.folder / "artifacts"
+    ended = cli.exec("--", "sh", "-c", f"mv {root} {root}.away; seq 9000; exit 3")
     assert ended.code == 3
-    (stdout,) = (cli.folder / "spool").glob("*/stdout.zst")
-    assert ended.sentence == (
-        f"the artifacts are away, so the output waits in {stdout.parent}:"
-        " `tooltrail repair` stores it"
-    )
-    assert plain(stdout) == ended.stdout
-    (cli.folder / "artifacts").mkdir()
+    stdout = check_what_waits(cli, ended.stdout)
+    assert ended.sentence == waits_in(stdout)
+    root.with_name("artifacts.away").rename(root)
     (record,) = cli.ok("log", "--json").records
     assert record["state"] == "success"
     waiting = cli.run("show", "--stream", "stdout")

@@ -3,7 +3,7 @@ from .capture import Capture, CapturedStream
 from .codec import FRAME_SIZE, FrameWriter, encode, open_plain
 from .following import FOLLOW_INTERVAL_S, StreamFollower, follow
 from .frame_index import FrameIndex
-from .fsspec_sink import FsspecSink, open_sink
+from .fsspec_sink import FsspecSink, defer_sink, open_sink
 from .grep import Match
 from .limits import CaptureLimits
 from .paths import artifact_path, check_path, digest_of_path, path_beginning
@@ -45,6 +45,7 @@ __all__ = [
     "StreamFollower",
     "artifact_path",
     "check_path",
+    "defer_sink",
     "digest_of_path",
     "encode",
     "exclusive_spool",

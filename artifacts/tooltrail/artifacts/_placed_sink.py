@@ -1,6 +1,7 @@
 """The sink over any place: checks paths, turns OSError into the errors of a sink, walks folders."""
 
 import contextlib
+import errno
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -22,10 +23,12 @@ class FsspecSink:
     Safe for threads. Safe for processes, and durable, where its capabilities say so.
     """
 
-    def __init__(self, url: str, place: Place) -> None:
-        """Assign; `url` opens the sink again."""
+    def __init__(self, url: str, place: Place, mark: str | None = None) -> None:
+        """Assign; `url` opens the sink again, `mark` is that of `defer_sink`."""
         self._url = url
         self._place = place
+        self._mark = mark
+        self._is_marked = mark is None
 
     @property
     def capabilities(self) -> SinkCapabilities:
@@ -43,6 +46,10 @@ class FsspecSink:
         if not source.is_file():
             raise InvalidRecordError(f"there is no file {source} to publish")
         try:
+            # Once is enough: a disk in use is not unmounted.
+            if not self._is_marked:
+                self._check_root()
+                self._is_marked = True
             return self._place.publish(source, target)
         except OSError as error:
             raise self._unavailable("publish", path, error) from error
@@ -106,7 +113,7 @@ class FsspecSink:
             }
         except (FileNotFoundError, NotADirectoryError):
             # Deleted since its name was read, or never there: stores have no empty folders.
-            self._place.check_root()
+            self._check_root()
             return {}
 
     @contextlib.contextmanager
@@ -124,9 +131,20 @@ class FsspecSink:
 
     def _need_root(self, path: str) -> None:
         try:
-            self._place.check_root()
+            self._check_root()
         except OSError as error:
             raise self._unavailable("read", path, error) from error
+
+    def _check_root(self) -> None:
+        """Raise OSError unless the root is there, and is the one that it should be."""
+        self._place.check_root()
+        if self._mark is None:
+            return
+        try:
+            self._place.facts(self._place.locate(self._mark))
+        except _MISSING as error:
+            sentence = f"{self._mark}, which marks the root, is not there (is a disk not mounted?)"
+            raise FileNotFoundError(errno.ENOENT, sentence) from error
 
     def _unavailable(self, verb: str, path: str, error: OSError) -> UnavailableError:
         return UnavailableError(f"cannot {verb} {path or 'objects'} in {self._url}: {why(error)}")

@@ -7,24 +7,24 @@ transactions, which all threads share, nor on disks to its exclusive create, whi
 """
 
 import os
-from collections.abc import Callable
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 from tooltrail.artifacts._connection import Connection
+from tooltrail.artifacts._deferred_place import DeferredPlace
 from tooltrail.artifacts._local import make_durable_folders
 from tooltrail.artifacts._object_place import ObjectPlace
 from tooltrail.artifacts._placed_sink import FsspecSink, why
-from tooltrail.artifacts._places import FileSystem, LocalPlace, MemoryPlace
+from tooltrail.artifacts._places import FileSystem, LocalPlace, MemoryPlace, Place
 from tooltrail.artifacts._providers import PROVIDERS
 from tooltrail.artifacts._sink_options import configured, merged, split_bucket
 from tooltrail.artifacts._store_errors import as_os_error
 from tooltrail.artifacts.paths import check_path
-from tooltrail.artifacts.sink import ArtifactSink
+from tooltrail.artifacts.sink import ArtifactSink, SinkCapabilities
 from tooltrail.records.errors import InvalidRecordError, UnavailableError
 
-__all__ = ["FsspecSink", "open_sink"]
+__all__ = ["FsspecSink", "defer_sink", "open_sink"]
 
 
 def open_sink(url: str, *, create: bool = False) -> ArtifactSink:
@@ -45,67 +45,112 @@ def open_sink(url: str, *, create: bool = False) -> ArtifactSink:
         UnavailableError: the root folder or the bucket is not there, as when a disk is not
             mounted, access to it is refused, or the folder cannot be made.
     """
+    site = _site(url)
+    return FsspecSink(site.url, site.open_place(create))
+
+
+def defer_sink(url: str, *, mark: str | None = None) -> ArtifactSink:
+    """The sink at a folder's path or at a URL, which is opened when it is first used.
+
+    While it cannot be, each of its methods raises UnavailableError, and the next one tries again.
+
+    Args:
+        url: as for `open_sink`.
+        mark: the path of an object without which this is not the right root, such as the folder
+            on which a disk is not mounted. Where it is missing nothing is put, and a missing object
+            is no reason to take it for lost: that is an UnavailableError.
+
+    Raises:
+        InvalidRecordError: the URL is empty, of another kind, or holds a user, a password or a
+            query; or the options for the store cannot be read.
+    """
+    site = _site(url)
+    place = DeferredPlace(site.capabilities, partial(site.open_place, create=False))
+    return FsspecSink(site.url, place, mark)
+
+
+class _OpensPlace(Protocol):
+    """Raises InvalidRecordError and UnavailableError."""
+
+    def __call__(self, create: bool) -> Place: ...
+
+
+class _Site(NamedTuple):
+    """What is known of a sink by its URL alone, and how to open its place."""
+
+    url: str
+    capabilities: SinkCapabilities
+    open_place: _OpensPlace
+
+
+def _site(url: str) -> _Site:
     protocol, separator, name = url.partition("://")
     if not separator:
         protocol, name = "file", str(_absolute(url)) if url else ""
     if not name:
         raise InvalidRecordError(f"not a place for artifacts: {url!r}")
     if protocol in PROVIDERS:
-        return _open_objects(protocol, name)
-    opener = _FOLDERS.get(protocol)
-    if opener is None:
-        known = ", ".join([*_FOLDERS, *PROVIDERS])
-        raise InvalidRecordError(f"artifacts cannot be kept at {protocol}://; known are {known}")
-    return opener(name, create)
+        return _object_site(protocol, name)
+    if protocol == "file":
+        return _local_site(name)
+    if protocol == "memory":
+        return _memory_site(name)
+    known = ", ".join(["file", "memory", *PROVIDERS])
+    raise InvalidRecordError(f"artifacts cannot be kept at {protocol}://; known are {known}")
 
 
-def _open_local(name: str, create: bool) -> FsspecSink:
+def _local_site(name: str) -> _Site:
     if not name.startswith("/"):
         raise InvalidRecordError(f"not an absolute folder: 'file://{name}'")
     folder = _absolute(name)
-    try:
-        if create:
-            make_durable_folders(folder)
-        root = Path(os.path.realpath(folder, strict=True))
-        next(root.iterdir(), None)
-    except OSError as error:
-        raise UnavailableError(f"cannot use {folder} for artifacts: {why(error)}") from error
-    return FsspecSink(f"file://{folder}", LocalPlace(cast("FileSystem", _Deferred("file")), root))
+
+    def open_place(create: bool) -> Place:
+        try:
+            if create:
+                make_durable_folders(folder)
+            root = Path(os.path.realpath(folder, strict=True))
+            next(root.iterdir(), None)
+        except OSError as error:
+            raise UnavailableError(f"cannot use {folder} for artifacts: {why(error)}") from error
+        return LocalPlace(cast("FileSystem", _Deferred("file")), root)
+
+    return _Site(f"file://{folder}", LocalPlace.capabilities, open_place)
 
 
-def _open_memory(name: str, create: bool) -> FsspecSink:
+def _memory_site(name: str) -> _Site:
     root = "/" + check_path(name.strip("/"))
-    filesystem: FileSystem = _filesystem("memory")
-    place = MemoryPlace(filesystem, root)
-    if create:
-        place.make_root()
-    try:
-        place.check_root()
-    except FileNotFoundError as error:
-        raise UnavailableError(f"there is no folder for artifacts at memory:/{root}") from error
-    return FsspecSink(f"memory:/{root}", place)
+
+    def open_place(create: bool) -> Place:
+        place = MemoryPlace(_filesystem("memory"), root)
+        if create:
+            place.make_root()
+        try:
+            place.check_root()
+        except FileNotFoundError as error:
+            raise UnavailableError(f"there is no folder for artifacts at memory:/{root}") from error
+        return place
+
+    return _Site(f"memory:/{root}", MemoryPlace.capabilities, open_place)
 
 
-_FOLDERS: dict[str, Callable[[str, bool], FsspecSink]] = {
-    "file": _open_local,
-    "memory": _open_memory,
-}
-
-
-def _open_objects(protocol: str, name: str) -> FsspecSink:
+def _object_site(protocol: str, name: str) -> _Site:
     provider = PROVIDERS[protocol]
     bucket, prefix = split_bucket(protocol, name)
     url = f"{protocol}://{bucket}/{prefix}".rstrip("/")
     options = merged(provider.defaults, configured(protocol, PROVIDERS))
-    connection = Connection(partial(_connect, protocol, options))
-    connection.get()
-    place = ObjectPlace(provider.make_store(connection, bucket), bucket, prefix)
-    try:
-        place.check_root()
-    except OSError as error:
-        _refuse_options(protocol, error.__cause__)
-        raise UnavailableError(f"cannot use {url} for artifacts: {why(error)}") from error
-    return FsspecSink(url, place)
+
+    def open_place(create: bool) -> Place:  # noqa: ARG001  buckets are never made
+        connection = Connection(partial(_connect, protocol, options))
+        connection.get()
+        place = ObjectPlace(provider.make_store(connection, bucket), bucket, prefix)
+        try:
+            place.check_root()
+        except OSError as error:
+            _refuse_options(protocol, error.__cause__)
+            raise UnavailableError(f"cannot use {url} for artifacts: {why(error)}") from error
+        return place
+
+    return _Site(url, ObjectPlace.capabilities, open_place)
 
 
 def _connect(protocol: str, options: dict[str, Any]) -> Any:

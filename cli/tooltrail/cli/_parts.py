@@ -7,7 +7,7 @@ anything heavy is imported, and only when that does not answer is it opened as e
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from tooltrail.artifacts import ArtifactReader, open_reader, open_sink
+from tooltrail.artifacts import ArtifactReader, defer_sink, open_reader
 from tooltrail.cli._artifact_names import parse_name
 from tooltrail.cli._location import Location
 from tooltrail.store.lookup import look_up_artifact
@@ -19,7 +19,7 @@ def artifact_reader(location: Location, name: str) -> Generator[ArtifactReader]:
     path, _ = parse_name(name)
     place = None if location.artifacts else look_up_artifact(location.database, path)
     if place is not None:
-        sink = open_sink(place.root)
+        sink = defer_sink(place.root)
         yield open_reader(
             sink,
             place.path,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sqlalchemy import insert
 
-from tooltrail.artifacts import ArtifactArchive, open_sink
+from tooltrail.artifacts import ArtifactArchive, defer_sink, open_sink
 from tooltrail.records import (
     FamilyRegistry,
     Policy,
@@ -19,6 +19,7 @@ from tooltrail.records import (
 )
 from tooltrail.store._clock import new_id
 from tooltrail.store._database import Database, open_database
+from tooltrail.store._root_marks import mark_path, mark_root
 from tooltrail.store._roots import named_root, remembered_root, resolve_root
 from tooltrail.store._schema import (
     check_revision,
@@ -62,7 +63,8 @@ def create_store(
 
     Raises:
         StoreExistsError: there is a store already; it is left as it is.
-        InvalidRecordError: the database or the artifact root cannot be what was named.
+        InvalidRecordError: the database or the artifact root cannot be what was named, or the root
+            is that of another store.
         UnavailableError: the database or the artifact root cannot be reached or written.
     """
     target = parse_target(database)
@@ -74,12 +76,13 @@ def create_store(
             lock_schema(connection)
             if read_revision(connection) is not None:
                 raise StoreExistsError(f"there is a store in {target} already")
-            open_sink(resolve_root(target, root), create=True)
+            store_id = new_id()
+            mark_root(open_sink(resolve_root(target, root), create=True), store_id)
             migrate_within(connection, target)
             connection.execute(
                 insert(StoreInfoRow).values(
                     key=1,
-                    id=new_id(),
+                    id=store_id,
                     format=FORMAT,
                     artifact_root=root,
                     created_at=datetime.now(UTC),
@@ -102,6 +105,9 @@ def open_store(
 ) -> Store:
     """Open a store that is there.
 
+    Its artifacts are asked for when they are first needed, so that while they are away everything
+    else can be read, and records can be made whose output waits in the spool.
+
     Args:
         database: as for `create_store`.
         artifacts: where the artifact root is now, when it is not where the store remembers it.
@@ -114,14 +120,15 @@ def open_store(
         StoreNotFoundError: there is no store here.
         SchemaMismatchError: the store is of another revision than this program's.
         DamageError: the database file is damaged.
-        UnavailableError: the database or the artifact root cannot be reached.
+        InvalidRecordError: the artifact root cannot be what was named.
+        UnavailableError: the database cannot be reached.
     """
     target = parse_target(database)
     opened = open_existing(target)
     try:
         info, upkeep = _checked_info(opened)
         root = info.artifact_root if artifacts is None else named_root(artifacts)
-        sink = open_sink(resolve_root(target, root))
+        sink = defer_sink(resolve_root(target, root), mark=mark_path(info.id))
     except BaseException:
         opened.close()
         raise

@@ -1,6 +1,5 @@
 """What lies in an artifact root, sorted by what pruning would do to it. Changes nothing."""
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -17,7 +16,7 @@ from tooltrail.store._references import (
     is_artifact,
     referenced,
 )
-from tooltrail.store._roots import resolve_root
+from tooltrail.store._root_marks import is_mark, refuse_other_roots
 from tooltrail.store.store import Store
 
 DEFAULT_GRACE = timedelta(hours=24)
@@ -92,10 +91,12 @@ def plan_pruning(
         on_progress: told about the objects seen so far.
 
     Raises:
-        InvalidRecordError: the artifact root is not that of this store, as far as can be seen.
+        InvalidRecordError: the artifact root is not marked as that of this store alone, or nothing
+            of what the store refers to is in it.
         UnavailableError: the database or the root cannot be read.
     """
     sink = store.archive.sink
+    refuse_other_roots(sink, store.info.id)
     plan = PruningPlan(sink.url, grace)
     planned_at = now()
     seen = Amount()
@@ -115,7 +116,7 @@ def plan_pruning(
             plan.leftovers.append(part)
         else:
             plan.young.add(part)
-    _refuse_other_roots(store, plan, known)
+    _refuse_lost_roots(plan, known)
     return plan
 
 
@@ -124,6 +125,8 @@ def _sort_in(plan: PruningPlan, stat: ObjectStat, wanted: set[str], *, old: bool
         plan.referenced.add(stat)
     elif stat.path.startswith(f"{DAMAGED}/"):
         plan.damaged.add(stat)
+    elif is_mark(stat.path):
+        return
     elif not is_artifact(stat.path):
         plan.foreign.add(stat)
     elif old:
@@ -132,18 +135,14 @@ def _sort_in(plan: PruningPlan, stat: ObjectStat, wanted: set[str], *, old: bool
         plan.young.add(stat)
 
 
-def _refuse_other_roots(store: Store, plan: PruningPlan, known: int) -> None:
-    """Nothing in the root of another store is referred to by this one: all of it would go.
+def _refuse_lost_roots(plan: PruningPlan, known: int) -> None:
+    """What is left where everything else is gone may be all that there is: it is not deleted.
 
     Raises:
-        InvalidRecordError: the root is not that of this store, as far as can be seen.
+        InvalidRecordError: nothing that the store refers to is in its root.
     """
-    if plan.referenced.count or not (plan.unreferenced or plan.leftovers):
-        return
-    remembered = resolve_root(store.database.target, store.info.artifact_root)
-    own = remembered if "://" in remembered else f"file://{os.path.abspath(remembered)}"  # noqa: PTH100  as the sink names itself
-    if known or plan.root != own:
+    if known and not plan.referenced.count and (plan.unreferenced or plan.leftovers):
         raise InvalidRecordError(
             f"none of the {known:,} artifacts that the store refers to is in {plan.root}: "
-            "it is the artifact root of something else, or all of them are lost"
+            "all of them are lost, or this database is not the store's newest"
         )

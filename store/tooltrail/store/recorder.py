@@ -324,6 +324,8 @@ class Invocation:
         for stream in streams:
             if stream.size > self._inline_bytes or stream.content is None:
                 publisher.publish(stream)
+        if publisher.away is not None and away is None and self._store.has_moved():
+            return self._record_end(output, streams, None)
         if publisher.away is not None and not self.may_wait:
             raise UnavailableError(publisher.away.reason)
         receipt = render(projection.canonical, family, self.policy)

@@ -10,8 +10,8 @@ Others may have the store open meanwhile:
 - A record whose artifacts went to the old root is either committed before that transaction, which
   then finds and copies them, or after it. Then its writer finds another root than it had seen,
   publishes its artifacts there before it commits, and goes on there (see `_upkeep`). Nothing is
-  lost and nobody has to stop. Where the new root cannot be reached from a writer's machine its
-  record is refused as unavailable; the output stays in its spool.
+  lost and nobody has to stop. Where the new root cannot be reached from a writer's machine the
+  output waits in its spool, to be stored by `repair`.
 - A reader that has the store open goes on reading the old root, where everything recorded before
   the change still is, unless the old objects are deleted. It is to open the store again.
 
@@ -33,6 +33,7 @@ from tooltrail.records import DamageError, InvalidRecordError, MissingArtifactEr
 from tooltrail.store._copying import ObjectCopier
 from tooltrail.store._maintenance import MaintenanceRun, maintenance_run
 from tooltrail.store._references import ASKED_AT_ONCE, in_chunks, is_artifact, referenced
+from tooltrail.store._root_marks import mark_path, mark_root
 from tooltrail.store._roots import remembered_root, resolve_root
 from tooltrail.store._upkeep import read_upkeep
 from tooltrail.store.pruning_plan import Amount, Progress
@@ -100,8 +101,8 @@ def relocate(
         on_progress: told about the objects done so far.
 
     Raises:
-        InvalidRecordError: the new root is the old one, does not last, or holds artifacts of
-            something else.
+        InvalidRecordError: the new root is the old one, does not last, is that of another store, or
+            holds artifacts of something else.
         UnavailableError: another run is under way, a root cannot be used, or the new one does not
             give back what was put there.
     """
@@ -117,6 +118,7 @@ def relocate(
     with maintenance_run(store.database, "relocate", {"step": "copy", **facts}) as run:
         moving = _Relocation(store, ArtifactArchive(sink), run, on_progress)
         try:
+            mark_root(sink, store.info.id)
             moving.copy_evidence()
             moving.copy_artifacts()
             moving.switch(remembered, allow_damage=allow_damage)
@@ -202,7 +204,9 @@ class _Relocation:
             self._store.follow(read_upkeep(connection))
 
     def delete_old(self, run: MaintenanceRun) -> None:
-        """Delete at the old root what was read back from the new one."""
+        """Delete at the old root what was read back from the new one, and its mark."""
+        with suppress(MissingArtifactError):
+            self._old.sink.delete(mark_path(self._store.info.id))
         for chunk in in_chunks(self._at_both.items(), _COUNTED_AT_ONCE):
             deleted = Amount()
             for path, stored_size in chunk:

@@ -6,15 +6,16 @@ from types import TracebackType
 from typing import Self
 from uuid import UUID
 
-from tooltrail.artifacts import ArtifactArchive, SpoolOwner, open_sink
+from tooltrail.artifacts import ArtifactArchive, SpoolOwner, defer_sink
 from tooltrail.records import FamilyRegistry, Policy, digest_of
 from tooltrail.store import _writes as writes
 from tooltrail.store._clock import new_id, now
 from tooltrail.store._database import Database
 from tooltrail.store._reserve import DiskReserve
+from tooltrail.store._root_marks import mark_path
 from tooltrail.store._roots import resolve_root
 from tooltrail.store._targets import SqliteTarget
-from tooltrail.store._upkeep import Upkeep
+from tooltrail.store._upkeep import Upkeep, read_upkeep
 from tooltrail.store.environment import current_environment, environment_json
 from tooltrail.store.info import StoreInfo
 from tooltrail.store.limits import StoreLimits
@@ -119,14 +120,24 @@ class Store:
         self.reserve.hold()
         return Session(self, self.reader.session_key(session_id), session_id, is_own=False)
 
-    def follow(self, upkeep: Upkeep) -> ArtifactArchive:
-        """Go on with the artifacts at the root that the store remembers now.
+    def has_moved(self) -> bool:
+        """Whether the artifacts were moved since this process asked; it goes on where they are now.
 
         Raises:
-            UnavailableError: that root cannot be reached from here.
+            UnavailableError: the database cannot be read now.
         """
+        with self.database.read() as connection:
+            current = read_upkeep(connection)
+        if current.artifact_root == self.upkeep.artifact_root:
+            return False
+        self.follow(current)
+        return True
+
+    def follow(self, upkeep: Upkeep) -> ArtifactArchive:
+        """Go on with the artifacts at the root that the store remembers now."""
         root = upkeep.artifact_root
-        self.archive = ArtifactArchive(open_sink(resolve_root(self.database.target, root)))
+        sink = defer_sink(resolve_root(self.database.target, root), mark=mark_path(self.info.id))
+        self.archive = ArtifactArchive(sink)
         self.info = replace(self.info, artifact_root=root)
         # Last: who reads this one first and the archive then never has an older archive.
         self.upkeep = upkeep

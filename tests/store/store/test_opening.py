@@ -187,8 +187,8 @@ def test_an_artifact_root_can_be_given_again(
     database = copied(recorded, tmp_path / "store")
     (tmp_path / "store" / "artifacts").rename(tmp_path / "big disk")
 
-    with pytest.raises(UnavailableError, match="artifacts"):
-        open_store(database)
+    with open_store(database) as store, pytest.raises(UnavailableError, match="artifacts"):
+        check_evidence(store)
     monkeypatch.chdir(tmp_path)
     for named in (str(tmp_path / "big disk"), f"file://{tmp_path / 'big disk'}", "big disk"):
         with open_store(database, artifacts=named) as store:

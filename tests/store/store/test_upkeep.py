@@ -22,6 +22,7 @@ from tooltrail.store import (
     plan_pruning,
     prune,
     relocate,
+    repair,
 )
 from tooltrail.store._maintenance import maintenance_run
 from tooltrail.store._upkeep import read_upkeep
@@ -179,7 +180,20 @@ def test_a_record_that_is_being_made_while_the_artifacts_move_goes_with_them(
     other.close()
 
 
-def test_a_record_is_refused_where_the_new_root_cannot_be_reached_and_its_output_is_kept(
+def test_a_root_that_is_gone_since_the_artifacts_were_moved_makes_nothing_wait(
+    store: Store, other: Store, tmp_path: Path
+) -> None:
+    invocation = store.open_session().start(BASH)
+    output = command_output(invocation, BIG)
+    relocate(other, str(tmp_path / "new"))
+    (tmp_path / "artifacts").rename(tmp_path / "gone")
+
+    assert invocation.finish(output).postponed == ()
+    check_evidence(store)
+    other.close()
+
+
+def test_output_waits_where_the_new_root_cannot_be_reached(
     store: Store, other: Store, tmp_path: Path
 ) -> None:
     invocation = store.open_session().start(BASH)
@@ -188,12 +202,13 @@ def test_a_record_is_refused_where_the_new_root_cannot_be_reached_and_its_output
     relocate(other, str(new))
     new.rename(tmp_path / "not mounted")
 
-    with pytest.raises(UnavailableError, match="new for artifacts: No such file"):
-        invocation.finish(output)
+    finished = invocation.finish(output)
 
-    assert (invocation.spool / "stdout.zst").is_file()
+    assert [stream.role for stream in finished.postponed] == ["stdout"]
+    (stream, *_) = store.reader.invocation(invocation.id).streams
+    assert "new for artifacts: No such file" in str(stream.postponed_reason)
     (tmp_path / "not mounted").rename(new)
-    invocation.finish(output)
+    assert [found.outcome for found in repair(store).folders] == ["stored"]
     check_evidence(store)
     other.close()
 

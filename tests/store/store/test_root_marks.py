@@ -1,0 +1,156 @@
+"""An artifact root says whose it is: nothing is written beside it, or pruned from another's."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.support.evidence import check_evidence
+from tests.support.recording import run_command
+from tests.support.upkeep import NO_GRACE, prune_all, publish
+
+from tooltrail.artifacts import open_sink
+from tooltrail.records import InvalidRecordError, UnavailableError
+from tooltrail.store import Store, create_store, open_store, plan_pruning, relocate, repair
+from tooltrail.store._root_marks import mark_path, mark_root
+
+BIG = b"a line of a long output\n" * 5_000
+SMALL = b"a line\n"
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    """A store with one record, and its artifacts beside it."""
+    with create_store(tmp_path / "trail.db") as store:
+        run_command(store.open_session(), BIG)
+    return tmp_path / "trail.db"
+
+
+@pytest.fixture
+def root(database: Path) -> Path:
+    return database.with_name("artifacts")
+
+
+def marks(root: Path) -> list[str]:
+    return sorted(file.name for file in root.glob("store-*"))
+
+
+def test_a_root_carries_the_mark_of_its_store(database: Path, root: Path) -> None:
+    with open_store(database) as store:
+        assert marks(root) == [f"store-{store.info.id}"]
+        assert str(store.info.id) in (root / marks(root)[0]).read_text()
+
+
+def test_nothing_is_written_to_the_folder_on_which_a_disk_is_not_mounted(
+    database: Path, root: Path
+) -> None:
+    disk = root.rename(root.with_name("disk"))
+    root.mkdir()
+    with open_store(database) as store:
+        session = store.open_session()
+        waiting = run_command(session, BIG[1:])
+        assert [stream.role for stream in waiting.postponed] == ["stdout"]
+        assert run_command(session, SMALL).postponed == ()
+        assert list(root.iterdir()) == []
+
+        root.rmdir()
+        disk.rename(root)
+        # The same process goes on as soon as it is there.
+        assert run_command(session, BIG[2:]).postponed == ()
+        assert [folder.outcome for folder in repair(store).folders] == ["stored"]
+        check_evidence(store)
+
+
+def test_a_store_whose_artifacts_are_away_reads_everything_else(database: Path, root: Path) -> None:
+    root.rename(root.with_name("disk"))
+    with open_store(database) as store:
+        detail = store.reader.invocation("@last")
+        assert detail.receipt
+        with pytest.raises(UnavailableError, match="artifacts for artifacts: No such file"):
+            store.archive.exists(str(detail.streams[0].artifact_path))
+
+
+def test_a_store_is_not_made_in_the_root_of_another(database: Path, tmp_path: Path) -> None:
+    for _ in range(2):
+        with pytest.raises(InvalidRecordError, match="is the artifact root of another store, as"):
+            create_store(tmp_path / "new" / "trail.db", artifacts=str(tmp_path / "artifacts"))
+    with open_store(database) as store:
+        assert prune_all(store).total.count == 0
+
+
+def test_the_mark_of_a_store_that_was_never_finished_gives_way(tmp_path: Path) -> None:
+    root = tmp_path / "artifacts"
+    root.mkdir()
+    (root / "store-0190163d-8694-739b-aea5-966c26f8ad91").write_text("killed before its commit")
+    with create_store(tmp_path / "trail.db") as store:
+        assert marks(root) == [mark_path(store.info.id)]
+
+
+def test_to_mark_a_root_again_changes_nothing(database: Path, root: Path) -> None:
+    with open_store(database) as store:
+        before = (root / mark_path(store.info.id)).stat()
+        mark_root(open_sink(str(root)), store.info.id)
+        after = (root / mark_path(store.info.id)).stat()
+    assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+
+
+def test_pruning_leaves_the_mark_and_does_not_count_it(database: Path, root: Path) -> None:
+    with open_store(database) as store:
+        publish(store, BIG[1:])
+        plan = plan_pruning(store, NO_GRACE)
+        assert (plan.total.count, plan.referenced.count, plan.foreign.count) == (1, 1, 0)
+        prune_all(store)
+        assert marks(root) == [mark_path(store.info.id)]
+        check_evidence(store)
+
+
+def shared(store: Store, root: Path) -> None:
+    """Let another store have put its mark into a root."""
+    (root / "store-0190163d-8694-739b-aea5-966c26f8ad91").write_text("another")
+
+
+def test_a_root_that_two_stores_share_is_not_pruned(database: Path, root: Path) -> None:
+    with open_store(database) as store:
+        publish(store, BIG[1:])
+        shared(store, root)
+        with pytest.raises(InvalidRecordError, match="an artifact root belongs to one store"):
+            plan_pruning(store, NO_GRACE)
+
+
+def test_a_root_without_a_mark_is_not_pruned(database: Path, root: Path) -> None:
+    with open_store(database) as store:
+        publish(store, BIG[1:])
+        (root / mark_path(store.info.id)).unlink()
+        with pytest.raises(InvalidRecordError, match="is not marked as the artifact root of this"):
+            plan_pruning(store, NO_GRACE)
+
+
+def test_a_root_in_which_everything_is_lost_is_not_pruned(database: Path, root: Path) -> None:
+    with open_store(database) as store:
+        shutil.rmtree(root / "sha256")
+        publish(store, BIG[1:])
+        with pytest.raises(InvalidRecordError, match="none of the 1 artifacts that the store"):
+            plan_pruning(store, NO_GRACE)
+
+
+def test_relocating_marks_the_new_root_and_leaves_the_old_one_on_demand(
+    database: Path, root: Path, tmp_path: Path
+) -> None:
+    with open_store(database) as store:
+        mark = mark_path(store.info.id)
+        relocate(store, str(tmp_path / "second"))
+        assert (marks(root), marks(tmp_path / "second")) == ([mark], [mark])
+        relocate(store, str(tmp_path / "third"), delete_old=True)
+        assert (marks(tmp_path / "second"), marks(tmp_path / "third")) == ([], [mark])
+        check_evidence(store)
+
+
+def test_artifacts_are_not_moved_into_the_root_of_another_store(
+    database: Path, root: Path, tmp_path: Path
+) -> None:
+    with create_store(tmp_path / "other" / "trail.db") as other:
+        run_command(other.open_session(), BIG)
+        with pytest.raises(InvalidRecordError, match="is the artifact root of another store, as"):
+            relocate(other, str(root))
+        check_evidence(other)
+    with open_store(database) as store:
+        check_evidence(store)
