@@ -17,7 +17,8 @@ from tooltrail.cli._process.relay import SignalRelay
 from tooltrail.cli._process.terminal import Terminal
 
 TRAP = "import signal,sys\nsignal.signal({n}, lambda *_: sys.exit(7))\n"
-READY = "print('ready', flush=True)\nwhile True: signal.pause()\n"
+# Not signal.pause(): a signal that comes just before it would be noticed only after the next one.
+READY = "import time\nprint('ready', flush=True)\nwhile True: time.sleep(0.05)\n"
 FORWARDED = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT]
 
 # Ways to notice the end: a signal, a process descriptor, a look now and then.

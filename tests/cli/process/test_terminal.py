@@ -53,12 +53,12 @@ def test_a_command_reads_the_terminal_as_its_foreground_group(
 
 def test_ctrl_c_reaches_the_child_alone(driver: Driver, open_terminal: Open) -> None:
     code = (
-        "import signal,sys\n"
+        "import signal,sys,time\n"
         "def stop(*_): print('interrupted'); sys.exit(8)\n"
         "signal.signal(signal.SIGINT, stop)\n"
         "sys.stdin.readline()\n"
         "print('ready', flush=True)\n"
-        "while True: signal.pause()\n"
+        "while True: time.sleep(0.05)\n"
     )
     terminal = open_terminal(*driver.command(*python(code)))
     terminal.send(b"\n")
@@ -250,10 +250,10 @@ def test_a_terminal_without_our_output_is_lent_all_the_same(
 
 def test_a_terminal_that_hangs_up_ends_the_run(driver: Driver, open_terminal: Open) -> None:
     code = (
-        "import os,signal\n"
+        "import os,signal,time\n"
         "signal.signal(signal.SIGHUP, lambda *_: os._exit(3))\n"
         "print('ready', flush=True)\n"
-        "while True: signal.pause()\n"
+        "while True: time.sleep(0.05)\n"
     )
     terminal = open_terminal(*driver.command(*python(code)))
     terminal.expect(b"ready\r\n")
