@@ -38,7 +38,7 @@ def digits(size: int) -> bytes:
 class SpoolWriter:
     """The process, from the test's side; killed at the end of a `with` block."""
 
-    def __init__(self, database: str, artifacts: Path, spool: Path) -> None:
+    def __init__(self, database: str, artifacts: Path | str, spool: Path) -> None:
         places = (database, str(artifacts), str(spool))
         self.process = subprocess.Popen(
             [sys.executable, "-m", "tests.support.spool_writer", *places],

@@ -15,9 +15,11 @@ import secrets
 import shutil
 import stat
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO, Self
 
+from tooltrail.artifacts._entries import FileFacts
 from tooltrail.artifacts._private import PRIVATE_FOLDER, create_private
 from tooltrail.artifacts._ranges import clip
 from tooltrail.artifacts.paths import PART_SUFFIX
@@ -119,6 +121,19 @@ def read_range(path: Path, start: int, stop: int | None) -> bytes:
             pieces.append(piece)
             position += len(piece)
     return b"".join(pieces)
+
+
+def read_facts(path: Path) -> FileFacts:
+    """What is known of a file.
+
+    Raises:
+        FileNotFoundError: it is not there, or something that no sink has made.
+        OSError: whatever else the file system says.
+    """
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise FileNotFoundError(errno.ENOENT, "not a file", str(path))
+    return FileFacts(status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
 
 
 @dataclass(frozen=True, slots=True)

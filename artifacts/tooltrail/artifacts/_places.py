@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, Protocol, cast
 
 from tooltrail.artifacts._entries import FileFacts, Info, children, facts_of
-from tooltrail.artifacts._local import LocalPublisher, read_range
+from tooltrail.artifacts._local import LocalPublisher, read_facts, read_range
 from tooltrail.artifacts._ranges import clip
 from tooltrail.artifacts.codec import FRAME_SIZE
 from tooltrail.artifacts.sink import SinkCapabilities
@@ -114,11 +114,11 @@ class LocalPlace:
         return read_range(Path(target), start, stop)
 
     def facts(self, target: str) -> FileFacts:
-        return facts_of(self._filesystem.info(target))
+        return read_facts(Path(target))
 
     def delete(self, target: str) -> None:
         self.facts(target)
-        self._filesystem.rm_file(target)
+        Path(target).unlink()
 
     def children(self, folder: str) -> Iterator[tuple[str, FileFacts | None]]:
         target = f"{self._root}/{folder}"

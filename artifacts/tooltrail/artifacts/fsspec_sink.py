@@ -187,7 +187,8 @@ def _absolute(name: str) -> Path:
 class _Deferred:
     """A file system that is made when it is first used.
 
-    Reading a local object by its name does not need it, and takes less time than to import fsspec.
+    To publish or read a local object by its name takes less time than to import fsspec, which only
+    lists.
     """
 
     def __init__(self, protocol: str) -> None:
