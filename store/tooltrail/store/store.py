@@ -7,7 +7,7 @@ from typing import Self
 from uuid import UUID
 
 from tooltrail.artifacts import ArtifactArchive, SpoolOwner, defer_sink
-from tooltrail.records import FamilyRegistry, Policy, digest_of
+from tooltrail.records import FamilyRegistry, Policy, UnavailableError, digest_of
 from tooltrail.store import _writes as writes
 from tooltrail.store._clock import new_id, now
 from tooltrail.store._database import Database
@@ -119,6 +119,14 @@ class Store:
         """
         self.reserve.hold()
         return Session(self, self.reader.session_key(session_id), session_id, is_own=False)
+
+    def find_artifacts(self) -> str | None:
+        """Look whether the artifacts are where they should be; the reason when they are away."""
+        try:
+            self.archive.sink.exists(mark_path(self.info.id))
+        except UnavailableError as error:
+            return str(error)
+        return None
 
     def has_moved(self) -> bool:
         """Whether the artifacts were moved since this process asked; it goes on where they are now.

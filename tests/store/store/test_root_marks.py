@@ -47,6 +47,7 @@ def test_nothing_is_written_to_the_folder_on_which_a_disk_is_not_mounted(
     root.mkdir()
     with open_store(database) as store:
         session = store.open_session()
+        assert "which marks the root, is not there" in str(store.find_artifacts())
         waiting = run_command(session, BIG[1:])
         assert [stream.role for stream in waiting.postponed] == ["stdout"]
         assert run_command(session, SMALL).postponed == ()
@@ -55,6 +56,7 @@ def test_nothing_is_written_to_the_folder_on_which_a_disk_is_not_mounted(
         root.rmdir()
         disk.rename(root)
         # The same process goes on as soon as it is there.
+        assert store.find_artifacts() is None
         assert run_command(session, BIG[2:]).postponed == ()
         assert [folder.outcome for folder in repair(store).folders] == ["stored"]
         check_evidence(store)
