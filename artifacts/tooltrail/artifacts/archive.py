@@ -84,19 +84,21 @@ class ArtifactArchive:
 
         Idempotent: publishing the same content again finds it there. An object that is there is
         compared, and one that is damaged is replaced, because these bytes are the proof of how
-        it should be. The damaged bytes are kept under `damaged/` first.
+        it should be. The damaged bytes are kept under `damaged/` first. What came slowly, in
+        many small frames, is stored in full ones where there is room for another file.
 
         Args:
             captured: what to store.
-            scratch: folder for temporary files, which are needed for content in memory and for
-                damaged objects. It is made, with mode 0700, when it is missing, and stays; what
-                a killed process left in it is the caller's to delete. On the disk of the sink
-                nothing is copied. By default a folder of the system's temporary one.
+            scratch: folder for temporary files, which are needed for content in memory, for small
+                frames and for damaged objects. It is made, with mode 0700, when it is missing,
+                and stays; what a killed process left in it is the caller's to delete. On the disk
+                of the sink nothing is copied. By default a folder of the system's temporary one.
 
         Raises:
             InvalidRecordError: the stream has neither content nor a staged file that is there.
-            DamageError: the staged file has another size than its capture left it with; or the
-                object stays damaged although it was replaced.
+            DamageError: the staged file has another size than its capture left it with, or was
+                found to be altered when its frames were made full; or the object stays damaged
+                although it was replaced.
             UnavailableError: the sink or the staged file cannot serve.
         """
         record = captured.record
