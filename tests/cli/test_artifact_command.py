@@ -179,7 +179,14 @@ def test_verify_reads_everything_that_the_store_refers_to(cli: Cli) -> None:
     assert (ended.text, ended.message) == ("", "2 artifacts, 638 kB: 0 damaged or missing\n")
     found = cli.ok("artifact", "verify", path, "--json").records
     assert found == [
-        {"schema_version": 1, "path": path, "state": "ok", "size": len(TEXT), "reason": ""}
+        {
+            "schema_version": 1,
+            "path": path,
+            "state": "ok",
+            "size": len(TEXT),
+            "reason": "",
+            "differences": [],
+        }
     ]
 
 

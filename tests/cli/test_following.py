@@ -80,6 +80,32 @@ def test_tail_follows_from_before_the_first_byte_to_the_end(cli: Cli, writer: Sp
     assert (ended.code, ended.stderr) == (0, b"")
 
 
+def test_a_slow_stream_is_followed_to_its_end_and_stored_in_full_frames(
+    cli: Cli, writer: SpoolWriter
+) -> None:
+    name = writer.do("start")
+    wanted = b""
+    with following(cli, "artifact", "tail", "-f", *MANY, name) as follower:
+        for number in range(30):
+            writer.do(f"fill stdout {600 + number}")
+            writer.do("flush stdout")
+            wanted += digits(600 + number)
+        assert follower.read(len(wanted) - 100) == wanted[:-100]
+        writer.do("close stdout")
+        writer.do("finish")
+        assert follower.rest() == Ended(0, wanted[-100:], b"")
+    with cli.open() as store:
+        (artifact,) = store.reader.artifacts()
+        index = store.archive.index_of(artifact.path)
+        assert index is not None
+        assert (len(index), index.plain_size) == (1, len(wanted))
+        assert store.reader.frame_index(artifact.path) == index.to_bytes()
+        assert artifact.stored_size == index.object_size
+    cli.ok("verify")
+    assert cli.ok("artifact", "cat", artifact.path).stdout == wanted
+    assert list((cli.folder / "spool").glob("*/*")) == []
+
+
 def test_both_streams_are_followed_and_stay_apart(cli: Cli, writer: SpoolWriter) -> None:
     name = writer.do("start")
     writer.do("write stdout out")

@@ -21,6 +21,7 @@ TREE = [
     (errors.InvocationFinishedError, errors.InvalidRecordError),
     (errors.DamageError, errors.TooltrailError),
     (errors.DigestMismatchError, errors.DamageError),
+    (errors.IndexMismatchError, errors.DamageError),
     (errors.MissingArtifactError, errors.DamageError),
     (errors.SchemaMismatchError, errors.TooltrailError),
     (errors.UnavailableError, errors.TooltrailError),
@@ -75,6 +76,17 @@ def test_an_ambiguous_name_says_what_it_fits() -> None:
 def test_damage_names_its_path(kind: type[errors.DamageError]) -> None:
     error = kind("the object is cut", path="sha256/ab/cd.zst")
     assert (str(error), error.path) == ("the object is cut", "sha256/ab/cd.zst")
+
+
+@pytest.mark.parametrize(
+    ("count", "said"), [(1, "one 0"), (4, "one 0; one 1; one 2; one 3"), (7, "one 3; and 3 more")]
+)
+def test_an_index_mismatch_has_all_differences_and_says_the_first(count: int, said: str) -> None:
+    all_of_them = [f"one {number}" for number in range(count)]
+    error = errors.IndexMismatchError("sha256/ab/cd.zst", all_of_them)
+    assert (error.path, error.differences) == ("sha256/ab/cd.zst", tuple(all_of_them))
+    assert str(error).startswith("artifact sha256/ab/cd.zst is not as it is told: one 0")
+    assert str(error).endswith(said)
 
 
 @pytest.mark.parametrize("found", [None, "0001"])

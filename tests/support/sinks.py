@@ -113,6 +113,29 @@ class _Raw:
         return len(data)
 
 
+def retold(
+    index: FrameIndex,
+    *,
+    plain: dict[int, int] | None = None,
+    newlines: dict[int, int] | None = None,
+) -> FrameIndex:
+    """An index that tells something else of some frames, and is unaltered all the same.
+
+    Args:
+        index: the right one.
+        plain: what is added to the plain size of a frame.
+        newlines: what is added to the newlines of a frame.
+    """
+    frames = range(len(index))
+    spans = [(index.stored_span(n), index.plain_span(n)) for n in frames]
+    return FrameIndex(
+        [stop - start for (start, stop), _ in spans],
+        [stop - start + (plain or {}).get(n, 0) for n, (_, (start, stop)) in enumerate(spans)],
+        [index.newlines_in(n) + (newlines or {}).get(n, 0) for n in frames],
+        [index.checksum(n) for n in frames],
+    )
+
+
 def framed(plain: bytes, size: int) -> Framed:
     """The stored object of some bytes in frames of this size."""
     return Framed.of([plain[n : n + size] for n in range(0, len(plain), size)])

@@ -4,8 +4,8 @@ import hashlib
 import io
 from typing import TYPE_CHECKING
 
+from tooltrail.artifacts._content_checks import check_digest
 from tooltrail.artifacts.codec import PlainReader
-from tooltrail.records.digests import Digest, hex_of
 from tooltrail.records.errors import DamageError, DigestMismatchError
 
 if TYPE_CHECKING:
@@ -13,16 +13,15 @@ if TYPE_CHECKING:
 
 
 class CheckedReader(io.RawIOBase):
-    """Plain bytes, compared with a digest and a size when they end.
+    """Plain bytes, compared with the digest in their path and with a size when they end.
 
     With a known size the comparison comes before the last bytes are handed out. Once damage was
     found every further read says so again. Closes the reader underneath with itself.
     """
 
-    def __init__(self, plain: PlainReader, path: str, digest: Digest, size: int | None) -> None:
+    def __init__(self, plain: PlainReader, path: str, size: int | None) -> None:
         self._plain = plain
         self._path = path
-        self._hex = hex_of(digest)
         self._size = size
         self._count = 0
         self._hasher = hashlib.sha256()
@@ -52,7 +51,7 @@ class CheckedReader(io.RawIOBase):
         has_all = self._size is not None and self._count >= self._size
         if is_at_end or has_all:
             self._check_size()
-            self._check_digest()
+            check_digest(self._path, self._hasher.hexdigest())
         return count
 
     def _check_size(self) -> None:
@@ -61,12 +60,5 @@ class CheckedReader(io.RawIOBase):
             raise DigestMismatchError(
                 f"artifact {self._path} is damaged: it holds {more_or_less} than the"
                 f" {self._size} bytes that were stored",
-                path=self._path,
-            )
-
-    def _check_digest(self) -> None:
-        if self._hasher.hexdigest() != self._hex:
-            raise DigestMismatchError(
-                f"artifact {self._path} is damaged: its content has another digest than its name",
                 path=self._path,
             )

@@ -3,21 +3,23 @@
 Frames that stand side by side are fetched with one request. What is known by plain offset (how
 many newlines come before it, say) belongs to the content and stays true when an object is replaced
 by one with the same content in other frames; what is known by frame number does not. So places are
-plain offsets here, and a frame that does not fit its index makes the index be read anew once more,
-from the object itself, before it is called damage.
+plain offsets here, and a frame that does not fit its index makes the whole object be decoded before
+it is called damage: when its content has the digest in its name, its frames as they are found to be
+are read on.
 """
 
 import hashlib
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from tooltrail.artifacts._content_checks import check_digest, check_size
 from tooltrail.artifacts._decoding import FrameFacts, FrameMismatchError, decode_frame
-from tooltrail.artifacts._walking import walk
+from tooltrail.artifacts._index_checks import PlainCheck
+from tooltrail.artifacts._walking import Walked, walk
 from tooltrail.artifacts.frame_index import FrameIndex, read_index
 from tooltrail.artifacts.paths import digest_of_path
 from tooltrail.artifacts.sink import ArtifactSink
-from tooltrail.records.digests import hex_of
-from tooltrail.records.errors import DamageError, DigestMismatchError
+from tooltrail.records.errors import DamageError, IndexMismatchError
 
 REQUEST_BYTES = 8 * 1024 * 1024
 """Stored bytes that one request asks for at most, unless one frame alone has more."""
@@ -92,6 +94,16 @@ class Frames:
         """
         yield from self.resumed(self._blocks, start, stop)
 
+    def counted_blocks(self, start: int, stop: int) -> Iterator[Block]:
+        """The same for one who counts lines: newlines are compared with the index as well.
+
+        Raises:
+            DamageError: see `blocks`; or the index counts other newlines than a frame has.
+        """
+        for block in self.blocks(start, stop):
+            self._check_newlines(block)
+            yield block
+
     def resumed(
         self, source: Callable[[int, int], Iterator[Block]], start: int, stop: int
     ) -> Iterator[Block]:
@@ -164,65 +176,93 @@ class Frames:
             check_digest(self._path, hashlib.sha256(plain).hexdigest())
         return Block(start, plain)
 
+    def _check_newlines(self, block: Block) -> None:
+        index = self.index
+        frame = index.frame_at(block.start)
+        # Where the index was just found by decoding a block may begin inside of a frame.
+        if index.plain_span(frame) != (block.start, block.stop):
+            return
+        found, told = block.plain.count(b"\n"), index.newlines_in(frame)
+        if found != told:
+            raise DamageError(
+                f"the index of artifact {self._path} is damaged: it counts other newlines than"
+                f" frame {frame:,} has, {told:,} instead of {found:,}",
+                path=self._path,
+            )
+
     def _reload(self, offset: int, reason: FrameMismatchError) -> None:
-        """Take the index of the object as it is now.
+        """Take the index of the object as it is now, once its whole content was found right.
 
         Raises:
             DamageError: there is no other, or none of the same content.
         """
-        fresh, held = _read_own(self._sink, self._path)
-        if fresh == self.index:
+        own, held = _read_own(self._sink, self._path)
+        if own == self.index:
             raise DamageError(
                 f"artifact {self._path} is damaged in the frame at byte {offset:,}: {reason}",
                 path=self._path,
             ) from reason
-        _check_same_content(self._path, self.index, fresh)
-        self.index, self._held = fresh, held
-
-
-def _unaltered(data: bytes, path: str) -> FrameIndex | None:
-    """An index from elsewhere; None when it was altered, for then the object's own will do."""
-    try:
-        return FrameIndex.from_bytes(data, path=path)
-    except DamageError:
-        return None
+        check = PlainCheck(self.index)
+        found = _proven(self._sink, self._path, own, None, check.see)
+        # Places were found by the old index, and go on to be used.
+        if wrong := list(check.differences()):
+            raise IndexMismatchError(
+                self._path, [f"the index that it was read by: {difference}" for difference in wrong]
+            )
+        self.index, self._held = found.index, held
 
 
 def open_frames(
-    sink: ArtifactSink, path: str, index: FrameIndex | bytes | None, size: int | None
+    sink: ArtifactSink,
+    path: str,
+    index: FrameIndex | bytes | None,
+    size: int | None,
+    line_count: int | None,
 ) -> Frames:
     """The frames of an object; see `ArtifactArchive.reader`."""
     digest_of_path(path)
-    if isinstance(index, bytes):
-        index = _unaltered(index, path)
-    held = _Held(0, b"")
-    if index is None:
-        index, held = _read_own(sink, path)
-    if size is not None and size != index.plain_size:
-        raise DigestMismatchError(
-            f"artifact {path} is damaged: it holds {index.plain_size:,} bytes,"
-            f" and {size:,} were stored",
-            path=path,
-        )
-    if not index.plain_size:
+    known, held = FrameIndex.unaltered(index), _Held(0, b"")
+    if known is None or not _fits(known, size, line_count):
+        own, held = _read_own(sink, path)
+        if own is None or index is not None or not _fits(own, size, line_count):
+            own = _proven(sink, path, own, size).index
+        known = own
+    check_size(path, known.plain_size, size)
+    if not known.plain_size:
         check_digest(path, _NOTHING)
-    return Frames(sink, path, index, held)
+    return Frames(sink, path, known, held)
 
 
-def check_digest(path: str, digits: str) -> None:
-    """Compare the digest of a whole content with the one in its path.
+def fits_lines(index: FrameIndex, line_count: int) -> bool:
+    """Whether an artifact with this index can have so many lines."""
+    return line_count - index.newline_count in (0, 1)
 
-    Raises:
-        DigestMismatchError: they differ.
+
+def _fits(index: FrameIndex, size: int | None, line_count: int | None) -> bool:
+    return size in (None, index.plain_size) and (
+        line_count is None or fits_lines(index, line_count)
+    )
+
+
+def _proven(
+    sink: ArtifactSink,
+    path: str,
+    own: FrameIndex | None,
+    size: int | None,
+    see: Callable[[bytes], object] | None = None,
+) -> Walked:
+    """What the frames of an object are, when its content has the digest in its name.
+
+    Where two who should know tell different things of an object, neither is believed.
     """
-    if digits != hex_of(digest_of_path(path)):
-        raise DigestMismatchError(
-            f"artifact {path} is damaged: its content has another digest than its name", path=path
-        )
+    found = walk(sink, path, own, see)
+    check_size(path, found.index.plain_size, size)
+    check_digest(path, found.digits)
+    return found
 
 
-def _read_own(sink: ArtifactSink, path: str) -> tuple[FrameIndex, _Held]:
-    """The index that the object itself has, or that is made by decoding it; and what was read."""
+def _read_own(sink: ArtifactSink, path: str) -> tuple[FrameIndex | None, _Held]:
+    """The index that the object itself has, None without one; and what was read."""
     data = b""
 
     def read_end(size: int) -> bytes:
@@ -231,13 +271,5 @@ def _read_own(sink: ArtifactSink, path: str) -> tuple[FrameIndex, _Held]:
         return data
 
     index = read_index(read_end, path)
-    if index is None:
-        return walk(sink, path), _Held(0, b"")
-    return index, _Held(index.object_size - len(data), data)
-
-
-def _check_same_content(path: str, known: FrameIndex, fresh: FrameIndex) -> None:
-    if (known.plain_size, known.newline_count) != (fresh.plain_size, fresh.newline_count):
-        raise DigestMismatchError(
-            f"artifact {path} is damaged: it holds other content than it held", path=path
-        )
+    start = 0 if index is None else index.object_size - len(data)
+    return index, _Held(start, b"" if index is None else data)

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 from tooltrail.artifacts._private import create_private, make_private_folders
+from tooltrail.artifacts._repacking import is_scattered, repack
 from tooltrail.artifacts.capture import CapturedStream
 from tooltrail.artifacts.codec import READ_SIZE, encode_into
 from tooltrail.artifacts.frame_index import FrameIndex
+from tooltrail.artifacts.limits import DEFAULT_LIMITS
 from tooltrail.records.errors import DamageError, InvalidRecordError, UnavailableError
 
 
@@ -29,7 +31,9 @@ def source_of(captured: CapturedStream, scratch: Path | None, frame_size: int) -
     """A local file with the stored object of a stream; see `ArtifactArchive.publish`."""
     if captured.staged is not None:
         _refuse_cut(captured.staged, captured.stored_size)
-        yield Source(captured.staged, captured.index)
+        with contextlib.ExitStack() as stack:
+            packed = _packed(captured, captured.staged, scratch, frame_size, stack)
+            yield packed or Source(captured.staged, captured.index)
         return
     content = captured.record.content
     if content is None:
@@ -47,6 +51,37 @@ def copy_of(stored: BinaryIO, path: str, scratch: Path | None) -> Generator[Path
         with _writing(f"copy of {path}"), io.BufferedWriter(create_private(copy)) as file:
             shutil.copyfileobj(stored, file, READ_SIZE)
         yield copy
+
+
+def _packed(
+    captured: CapturedStream,
+    staged: Path,
+    scratch: Path | None,
+    frame_size: int,
+    stack: contextlib.ExitStack,
+) -> Source | None:
+    """A staged object in full frames, until the stack ends; None when it is as good as it is.
+
+    Raises:
+        DamageError: it is not what was captured.
+        UnavailableError: it cannot be read.
+    """
+    if not is_scattered(captured.index, frame_size):
+        return None
+    with contextlib.ExitStack() as own:
+        try:
+            file = own.enter_context(_temporary(scratch))
+        except UnavailableError:
+            return None
+        try:
+            # No room for records is taken for what saves some room.
+            if DEFAULT_LIMITS.refusal(file.parent, 0, staged.stat().st_size) is not None:
+                return None
+            index = repack(staged, file, captured.record.digest, frame_size)
+        except OSError:
+            return None
+        stack.push(own.pop_all())
+    return Source(file, index)
 
 
 def _refuse_cut(staged: Path, stored_size: int | None) -> None:

@@ -16,10 +16,10 @@ from typing import BinaryIO, Literal
 
 from tooltrail.artifacts._checked import CheckedReader
 from tooltrail.artifacts._scratch import copy_of, source_of
+from tooltrail.artifacts._verifying import Told, verify_object
 from tooltrail.artifacts.capture import CapturedStream
 from tooltrail.artifacts.codec import READ_SIZE, PlainReader
 from tooltrail.artifacts.frame_index import FrameIndex, read_index
-from tooltrail.artifacts.frame_spans import iter_spans
 from tooltrail.artifacts.paths import artifact_path, digest_of_path
 from tooltrail.artifacts.reading import ArtifactReader, open_reader
 from tooltrail.artifacts.sink import ArtifactSink, ObjectStat
@@ -84,19 +84,21 @@ class ArtifactArchive:
 
         Idempotent: publishing the same content again finds it there. An object that is there is
         compared, and one that is damaged is replaced, because these bytes are the proof of how
-        it should be. The damaged bytes are kept under `damaged/` first.
+        it should be. The damaged bytes are kept under `damaged/` first. What came slowly, in
+        many small frames, is stored in full ones where there is room for another file.
 
         Args:
             captured: what to store.
-            scratch: folder for temporary files, which are needed for content in memory and for
-                damaged objects. It is made, with mode 0700, when it is missing, and stays; what
-                a killed process left in it is the caller's to delete. On the disk of the sink
-                nothing is copied. By default a folder of the system's temporary one.
+            scratch: folder for temporary files, which are needed for content in memory, for small
+                frames and for damaged objects. It is made, with mode 0700, when it is missing,
+                and stays; what a killed process left in it is the caller's to delete. On the disk
+                of the sink nothing is copied. By default a folder of the system's temporary one.
 
         Raises:
             InvalidRecordError: the stream has neither content nor a staged file that is there.
-            DamageError: the staged file has another size than its capture left it with; or the
-                object stays damaged although it was replaced.
+            DamageError: the staged file has another size than its capture left it with, or was
+                found to be altered when its frames were made full; or the object stays damaged
+                although it was replaced.
             UnavailableError: the sink or the staged file cannot serve.
         """
         record = captured.record
@@ -168,21 +170,35 @@ class ArtifactArchive:
         digest_of_path(path)
         return read_index(lambda size: self._sink.read(path, -size, None), path)
 
-    def verify(self, path: str, *, size: int | None = None) -> int:
+    def verify(
+        self,
+        path: str,
+        *,
+        size: int | None = None,
+        line_count: int | None = None,
+        index: FrameIndex | bytes | None = None,
+    ) -> int:
         """Read an artifact through, frames and index, and return its plain size.
 
+        The size, the newlines and the checksum of each frame are found by decoding it, and
+        compared with the index of the object and with what else is told. An index from elsewhere
+        may be that of other frames, because an object can be replaced; what it tells of the
+        content must be right all the same.
+
+        Args:
+            path: of the artifact.
+            size: plain bytes that were stored.
+            line_count: lines that were stored.
+            index: what is known of its frames from elsewhere; in bytes it may be altered.
+
         Raises:
-            DamageError: see `open`.
+            IndexMismatchError: the content is right, and the lines or an index are not.
+            DamageError: see `open`; also when its own index was altered.
             InvalidRecordError: see `open`.
             UnavailableError: see `open`.
         """
-        buffer = bytearray(READ_SIZE)
-        plain_size = 0
-        with self._checked(path, size) as reader:
-            while count := reader.readinto(buffer):
-                plain_size += count
-        self._check_index(path, plain_size)
-        return plain_size
+        told = Told(size, line_count, index)
+        return verify_object(self._sink, path, self.index_of(path), told).index.plain_size
 
     def stat(self, path: str) -> ObjectStat:
         """What the sink knows of an artifact.
@@ -203,23 +219,9 @@ class ArtifactArchive:
         digest_of_path(path)
         return self._sink.exists(path)
 
-    def _check_index(self, path: str, plain_size: int) -> None:
-        """Read the part of an object that no plain byte depends on."""
-        index = self.index_of(path)
-        stored_size = self._sink.stat(path).stored_size
-        if index is None:
-            with self._sink.open(path) as stored:
-                spans = [*iter_spans(stored, path)]
-            is_whole = spans[-1].stop == stored_size and all(span.is_data for span in spans)
-        else:
-            ends = (index.plain_size, index.frames_size + len(index.to_bytes()))
-            is_whole = ends == (plain_size, stored_size)
-        if not is_whole:
-            raise DamageError(f"the index of artifact {path} is damaged", path=path)
-
     def _checked(self, path: str, size: int | None) -> CheckedReader:
-        digest = digest_of_path(path)
-        return CheckedReader(PlainReader(self._sink.open(path), path), path, digest, size)
+        digest_of_path(path)
+        return CheckedReader(PlainReader(self._sink.open(path), path), path, size)
 
     def _place(
         self, path: str, source: Path, size: int, scratch: Path | None

@@ -20,6 +20,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
 from itertools import accumulate, pairwise
+from operator import le
 from struct import Struct
 from typing import NamedTuple, Self
 
@@ -119,6 +120,10 @@ class FrameIndex:
         """Newlines in all frames before this one; `frame` may be the number of frames."""
         return self._newline_ends[frame]
 
+    def newlines_in(self, frame: int) -> int:
+        """Newlines in one frame."""
+        return self._newline_ends[frame + 1] - self._newline_ends[frame]
+
     def frame_at(self, offset: int) -> int:
         """The frame that holds a plain byte; the number of frames when there is no such byte."""
         return bisect_right(self._plain_ends, offset) - 1
@@ -151,9 +156,24 @@ class FrameIndex:
             data = data[-_index_size(count) :]
             index = cls._unpacked(data, count)
             # Made anew from what was read, so that no byte can differ unseen.
-            if index.to_bytes() == data:
+            if index.to_bytes() == data and index.is_possible:
                 return index
         raise DamageError(f"the index of {path} is damaged", path=path)
+
+    @classmethod
+    def unaltered(cls, index: Self | bytes | None) -> Self | None:
+        """An index from elsewhere; None when there is none, or when it was altered."""
+        if not isinstance(index, bytes):
+            return index
+        try:
+            return cls.from_bytes(index)
+        except DamageError:
+            return None
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether no frame has more newlines than bytes."""
+        return all(map(le, _steps(self._newline_ends), _steps(self._plain_ends)))
 
     @classmethod
     def _unpacked(cls, data: bytes, count: int) -> Self:

@@ -8,7 +8,7 @@ with slices, what lies beyond the end is not there, which is no error.
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tooltrail.artifacts._frames import Block, Frames, open_frames
+from tooltrail.artifacts._frames import Block, Frames, fits_lines, open_frames
 from tooltrail.artifacts._line_ends import after_newlines
 from tooltrail.artifacts.frame_index import FrameIndex
 from tooltrail.artifacts.sink import ArtifactSink
@@ -193,7 +193,7 @@ class ArtifactReader:
         if last is not None and last <= index.newline_count:
             stop = index.plain_span(index.frame_of_newline(last))[1]
             wanted = last - first + 1
-        yield from self._between(self._frames.blocks(start, stop), skipped, wanted)
+        yield from self._between(self._frames.counted_blocks(start, stop), skipped, wanted)
 
     def _between(
         self, blocks: Iterator[Block], skipped: int, wanted: int | None
@@ -243,7 +243,10 @@ def open_reader(
     line_count: int | None = None,
 ) -> ArtifactReader:
     """See `ArtifactArchive.reader`, which needs more to be imported than this."""
-    return ArtifactReader(open_frames(sink, path, index, size), path, line_count)
+    frames = open_frames(sink, path, index, size, line_count)
+    if line_count is not None and not fits_lines(frames.index, line_count):
+        line_count = None
+    return ArtifactReader(frames, path, line_count)
 
 
 def _frame_with(index: FrameIndex, newline: int) -> tuple[int, int]:

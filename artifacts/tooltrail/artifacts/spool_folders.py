@@ -95,11 +95,24 @@ def spooled_streams(folder: Path) -> dict[str, Path]:
         UnavailableError: the folder cannot be read. One that is not there has none.
     """
     try:
-        files = sorted(path for path in folder.rglob(f"*{_SUFFIX}") if path.is_file())
+        files = sorted(path for path in _files_below(folder) if path.name.endswith(_SUFFIX))
     except OSError as error:
         raise UnavailableError(f"{folder} cannot be read: {error.strerror}") from error
     named = {path.relative_to(folder).as_posix().removesuffix(_SUFFIX): path for path in files}
     return {role: path for role, path in named.items() if not role.startswith(_SCRATCH)}
+
+
+def _files_below(folder: Path) -> Iterator[Path]:
+    """Every file but those of publications, whose folders come and go meanwhile."""
+    for parent, folders, names in os.walk(folder, onerror=_raise_unless_gone):
+        if parent == str(folder):
+            folders[:] = [name for name in folders if not name.startswith(_SCRATCH)]
+        yield from (path for name in names if (path := Path(parent, name)).is_file())
+
+
+def _raise_unless_gone(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError | NotADirectoryError):
+        raise error
 
 
 def _folder(spool: Path, invocation_id: UUID, known: dict[str, bool]) -> SpoolFolder:

@@ -10,6 +10,7 @@ from tooltrail.cli._times import shown
 from tooltrail.records import (
     AmbiguousNameError,
     DamageError,
+    IndexMismatchError,
     MissingArtifactError,
     NotFoundError,
     UnavailableError,
@@ -28,12 +29,15 @@ class Verdict:
         state: how it is.
         size: plain bytes that the store expects.
         reason: one sentence, empty when it is right.
+        differences: each thing in which the object's own index, the index in its row or its number
+            of lines differ from what was found, one sentence each; the reason has the first ones.
     """
 
     path: str
     state: Literal["ok", "damaged", "missing", "unreadable"]
     size: int
     reason: str = ""
+    differences: tuple[str, ...] = ()
 
 
 def find_artifact(store: Store, name: str) -> str:
@@ -103,17 +107,27 @@ def fact_lines(facts: Mapping[str, Any], *, utc: bool) -> Iterator[str]:
 
 def verify_artifacts(store: Store, paths: Sequence[str]) -> list[Verdict]:
     """Read artifacts through: those named, else all that the store refers to."""
-    sizes = {view.path: view.size for view in store.reader.artifacts()}
-    return [_verify(store, path, sizes.get(path)) for path in (paths or sizes)]
+    known = {view.path: view for view in store.reader.artifacts()}
+    return [_verify(store, path, known.get(path)) for path in (paths or known)]
 
 
-def _verify(store: Store, path: str, size: int | None) -> Verdict:
+def _verify(store: Store, path: str, known: ArtifactView | None) -> Verdict:
+    size = 0 if known is None else known.size
     try:
-        found = store.archive.verify(path, size=size)
+        found = _read_through(store, path, known)
     except MissingArtifactError as error:
-        return Verdict(path, "missing", size or 0, str(error))
+        return Verdict(path, "missing", size, str(error))
+    except IndexMismatchError as error:
+        return Verdict(path, "damaged", size, str(error), error.differences)
     except DamageError as error:
-        return Verdict(path, "damaged", size or 0, str(error))
+        return Verdict(path, "damaged", size, str(error))
     except UnavailableError as error:
-        return Verdict(path, "unreadable", size or 0, str(error))
+        return Verdict(path, "unreadable", size, str(error))
     return Verdict(path, "ok", found)
+
+
+def _read_through(store: Store, path: str, known: ArtifactView | None) -> int:
+    if known is None:
+        return store.archive.verify(path)
+    index = store.reader.frame_index(path)
+    return store.archive.verify(path, size=known.size, line_count=known.line_count, index=index)

@@ -2,7 +2,6 @@
 
 import re
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import BinaryIO
@@ -21,6 +20,7 @@ from tooltrail.cli._artifacts import find_artifact, open_known
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._location import Location
 from tooltrail.cli._output import copy_blocks, say, write_block
+from tooltrail.cli._waiting import wait_for_more
 from tooltrail.records.errors import AmbiguousNameError, NotFoundError
 from tooltrail.store import InvocationDetail, Store, StreamView
 
@@ -48,6 +48,7 @@ def follow_output(
 
     Raises:
         click.UsageError: a role without `follow`.
+        BrokenPipeError: the reader of standard output has gone.
         TooltrailError: nothing has this name, or what it names cannot be read.
     """
     if not follow:
@@ -94,8 +95,7 @@ class _Following(ExitStack):
         self._was_running = False
 
     def run(self) -> int:
-        """Print until the end; the exit code."""
-        pause = threading.Event()
+        """Print until the end, or until nobody reads it; the exit code."""
         while True:
             # Asked first: what was written before its end is then seen.
             in_use = is_in_use(self._folder)
@@ -106,7 +106,7 @@ class _Following(ExitStack):
             if not in_use:
                 return self._end()
             self._was_running = True
-            pause.wait(FOLLOW_INTERVAL_S)
+            wait_for_more(FOLLOW_INTERVAL_S)
 
     def _open_new(self) -> None:
         for role in spooled_streams(self._folder):

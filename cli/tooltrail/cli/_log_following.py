@@ -1,12 +1,12 @@
 """`log -f`: a line for each invocation that begins or ends, while it happens."""
 
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 
 from tooltrail.artifacts import FOLLOW_INTERVAL_S
 from tooltrail.cli._location import Location
 from tooltrail.cli._output import print_records, printable, write
+from tooltrail.cli._waiting import wait_for_more
 from tooltrail.store import InvocationFeed, InvocationFilter, InvocationView, Reader
 
 _WIDTHS = (8, 19, 10, 11, 7, 10, 7, 0)
@@ -68,9 +68,9 @@ def follow_log(location: Location, where: InvocationFilter, count: int, log: Log
     sessions when these are closed and nothing runs in them.
 
     Raises:
+        BrokenPipeError: the reader of standard output has gone.
         TooltrailError: the store cannot be read.
     """
-    pause = threading.Event()
     with location.open() as store:
         feed = InvocationFeed(store.reader, where)
         feed.poll()
@@ -85,7 +85,7 @@ def follow_log(location: Location, where: InvocationFilter, count: int, log: Log
             told.clear()
             if is_over:
                 return
-            pause.wait(FOLLOW_INTERVAL_S)
+            wait_for_more(FOLLOW_INTERVAL_S)
 
 
 def _is_over(reader: Reader, where: InvocationFilter) -> bool:

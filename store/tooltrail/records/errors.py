@@ -11,6 +11,7 @@
     │   └── InvocationFinishedError           an invocation is finished once
     ├── DamageError                           stored bytes are not what was stored
     │   ├── DigestMismatchError
+    │   ├── IndexMismatchError                the content is right; what is told of it is not
     │   └── MissingArtifactError
     ├── SchemaMismatchError                   run `tooltrail db upgrade`, or a newer program
     └── UnavailableError                      try again later: locked, full, unreachable
@@ -20,6 +21,9 @@ Messages are lower-case sentences that name the object. They never hold a passwo
 """
 
 from collections.abc import Sequence
+
+_TOLD = 4
+"""Differences in one message."""
 
 
 class TooltrailError(Exception):
@@ -82,6 +86,22 @@ class DamageError(TooltrailError):
 
 class DigestMismatchError(DamageError):
     """The content of an object is not what its name promises."""
+
+
+class IndexMismatchError(DamageError):
+    """An index of an object, or its row, tells something else of it than what is there.
+
+    Attributes:
+        differences: which index, which frame, what was found and what was expected; each one a
+            sentence, and all of them. The message has the first ones.
+    """
+
+    def __init__(self, path: str, differences: Sequence[str]) -> None:
+        first = "; ".join(differences[:_TOLD])
+        rest = len(differences) - _TOLD
+        more = f"; and {rest:,} more" if rest > 0 else ""
+        super().__init__(f"artifact {path} is not as it is told: {first}{more}", path=path)
+        self.differences = tuple(differences)
 
 
 class MissingArtifactError(DamageError):

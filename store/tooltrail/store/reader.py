@@ -216,12 +216,13 @@ class Reader:
     def frame_index(self, path: str) -> bytes | None:
         """Where the frames of an artifact are, for `ArtifactArchive.reader`.
 
-        None when the store does not know the artifact, or its row does not say.
+        None when the store does not know the artifact, or its row does not say. It may be altered.
         """
         query = select(ArtifactRow.frame_index).where(ArtifactRow.path == path)
         with self.database.read() as connection:
             found = cast("object", connection.scalar(query))
-        return found if isinstance(found, bytes) else None
+        # SQLite keeps whatever it is given; what is no bytes is taken for an altered index.
+        return found if found is None or isinstance(found, bytes) else b""
 
     def artifact_owners(self, path: str) -> list[UUID]:
         """The invocations that refer to an artifact, the oldest first.

@@ -1,12 +1,13 @@
 """Damage is found by the reads that touch it, and by no others; an old index is no damage."""
 
 import random
+import re
 from pathlib import Path
 from typing import BinaryIO
 
 import pytest
 import zstandard
-from tests.support.sinks import CountingSink, Framed, counting_sink, framed, put_raw
+from tests.support.sinks import CountingSink, Framed, counting_sink, framed, put_raw, retold
 
 from tooltrail.artifacts import ArtifactArchive
 from tooltrail.artifacts._decoding import (
@@ -18,7 +19,12 @@ from tooltrail.artifacts._decoding import (
 )
 from tooltrail.artifacts.codec import compress_frame
 from tooltrail.artifacts.frame_index import FrameIndex
-from tooltrail.records.errors import DamageError, DigestMismatchError, UnavailableError
+from tooltrail.records.errors import (
+    DamageError,
+    DigestMismatchError,
+    IndexMismatchError,
+    UnavailableError,
+)
 
 FRAME = 1_000
 PLAIN = b"".join(b"%d a line of some length\n" % n for n in range(400))
@@ -232,21 +238,120 @@ def test_an_altered_frame_of_an_object_without_an_index_is_damage(
         archive.reader(MADE.path)
 
 
-def test_an_index_that_counts_other_newlines_is_damage(
-    sink: CountingSink, archive: ArtifactArchive, tmp_path: Path
+@pytest.mark.parametrize("with_index", [True, False])
+@pytest.mark.parametrize("first", [1, 40, 120, 300])
+def test_a_frame_with_other_newlines_than_the_index_counts_is_named(
+    sink: CountingSink, archive: ArtifactArchive, tmp_path: Path, first: int, with_index: bool
 ) -> None:
     index = MADE.index
-    spans = [index.stored_span(n) for n in range(len(index))]
-    false = FrameIndex(
-        [stop - start for start, stop in spans],
-        [index.plain_span(n)[1] - index.plain_span(n)[0] for n in range(len(index))],
-        [1_000 for _ in spans],
-        [index.checksum(n) for n in range(len(index))],
+    lying = retold(index, newlines={n: 1 if n % 2 else -1 for n in range(len(index))})
+    own = index if with_index else lying
+    put_raw(sink, tmp_path, MADE.path, MADE.frames + own.to_bytes())
+    reader = archive.reader(MADE.path, index=lying if with_index else None)
+    frame = lying.frame_of_newline(first - 1) if first > 1 else 0
+    has, told = index.newlines_in(frame), lying.newlines_in(frame)
+    said = (
+        f"the index of artifact {MADE.path} is damaged: it counts other newlines than frame"
+        f" {frame} has, {told} instead of {has}"
     )
-    put_raw(sink, tmp_path, MADE.path, MADE.frames + false.to_bytes())
-    for first, last in ((900, 950), (10, 990)):
-        with pytest.raises(DamageError, match="counts other newlines"):
-            archive.reader(MADE.path).read_lines(first, last)
+    with pytest.raises(DamageError, match=re.escape(said)):
+        reader.read_lines(first, first + 1)
+    with pytest.raises(DamageError, match="counts other newlines"):
+        b"".join(reader.iter_lines())
+    # Bytes are found without them.
+    assert reader.read_bytes(700, 9_000) == PLAIN[700:9_000]
+
+
+def test_more_newlines_than_bytes_are_no_index(
+    sink: CountingSink, archive: ArtifactArchive, tmp_path: Path
+) -> None:
+    lying = retold(MADE.index, newlines={2: 1_000})
+    put_raw(sink, tmp_path, MADE.path, MADE.frames + lying.to_bytes())
+    with pytest.raises(DamageError, match=f"the index of {MADE.path} is damaged"):
+        archive.reader(MADE.path)
+    # Nor is it one from elsewhere, and then the object itself is asked.
+    put_raw(sink, tmp_path, MADE.path, MADE.stored)
+    assert archive.reader(MADE.path, index=lying.to_bytes()).head(500) == PLAIN
+
+
+def test_newlines_of_an_empty_frame_are_missed_when_they_are_wanted(
+    sink: CountingSink, archive: ArtifactArchive, tmp_path: Path
+) -> None:
+    made = Framed.of([b"a\n", b"", b"b\n"])
+    put_raw(sink, tmp_path, made.path, made.stored)
+    lying = retold(made.index, newlines={1: 1})
+    with pytest.raises(DamageError, match="it counts other newlines"):
+        archive.reader(made.path, index=lying).read_lines(3, 3)
+
+
+def exchanged(plain: bytes) -> bytes:
+    """Other text with as many bytes and lines."""
+    return plain.replace(b"some", b"same")
+
+
+@pytest.mark.parametrize(
+    "kind", ["of other frames", "altered", "of another size", "of other lines"]
+)
+def test_the_own_index_is_not_believed_against_another_until_the_content_is_right(
+    sink: CountingSink, archive: ArtifactArchive, tmp_path: Path, kind: str
+) -> None:
+    indexes: dict[str, FrameIndex | bytes] = {
+        "of other frames": MADE.index,
+        "altered": b"altered",
+        "of another size": retold(OTHER.index, plain={0: 1}),
+        "of other lines": retold(OTHER.index, newlines={0: 2}),
+    }
+    known = indexes[kind]
+    foreign = framed(exchanged(PLAIN), 777)
+    put_raw(sink, tmp_path, MADE.path, foreign.stored)
+    for read in (slice(2_000, 2_050), slice(len(PLAIN) - 20, len(PLAIN))):
+        with pytest.raises(DigestMismatchError, match="another digest than its name"):
+            archive.reader(MADE.path, index=known, size=len(PLAIN), line_count=400).read_bytes(
+                read.start, read.stop
+            )
+    put_raw(sink, tmp_path, MADE.path, OTHER.stored)
+    reader = archive.reader(MADE.path, index=known, size=len(PLAIN), line_count=400)
+    assert reader.read_bytes(2_000, 2_050) == PLAIN[2_000:2_050]
+    assert reader.read_lines(17, 399) == b"".join(PLAIN.splitlines(keepends=True)[16:399])
+
+
+def test_of_an_object_that_lies_of_itself_the_frames_are_found_by_decoding(
+    sink: CountingSink, archive: ArtifactArchive, tmp_path: Path
+) -> None:
+    lying = retold(OTHER.index, plain={0: -3, 1: 3}, newlines={0: -1, 4: 1})
+    put_raw(sink, tmp_path, MADE.path, OTHER.frames + lying.to_bytes())
+    reader = archive.reader(MADE.path, index=MADE.index)
+    assert reader.read_lines(2, 400) == PLAIN[PLAIN.index(b"\n") + 1 :]
+    assert reader.read_bytes(0, len(PLAIN)) == PLAIN
+
+
+def test_places_that_were_found_by_a_wrong_index_are_not_read_on_by_another(
+    sink: CountingSink, archive: ArtifactArchive, tmp_path: Path
+) -> None:
+    put_raw(sink, tmp_path, MADE.path, OTHER.stored)
+    lying = retold(MADE.index, newlines={2: -3, 5: 3})
+    with pytest.raises(IndexMismatchError, match="frame 2 of other frames") as caught:
+        archive.reader(MADE.path, index=lying).read_lines(120, 130)
+    assert len(caught.value.differences) == 2
+
+
+@pytest.mark.parametrize("told", [0, 399, 402, 1_000])
+def test_a_number_of_lines_that_no_index_fits_is_not_used(
+    sink: CountingSink, archive: ArtifactArchive, tmp_path: Path, told: int
+) -> None:
+    put_raw(sink, tmp_path, MADE.path, MADE.stored)
+    for index in (MADE.index, None):
+        reader = archive.reader(MADE.path, index=index, line_count=told)
+        assert reader.tail(3) == b"".join(PLAIN.splitlines(keepends=True)[-3:])
+        assert reader.line_count == 400
+
+
+def test_an_object_without_an_index_is_compared_with_its_digest(
+    sink: CountingSink, archive: ArtifactArchive, tmp_path: Path
+) -> None:
+    put_raw(sink, tmp_path, MADE.path, framed(exchanged(PLAIN), FRAME).frames)
+    with pytest.raises(DigestMismatchError, match="another digest than its name"):
+        archive.reader(MADE.path)
 
 
 class UnreadableSink(CountingSink):

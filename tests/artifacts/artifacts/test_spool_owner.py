@@ -290,3 +290,6 @@ def test_a_folder_that_cannot_be_read_is_unavailable(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     assert spooled_streams(tmp_path / "file") == {}
     remove_spool_folder(tmp_path / "file" / "below")
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(UnavailableError, match="cannot be read: Too many levels of symbolic"):
+        spooled_streams(tmp_path / "loop")

@@ -223,7 +223,7 @@ def stat(location: Location, path: str, as_json: bool, utc: bool) -> None:
 @click.argument("paths", metavar="[PATH]...", nargs=-1)
 @json_option
 def verify(location: Location, paths: tuple[str, ...], as_json: bool) -> int:
-    """Read artifacts through and compare them with their digests and sizes."""
+    """Read artifacts through and compare them with their digests, sizes and indexes."""
     from tooltrail.cli._artifacts import find_artifact, verify_artifacts
 
     with location.open() as store:
