@@ -7,7 +7,7 @@ started, with the captured output in the spool, which is said on stderr.
 
 import shlex
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 from pydantic import JsonValue
@@ -157,12 +157,10 @@ class _Recording:
 
     Args:
         invocation: which was started.
-        own_session: the session to close afterwards, when it was opened for this invocation.
     """
 
-    def __init__(self, invocation: Invocation, own_session: Session | None) -> None:
+    def __init__(self, invocation: Invocation) -> None:
         self.invocation = invocation
-        self._own_session = own_session
         self._streams: list[CapturedStream] = []
 
     def captured(self, stream: CapturedStream) -> StreamRecord:
@@ -180,9 +178,6 @@ class _Recording:
                 f"tooltrail: {error}; invocation {self.invocation.id} stays in the store as "
                 f"started; {self._what_is_kept()}"
             )
-            # What keeps it from being closed has just been said.
-            with suppress(TooltrailError):
-                self._close_own_session()
             return
         self._say_losses()
         if finished.postponed:
@@ -192,14 +187,6 @@ class _Recording:
             )
         if verbose:
             say(f"tooltrail: recorded {self.invocation.id}")
-        try:
-            self._close_own_session()
-        except TooltrailError as error:
-            say_error(error)
-
-    def _close_own_session(self) -> None:
-        if self._own_session is not None:
-            self._own_session.close()
 
     def _say_losses(self) -> None:
         for record in (stream.record for stream in self._streams):
@@ -223,16 +210,10 @@ def _begin(
     store: Store, session_name: str | None, call: ToolCall, policy: Policy | None
 ) -> _Recording:
     """Commit the start in the session that was named, else in one of our own."""
-    if session_name is not None:
-        session = store.join_session(store.reader.session(session_name).id)
-        return _Recording(session.start(call, family="command", policy=policy), None)
-    session = store.open_session()
-    try:
-        return _Recording(session.start(call, family="command", policy=policy), session)
-    except TooltrailError:
-        with suppress(TooltrailError):
-            session.close()
-        raise
+    if session_name is None:
+        return _Recording(store.start_alone(call, family="command", policy=policy))
+    session = store.join_session(store.reader.session(session_name).id)
+    return _Recording(session.start(call, family="command", policy=policy))
 
 
 def _say_faults(ended: ChildExit) -> None:
