@@ -66,7 +66,7 @@ class Store:
     @property
     def reader(self) -> Reader:
         """Everything that can be asked of the store."""
-        return Reader(self.database, self.archive)
+        return Reader(self.database, self.archive, self.spool)
 
     def open_session(
         self, *, title: str | None = None, agent: str | None = None, parent: UUID | None = None
