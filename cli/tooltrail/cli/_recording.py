@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from tooltrail.artifacts import Capture, CapturedStream
-from tooltrail.cli._aside import open_aside
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._failures import say_error
 from tooltrail.cli._location import Location
@@ -31,7 +30,15 @@ from tooltrail.records import (
     TooltrailError,
     UnavailableError,
 )
-from tooltrail.store import Invocation, Session, Store, StoreLimits
+from tooltrail.store import (
+    Aside,
+    Invocation,
+    Store,
+    StoreLimits,
+    look_up_store_id,
+    open_aside,
+    wanted_store,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +113,34 @@ def run_aside(
     location: Location, session_name: str | None, request: Request, call: ToolCall
 ) -> int:
     """Run a command whose start no store can take, and keep its record in the spool."""
-    policy = request.policy or DEFAULT_POLICY
-    aside = open_aside(location.spool_folders(), call, session_name, policy)
-    output, code = run_request(request, aside.capture, aside.captured)
-    say(f"tooltrail: {aside.finish(output)}")
+    aside = open_aside(
+        location.spool_folders(),
+        call,
+        wanted=wanted_store(location.database, look_up_store_id(location.database)),
+        session=session_name,
+        family="command",
+        policy=request.policy or DEFAULT_POLICY,
+    )
+    output, code = run_request(request, aside.capture, lambda stream: stream.record)
+    with held_signals():
+        say(f"tooltrail: {_set_aside(aside, output)}")
     return code
+
+
+def _set_aside(aside: Aside, output: CompleteOutput) -> str:
+    """One sentence that says what is kept and where."""
+    try:
+        aside.finish(output)
+    except UnavailableError as error:
+        if not aside.is_begun:
+            return f"nothing was recorded: {error}"
+        return (
+            f"the end was not recorded: {error}; `tooltrail repair` records the call as"
+            " interrupted, with what is kept"
+        )
+    lost = sum(stream.produced_size - stream.size for stream in output.streams)
+    without = f", without {lost:,} bytes of output" if lost else ""
+    return f"the record is kept in {aside.folder}{without}; `tooltrail repair` stores it"
 
 
 def run_request(
