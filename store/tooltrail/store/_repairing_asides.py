@@ -54,7 +54,7 @@ def _visit_aside(store: Store, aside: AsideFolder, *, dry_run: bool) -> Repaired
         if record is None:
             return _without_record(aside, dry_run=dry_run)
         if not is_for(store, record):
-            return RepairedFolder(name, "foreign", reason=f"it is for {record.store.database}")
+            return RepairedFolder(name, "foreign", reason=f"it is for {record.store}")
         if aside.is_running:
             return RepairedFolder(name, "running")
         return _taken_in(store, record, aside, dry_run=dry_run)

@@ -64,6 +64,9 @@ class WantedStore(Record):
     database: str
     id: UUID | None = None
 
+    def __str__(self) -> str:
+        return self.database if self.id is None else f"store {self.id} in {self.database}"
+
 
 class AsideRecord(Record):
     """What `record.json` says.

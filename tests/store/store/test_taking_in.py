@@ -9,7 +9,7 @@ from pathlib import Path
 from uuid import UUID, uuid4
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import event, text
 from tests.support.asides import (
     CALL,
     begin_aside,
@@ -29,6 +29,9 @@ from tests.support.upkeep import runs_of
 from tooltrail.records import (
     DEFAULT_POLICY,
     CompleteOutput,
+    ContentItem,
+    GenericOutput,
+    StreamRecord,
     ToolError,
     UnavailableError,
 )
@@ -39,11 +42,13 @@ from tooltrail.store import (
     WantedStore,
     iter_record_checks,
     iter_rerenderings,
+    open_aside,
     open_store,
     recoverable,
     repair,
     set_aside,
 )
+from tooltrail.store._sessions import only_call_of
 
 STEPS = 24
 """Moments of a repair, spread over it, at which it is killed."""
@@ -450,13 +455,13 @@ def test_one_that_cannot_be_read_does_not_keep_the_others_from_it(sqlite_store: 
 def test_a_record_for_another_store_is_left_alone_and_said(store: Store, by: str) -> None:
     place = store.database.target.place
     other = WantedStore(database="postgresql://elsewhere:5432/records")
+    said = other.database
     if by == "id":
         other = WantedStore(database=place, id=uuid4())
+        said = f"store {other.id} in {place}"
     aside = set_aside_whole(store.spool, other, stdout=OUT)
     name = id_of(aside)
-    assert repair(store).folders == (
-        RepairedFolder(name, "foreign", reason=f"it is for {other.database}"),
-    )
+    assert repair(store).folders == (RepairedFolder(name, "foreign", reason=f"it is for {said}"),)
     assert [(one.state, one.database) for one in set_aside(store)] == [("foreign", other.database)]
     assert recoverable(store) == []
     assert runs_of(store) == []
@@ -525,6 +530,119 @@ def test_a_spool_that_can_be_written_again_at_the_end_takes_the_whole_record(
     assert [one.outcome for one in repair(sqlite_store, also=[spool]).folders] == ["recorded"]
     sqlite_store.spool.mkdir()
     assert_clean(sqlite_store)
+
+
+def test_a_repair_of_a_copy_that_is_quicker_leaves_nothing_to_record(
+    sqlite_store: Store, tmp_path: Path
+) -> None:
+    aside = set_aside_whole(sqlite_store.spool, wanted(sqlite_store), stdout=OUT)
+    shutil.copytree(aside.folder, tmp_path / "copy" / aside.folder.name)
+    outcomes: list[str] = []
+
+    def be_quicker(_c: object, _cursor: object, sql: str, *_: object) -> None:
+        # The transaction of the slower one is about to begin.
+        if sql == "BEGIN IMMEDIATE" and not outcomes:
+            outcomes.append("running")
+            with open_store(str(sqlite_store.database.target), spool=tmp_path / "copy") as other:
+                outcomes[:] = [one.outcome for one in repair(other).folders]
+
+    event.listen(sqlite_store.database.engine, "before_cursor_execute", be_quicker)
+    try:
+        (one,) = repair(sqlite_store).folders
+    finally:
+        event.remove(sqlite_store.database.engine, "before_cursor_execute", be_quicker)
+    assert (outcomes, one.outcome) == (["recorded"], "cleared")
+    assert sqlite_store.reader.counts().invocations == {"success": 1}
+    assert_clean(sqlite_store)
+
+
+def test_streams_in_the_lists_of_a_result_are_recorded(store: Store) -> None:
+    aside = open_aside(
+        [store.spool],
+        CALL,
+        wanted=wanted(store),
+        session=None,
+        family="generic",
+        policy=DEFAULT_POLICY,
+    )
+    streams: list[StreamRecord] = []
+    for n, data in enumerate((OUT, ERR)):
+        capture = aside.capture(f"content.{n}")
+        capture.write(data)
+        streams.append(capture.close().record)
+    result = GenericOutput(content=tuple(ContentItem(stream=stream) for stream in streams))
+    aside.finish(CompleteOutput.success("exec", result))
+    name = id_of(aside)
+    assert [one.outcome for one in repair(store).folders] == ["recorded"]
+    detail = store.reader.invocation(name)
+    assert content_of(store.reader, stream_of(detail, "content.0")) == OUT
+    assert content_of(store.reader, stream_of(detail, "content.1")) == ERR
+    assert detail.summary.family == "generic"
+    assert_clean(store)
+
+
+def test_a_small_output_is_published_where_the_policy_keeps_none_inline(store: Store) -> None:
+    policy = DEFAULT_POLICY.model_copy(update={"inline_bytes": 0})
+    aside = set_aside_whole(store.spool, wanted(store), policy=policy, stdout=ERR)
+    name = id_of(aside)
+    assert [one.outcome for one in repair(store).folders] == ["recorded"]
+    assert stream_of(store.reader.invocation(name), "stdout").artifact_path is not None
+    assert_clean(store)
+
+
+def test_a_record_that_the_system_cannot_read_is_tried_again(sqlite_store: Store) -> None:
+    aside = set_aside_whole(sqlite_store.spool, wanted(sqlite_store), stdout=OUT)
+    path = aside.folder / "record.json"
+    data = path.read_bytes()
+    path.unlink()
+    path.symlink_to("/proc/self/mem")
+    (one,) = repair(sqlite_store).folders
+    assert (one.outcome, one.reason) == ("failed", f"{path} cannot be read: Input/output error")
+    path.unlink()
+    path.write_bytes(data)
+    assert [one.outcome for one in repair(sqlite_store).folders] == ["recorded"]
+
+
+def test_a_damaged_file_of_a_killed_program_is_kept_beside_what_is_recovered(
+    sqlite_store: Store,
+) -> None:
+    def task() -> Aside:
+        aside = begin_aside(sqlite_store.spool, wanted(sqlite_store))
+        capture = aside.capture("stdout")
+        capture.write(OUT)
+        capture.flush()
+        capture.write(ERR)
+        capture.flush()
+        return aside
+
+    with in_a_fork(task) as kill:
+        kill()
+    (waiting,) = set_aside(sqlite_store)
+    path = waiting.path / "stdout.zst"
+    data = bytearray(path.read_bytes())
+    data[-6] ^= 0xFF  # in the frame of what came last
+    path.write_bytes(data)
+    (one,) = repair(sqlite_store).folders
+    assert (one.outcome, one.recovered_bytes) == ("interrupted", len(OUT))
+    assert "stdout.zst" in one.reason
+    kept = sqlite_store.spool / "kept" / waiting.path.name / "stdout.zst"
+    assert kept.read_bytes() == bytes(data)
+    assert repair(sqlite_store).folders == ()
+
+
+def test_a_session_whose_opening_cannot_be_read_is_left_open(sqlite_store: Store) -> None:
+    own = sqlite_store.start_alone(CALL)
+    with sqlite_store.database.write() as connection:
+        connection.execute(text("DROP TRIGGER ledger_entries_no_update"))
+        connection.execute(text("UPDATE ledger_entries SET payload = '{' WHERE n = 0"))
+        key = connection.scalar(text("SELECT key FROM sessions"))
+        assert key is not None
+        assert only_call_of(connection, key) is None
+        connection.execute(text("UPDATE ledger_entries SET payload = '[]' WHERE n = 0"))
+        assert only_call_of(connection, key) is None
+        payload = {"id": f'{{"only_call":"{own.id}"}}'}
+        connection.execute(text("UPDATE ledger_entries SET payload = :id WHERE n = 0"), payload)
+        assert only_call_of(connection, key) == own.id
 
 
 def mend(database: str) -> None:
