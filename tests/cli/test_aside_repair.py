@@ -16,6 +16,7 @@ from tests.support.disks import small_disk
 from tests.support.evidence import ledger_of
 from tests.support.postgres import closed_database
 
+from tooltrail.artifacts import SpoolReader
 from tooltrail.cli._location import Location
 from tooltrail.store import WantedStore, create_store
 
@@ -196,6 +197,12 @@ def test_a_record_that_was_edited_is_named_and_not_all_is_done(cli: Cli) -> None
     assert len(cli.ok("log", "--json").records) == 1
 
 
+def flushed(path: Path) -> int:
+    """Bytes in the whole frames of a spool file."""
+    with path.open("rb") as stored:
+        return sum(map(len, SpoolReader(stored, str(path))))
+
+
 def killed_exec(cli: Cli, streams: str) -> bytes:
     """What the command of an exec printed that was killed in the middle of it."""
     code = "import os; os.write(1, b'so far\\n' * 9_000); os.read(0, 1)"
@@ -209,7 +216,7 @@ def killed_exec(cli: Cli, streams: str) -> bytes:
     said = b""
     while len(said) < 7 * 9_000:
         said += stdout.read(65_536)
-    while not any(path.stat().st_size for path in (cli.folder / "spool").glob(streams)):
+    while sum(map(flushed, (cli.folder / "spool").glob(streams))) < len(said):
         assert process.poll() is None
         time.sleep(0.01)
     os.kill(process.pid, signal.SIGKILL)
