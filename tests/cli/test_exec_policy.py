@@ -60,7 +60,7 @@ def test_the_file_is_found_by_the_environment_and_stored_with_the_record(
 def test_a_record_that_is_set_aside_keeps_the_policy_for_later(cli: Cli, policy_file: str) -> None:
     ended = cli.exec("--db", "postgresql://127.0.0.1:1/none", "--policy", policy_file, "--", "true")
     assert ended.code == 0
-    (folder,) = re.findall(r"the record is kept in (.+?)\n", ended.message)
+    (folder,) = re.findall(r"the record is kept in (.+?);", ended.message)
     record = json.loads(Path(folder, "record.json").read_bytes())
     policy = policy_from_toml(POLICY, default_families())
     assert record["policy"] == json.loads(policy.to_json())

@@ -10,20 +10,17 @@ import resource
 import shlex
 import stat
 import subprocess
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-import psycopg
 import pytest
 import zstandard
-from psycopg import sql
-from sqlalchemy import make_url
 from tests.support.cli import Cli, python, without_coverage
 from tests.support.disks import SmallDisk, small_disk
 from tests.support.evidence import check_evidence
+from tests.support.postgres import closed_database
 
 from tooltrail.artifacts import Capture
 from tooltrail.cli import _recording
@@ -70,28 +67,15 @@ def aside_of(spool: Path) -> tuple[Path, dict[str, Any]]:
     return folder, record
 
 
+def kept_in(folder: Path) -> str:
+    """What is said of a record that was set aside whole."""
+    return f"tooltrail: the record is kept in {folder}; `tooltrail repair` stores it"
+
+
 def states(cli: Cli) -> list[str]:
     with cli.open() as store:
         check_evidence(store)
     return [row["state"] for row in cli.ok("log", "--json").records]
-
-
-@contextmanager
-def closed_database(url: str) -> Generator[None]:
-    """Nobody can connect to a database as long as the block lasts."""
-    target = make_url(url).set(drivername="postgresql")
-    admin = target.set(database="postgres").render_as_string(hide_password=False)
-    name = sql.Identifier(target.database or "")
-    with psycopg.connect(admin, autocommit=True) as connection:
-        connection.execute(sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS false").format(name))
-        connection.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s",
-            [target.database],
-        )
-        try:
-            yield
-        finally:
-            connection.execute(sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS true").format(name))
 
 
 def test_while_postgresql_is_away_the_record_is_set_aside_whole(tmp_path: Path) -> None:
@@ -108,7 +92,7 @@ def test_while_postgresql_is_away_the_record_is_set_aside_whole(tmp_path: Path) 
     away, err, kept = ended.message.splitlines()
     assert away.startswith("tooltrail: database postgresql+psycopg://bob:***@127.0.0.1:1/records: ")
     assert err == "err"
-    assert kept == f"tooltrail: the record is kept in {folder}"
+    assert kept == kept_in(folder)
     result = record["complete_output"]["result"]
     for role in ("stdout", "stderr", "order"):
         data = plain(folder / f"{role}.zst")
@@ -140,7 +124,7 @@ def test_where_its_spool_cannot_be_written_the_record_goes_to_the_users_own(
     ended = cli.exec("--", "sh", "-c", "echo out; exit 4")
     assert (ended.code, ended.stdout) == (4, b"out\n")
     folder, record = aside_of(own_state / "tooltrail" / "spool")
-    assert ended.message.splitlines()[1] == f"tooltrail: the record is kept in {folder}"
+    assert ended.message.splitlines()[1] == kept_in(folder)
     assert record["complete_output"]["result"]["exit_status"] == 4
 
 
@@ -214,7 +198,7 @@ def test_the_record_of_a_full_disk_is_kept_in_the_users_own_folder(
     ended = on_disk.exec("--", "sh", "-c", "echo out; exit 3")
     assert (ended.code, ended.stdout) == (3, b"out\n")
     folder, _ = aside_of(own_state / "tooltrail" / "spool")
-    assert ended.message.splitlines()[1] == f"tooltrail: the record is kept in {folder}"
+    assert ended.message.splitlines()[1] == kept_in(folder)
     assert plain(folder / "stdout.zst") == b"out\n"
     assert not list((disk.folder / "spool").glob("*"))
 
@@ -227,7 +211,7 @@ def test_with_a_spool_on_another_disk_the_record_of_a_full_one_is_kept(
     ended = on_disk.exec("--", *python(NOISE))
     assert (ended.code, len(ended.stdout)) == (3, NOISE_BYTES)
     folder, record = aside_of(tmp_path / "spool")
-    assert ended.message.splitlines()[-1] == f"tooltrail: the record is kept in {folder}"
+    assert ended.message.splitlines()[-1] == kept_in(folder)
     assert record["complete_output"]["result"]["stdout"]["digest"] == digest_of(ended.stdout)
     assert plain(folder / "stdout.zst") == ended.stdout
 
@@ -288,7 +272,7 @@ def test_an_aside_record_says_what_it_could_not_keep(disk: SmallDisk) -> None:
     kept = plain(folder / "stdout.zst")
     assert ended.message.splitlines()[-1] == (
         f"tooltrail: the record is kept in {folder}, "
-        f"without {NOISE_BYTES - len(kept):,} bytes of output"
+        f"without {NOISE_BYTES - len(kept):,} bytes of output; `tooltrail repair` stores it"
     )
     assert record["complete_output"]["result"]["stdout"]["size"] == len(kept)
 
@@ -393,7 +377,7 @@ def test_an_artifact_root_that_goes_away_postpones_the_output_until_it_is_repair
     assert cli.ok("artifact", "tail", "-f", "-n", "2", "@last").stdout == b"8999\n9000\n"
     verified = cli.run("verify")
     assert verified.code == 4
-    assert "is not stored yet, `tooltrail repair` does that where it was recorded" in verified.text
+    assert "is not stored yet, `tooltrail repair` does that: " in verified.text
 
     assert "output of 1 invocation stored that had waited" in cli.ok("repair").message
     assert cli.ok("show", "--stream", "stdout").stdout == ended.stdout
@@ -405,7 +389,7 @@ def test_an_artifact_root_that_goes_away_postpones_the_output_until_it_is_repair
     assert cli.ok("artifact", "verify").code == 0
 
 
-def test_a_start_that_the_store_refuses_runs_nothing_and_leaves_no_session_open(cli: Cli) -> None:
+def test_a_start_that_the_store_refuses_runs_nothing_and_leaves_no_session(cli: Cli) -> None:
     with cli.open() as store, store.database.write() as connection:
         connection.exec_driver_sql(
             "CREATE TRIGGER refuse BEFORE INSERT ON invocations "
@@ -414,21 +398,26 @@ def test_a_start_that_the_store_refuses_runs_nothing_and_leaves_no_session_open(
     ended = cli.exec("--", "echo", "ran")
     assert (ended.code, ended.stdout) == (2, b"")
     assert ended.sentence.endswith("refused the record: not now")
-    (session,) = cli.ok("session", "ls", "--json").records
-    assert session["closed_at"]
+    assert cli.ok("session", "ls", "--json").records == []
+    assert list((cli.folder / "spool").iterdir()) == []
 
 
-def test_a_store_that_is_away_only_while_its_session_is_closed_says_so(cli: Cli) -> None:
-    # Nothing but the trigger keeps the session open: the record itself is finished.
+def test_a_session_that_is_for_one_call_is_closed_with_it_or_not_at_all(cli: Cli) -> None:
     with cli.open() as store, store.database.write() as connection:
         connection.exec_driver_sql(
             "CREATE TRIGGER refuse BEFORE UPDATE OF closed_at ON ledger_heads "
             "WHEN new.closed_at IS NOT NULL BEGIN SELECT RAISE(ABORT, 'not now'); END"
         )
-    ended = cli.exec("--", "sh", "-c", "exit 3")
-    assert ended.code == 3
-    assert ended.sentence.endswith("refused the record: not now")
-    assert [row["state"] for row in cli.ok("log", "--json").records] == ["success"]
+    ended = cli.exec("--", "sh", "-c", "echo out; exit 3")
+    assert (ended.code, ended.stdout) == (3, b"out\n")
+    assert "refused the record: not now; invocation " in ended.sentence
+    assert [row["state"] for row in cli.ok("log", "--json").records] == ["started"]
+    with cli.open() as store, store.database.write() as connection:
+        connection.exec_driver_sql("DROP TRIGGER refuse")
+    cli.ok("repair")
+    assert states(cli) == ["interrupted"]
+    (session,) = cli.ok("session", "ls", "--json").records
+    assert session["closed_at"]
 
 
 REQUEST = _recording.Request(("echo", "hi"), None, None, 0.0, "exec", None)

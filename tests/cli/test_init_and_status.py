@@ -156,25 +156,6 @@ def test_status_warns_of_what_was_left_open_and_in_the_spool(cli: Cli) -> None:
     assert "warning: 1 invocation with output in the spool: running, or the process" in message
 
 
-def test_status_warns_of_records_that_were_set_aside(cli: Cli, own_state: Path) -> None:
-    (cli.folder / "spool" / "aside-1").mkdir(parents=True)
-    (own_state / "tooltrail" / "spool" / "aside-2").mkdir(parents=True)
-    ended = cli.ok("status", "--json")
-    (status,) = ended.records
-    assert (status["set_aside_records"], status["spooled_invocations"]) == (2, 0)
-    assert "warning: 2 records set aside while a store was away" in ended.message
-    assert f"{own_state}/tooltrail/spool" in ended.message
-
-
-def test_a_store_that_uses_the_users_own_spool_counts_its_records_once(
-    cli: Cli, own_state: Path
-) -> None:
-    spool = own_state / "tooltrail" / "spool"
-    (spool / "aside-1").mkdir(parents=True)
-    (status,) = cli.ok("status", "--json", "--spool", str(spool)).records
-    assert status["set_aside_records"] == 1
-
-
 @pytest.mark.parametrize(
     ("version", "warned"), [("3.40.1", True), ("3.51.2", True), ("3.51.3", False), ("3.53", False)]
 )

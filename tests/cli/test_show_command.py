@@ -267,7 +267,7 @@ def test_lost_bytes_are_counted_and_incomplete(cli: Cli) -> None:
         ended = cli.run("show", *flags)
         assert (ended.code, ended.stdout) == (4, kept)
         assert ended.sentence == (
-            f"stdout: {missing:,} bytes were not kept: spool cannot be written: File exists"
+            f"stdout: {missing:,} bytes were not kept: spool cannot be written: Not a directory"
         )
     assert f"  {missing:,} bytes lost: spool cannot be written" in cli.ok("show").text
     assert cli.ok("show", "--stream", "stderr").stdout == b""

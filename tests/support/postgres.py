@@ -52,3 +52,21 @@ def fresh_database(server: URL) -> Generator[str]:
             connection.execute(
                 sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name))
             )
+
+
+@contextmanager
+def closed_database(url: str) -> Generator[None]:
+    """Nobody can connect to a database as long as the block lasts."""
+    target = make_url(url).set(drivername="postgresql")
+    admin = target.set(database="postgres").render_as_string(hide_password=False)
+    name = sql.Identifier(target.database or "")
+    with psycopg.connect(admin, autocommit=True) as connection:
+        connection.execute(sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS false").format(name))
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s",
+            [target.database],
+        )
+        try:
+            yield
+        finally:
+            connection.execute(sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS true").format(name))

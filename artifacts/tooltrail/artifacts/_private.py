@@ -3,6 +3,7 @@
 Modes are given at creation, so there is no moment at which others can open what is made here.
 """
 
+import errno
 import os
 from io import FileIO
 from pathlib import Path
@@ -15,11 +16,15 @@ def make_private_folders(folder: Path) -> None:
     """Make a folder and its missing parents; those that are there keep their modes.
 
     Raises:
-        OSError: whatever the file system says.
+        OSError: whatever the file system says; `NotADirectoryError` where something else is.
     """
     if not folder.is_dir():
         make_private_folders(folder.parent)
-        folder.mkdir(PRIVATE_FOLDER, exist_ok=True)
+        try:
+            folder.mkdir(PRIVATE_FOLDER, exist_ok=True)
+        except FileExistsError as error:  # as the file system says of what would be in it
+            code = errno.ENOTDIR
+            raise NotADirectoryError(code, os.strerror(code), str(folder)) from error
 
 
 def create_private(path: Path) -> FileIO:

@@ -62,8 +62,11 @@ class SpoolOwner:
         self._lock = threading.Lock()
         _owners.add(self)
 
-    def claim(self, invocation_id: UUID) -> Path:
+    def claim(self, name: UUID | str) -> Path:
         """Say that an invocation is of this process; again is allowed.
+
+        Args:
+            name: of its folder: its id, unless its record was set aside.
 
         Returns:
             Its folder, which is not made.
@@ -73,8 +76,8 @@ class SpoolOwner:
         """
         make_private_folders(self._spool)
         with contextlib.suppress(FileExistsError):
-            (self._spool / f"{invocation_id}{LINK_SUFFIX}").symlink_to(self._name())
-        return self._spool / str(invocation_id)
+            (self._spool / f"{name}{LINK_SUFFIX}").symlink_to(self._name())
+        return self._spool / str(name)
 
     def begin_anew(self) -> None:
         """Forget what is held, in a process that was forked."""

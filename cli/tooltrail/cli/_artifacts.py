@@ -46,16 +46,17 @@ def find_artifact(store: Store, name: str) -> str:
     Raises:
         PathEscapeError: a path that leaves the artifact root.
         AmbiguousNameError: more than one digest begins so.
-        NotFoundError: none does.
+        NotFoundError: the store knows none, and there is no object of that whole name either.
+        UnavailableError: that cannot be found out.
     """
     path, is_whole = parse_name(name)
-    if is_whole:
-        return path
     fits = [view.path for view in store.reader.artifacts(beginning=path)]
+    if is_whole and (path in fits or store.archive.exists(path)):
+        return path
+    if is_whole or not fits:
+        raise NotFoundError(f"the store knows no artifact {name}")
     if len(fits) > 1:
         raise AmbiguousNameError(name, fits[:_CANDIDATES])
-    if not fits:
-        raise NotFoundError(f"the store knows no artifact {name}")
     return fits[0]
 
 

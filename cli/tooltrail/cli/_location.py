@@ -45,8 +45,19 @@ class Location:
             if announce:
                 from tooltrail.cli._repairing import say_recoverable  # noqa: PLC0415  the same
 
-                say_recoverable(store)
+                say_recoverable(store, self.other_spools())
             yield store
+
+    def other_spools(self) -> list[Path]:
+        """Where `exec` sets records aside that the spool of the store cannot take."""
+        from tooltrail.store import user_spool  # noqa: PLC0415  heavy
+
+        try:
+            spool = user_spool()
+        except RuntimeError:  # the user has no home folder
+            return []
+        # What is there in place of a folder holds no records.
+        return [spool] if spool.is_dir() else []
 
     def spool_folders(self) -> list[Path]:
         """Where captured output can wait when the store is away: its spool, then the user's own."""

@@ -7,13 +7,12 @@ started, with the captured output in the spool, which is said on stderr.
 
 import shlex
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 from pydantic import JsonValue
 
 from tooltrail.artifacts import Capture, CapturedStream
-from tooltrail.cli._aside import open_aside
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._failures import say_error
 from tooltrail.cli._location import Location
@@ -31,7 +30,15 @@ from tooltrail.records import (
     TooltrailError,
     UnavailableError,
 )
-from tooltrail.store import Invocation, Session, Store, StoreLimits
+from tooltrail.store import (
+    Aside,
+    Invocation,
+    Store,
+    StoreLimits,
+    look_up_store_id,
+    open_aside,
+    wanted_store,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +113,34 @@ def run_aside(
     location: Location, session_name: str | None, request: Request, call: ToolCall
 ) -> int:
     """Run a command whose start no store can take, and keep its record in the spool."""
-    policy = request.policy or DEFAULT_POLICY
-    aside = open_aside(location.spool_folders(), call, session_name, policy)
-    output, code = run_request(request, aside.capture, aside.captured)
-    say(f"tooltrail: {aside.finish(output)}")
+    aside = open_aside(
+        location.spool_folders(),
+        call,
+        wanted=wanted_store(location.database, look_up_store_id(location.database)),
+        session=session_name,
+        family="command",
+        policy=request.policy or DEFAULT_POLICY,
+    )
+    output, code = run_request(request, aside.capture, lambda stream: stream.record)
+    with held_signals():
+        say(f"tooltrail: {_set_aside(aside, output)}")
     return code
+
+
+def _set_aside(aside: Aside, output: CompleteOutput) -> str:
+    """One sentence that says what is kept and where."""
+    try:
+        aside.finish(output)
+    except UnavailableError as error:
+        if not aside.is_begun:
+            return f"nothing was recorded: {error}"
+        return (
+            f"the end was not recorded: {error}; `tooltrail repair` records the call as"
+            " interrupted, with what is kept"
+        )
+    lost = sum(stream.produced_size - stream.size for stream in output.streams)
+    without = f", without {lost:,} bytes of output" if lost else ""
+    return f"the record is kept in {aside.folder}{without}; `tooltrail repair` stores it"
 
 
 def run_request(
@@ -157,12 +187,10 @@ class _Recording:
 
     Args:
         invocation: which was started.
-        own_session: the session to close afterwards, when it was opened for this invocation.
     """
 
-    def __init__(self, invocation: Invocation, own_session: Session | None) -> None:
+    def __init__(self, invocation: Invocation) -> None:
         self.invocation = invocation
-        self._own_session = own_session
         self._streams: list[CapturedStream] = []
 
     def captured(self, stream: CapturedStream) -> StreamRecord:
@@ -180,9 +208,6 @@ class _Recording:
                 f"tooltrail: {error}; invocation {self.invocation.id} stays in the store as "
                 f"started; {self._what_is_kept()}"
             )
-            # What keeps it from being closed has just been said.
-            with suppress(TooltrailError):
-                self._close_own_session()
             return
         self._say_losses()
         if finished.postponed:
@@ -192,14 +217,6 @@ class _Recording:
             )
         if verbose:
             say(f"tooltrail: recorded {self.invocation.id}")
-        try:
-            self._close_own_session()
-        except TooltrailError as error:
-            say_error(error)
-
-    def _close_own_session(self) -> None:
-        if self._own_session is not None:
-            self._own_session.close()
 
     def _say_losses(self) -> None:
         for record in (stream.record for stream in self._streams):
@@ -223,16 +240,10 @@ def _begin(
     store: Store, session_name: str | None, call: ToolCall, policy: Policy | None
 ) -> _Recording:
     """Commit the start in the session that was named, else in one of our own."""
-    if session_name is not None:
-        session = store.join_session(store.reader.session(session_name).id)
-        return _Recording(session.start(call, family="command", policy=policy), None)
-    session = store.open_session()
-    try:
-        return _Recording(session.start(call, family="command", policy=policy), session)
-    except TooltrailError:
-        with suppress(TooltrailError):
-            session.close()
-        raise
+    if session_name is None:
+        return _Recording(store.start_alone(call, family="command", policy=policy))
+    session = store.join_session(store.reader.session(session_name).id)
+    return _Recording(session.start(call, family="command", policy=policy))
 
 
 def _say_faults(ended: ChildExit) -> None:

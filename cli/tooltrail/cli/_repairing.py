@@ -1,8 +1,9 @@
 """How recovery is told: what can be repaired, what was, and which exit code that is."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from pathlib import Path
 
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._output import counted, say, size_of
@@ -10,21 +11,21 @@ from tooltrail.records.errors import TooltrailError
 from tooltrail.store import RepairReport, Store, recoverable
 
 
-def say_recoverable(store: Store) -> None:
+def say_recoverable(store: Store, also: Sequence[Path]) -> None:
     """One line on stderr when there is something to repair; nothing when that cannot be found out.
 
     Who reads a store is told, and never kept from it.
     """
     with suppress(TooltrailError):
-        found = len(recoverable(store))
+        found = len(recoverable(store, also=also))
         if found:
             say(f"tooltrail: {dead_sentence(found)}")
 
 
 def dead_sentence(count: int) -> str:
-    """That so many invocations are of a process that is gone, or have output that waits."""
+    """That so many invocations are of a process that is gone, or wait themselves."""
     return (
-        f"{counted(count, 'invocation')} of killed programs, or with output that waits:"
+        f"{counted(count, 'invocation')} of killed programs, set aside, or with output that waits:"
         " see `tooltrail repair`"
     )
 
@@ -36,6 +37,9 @@ def summary_of(report: RepairReport, *, dry_run: bool) -> Iterator[str]:
     if outcomes["stored"]:
         waited = counted(outcomes["stored"], "invocation")
         yield f"output of {waited} {acted}stored that had waited for the artifacts"
+    if outcomes["recorded"]:
+        aside = counted(outcomes["recorded"], "invocation")
+        yield f"{aside} {acted}recorded that had been set aside while the store was away"
     yield (
         f"{counted(outcomes['interrupted'], 'invocation')} {acted}ended as interrupted, "
         f"{size_of(sum(one.recovered_bytes for one in report.folders))} {acted}recovered, "
@@ -48,8 +52,11 @@ def summary_of(report: RepairReport, *, dry_run: bool) -> Iterator[str]:
             f"{counted(report.elsewhere_count, 'invocation')} not ended and not in this "
             "spool: running elsewhere, or killed there"
         )
-    if report.aside_count:
-        yield f"{counted(report.aside_count, 'record')} set aside while the store was away: left"
+    if outcomes["unreadable"]:
+        unreadable = counted(outcomes["unreadable"], "record")
+        yield f"{unreadable} set aside and not as it was written: left"
+    if outcomes["foreign"]:
+        yield f"{counted(outcomes['foreign'], 'record')} set aside for another store: left"
 
 
 def code_of_report(report: RepairReport) -> ExitCode:
@@ -57,4 +64,4 @@ def code_of_report(report: RepairReport) -> ExitCode:
     outcomes = {one.outcome for one in report.folders}
     if "failed" in outcomes:
         return ExitCode.UNAVAILABLE
-    return ExitCode.INCOMPLETE if outcomes & {"kept", "unknown"} else ExitCode.OK
+    return ExitCode.INCOMPLETE if outcomes & {"kept", "unknown", "unreadable"} else ExitCode.OK

@@ -1,7 +1,8 @@
 """The facts behind `tooltrail status`."""
 
-from collections.abc import Iterator
-from contextlib import suppress
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,17 +11,14 @@ from tooltrail.cli._output import counted, size_of
 from tooltrail.cli._repairing import dead_sentence
 from tooltrail.cli._times import shown
 from tooltrail.migrations import HEAD_REVISION
-from tooltrail.store import Store, engine_facts, recoverable, user_spool
-
-_ASIDE = "aside-"
-"""How the folder of a record begins that no store could take."""
+from tooltrail.store import ASIDE_STATES, Store, engine_facts, recoverable, set_aside
 
 _SAFE_SQLITE = (3, 51, 3)
 """First SQLite release without the WAL-reset corruption of 3.7.0 to 3.51.2."""
 
 
-def status_of(store: Store) -> dict[str, Any]:
-    """Where a store is, what it holds, and how much room that takes."""
+def status_of(store: Store, other_spools: Sequence[Path]) -> dict[str, Any]:
+    """Where a store is, what it holds, how much room that takes, and what waits for it."""
     counts = store.reader.counts()
     engine = engine_facts(store.database)
     return {
@@ -42,8 +40,9 @@ def status_of(store: Store) -> dict[str, Any]:
         "artifact_stored_bytes": counts.artifact_stored_bytes,
         "database_bytes": engine.size,
         "spooled_invocations": _spooled(store.spool),
-        "recoverable_invocations": len(recoverable(store)),
-        "set_aside_records": _set_aside(store.spool),
+        "recoverable_invocations": len(recoverable(store, also=other_spools)),
+        "waiting_streams": _waiting(store),
+        "set_aside": _set_aside(store, other_spools),
     }
 
 
@@ -66,7 +65,7 @@ def lines_of(status: dict[str, Any], *, utc: bool) -> Iterator[str]:
     )
 
 
-def warnings_of(status: dict[str, Any]) -> Iterator[str]:
+def warnings_of(status: dict[str, Any], *, utc: bool) -> Iterator[str]:
     """What needs attention."""
     engine, _, version = status["engine"].partition(" ")
     if engine == "SQLite" and tuple(map(int, version.split("."))) < _SAFE_SQLITE:
@@ -82,28 +81,82 @@ def warnings_of(status: dict[str, Any]) -> Iterator[str]:
         yield f"{spooled} with output in the spool: running, or the process was killed"
     if status["recoverable_invocations"]:
         yield f"{dead_sentence(status['recoverable_invocations'])}"
-    if status["set_aside_records"]:
-        aside = counted(status["set_aside_records"], "record")
-        yield f"{aside} set aside while a store was away, in the spool or in {user_spool()}"
+    yield from _waiting_warnings(status["waiting_streams"], utc=utc)
+    yield from _aside_warnings(status["set_aside"], utc=utc)
 
 
-def _set_aside(spool: Path) -> int:
-    count = _count(spool, _ASIDE)
-    if user_spool() != spool:
-        # The user's own spool says nothing of this store when it cannot be read.
-        with suppress(OSError):
-            count += _count(user_spool(), _ASIDE)
-    return count
+def _waiting_warnings(waiting: dict[str, Any], *, utc: bool) -> Iterator[str]:
+    if waiting["here"]:
+        here, since = counted(waiting["here"], "stream"), _since(waiting["oldest_at"], utc=utc)
+        yield f"{here} of ended invocations in the spool{since}: `tooltrail repair` stores them"
+    if waiting["missing"]:
+        gone = counted(waiting["missing"], "stream")
+        since = _since(waiting["oldest_missing_at"], utc=utc)
+        yield (
+            f"{gone} neither stored nor in this spool{since}: missing, unless recorded with another"
+            " spool; see `tooltrail verify`"
+        )
+
+
+def _aside_warnings(aside: dict[str, Any], *, utc: bool) -> Iterator[str]:
+    oldest = _since(aside["oldest_at"], utc=utc)
+    if aside["ready"] or aside["unfinished"]:
+        mine = counted(aside["ready"] + aside["unfinished"], "record")
+        cut = f", {aside['unfinished']:,} of killed programs" if aside["unfinished"] else ""
+        where = f"{mine} set aside while this store was away{cut}{oldest}"
+        yield f"{where}: `tooltrail repair` stores them"
+    if aside["running"]:
+        yield f"{counted(aside['running'], 'running invocation')} being set aside"
+    if aside["unreadable"]:
+        cut = counted(aside["unreadable"], "record")
+        yield f"{cut} set aside and not as written: `tooltrail repair` says why"
+    if aside["foreign"]:
+        other = counted(aside["foreign"], "record")
+        since = _since(aside["oldest_foreign_at"], utc=utc)
+        yield f"{other} set aside for another store{since}: repair that one"
+
+
+def _since(oldest: datetime | None, *, utc: bool) -> str:
+    return "" if oldest is None else f", the oldest of {shown(oldest, utc=utc)}"
+
+
+def _waiting(store: Store) -> dict[str, Any]:
+    """Streams of invocations that ended while the artifacts were away, here or nowhere."""
+    waiting = store.reader.waiting_streams()
+    here = [stream.finished_at for stream in waiting if stream.is_in(store.spool)]
+    missing = [stream.finished_at for stream in waiting if not stream.is_in(store.spool)]
+    return {
+        "here": len(here),
+        "oldest_at": _oldest(here),
+        "missing": len(missing),
+        "oldest_missing_at": _oldest(missing),
+    }
+
+
+def _set_aside(store: Store, other_spools: Sequence[Path]) -> dict[str, Any]:
+    """Records that no store could take, for this store and for others apart."""
+    found = set_aside(store, also=other_spools)
+    counts = Counter(one.state for one in found)
+    mine = [one.started_at for one in found if one.state in ("ready", "unfinished")]
+    foreign = [one.started_at for one in found if one.state == "foreign"]
+    return {
+        **{state: counts[state] for state in ASIDE_STATES},
+        "oldest_at": _oldest(mine),
+        "oldest_foreign_at": _oldest(foreign),
+    }
+
+
+def _oldest(moments: Sequence[datetime | None]) -> datetime | None:
+    return min((moment for moment in moments if moment is not None), default=None)
 
 
 def _spooled(spool: Path) -> int:
     """How many invocations have output in a spool."""
-    _count(spool)  # says who may not read it, by which name
+    _readable(spool)
     return sum(1 for folder in iter_spool_folders(spool) if spooled_streams(folder.path))
 
 
-def _count(spool: Path, prefix: str = "") -> int:
-    """How many folders of a spool begin so."""
-    if not spool.is_dir():
-        return 0
-    return sum(1 for entry in spool.iterdir() if entry.is_dir() and entry.name.startswith(prefix))
+def _readable(spool: Path) -> None:
+    """Raise for a spool that may not be read, by its name."""
+    if spool.is_dir():
+        next(spool.iterdir(), None)

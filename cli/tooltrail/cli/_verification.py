@@ -128,8 +128,7 @@ def _check_artifacts(store: Store, session: UUID | None) -> Iterator[Finding]:
         yield Finding("artifact", verdict.path, verdict.state, verdict.reason)
     for stream in store.reader.waiting_streams(session):
         reason = (
-            f"{stream.role} of invocation {stream.invocation_id} is not stored yet,"
-            f" `tooltrail repair` does that where it was recorded: {stream.reason}"
+            f"{stream.role} of invocation {stream.invocation_id} {stream.sentence(store.spool)}"
         )
         yield Finding("artifact", artifact_path(stream.digest), "missing", reason)
 

@@ -1,4 +1,6 @@
 from ._clock import new_id, now
+from ._repaired import RepairedFolder
+from .asides import Aside, WantedStore, open_aside, wanted_store
 from .checking import check_database
 from .commitments import RecordCheck, iter_record_checks
 from .engine import EngineFacts, engine_facts
@@ -6,7 +8,7 @@ from .feed import InvocationFeed
 from .filters import InvocationFilter
 from .info import StoreInfo
 from .limits import StoreLimits
-from .lookup import ArtifactPlace, look_up_artifact
+from .lookup import ArtifactPlace, look_up_artifact, look_up_store_id
 from .opening import (
     create_store,
     open_store,
@@ -19,7 +21,7 @@ from .pruning import PruningReport, prune
 from .pruning_plan import DEFAULT_GRACE, Amount, PruningPlan, plan_pruning
 from .reader import Reader
 from .recorder import Finished, Invocation, Session
-from .recovering import RepairedFolder, RepairReport, recoverable, repair
+from .recovering import RepairReport, recoverable, repair
 from .relocating import RelocationReport, relocate
 from .rerendering import Rerendering, RerenderingState, Wording, iter_rerenderings, rerender
 from .store import Store
@@ -35,12 +37,15 @@ from .views import (
     StreamView,
     WaitingStream,
 )
+from .waiting import ASIDE_STATES, SetAside, set_aside
 
 __all__ = [
+    "ASIDE_STATES",
     "DEFAULT_GRACE",
     "Amount",
     "ArtifactPlace",
     "ArtifactView",
+    "Aside",
     "EngineFacts",
     "Finished",
     "Invocation",
@@ -62,12 +67,14 @@ __all__ = [
     "RerenderingState",
     "Session",
     "SessionView",
+    "SetAside",
     "Store",
     "StoreCounts",
     "StoreInfo",
     "StoreLimits",
     "StreamView",
     "WaitingStream",
+    "WantedStore",
     "Wording",
     "check_database",
     "create_store",
@@ -75,8 +82,10 @@ __all__ = [
     "iter_record_checks",
     "iter_rerenderings",
     "look_up_artifact",
+    "look_up_store_id",
     "new_id",
     "now",
+    "open_aside",
     "open_store",
     "plan_pruning",
     "prune",
@@ -84,8 +93,10 @@ __all__ = [
     "relocate",
     "repair",
     "rerender",
+    "set_aside",
     "spool_folder",
     "store_revision",
     "upgrade_store",
     "user_spool",
+    "wanted_store",
 ]

@@ -39,7 +39,7 @@ class FinishedRows:
     """Everything that is known of an invocation at its end.
 
     Its streams are those of the output, or what a failed tool had printed before. How long it took
-    is known only where its end was witnessed.
+    is known only where its end was witnessed. It ends now, unless it is said when it did.
     """
 
     key: int
@@ -51,6 +51,7 @@ class FinishedRows:
     projection: Projection
     receipt: Receipt
     bodies: tuple[Body, ...]
+    finished_at: datetime | None = None
 
     @property
     def omissions(self) -> tuple[Omission, ...]:
@@ -78,7 +79,9 @@ def write_finished(
     Returns:
         False when the invocation was finished before; then nothing was written.
     """
-    finished_at = max(now(), rows.started_at)  # a clock set back must not give a negative duration
+    finished_at = max(
+        rows.finished_at or now(), rows.started_at
+    )  # a clock set back must not give a negative duration
     if not writes.finish_invocation(connection, rows.key, _final_columns(rows, finished_at)):
         return False
     _put_shared(connection, rows, publisher, finished_at)

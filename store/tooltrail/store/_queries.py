@@ -163,11 +163,13 @@ def artifacts(
     return [ArtifactView(row[0], Digest(row[1]), *row[2:]) for row in connection.execute(query)]
 
 
-def waiting_streams(connection: Connection, session: UUID | None) -> list[WaitingStream]:
+def waiting_streams(
+    connection: Connection, session: UUID | None, digest: Digest | None
+) -> list[WaitingStream]:
     """The streams whose bytes are not in the store yet, the oldest first."""
-    stream = OutputStreamRow
+    stream, ended = OutputStreamRow, InvocationRow.finished_at
     query = (
-        select(InvocationRow.id, stream.role, stream.digest, stream.postponed_reason)
+        select(InvocationRow.id, stream.role, stream.digest, stream.postponed_reason, ended)
         .join(InvocationRow, InvocationRow.key == stream.invocation_key)
         .where(
             stream.postponed_reason.is_not(None),
@@ -179,9 +181,11 @@ def waiting_streams(connection: Connection, session: UUID | None) -> list[Waitin
         query = query.join(SessionRow, SessionRow.key == InvocationRow.session_key).where(
             SessionRow.id == session
         )
+    if digest is not None:
+        query = query.where(stream.digest == digest)
     return [
-        WaitingStream(invocation_id, role, Digest(digest), str(reason))
-        for invocation_id, role, digest, reason in connection.execute(query)
+        WaitingStream(invocation_id, role, Digest(named), str(reason), finished_at)
+        for invocation_id, role, named, reason, finished_at in connection.execute(query)
     ]
 
 

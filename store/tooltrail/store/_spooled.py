@@ -12,7 +12,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection, select, text
 
-from tooltrail.artifacts import Salvaged, SpoolReader, check_path, salvage, spooled_streams
+from tooltrail.artifacts import CapturedStream, SpoolReader, check_path, salvage, spooled_streams
 from tooltrail.records import (
     Digest,
     FamilyRegistry,
@@ -24,6 +24,7 @@ from tooltrail.records import (
 )
 from tooltrail.records.digests import digest_from_hex
 from tooltrail.store._postponed import store_postponed
+from tooltrail.store._sessions import only_call_of
 from tooltrail.store._starting import Started
 from tooltrail.store.filters import InvocationFilter
 from tooltrail.store.recorder import Invocation, Session
@@ -36,6 +37,9 @@ REASON = (
     "the program that recorded it ended without finishing it; "
     "what it had not written to its spool yet is lost and cannot be counted"
 )
+
+INTERRUPTED_ALONE = "its only call was interrupted"
+"""Why a session was closed that its program did not live to close."""
 
 _SUFFIX = ".zst"
 _STAGING = "recovering-"
@@ -165,9 +169,9 @@ def interrupt(store: "Store", known: KnownInvocation, folder: Path) -> list[Spoo
         found: list[SpoolFile] = []
         streams: list[StreamRecord] = []
         for role, path in spooled_streams(folder).items():
-            salvaged = _salvaged(store, invocation, role, path)
-            streams.append(invocation.captured(salvaged.captured))
-            found.append(_found(path, streams[-1], salvaged.problem))
+            file, captured = salvage_stream(store, invocation, role, path)
+            streams.append(invocation.captured(captured))
+            found.append(file)
         invocation.interrupt(REASON, streams)
     return found
 
@@ -179,17 +183,23 @@ def store_waiting(store: "Store", known: KnownInvocation, files: Iterable[SpoolF
         DamageError, UnavailableError: see `interrupt`.
     """
     with _staging_for(store, known) as invocation:
-        captured = [_salvaged(store, invocation, f.role, f.path).captured for f in files]
+        captured = [salvage_stream(store, invocation, f.role, f.path)[1] for f in files]
         store_postponed(store, captured, invocation.spool)
 
 
 @contextmanager
 def _staging_for(store: "Store", known: KnownInvocation) -> Generator["_Unfinished"]:
-    """The invocation with a folder for what is staged, which goes at the end."""
-    staging = store.spool / f"{_STAGING}{known.id}"
+    with staging_in(store.spool, known.id) as staging:
+        yield _opened(store, known, staging)
+
+
+@contextmanager
+def staging_in(spool: Path, invocation_id: UUID) -> Generator[Path]:
+    """A folder for what is staged of an invocation, which goes at the end."""
+    staging = spool / f"{_STAGING}{invocation_id}"
     shutil.rmtree(staging, ignore_errors=True)  # of a repair that was killed
     try:
-        yield _opened(store, known, staging)
+        yield staging
     finally:
         shutil.rmtree(staging, ignore_errors=True)
 
@@ -205,6 +215,7 @@ class _Unfinished(Invocation):
 
     is_witnessed = False
     may_wait = False  # what is in the spool is safer as it is
+    closing_reason = INTERRUPTED_ALONE
 
     def __init__(
         self, store: "Store", session: Session, key: int, started: Started, staging: Path
@@ -222,14 +233,19 @@ def _opened(store: "Store", known: KnownInvocation, staging: Path) -> _Unfinishe
     family = store.families.find(known.family) or store.families.of_tool(known.tool_name)
     policy = stored_policy(store.reader.policy_json(known.policy_digest), FamilyRegistry(family))
     call = ToolCall(tool_name=known.tool_name)
-    session = Session(store, known.session_key, known.session_id, is_own=False)
+    with store.database.read() as connection:
+        only_call = only_call_of(connection, known.session_key)
+    session = Session(store, known.session_key, known.session_id, is_own=False, only_call=only_call)
     started = Started(known.id, known.started_at, call, family, policy)
     return _Unfinished(store, session, known.key, started, staging)
 
 
-def _salvaged(store: "Store", invocation: Invocation, role: str, path: Path) -> Salvaged:
+def salvage_stream(
+    store: "Store", invocation: Invocation, role: str, path: Path
+) -> tuple[SpoolFile, CapturedStream]:
+    """What is whole in a spool file, staged anew for an invocation, and what was found there."""
     policy = invocation.policy
-    return salvage(
+    salvaged = salvage(
         path,
         role,
         invocation.spool / f"{check_path(role)}{_SUFFIX}",
@@ -237,8 +253,7 @@ def _salvaged(store: "Store", invocation: Invocation, role: str, path: Path) -> 
         inline_bytes=policy.applied_to(invocation.call.tool_name).inline_bytes,
         frame_size=store.archive.frame_size,
     )
-
-
-def _found(path: Path, stream: StreamRecord, problem: str | None) -> SpoolFile:
+    stream = salvaged.captured.record
     lost = stream.produced_size - stream.size
-    return SpoolFile(stream.role, path, stream.digest, stream.size, lost, problem)
+    found = SpoolFile(role, path, stream.digest, stream.size, lost, salvaged.problem)
+    return found, salvaged.captured

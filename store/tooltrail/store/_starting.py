@@ -1,15 +1,23 @@
 """The one transaction that begins an invocation, before the tool runs."""
 
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from sqlalchemy import Connection
 
+from tooltrail.artifacts import remove_spool_folder
 from tooltrail.records import Family, Policy, ToolCall
 from tooltrail.store import _writes as writes
+from tooltrail.store._clock import new_id, now
 from tooltrail.store._writes import Chain, Row
 from tooltrail.store.tables import PolicyRow
+
+if TYPE_CHECKING:
+    from tooltrail.store.store import Store
 
 _COMMITTED = ("seq", "call_id", "tool_name", "family", "policy_digest", "arguments_digest")
 """Columns that the ledger entry of the start commits to."""
@@ -24,6 +32,52 @@ class Started:
     call: ToolCall
     family: Family
     policy: Policy
+
+
+def plan_start(
+    store: "Store", call: ToolCall, family: str | None, policy: Policy | None
+) -> Started:
+    """Everything that the start of a call needs to be written; see `Session.start`.
+
+    Raises:
+        NotFoundError: there is no such family.
+        InvalidRecordError: the policy's numbers for a tool do not fit its family.
+    """
+    families = store.families
+    budgets = store.policy if policy is None else policy.covering(families)
+    if family is None:
+        chosen = budgets.family_of(call.tool_name, families)
+    else:
+        chosen = families.named(family)
+    return Started(new_id(), now(), call, chosen, budgets)
+
+
+def commit_start(
+    store: "Store", started: Started, chain_of: Callable[[Connection], Chain]
+) -> tuple[int, Chain]:
+    """Claim the spool and commit the start; the key of the invocation, and the chain it is in.
+
+    Args:
+        store: where to.
+        started: what is known of it.
+        chain_of: gives the chain of its session, locked, within the transaction.
+
+    Raises:
+        SessionClosedError, UnavailableError: see `Session.start`; nothing is left in the spool.
+    """
+    arguments = writes.Body.of(started.call.arguments_bytes)
+    # Before the row is there, so that a row that is not in this spool is of another one. Where
+    # nothing can be written now, each capture tries again.
+    with suppress(OSError):
+        store.owner.claim(started.id)
+    try:
+        with store.database.write() as connection:
+            chain = chain_of(connection)
+            key = write_started(connection, chain, started, arguments)
+    except BaseException:
+        remove_spool_folder(store.spool / str(started.id))
+        raise
+    return key, chain
 
 
 def write_started(

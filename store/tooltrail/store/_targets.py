@@ -1,5 +1,6 @@
 """Which database is meant: a file of SQLite, or a PostgreSQL server. Passwords are never shown."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +19,11 @@ class SqliteTarget:
     def __str__(self) -> str:
         return str(self.path)
 
+    @property
+    def place(self) -> str:
+        """The file, the same by whichever links it is reached."""
+        return os.path.realpath(self.path)
+
 
 @dataclass(frozen=True, slots=True)
 class PostgresTarget:
@@ -28,10 +34,22 @@ class PostgresTarget:
     def __str__(self) -> str:
         return self.url.render_as_string(hide_password=True)
 
+    @property
+    def place(self) -> str:
+        """The server and the database, the same for all users; no credentials."""
+        url = self.url
+        where = {name: value for name, value in url.query.items() if name in _WHERE}
+        port = url.port if url.port or "port" in where else _PORT
+        place = URL.create("postgresql", None, None, url.host, port, url.database, where)
+        return place.render_as_string()
+
 
 Target = SqliteTarget | PostgresTarget
 
 _DRIVER = "postgresql+psycopg"
+_PORT = 5432
+_WHERE = frozenset({"host", "hostaddr", "port", "dbname", "service"})
+"""Members of a URL's query that say which database is meant, and not who asks or how."""
 
 
 def parse_target(database: str | Path) -> Target:

@@ -1,4 +1,4 @@
-"""Finds one artifact of an SQLite store by the standard library alone.
+"""Finds one artifact, or the id, of an SQLite store by the standard library alone.
 
 Whoever wants the last lines of an artifact needs one row, and would wait longer for the database
 toolkit to be imported than for the lines. This asks for that row and nothing else, changes nothing,
@@ -11,6 +11,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
+from uuid import UUID
 
 from tooltrail.migrations import HEAD_REVISION, VERSION_TABLE
 
@@ -20,6 +21,7 @@ _FORMAT = 1
 _SQLITE = "sqlite:///"
 
 _REVISION = f"SELECT version_num FROM {VERSION_TABLE}"  # noqa: S608  a constant
+_STORE_ID = "SELECT id FROM store_info"
 _INFO = "SELECT format, artifact_root FROM store_info"
 # What begins so lies before what goes on with a character that no path has.
 _ARTIFACT = (
@@ -63,6 +65,29 @@ def look_up_artifact(database: str, beginning: str) -> ArtifactPlace | None:
     try:
         with closing(_connected(file)) as connection:
             return _found(connection, file, beginning)
+    except (sqlite3.Error, OSError, ValueError):
+        return None
+
+
+def look_up_store_id(database: str) -> UUID | None:
+    """The id of a store in a file, also when it cannot be opened now, its disk full for instance.
+
+    Args:
+        database: as for `open_store`.
+
+    Returns:
+        None when the store is no such file, or cannot be read at once.
+    """
+    file = _file_of(database)
+    if file is None:
+        return None
+    try:
+        with closing(_connected(file)) as connection:
+            match connection.execute(_STORE_ID).fetchall():
+                case [[bytes() as store_id]]:
+                    return UUID(bytes=store_id)
+                case _:
+                    return None
     except (sqlite3.Error, OSError, ValueError):
         return None
 

@@ -1,6 +1,7 @@
 """Reading a store: lists by key, one invocation with all its surfaces, a stream's bytes."""
 
 import io
+from pathlib import Path
 from typing import BinaryIO, cast
 from uuid import UUID
 
@@ -11,6 +12,7 @@ from tooltrail.records import (
     DamageError,
     Digest,
     DigestMismatchError,
+    MissingArtifactError,
     NotFoundError,
     UnavailableError,
     digest_of,
@@ -41,10 +43,12 @@ class Reader:
 
     Attributes:
         database: where it asks.
+        spool: where output may wait that is not stored yet.
     """
 
-    def __init__(self, database: Database, archive: ArtifactArchive) -> None:
+    def __init__(self, database: Database, archive: ArtifactArchive, spool: Path) -> None:
         self.database = database
+        self.spool = spool
         self._archive = archive
 
     def invocations(
@@ -154,8 +158,9 @@ class Reader:
         """The bytes of a stream, checked against its digest and size while they are read.
 
         Raises:
-            UnavailableError: they were not stored yet, see `repair`; or the sink is away.
+            UnavailableError: they wait in this spool, see `repair`; or the sink is away.
             DamageError: the bytes are missing, cut, altered or erased; here or at a later read.
+                `MissingArtifactError` when they were not stored and are not in this spool either.
         """
         if stream.artifact_path is not None:
             if stream.artifact_path != artifact_path(stream.digest):
@@ -179,12 +184,17 @@ class Reader:
 
     def _open_postponed(self, stream: StreamView) -> BinaryIO:
         path = artifact_path(stream.digest)
-        if not self.artifacts(beginning=path):
-            raise UnavailableError(
-                f"stream {stream.role} is not stored yet, `tooltrail repair` does that:"
-                f" {stream.postponed_reason}"
-            )
-        return self._archive.open(path, size=stream.size)
+        if self.artifacts(beginning=path):
+            return self._archive.open(path, size=stream.size)
+        with self.database.read() as connection:
+            waiting = _queries.waiting_streams(connection, None, stream.digest)
+        if not waiting:  # stored a moment ago
+            return self._archive.open(path, size=stream.size)
+        for one in waiting:
+            if one.is_in(self.spool):
+                raise UnavailableError(f"stream {stream.role} {one.sentence(self.spool)}")
+        said = f"stream {stream.role} {waiting[0].sentence(self.spool)}"
+        raise MissingArtifactError(said, path=path)
 
     def artifacts(
         self,
@@ -211,7 +221,7 @@ class Reader:
         They are in the spool where they were recorded, from which `repair` stores them.
         """
         with self.database.read() as connection:
-            return _queries.waiting_streams(connection, session)
+            return _queries.waiting_streams(connection, session, None)
 
     def frame_index(self, path: str) -> bytes | None:
         """Where the frames of an artifact are, for `ArtifactArchive.reader`.

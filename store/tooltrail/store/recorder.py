@@ -45,7 +45,8 @@ from tooltrail.store._clock import new_id, now
 from tooltrail.store._finishing import FinishedRows, inline_bodies, write_finished
 from tooltrail.store._interruption import interrupted_output, with_unshown, without_room
 from tooltrail.store._publisher import StreamPublisher, refuse_false_digests
-from tooltrail.store._starting import Started, write_started
+from tooltrail.store._sessions import write_closed
+from tooltrail.store._starting import Started, commit_start, plan_start
 from tooltrail.store._upkeep import Upkeep, ensure_standing
 
 if TYPE_CHECKING:
@@ -57,13 +58,26 @@ class Session:
 
     Made by `Store.open_session`, and closed at the end of a `with` block, or by
     `Store.join_session`, and left open there.
+
+    Attributes:
+        id: of the session.
+        only_call: the invocation that the session was opened for and ends with; None for others.
     """
 
-    def __init__(self, store: "Store", key: int, session_id: UUID, *, is_own: bool) -> None:
+    def __init__(
+        self,
+        store: "Store",
+        key: int,
+        session_id: UUID,
+        *,
+        is_own: bool,
+        only_call: UUID | None = None,
+    ) -> None:
         self._store = store
         self._is_own = is_own
         self.key = key
         self.id = session_id
+        self.only_call = only_call
 
     def start(
         self, call: ToolCall, *, family: str | None = None, policy: Policy | None = None
@@ -84,26 +98,8 @@ class Session:
             SessionClosedError: the session was closed.
             UnavailableError: the store cannot be written now.
         """
-        families = self._store.families
-        budgets = self._store.policy if policy is None else policy.covering(families)
-        if family is None:
-            chosen = budgets.family_of(call.tool_name, families)
-        else:
-            chosen = families.named(family)
-        started = Started(new_id(), now(), call, chosen, budgets)
-        arguments = writes.Body.of(call.arguments_bytes)
-        # Before the row is there, so that a row that is not in this spool is of another one. Where
-        # nothing can be written now, each capture tries again.
-        with suppress(OSError):
-            self._store.owner.claim(started.id)
-        try:
-            with self._store.database.write() as connection:
-                chain = writes.lock_chain(connection, self.key, self.id)
-                chain.refuse_if_closed()
-                key = write_started(connection, chain, started, arguments)
-        except BaseException:
-            remove_spool_folder(self._store.spool / str(started.id))
-            raise
+        started = plan_start(self._store, call, family, policy)
+        key, _ = commit_start(self._store, started, self._open_chain)
         return Invocation(self._store, self, key, started)
 
     def add_message(self, role: str, text: str) -> UUID:
@@ -120,8 +116,7 @@ class Session:
         message_id, created_at = new_id(), now()
         body = writes.Body.of(text.encode("utf-8", "surrogatepass"))
         with self._store.database.write() as connection:
-            chain = writes.lock_chain(connection, self.key, self.id)
-            chain.refuse_if_closed()
+            chain = self._open_chain(connection)
             writes.put_bodies(connection, [body])
             row = {"seq": chain.take_seq(), "role": role, "body_digest": body.digest}
             writes.insert_message(
@@ -139,13 +134,13 @@ class Session:
             SessionClosedError: it was closed before.
             UnavailableError: the store cannot be written now.
         """
-        closed_at = now()
         with self._store.database.write() as connection:
-            chain = writes.lock_chain(connection, self.key, self.id)
-            chain.refuse_if_closed()
-            chain.closed_at = closed_at
-            event = writes.Event("session.closed", self.id, closed_at, {})
-            writes.append_entry(connection, chain, event)
+            write_closed(connection, self._open_chain(connection), now())
+
+    def _open_chain(self, connection: Connection) -> writes.Chain:
+        chain = writes.lock_chain(connection, self.key, self.id)
+        chain.refuse_if_closed()
+        return chain
 
     def __enter__(self) -> Self:
         return self
@@ -194,10 +189,12 @@ class Invocation:
     Attributes:
         is_witnessed: whether the program that ran it sees its end, and so how long it took.
         may_wait: whether its end is recorded although its output cannot be stored yet.
+        closing_reason: why its session ends with it, when that is not as it was to be.
     """
 
     is_witnessed = True
     may_wait = True
+    closing_reason: str | None = None
 
     def __init__(self, store: "Store", session: Session, key: int, started: Started) -> None:
         self._store = store
@@ -357,9 +354,17 @@ class Invocation:
         with self._store.database.write() as connection:
             if publisher.published or publisher.away is not None:
                 self._ensure_standing(connection, publisher, seen)
-            chain = writes.lock_chain(connection, self._session.key, self._session.id)
-            if not write_finished(connection, chain, rows, publisher):
-                raise self._finished_already()
+            self._write(connection, rows, publisher)
+
+    def _write(
+        self, connection: Connection, rows: FinishedRows, publisher: StreamPublisher
+    ) -> None:
+        session = self._session
+        chain = writes.lock_chain(connection, session.key, session.id)
+        if not write_finished(connection, chain, rows, publisher):
+            raise self._finished_already()
+        if session.only_call == self.id and chain.closed_at is None:
+            write_closed(connection, chain, now(), self.closing_reason)
 
     def _ensure_standing(
         self, connection: Connection, publisher: StreamPublisher, seen: Upkeep

@@ -9,29 +9,26 @@ process could make none. Nobody can tell these apart from here, so they are coun
 What cannot be put into the store is never deleted: it moves to `kept/<invocation id>/`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Literal
 from uuid import UUID
 
 from tooltrail.artifacts import (
     SpoolFolder,
     exclusive_spool,
-    is_spooled,
     iter_spool_folders,
     remove_dead_owners,
-    remove_spool_folder,
     spooled_streams,
 )
-from tooltrail.records import InvocationFinishedError, TooltrailError, UnavailableError
+from tooltrail.records import InvocationFinishedError, TooltrailError
 from tooltrail.store._clock import now
 from tooltrail.store._maintenance import record_finished_run
-from tooltrail.store._postponed import is_stored
+from tooltrail.store._repaired import RepairedFolder, as_interrupted, clear, put_away
+from tooltrail.store._repairing_asides import may_be_taken_in, repair_asides
 from tooltrail.store._spooled import (
     KnownInvocation,
-    SpoolFile,
     find_known,
     find_known_for_sure,
     interrupt,
@@ -39,40 +36,11 @@ from tooltrail.store._spooled import (
     look_at,
     remove_staging,
     started_ids,
-    store_waiting,
 )
+from tooltrail.store.asides import distinct_spools, iter_asides
 from tooltrail.store.store import Store
 
-KEPT = "kept"
-"""Folder of the spool for files that could not be stored as they are."""
-
-_ASIDE = "aside-"
-
-RepairOutcome = Literal["interrupted", "cleared", "stored", "kept", "running", "unknown", "failed"]
-
-
-@dataclass(frozen=True, slots=True)
-class RepairedFolder:
-    """What became of one invocation in the spool, or in a dry run would.
-
-    Attributes:
-        invocation_id: of the invocation.
-        outcome: `interrupted`: its record was ended, with the output that is left. `cleared`: all
-            that was in it is in the store already, or the call never began; it was removed.
-            `kept`: the same, but for files that are not in the store, and were moved. `stored`:
-            its record had ended while the artifact sink was away, and its output, which had
-            waited, is stored now. `running`: its process lives. `unknown`: this store has no such
-            invocation. `failed`: it could not be repaired now and is as it was.
-        recovered_bytes: plain bytes that were put into the store.
-        lost_bytes: plain bytes, at the least, of frames that cannot be decoded.
-        reason: one sentence where there is something to say, else empty.
-    """
-
-    invocation_id: UUID
-    outcome: RepairOutcome
-    recovered_bytes: int = 0
-    lost_bytes: int = 0
-    reason: str = ""
+_NOTHING_DONE = ("running", "unknown", "foreign", "unreadable", "failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,32 +48,40 @@ class RepairReport:
     """What a repair did, or in a dry run would do.
 
     Attributes:
-        folders: every invocation of this store in the spool, the oldest first.
+        folders: every invocation of this store in the spool, the oldest first, and after them each
+            record that was set aside, for other stores too.
         elsewhere_count: invocations that have not ended and are not in this spool.
-        aside_count: records that no store could take, which wait in this spool.
     """
 
     folders: tuple[RepairedFolder, ...]
     elsewhere_count: int
-    aside_count: int
 
 
-def recoverable(store: Store) -> list[UUID]:
+def recoverable(store: Store, *, also: Sequence[Path] = ()) -> list[UUID]:
     """The invocations that `repair` would do something about, the oldest first.
 
     Lists the spool and asks for the locks of its owners; the database only when one of them is
-    gone.
+    gone. Records that were set aside follow.
+
+    Args:
+        store: whose spool it is.
+        also: as for `repair`.
 
     Raises:
         UnavailableError: the spool or the store cannot be read.
     """
     dead = [f.invocation_id for f in iter_spool_folders(store.spool) if _may_be_repaired(f, store)]
     known = set(known_ids(store, dead))
-    return [invocation_id for invocation_id in dead if invocation_id in known]
+    found = [invocation_id for invocation_id in dead if invocation_id in known]
+    for spool in distinct_spools(store.spool, *also):
+        found += [aside.id for aside in iter_asides(spool) if may_be_taken_in(store, aside)]
+    return found
 
 
-def repair(store: Store, *, dry_run: bool = False) -> RepairReport:
+def repair(store: Store, *, dry_run: bool = False, also: Sequence[Path] = ()) -> RepairReport:
     """End the records of all invocations of this spool whose process is gone.
+
+    Records that were set aside while this store was away are taken into it.
 
     Idempotent. Of several repairs of one spool one works and the others wait. Running invocations
     are left alone, and so is whatever another store shares this spool with. A folder that cannot
@@ -114,13 +90,24 @@ def repair(store: Store, *, dry_run: bool = False) -> RepairReport:
     Args:
         store: whose spool it is.
         dry_run: look, and change nothing.
+        also: other spools in which records may have been set aside; nothing else there is touched.
 
     Raises:
         UnavailableError: the spool cannot be read or the store not be asked.
     """
-    if not store.spool.is_dir():
-        return RepairReport((), len(started_ids(store)), 0)
     began_at = now()
+    found, elsewhere_count = _repair_folders(store, dry_run=dry_run)
+    for spool in distinct_spools(store.spool, *also):
+        found += repair_asides(store, spool, dry_run=dry_run)
+    report = RepairReport(tuple(found), elsewhere_count)
+    if not dry_run:
+        _leave_account(store, began_at, report)
+    return report
+
+
+def _repair_folders(store: Store, *, dry_run: bool) -> tuple[list[RepairedFolder], int]:
+    if not store.spool.is_dir():
+        return [], len(started_ids(store))
     with exclusive_spool(store.spool):
         if not dry_run:
             remove_staging(store.spool)
@@ -130,17 +117,12 @@ def repair(store: Store, *, dry_run: bool = False) -> RepairReport:
         found = [one for folder in folders if (one := _visit(store, folder, dry_run=dry_run))]
         if not dry_run:
             remove_dead_owners(store.spool)
-        elsewhere = started - {folder.invocation_id for folder in folders}
-        asides = sum(1 for entry in store.spool.iterdir() if entry.name.startswith(_ASIDE))
-    report = RepairReport(tuple(found), len(elsewhere), asides)
-    if not dry_run:
-        _leave_account(store, began_at, report)
-    return report
+    return found, len(started - {folder.invocation_id for folder in folders})
 
 
 def _leave_account(store: Store, began_at: datetime, report: RepairReport) -> None:
     """A row for a repair that has done something; it comes last, so that a killed one has none."""
-    done = [one for one in report.folders if one.outcome not in ("running", "unknown", "failed")]
+    done = [one for one in report.folders if one.outcome not in _NOTHING_DONE]
     if not done:
         return
     record_finished_run(
@@ -180,7 +162,7 @@ def _visit(store: Store, folder: SpoolFolder, *, dry_run: bool) -> RepairedFolde
             return _never_begun(store, folder, dry_run=dry_run)
         if known.state == "started":
             return _interrupt(store, known, folder.path, dry_run=dry_run)
-        return _clear(store, known, folder.path, dry_run=dry_run)
+        return clear(store, known, folder.path, dry_run=dry_run)
     except TooltrailError as error:
         return RepairedFolder(name, "failed", reason=str(error))
 
@@ -195,7 +177,7 @@ def _never_begun(store: Store, folder: SpoolFolder, *, dry_run: bool) -> Repaire
         if folder.store_id is not None and find_known_for_sure(store, name) is not None:
             # Its commit came through after all.
             return _visit(store, folder, dry_run=dry_run)
-        _put_away(folder.path, ())
+        put_away(folder.path, ())
     return RepairedFolder(name, "cleared", reason="it never began")
 
 
@@ -203,57 +185,13 @@ def _interrupt(
     store: Store, known: KnownInvocation, folder: Path, *, dry_run: bool
 ) -> RepairedFolder:
     if dry_run:
-        return _interrupted(known, [look_at(*file) for file in spooled_streams(folder).items()])
+        return as_interrupted(
+            known.id, [look_at(*file) for file in spooled_streams(folder).items()]
+        )
     try:
         files = interrupt(store, known, folder)
     except InvocationFinishedError:
         # Its commit came through after all.
-        return _clear(store, known, folder, dry_run=dry_run)
-    _put_away(folder, [file.path for file in files if file.problem])
-    return _interrupted(known, files)
-
-
-def _interrupted(known: KnownInvocation, files: Sequence[SpoolFile]) -> RepairedFolder:
-    problems = [file.problem for file in files if file.problem]
-    return RepairedFolder(
-        known.id,
-        "interrupted",
-        recovered_bytes=sum(file.size for file in files if file.role != "order"),
-        lost_bytes=sum(file.lost_size for file in files if file.role != "order"),
-        reason="; ".join(problems),
-    )
-
-
-def _clear(store: Store, known: KnownInvocation, folder: Path, *, dry_run: bool) -> RepairedFolder:
-    files = [look_at(*file) for file in spooled_streams(folder).items()]
-    streams = store.reader.invocation(known.id).streams
-    stored = {(stream.role, stream.digest) for stream in streams if is_stored(store, stream)}
-    expected = {(s.role, s.digest) for s in streams if s.postponed_reason is not None} - stored
-    waiting = [f for f in files if (f.role, f.digest) in expected]
-    if waiting and not dry_run:
-        store_waiting(store, known, waiting)
-    stored |= {(file.role, file.digest) for file in waiting}
-    kept = [f for f in files if f.problem or (f.size and (f.role, f.digest) not in stored)]
-    if not dry_run:
-        _put_away(folder, [file.path for file in kept])
-    if waiting and not kept:
-        size = sum(file.size for file in waiting if file.role != "order")
-        return RepairedFolder(known.id, "stored", size, reason="the artifact sink had been away")
-    if not kept:
-        return RepairedFolder(known.id, "cleared", reason="its record had ended already")
-    roles = ", ".join(file.role for file in kept)
-    return RepairedFolder(known.id, "kept", reason=f"not in the store: {roles}")
-
-
-def _put_away(folder: Path, kept: Iterable[Path]) -> None:
-    """Move some files of a folder aside and delete the rest of it."""
-    try:
-        for file in kept:
-            target = folder.parent / KEPT / folder.name / file.relative_to(folder)
-            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            file.replace(target)
-    except OSError as error:
-        raise UnavailableError(f"{folder} cannot be put away: {error.strerror}") from error
-    remove_spool_folder(folder)
-    if is_spooled(folder):
-        raise UnavailableError(f"{folder} cannot be removed")
+        return clear(store, known, folder, dry_run=dry_run)
+    put_away(folder, [file.path for file in files if file.problem])
+    return as_interrupted(known.id, files)

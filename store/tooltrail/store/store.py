@@ -7,20 +7,21 @@ from typing import Self
 from uuid import UUID
 
 from tooltrail.artifacts import ArtifactArchive, SpoolOwner, defer_sink
-from tooltrail.records import FamilyRegistry, Policy, UnavailableError, digest_of
-from tooltrail.store import _writes as writes
+from tooltrail.records import FamilyRegistry, Policy, ToolCall, UnavailableError
 from tooltrail.store._clock import new_id, now
 from tooltrail.store._database import Database
 from tooltrail.store._reserve import DiskReserve
 from tooltrail.store._root_marks import mark_path
 from tooltrail.store._roots import resolve_root
+from tooltrail.store._sessions import Opening, write_opened
+from tooltrail.store._starting import commit_start, plan_start
 from tooltrail.store._targets import SqliteTarget
 from tooltrail.store._upkeep import Upkeep, read_upkeep
 from tooltrail.store.environment import current_environment, environment_json
 from tooltrail.store.info import StoreInfo
 from tooltrail.store.limits import StoreLimits
 from tooltrail.store.reader import Reader
-from tooltrail.store.recorder import Session
+from tooltrail.store.recorder import Invocation, Session
 
 
 class Store:
@@ -66,7 +67,7 @@ class Store:
     @property
     def reader(self) -> Reader:
         """Everything that can be asked of the store."""
-        return Reader(self.database, self.archive)
+        return Reader(self.database, self.archive, self.spool)
 
     def open_session(
         self, *, title: str | None = None, agent: str | None = None, parent: UUID | None = None
@@ -83,30 +84,30 @@ class Store:
             UnavailableError: the store cannot be written now.
         """
         self.reserve.hold()
-        session_id, opened_at = new_id(), now()
-        parent_key = None if parent is None else self.reader.session_key(parent)
-        facts = {"title": title, "agent": agent}
+        named = None if parent is None else (self.reader.session_key(parent), parent)
         environment = environment_json(current_environment())
+        opening = Opening(new_id(), now(), environment, title, agent, named)
         with self.database.write() as connection:
-            chain = writes.insert_session(
-                connection,
-                {
-                    **facts,
-                    "id": session_id,
-                    "parent_key": parent_key,
-                    "environment": environment,
-                    "opened_at": opened_at,
-                },
-            )
-            payload = {
-                **facts,
-                "parent": None if parent is None else str(parent),
-                "environment": digest_of(environment.encode()),
-            }
-            writes.append_entry(
-                connection, chain, writes.Event("session.opened", session_id, opened_at, payload)
-            )
-        return Session(self, chain.session_key, session_id, is_own=True)
+            chain = write_opened(connection, opening)
+        return Session(self, chain.session_key, opening.id, is_own=True)
+
+    def start_alone(
+        self, call: ToolCall, *, family: str | None = None, policy: Policy | None = None
+    ) -> Invocation:
+        """Record that a tool is about to run, in a session that is for this call alone.
+
+        The session begins with the call and is closed with it, each in one transaction; `repair`
+        closes it, too, when the call is interrupted. For arguments and errors see `Session.start`.
+        """
+        self.reserve.hold()
+        started = plan_start(self, call, family, policy)
+        environment = environment_json(current_environment())
+        opening = Opening(new_id(), started.at, environment, only_call=started.id)
+        key, chain = commit_start(
+            self, started, lambda connection: write_opened(connection, opening)
+        )
+        session = Session(self, chain.session_key, opening.id, is_own=False, only_call=started.id)
+        return Invocation(self, session, key, started)
 
     def join_session(self, session_id: UUID) -> Session:
         """Go on with a session that is open, from this or any other process.

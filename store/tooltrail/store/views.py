@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Generic, TypeVar
 from uuid import UUID
 
@@ -96,12 +97,27 @@ class WaitingStream:
         role: of the stream.
         digest: of its bytes.
         reason: why they could not be stored.
+        finished_at: when its invocation ended.
     """
 
     invocation_id: UUID
     role: str
     digest: Digest
     reason: str
+    finished_at: datetime | None
+
+    def is_in(self, spool: Path) -> bool:
+        """Whether its bytes wait in this spool, from which `repair` stores them."""
+        return (spool / str(self.invocation_id) / f"{self.role}.zst").is_file()
+
+    def sentence(self, spool: Path) -> str:
+        """What is to be said of it where this is the spool."""
+        if self.is_in(spool):
+            return f"is not stored yet, `tooltrail repair` does that: {self.reason}"
+        return (
+            f"is missing: it was not stored when its call ended ({self.reason}), and is not in the"
+            f" spool {spool}; if it was recorded with another spool, repair that one"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -353,7 +353,7 @@ class TestSpoolThatCannotBeMade:
         record = captured.record
         check_against(record, data[:INLINE], edge=EDGE, inline=INLINE)
         assert (record.produced_size, record.produced_line_count) == (len(data), FRAME_SIZE + 1)
-        assert record.loss_reason == "spool cannot be written: File exists"
+        assert record.loss_reason == "spool cannot be written: Not a directory"
         assert captured.staged is None
 
     def test_without_room_in_memory_nothing_is_kept(self, tmp_path: Path) -> None:

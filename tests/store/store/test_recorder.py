@@ -733,3 +733,42 @@ def test_a_connection_does_not_outlive_its_store(sqlite_store: Store) -> None:
     run_tool(sqlite_store.open_session(), "content")
     sqlite_store.close()
     assert closed
+
+
+def test_a_session_for_one_call_begins_and_ends_with_it(store: Store) -> None:
+    invocation = store.start_alone(BASH)
+    (session,) = store.reader.sessions()
+    assert (session.opened_at, session.closed_at) == (invocation.started_at, None)
+    invocation.finish(command_output(invocation, b"out"))
+    (session,) = store.reader.sessions()
+    assert session.closed_at is not None
+    opened, *_, closed = ledger_of(store, session.id)
+    assert opened.payload["only_call"] == str(invocation.id)
+    assert (closed.kind, closed.payload) == ("session.closed", {})
+    check_evidence(store)
+
+
+def test_a_session_for_one_call_outlives_others_that_joined_it(store: Store) -> None:
+    own = store.start_alone(BASH)
+    (session,) = store.reader.sessions()
+    joined = store.join_session(session.id).start(BASH)
+    joined.interrupt("it was asked to stop")
+    assert store.reader.sessions()[0].closed_at is None
+    own.interrupt("and so was this")
+    assert store.reader.sessions()[0].closed_at is not None
+
+
+def test_a_session_for_one_call_that_others_have_closed_stays_as_it_is(store: Store) -> None:
+    own = store.start_alone(BASH)
+    (session,) = store.reader.sessions()
+    store.join_session(session.id).close()
+    own.interrupt("it was asked to stop")
+    kinds = [entry.kind for entry in ledger_of(store, session.id)]
+    assert kinds.count("session.closed") == 1
+    check_evidence(store)
+
+
+def test_a_call_alone_that_cannot_be_started_leaves_nothing(store: Store) -> None:
+    with pytest.raises(NotFoundError):
+        store.start_alone(BASH, family="nobody")
+    assert store.reader.sessions() == []

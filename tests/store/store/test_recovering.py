@@ -79,7 +79,7 @@ def test_the_output_of_a_killed_program_is_recovered(store: Store, database: str
 
     expected = RepairedFolder(name, "interrupted", recovered_bytes=400_000 + 5)
     assert report.folders == (expected,)
-    assert (report.elsewhere_count, report.aside_count) == (0, 0)
+    assert report.elsewhere_count == 0
     detail = store.reader.invocation(name)
     summary = detail.summary
     assert (summary.state, summary.error_kind) == ("interrupted", "interrupted")
@@ -451,15 +451,6 @@ def test_a_store_without_a_spool_has_nothing_to_repair(sqlite_store: Store) -> N
     assert repair(sqlite_store).folders == ()
 
 
-def test_records_set_aside_are_counted_and_left(sqlite_store: Store) -> None:
-    aside = sqlite_store.spool / f"aside-{uuid4()}"
-    aside.mkdir(parents=True)
-    (aside / "stdout.zst").write_bytes(b"")
-    assert repair(sqlite_store).aside_count == 1
-    assert list(aside.iterdir())
-
-
-@pytest.mark.fault
 def test_a_spool_without_room_is_repaired_when_there_is_some_again(
     tmp_path: Path, sqlite_store: Store
 ) -> None:

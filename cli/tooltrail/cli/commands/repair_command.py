@@ -19,18 +19,20 @@ if TYPE_CHECKING:
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
 @output_options
 def command(*, location: Location, dry_run: bool, style: str | None, fields: str | None) -> int:
-    """End the records of programs that were killed, with all of their output that is left.
+    """End the records of killed programs, and take in what waits for the store.
 
     Whole frames of their spool are published, and the invocation becomes interrupted; bytes of a
     frame that was cut are counted. Running invocations are left alone, and so are those that run
-    on another machine or with another spool. Nothing is deleted that is not in the store: what is
-    damaged moves to the folder `kept` of the spool. It can be run again, and killed, at any time.
+    on another machine or with another spool. A record that was set aside while this store was
+    away is taken in whole, and output that waits is stored. Nothing is deleted that is not in the
+    store: what is damaged moves to the folder `kept` of the spool. It can be run again, and
+    killed, at any time.
     """
     from tooltrail.cli._repairing import code_of_report, summary_of
     from tooltrail.store import RepairedFolder, repair
 
     with location.open(announce=False) as store:
-        report = repair(store, dry_run=dry_run)
+        report = repair(store, dry_run=dry_run, also=location.other_spools())
     if style or fields:
         print_views(report.folders, RepairedFolder, style or "json", fields)
     elif report.folders:
@@ -45,7 +47,9 @@ def _row(one: RepairedFolder) -> tuple[str, ...]:
     return (
         str(one.invocation_id),
         one.outcome,
-        size_of(one.recovered_bytes) if one.outcome in ("interrupted", "stored") else "",
+        size_of(one.recovered_bytes)
+        if one.outcome in ("interrupted", "stored", "recorded")
+        else "",
         size_of(one.lost_bytes) if one.lost_bytes else "",
         one.reason,
     )

@@ -16,10 +16,10 @@ def command(location: Location, as_json: bool, utc: bool) -> None:
     from tooltrail.cli._status import lines_of, status_of, warnings_of
 
     with location.open(announce=False) as store:
-        status = status_of(store)
+        status = status_of(store, location.other_spools())
     if as_json:
         print_records([status], "json")
     else:
         write("".join(f"{line}\n" for line in lines_of(status, utc=utc)))
-    for warning in warnings_of(status):
+    for warning in warnings_of(status, utc=utc):
         say(f"warning: {warning}")

@@ -1,0 +1,112 @@
+"""What becomes of one folder of a spool, however it came to be there."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+from uuid import UUID
+
+from tooltrail.artifacts import is_spooled, remove_spool_folder, spooled_streams
+from tooltrail.records import UnavailableError
+from tooltrail.store._postponed import is_stored
+from tooltrail.store._spooled import KnownInvocation, SpoolFile, look_at, store_waiting
+from tooltrail.store.store import Store
+
+KEPT = "kept"
+"""Folder of the spool for files that could not be stored as they are."""
+
+RepairOutcome = Literal[
+    "interrupted",
+    "recorded",
+    "cleared",
+    "stored",
+    "kept",
+    "running",
+    "unknown",
+    "foreign",
+    "unreadable",
+    "failed",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class RepairedFolder:
+    """What became of one invocation in the spool, or in a dry run would.
+
+    Attributes:
+        invocation_id: of the invocation.
+        outcome: `interrupted`: its record was ended, with the output that is left. `recorded`: the
+            store had been away when it ran, and all that was set aside is in it now. `cleared`: all
+            that was in it is in the store already, or the call never began; it was removed.
+            `kept`: the same, but for files that are not in the store, and were moved. `stored`:
+            its record had ended while the artifact sink was away, and its output, which had
+            waited, is stored now. `running`: its process lives. `unknown`: this store has no such
+            invocation. `foreign`: it was set aside for another store. `unreadable`: what was set
+            aside was cut or altered, and is left. `failed`: it could not be repaired now and is as
+            it was.
+        recovered_bytes: plain bytes that were put into the store.
+        lost_bytes: plain bytes, at the least, of frames that cannot be decoded.
+        reason: one sentence where there is something to say, else empty.
+    """
+
+    invocation_id: UUID
+    outcome: RepairOutcome
+    recovered_bytes: int = 0
+    lost_bytes: int = 0
+    reason: str = ""
+
+
+def as_interrupted(invocation_id: UUID, files: Sequence[SpoolFile]) -> RepairedFolder:
+    """An invocation that was ended as interrupted with these files, or in a dry run would be."""
+    problems = [file.problem for file in files if file.problem]
+    return RepairedFolder(
+        invocation_id,
+        "interrupted",
+        recovered_bytes=sum(file.size for file in files if file.role != "order"),
+        lost_bytes=sum(file.lost_size for file in files if file.role != "order"),
+        reason="; ".join(problems),
+    )
+
+
+def clear(store: Store, known: KnownInvocation, folder: Path, *, dry_run: bool) -> RepairedFolder:
+    """Remove the folder of an invocation that has ended; what is not stored is stored, or kept.
+
+    Raises:
+        DamageError, UnavailableError: it cannot be asked or done now.
+    """
+    files = [look_at(*file) for file in spooled_streams(folder).items()]
+    streams = store.reader.invocation(known.id).streams
+    stored = {(stream.role, stream.digest) for stream in streams if is_stored(store, stream)}
+    expected = {(s.role, s.digest) for s in streams if s.postponed_reason is not None} - stored
+    waiting = [f for f in files if (f.role, f.digest) in expected]
+    if waiting and not dry_run:
+        store_waiting(store, known, waiting)
+    stored |= {(file.role, file.digest) for file in waiting}
+    kept = [f for f in files if f.problem or (f.size and (f.role, f.digest) not in stored)]
+    if not dry_run:
+        put_away(folder, [file.path for file in kept])
+    if waiting and not kept:
+        size = sum(file.size for file in waiting if file.role != "order")
+        return RepairedFolder(known.id, "stored", size, reason="the artifact sink had been away")
+    if not kept:
+        return RepairedFolder(known.id, "cleared", reason="its record had ended already")
+    roles = ", ".join(file.role for file in kept)
+    return RepairedFolder(known.id, "kept", reason=f"not in the store: {roles}")
+
+
+def put_away(folder: Path, kept: Iterable[Path]) -> None:
+    """Move some files of a folder aside and delete the rest of it.
+
+    Raises:
+        UnavailableError: that cannot be done now.
+    """
+    try:
+        for file in kept:
+            target = folder.parent / KEPT / folder.name / file.relative_to(folder)
+            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            file.replace(target)
+    except OSError as error:
+        raise UnavailableError(f"{folder} cannot be put away: {error.strerror}") from error
+    remove_spool_folder(folder)
+    if is_spooled(folder):
+        raise UnavailableError(f"{folder} cannot be removed")

@@ -1,0 +1,118 @@
+"""What each `artifact` command exits with for a name that is none, two, lost, or damaged."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.support.cli import Cli
+from tests.support.recording import run_command
+
+UNKNOWN = "5ff0119b" * 8
+COMMANDS = {
+    "cat": ("cat", "{}"),
+    "cat --bytes": ("cat", "{}", "--bytes", "0:9"),
+    "cat --lines": ("cat", "{}", "--lines", "1:2"),
+    "head": ("head", "{}"),
+    "tail": ("tail", "{}"),
+    "tail -f": ("tail", "-f", "{}"),
+    "grep": ("grep", "line", "{}"),
+    "grep -c": ("grep", "-c", "line", "{}"),
+    "grep --json": ("grep", "--json", "line", "{}"),
+    "stat": ("stat", "{}"),
+    "verify": ("verify", "{}"),
+}
+"""All commands that take the name of an artifact."""
+
+TWINS = (3, 78)
+"""Seeds of two outputs whose digests begin with the same four digits."""
+
+
+def artifact_of(cli: Cli, seed: int) -> str:
+    """The path of a new artifact."""
+    with cli.open() as store, store.open_session() as session:
+        finished = run_command(session, b"line of %d\n" % seed * 9_000)
+        (artifact,) = store.reader.artifacts(invocation=finished.invocation_id)
+    return artifact.path
+
+
+def object_of(cli: Cli, path: str) -> Path:
+    return cli.folder / "artifacts" / path
+
+
+def unknown_digest(cli: Cli) -> str:
+    artifact_of(cli, 0)
+    return f"sha256:{UNKNOWN}"
+
+
+def unknown_path(cli: Cli) -> str:
+    artifact_of(cli, 0)
+    return f"sha256/{UNKNOWN[:2]}/{UNKNOWN}.zst"
+
+
+def unknown_beginning(cli: Cli) -> str:
+    digits = artifact_of(cli, 0)[-68:-4]
+    return "0000" if not digits.startswith("0000") else "1111"
+
+
+def ambiguous_beginning(cli: Cli) -> str:
+    """Four digits with which two digests begin."""
+    (beginning,) = {artifact_of(cli, seed)[-68:-64] for seed in TWINS}
+    return beginning
+
+
+def without_object(cli: Cli) -> str:
+    path = artifact_of(cli, 0)
+    object_of(cli, path).unlink()
+    return path
+
+
+def damaged(cli: Cli) -> str:
+    path = artifact_of(cli, 0)
+    stored = object_of(cli, path)
+    data = bytearray(stored.read_bytes())
+    data[12] ^= 0xFF
+    stored.chmod(0o600)
+    stored.write_bytes(data)
+    return path
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    ("name_in", "code"),
+    [
+        (unknown_digest, 3),
+        (unknown_path, 3),
+        (unknown_beginning, 3),
+        (ambiguous_beginning, 2),
+        (without_object, 4),
+        (damaged, 1),
+    ],
+)
+def test_every_command_exits_with_the_code_of_what_is_wrong(
+    cli: Cli, command: str, name_in: Callable[[Cli], str], code: int
+) -> None:
+    name = name_in(cli)
+    ended = cli.run("artifact", *(word.format(name) for word in COMMANDS[command]))
+    if (command, name_in) == ("stat", damaged):
+        code = 0  # it reads nothing of the object
+    assert ended.code == code
+    if command == "verify" and code in (1, 4):
+        assert name in ended.text
+    elif code:
+        assert ended.sentence
+
+
+@pytest.mark.parametrize(("name", "code"), [("dead", 3), ("@last:nobody", 3), ("1", 3)])
+@pytest.mark.parametrize("option", ["--invocation", "--session"])
+def test_artifacts_of_nobody_are_not_found(cli: Cli, option: str, name: str, code: int) -> None:
+    artifact_of(cli, 0)
+    assert cli.run("artifact", "ls", option, name).code == code
+
+
+def test_a_shortened_invocation_that_fits_several_is_wrong_usage(cli: Cli) -> None:
+    for seed in (0, 1):
+        artifact_of(cli, seed)
+    first, second = (row["id"] for row in cli.ok("log", "--json").records)
+    assert first[:4] == second[:4]  # the time
+    for option in ("--invocation", "--session"):
+        assert cli.run("artifact", "ls", option, first[:4]).code == 2
