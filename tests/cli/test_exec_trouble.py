@@ -346,6 +346,8 @@ def test_artifacts_that_are_away_from_the_beginning_cost_no_record(
     assert "9000" in cli.ok("show", "--surface", "receipt").text
     assert cli.run("show", first, "--stream", "stdout").code == 5
     assert cli.run("artifact", "ls").code == 0
+    warned = cli.ok("status").message
+    assert "warning: the artifacts are away, so long output waits in the spool: cannot" in warned
     assert cli.run("repair").code == 5
     assert check_what_waits(cli, ended.stdout)
 
