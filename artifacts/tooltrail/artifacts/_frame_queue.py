@@ -19,8 +19,12 @@ from tooltrail.artifacts.frame_index import Frame
 THREADS = max(2, min(4, os.cpu_count() or 1))
 """Threads that compress; beyond four the one that hashes is the limit."""
 
-IN_FLIGHT = THREADS + 2
-"""Blocks of one capture that are held at once: one for each thread, and some to go on with."""
+IN_FLIGHT = 8
+"""Blocks of one capture that wait for their frames at once.
+
+Two for each thread do on an idle machine. On a busy one any of them can stand still for some
+milliseconds, the one that feeds them too, and the others go on with what is there.
+"""
 
 
 class Compressed(NamedTuple):

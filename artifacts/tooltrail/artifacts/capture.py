@@ -55,7 +55,7 @@ class Capture:
     be written never breaks the caller: the record then covers the longest prefix that is safe, on
     disk or in memory, and says why the rest is missing.
 
-    Memory is about ten frames, and `edge_bytes` and `inline_bytes` once or twice, whatever the
+    Memory is about twelve frames, and `edge_bytes` and `inline_bytes` once or twice, whatever the
     size of the stream. Safe for threads, whose chunks follow each other in some order.
     """
 
