@@ -14,7 +14,9 @@ from tooltrail.store import create_store
 
 SIZE = 256 * 1024 * 1024
 ROUNDS = 5
+
 _CHUNK = 1 << 20
+"""Bytes of one write: as many as `exec` reads from a full pipe."""
 
 
 def make_input(path: Path) -> None:

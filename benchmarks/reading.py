@@ -23,7 +23,8 @@ SLICE = 4096
 _TOOLTRAIL = (sys.executable, "-m", "tooltrail.cli")
 _SEED = 1
 _SLICES = 400
-_RARE, _COMMON = "importlib.util", "self"
+_RARE, _COMMON, _LETTER = "importlib.util", "self", "e"
+_EXPRESSION = "^def "
 
 
 @dataclass(frozen=True)
@@ -102,25 +103,36 @@ def measure_slice(stored: Stored) -> Ratio:
     return compare(subject, baseline, _SLICES)
 
 
-def measure_grep(stored: Stored, *, literal: str) -> Ratio:
-    """Count the lines with a literal, beside `zstd -dc FILE | grep -c LITERAL`."""
+def measure_grep(stored: Stored, *, pattern: str, literal: bool = True) -> Ratio:
+    """Count the lines with a pattern, beside `zstd -dc FILE | grep -c`."""
     reader = stored.reader()
-    found = int(_program(stored, f"grep -F -c {literal}").stdout)
+    grep = f"grep -{'F' if literal else 'E'} -c '{pattern}'"
+    found = int(_program(stored, grep).stdout)
 
     def subject() -> None:
-        assert reader.count_matches(literal, literal=True) == found
+        assert reader.count_matches(pattern, literal=literal) == found
 
-    return compare(subject, lambda: _keep(_program(stored, f"grep -F -c {literal}")), ROUNDS)
+    return compare(subject, lambda: _keep(_program(stored, grep)), ROUNDS)
 
 
 def measure_rare_grep(stored: Stored) -> Ratio:
     """See `measure_grep`: a literal of a few hundred lines."""
-    return measure_grep(stored, literal=_RARE)
+    return measure_grep(stored, pattern=_RARE)
 
 
 def measure_common_grep(stored: Stored) -> Ratio:
     """See `measure_grep`: a literal of every ninth line."""
-    return measure_grep(stored, literal=_COMMON)
+    return measure_grep(stored, pattern=_COMMON)
+
+
+def measure_letter_grep(stored: Stored) -> Ratio:
+    """See `measure_grep`: a letter of more than half of the lines."""
+    return measure_grep(stored, pattern=_LETTER)
+
+
+def measure_expression_grep(stored: Stored) -> Ratio:
+    """See `measure_grep`: a regular expression."""
+    return measure_grep(stored, pattern=_EXPRESSION, literal=False)
 
 
 SUBJECTS: tuple[tuple[str, str, Callable[[Stored], Ratio]], ...] = (
@@ -129,6 +141,8 @@ SUBJECTS: tuple[tuple[str, str, Callable[[Stored], Ratio]], ...] = (
     ("a 4 KiB slice of 256 MB", "decompress one frame", measure_slice),
     ("count a rare literal in 256 MB", "zstd -dc FILE | grep -c", measure_rare_grep),
     ("count a common literal in 256 MB", "zstd -dc FILE | grep -c", measure_common_grep),
+    ("count a letter in 256 MB", "zstd -dc FILE | grep -c", measure_letter_grep),
+    ("count an expression in 256 MB", "zstd -dc FILE | grep -c", measure_expression_grep),
 )
 
 

@@ -8,6 +8,9 @@ import pytest
 from tests.cli.test_artifact_command import store_artifact
 from tests.support.cli import Cli, clean_environment
 
+from tooltrail.artifacts import FrameIndex
+from tooltrail.artifacts.codec import FRAME_SIZE
+
 LINES = [b"line %d\n" % n for n in range(1, 30_001)]
 TEXT = b"".join(LINES)
 
@@ -286,3 +289,35 @@ class TestGrep:
         ended = cli.run("artifact", "grep", "line", path)
         assert ended.code == 1
         assert path in ended.sentence
+
+    @pytest.fixture
+    def damaged(self, cli: Cli) -> str:
+        """An artifact whose second frame of two is damaged."""
+        path = store_artifact(cli, TEXT)
+        stored: Path = cli.folder / "artifacts" / path
+        data = bytearray(stored.read_bytes())
+        begin, end = FrameIndex.from_bytes(bytes(data)).stored_span(1)
+        data[(begin + end) // 2] ^= 1
+        stored.chmod(0o600)
+        stored.write_bytes(data)
+        return path
+
+    def test_what_was_found_before_damage_is_printed(self, cli: Cli, damaged: str) -> None:
+        whole = TEXT[: TEXT.rindex(b"\n", 0, FRAME_SIZE) + 1]
+        ended = cli.run("artifact", "grep", "line", damaged)
+        assert (ended.code, ended.stdout) == (1, whole)
+        assert f"in the frame at byte {FRAME_SIZE:,}: " in ended.sentence
+        assert cli.run("artifact", "grep", "-n", "line 7$", damaged).text == "7:line 7\n"
+
+    def test_json_is_closed_before_the_error_is_said(self, cli: Cli, damaged: str) -> None:
+        ended = cli.run("artifact", "grep", "--json", "line 7$", damaged)
+        assert [record["line_number"] for record in ended.records] == [7]
+        assert ended.code == 1
+        assert cli.run("artifact", "grep", "--json", "nothing", damaged).stdout == b""
+        assert cli.run("artifact", "grep", "--json", "-c", "line", damaged).stdout == b""
+
+    def test_a_newline_in_the_pattern_is_wrong_usage(self, cli: Cli, path: str) -> None:
+        for options in (("line\\n",), ("-F", "line 1\nline 2"), ("-c", "line 1\nline 2")):
+            ended = cli.run("artifact", "grep", *options, path)
+            assert (ended.code, ended.stdout) == (2, b"")
+            assert ended.sentence.startswith("no line holds a newline")

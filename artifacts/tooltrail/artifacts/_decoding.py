@@ -17,14 +17,29 @@ _CHECKSUM_SIZE = 4
 
 
 class FrameMismatchError(Exception):
-    """Stored bytes are not the frame that an index describes; the damage, or the index, is old."""
+    """Stored bytes are not the frame that an index describes; the damage, or the index, is old.
+
+    Attributes:
+        start: plain offset at which the frame begins.
+    """
+
+    def __init__(self, message: str, start: int) -> None:
+        super().__init__(message)
+        self.start = start
 
 
 class FrameFacts(NamedTuple):
-    """What an index says of a frame: plain bytes in it, and the number that it ends with."""
+    """What an index says of a frame.
+
+    Attributes:
+        plain_size: plain bytes in it.
+        checksum: the number that it ends with.
+        start: plain offset at which it begins.
+    """
 
     plain_size: int
     checksum: int
+    start: int = 0
 
 
 class _Decompressors(threading.local):
@@ -43,18 +58,10 @@ def decode_frame(data: bytes, facts: FrameFacts) -> bytes:
     Raises:
         FrameMismatchError: it is another frame, or was cut or altered.
     """
-    if checksum_of(data) != facts.checksum:
-        raise FrameMismatchError("it ends with another checksum")
     try:
-        told = zstandard.get_frame_parameters(data).content_size
-        if told not in (facts.plain_size, zstandard.CONTENTSIZE_UNKNOWN):
-            raise FrameMismatchError("it tells another size")
-        plain = _decompress(data, facts.plain_size)
-    except zstandard.ZstdError as error:
-        raise FrameMismatchError(str(error)) from error
-    if len(plain) != facts.plain_size:
-        raise FrameMismatchError("it holds another number of bytes")
-    return plain
+        return _decoded(data, facts)
+    except (ValueError, zstandard.ZstdError) as error:
+        raise FrameMismatchError(str(error), facts.start) from error
 
 
 def decode_unknown(data: bytes) -> bytes:
@@ -70,6 +77,18 @@ def decode_unknown(data: bytes) -> bytes:
     except zstandard.ZstdError as error:
         raise ValueError(str(error)) from error
     raise ValueError(f"it speaks of {told:,} bytes, and none above {MAX_FRAME_SIZE:,} is decoded")
+
+
+def _decoded(data: bytes, facts: FrameFacts) -> bytes:
+    if checksum_of(data) != facts.checksum:
+        raise ValueError("it ends with another checksum")
+    told = zstandard.get_frame_parameters(data).content_size
+    if told not in (facts.plain_size, zstandard.CONTENTSIZE_UNKNOWN):
+        raise ValueError("it tells another size")
+    plain = _decompress(data, facts.plain_size)
+    if len(plain) != facts.plain_size:
+        raise ValueError("it holds another number of bytes")
+    return plain
 
 
 def checksum_of(data: bytes) -> int:

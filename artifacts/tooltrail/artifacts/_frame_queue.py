@@ -19,8 +19,15 @@ from tooltrail.artifacts.frame_index import Frame
 THREADS = max(2, min(4, os.cpu_count() or 1))
 """Threads that compress; beyond four the one that hashes is the limit."""
 
-IN_FLIGHT = THREADS + 2
-"""Blocks of one capture that are held at once: one for each thread, and some to go on with."""
+IN_FLIGHT = 16
+"""Blocks of one capture that wait for their frames at once.
+
+Two for each thread would do if all ran on. On a busy machine any of them stands still for some
+milliseconds at times, the one that feeds them too, and the others go on with what is there.
+"""
+
+IN_FLIGHT_BYTES = 4 * 1024 * 1024
+"""The same in bytes, where blocks are large; two more than there are threads wait in any case."""
 
 
 class Compressed(NamedTuple):
@@ -33,7 +40,9 @@ class Compressed(NamedTuple):
 class FrameQueue:
     """The blocks of one capture that are being compressed. One thread at a time."""
 
-    def __init__(self) -> None:
+    def __init__(self, frame_size: int) -> None:
+        """Blocks have at most so many bytes."""
+        self._most = min(IN_FLIGHT, max(THREADS + 2, IN_FLIGHT_BYTES // frame_size))
         self._waiting: deque[tuple[bytearray, Future[Frame]]] = deque()
 
     @property
@@ -49,7 +58,7 @@ class FrameQueue:
         """Take the first blocks, as long as they are done or more wait than may."""
         while self._waiting:
             block, frame = self._waiting[0]
-            if len(self._waiting) <= IN_FLIGHT and not frame.done():
+            if len(self._waiting) <= self._most and not frame.done():
                 return
             self._waiting.popleft()
             yield Compressed(block, frame.result())

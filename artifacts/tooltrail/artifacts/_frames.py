@@ -10,7 +10,7 @@ are read on.
 
 import hashlib
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, TypeVar
 
 from tooltrail.artifacts._content_checks import check_digest, check_size
 from tooltrail.artifacts._decoding import FrameFacts, FrameMismatchError, decode_frame
@@ -25,6 +25,18 @@ REQUEST_BYTES = 8 * 1024 * 1024
 """Stored bytes that one request asks for at most, unless one frame alone has more."""
 
 _NOTHING = hashlib.sha256().hexdigest()
+
+
+class Placed(Protocol):
+    """What was made of plain bytes."""
+
+    @property
+    def stop(self) -> int:
+        """The plain offset behind them."""
+        ...
+
+
+T = TypeVar("T", bound=Placed)
 
 
 class Block(NamedTuple):
@@ -105,16 +117,16 @@ class Frames:
             yield block
 
     def resumed(
-        self, source: Callable[[int, int], Iterator[Block]], start: int, stop: int
-    ) -> Iterator[Block]:
-        """Exactly these bytes from a source of whole frames, begun anew where they fit no more."""
+        self, source: Callable[[int, int], Iterator[T]], start: int, stop: int
+    ) -> Iterator[T]:
+        """What a source gives of exactly these bytes, begun anew where its frames fit no more."""
         while start < stop:
             try:
-                for block in source(start, stop):
-                    yield block.cut(start, stop)
-                    start = block.stop
+                for piece in source(start, stop):
+                    yield piece
+                    start = piece.stop
             except FrameMismatchError as error:
-                self._reload(start, error)
+                self._reload(error)
             else:
                 return
 
@@ -154,7 +166,7 @@ class Frames:
     def _blocks(self, start: int, stop: int) -> Iterator[Block]:
         last = self._last
         if last.start <= start < last.stop:
-            yield last
+            yield last.cut(start, stop)
             start = last.stop
         if start >= stop:
             return
@@ -162,7 +174,7 @@ class Frames:
         for first, end in self.batches(start, stop, index.plain_size):
             for block in self.decode_batch(index, first, end):
                 self._last = block
-                yield block
+                yield block.cut(start, stop)
 
     def _fetch(self, start: int, stop: int) -> bytes:
         held = self._held.slice(start, stop)
@@ -170,7 +182,7 @@ class Frames:
 
     def _decoded(self, index: FrameIndex, frame: int, data: bytes) -> Block:
         start, stop = index.plain_span(frame)
-        plain = decode_frame(data, FrameFacts(stop - start, index.checksum(frame)))
+        plain = decode_frame(data, FrameFacts(stop - start, index.checksum(frame), start))
         if len(plain) == index.plain_size:
             # It costs little here, and nothing else finds one whole object in another's place.
             check_digest(self._path, hashlib.sha256(plain).hexdigest())
@@ -190,7 +202,7 @@ class Frames:
                 path=self._path,
             )
 
-    def _reload(self, offset: int, reason: FrameMismatchError) -> None:
+    def _reload(self, reason: FrameMismatchError) -> None:
         """Take the index of the object as it is now, once its whole content was found right.
 
         Raises:
@@ -199,7 +211,7 @@ class Frames:
         own, held = _read_own(self._sink, self._path)
         if own == self.index:
             raise DamageError(
-                f"artifact {self._path} is damaged in the frame at byte {offset:,}: {reason}",
+                f"artifact {self._path} is damaged in the frame at byte {reason.start:,}: {reason}",
                 path=self._path,
             ) from reason
         check = PlainCheck(self.index)

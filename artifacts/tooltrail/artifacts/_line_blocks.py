@@ -1,30 +1,13 @@
-"""Whole lines of an artifact, in blocks that are fetched and decoded ahead by other threads.
+"""Whole lines of an artifact, in blocks that are fetched and decoded ahead by other threads."""
 
-Decoding lets go of the interpreter, so that it goes on while somebody searches the block before.
-The threads belong to the process and are shared by all readers; a child of a fork makes its own.
-"""
-
-import os
-from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from functools import cache
 from typing import NamedTuple
 
+from tooltrail.artifacts._ahead import ahead
 from tooltrail.artifacts._frames import Block, Frames
 from tooltrail.artifacts._memory_search import contains
-from tooltrail.artifacts._threads import leave_signals_to_others
 from tooltrail.artifacts.frame_index import FrameIndex
 from tooltrail.records.errors import InvalidRecordError
-
-FRAMES = 8
-"""Full frames that one request fetches and one thread decodes."""
-
-THREADS = max(2, min(4, os.cpu_count() or 1))
-"""Threads that decode; the one that searches keeps up with no more."""
-
-IN_FLIGHT = THREADS + 1
-"""So many times `FRAMES` are held by one search at once."""
 
 LINE_BYTES = 64 * 1024 * 1024
 """Longest line that is searched: it is held whole, twice."""
@@ -58,12 +41,12 @@ def line_blocks(frames: Frames, path: str, needle: bytes | None = None) -> Itera
     """
     line = _LineSoFar(needle)
     start, newlines = 0, 0
-    for block in _ahead(frames):
+    for block in ahead(frames, lambda block: block):
         line.look_at(block.plain)
         cut = block.plain.rfind(b"\n") + 1
         if not cut:
             line.add(block.plain)
-            _refuse_giant(line.size, newlines + 1, path)
+            refuse_giant(line.size, newlines + 1, path)
             continue
         if line.is_wanted:
             yield LineBlock(line.ended_by(memoryview(block.plain)[:cut]), start, newlines + 1)
@@ -119,44 +102,14 @@ def newlines_up_to(index: FrameIndex, block: Block, newlines: int) -> int:
     return newlines + block.plain.count(b"\n")
 
 
-def _refuse_giant(size: int, line: int, path: str) -> None:
+def refuse_giant(size: int, line: int, path: str) -> None:
+    """Refuse to hold more than `LINE_BYTES` of the line with this number, from 1.
+
+    Raises:
+        InvalidRecordError: it has more.
+    """
     if size > LINE_BYTES:
         raise InvalidRecordError(
             f"line {line:,} of artifact {path} has more than {LINE_BYTES:,} bytes,"
             " which is too long to be searched"
         )
-
-
-def _ahead(frames: Frames) -> Iterator[Block]:
-    def source(start: int, stop: int) -> Iterator[Block]:
-        for blocks in _decoded_ahead(frames, start, stop):
-            yield from blocks
-
-    return frames.resumed(source, 0, frames.index.plain_size)
-
-
-def _decoded_ahead(frames: Frames, start: int, stop: int) -> Iterator[list[Block]]:
-    index = frames.index
-    waiting: deque[Future[list[Block]]] = deque()
-    try:
-        for first, end in frames.batches(start, stop, FRAMES * frames.frame_size):
-            waiting.append(_threads().submit(_decoded, frames, index, first, end))
-            if len(waiting) > IN_FLIGHT:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-    finally:
-        for future in waiting:
-            future.cancel()
-
-
-def _decoded(frames: Frames, index: FrameIndex, first: int, end: int) -> list[Block]:
-    return list(frames.decode_batch(index, first, end))
-
-
-@cache
-def _threads() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(THREADS, "tooltrail-read", leave_signals_to_others)
-
-
-os.register_at_fork(after_in_child=_threads.cache_clear)

@@ -1,17 +1,14 @@
 """What `grep` looks for: which lines of a block match, found at the speed of the C library."""
 
 import re
-import warnings
 from collections.abc import Iterator
 
+from tooltrail.artifacts._block_counts import Counter, expression_counter, literal_counter
+from tooltrail.artifacts._expressions import compiled, refuse_newline
 from tooltrail.artifacts._one_line import for_blocks
-from tooltrail.records.errors import InvalidRecordError
 
 Span = tuple[int, int]
 """Where a line begins and where its text ends, that is at its newline or at the block's end."""
-
-_SPARSE = 32
-"""Matches in a block up to which it is quicker to look for one after the other."""
 
 
 class LinePattern:
@@ -21,19 +18,17 @@ class LinePattern:
         """Compile a pattern; see `ArtifactReader.grep`.
 
         Raises:
-            InvalidRecordError: it is no regular expression, or a literal of several lines.
+            InvalidRecordError: it is no regular expression, or asks for a newline.
         """
         wanted = _bytes_of(pattern)
-        if literal and b"\n" in wanted:
-            raise InvalidRecordError("a line holds no newline, and so must a literal pattern")
         self._literal = wanted if literal and not ignore_case else None
         source = re.escape(wanted) if literal else wanted
         flags = re.MULTILINE | (re.IGNORECASE if ignore_case else 0)
-        self._line = _compiled(source, flags)
+        self._line = compiled(source, flags)
+        refuse_newline(self._line)
         in_blocks = source if literal else for_blocks(source)
-        self._block = None if in_blocks is None else _compiled(in_blocks, flags)
-        # The empty group makes `findall` build no text of what was found.
-        self._counter = _compiled(source + rb"()[^\n]*", flags) if literal and wanted else None
+        self._block = None if in_blocks is None else compiled(in_blocks, flags)
+        self._count = self._counter(in_blocks, flags)
 
     @property
     def needle(self) -> bytes | None:
@@ -49,13 +44,15 @@ class LinePattern:
         return self._found(block, self._block)
 
     def count(self, block: bytes) -> int:
-        """How many lines match."""
-        found = 0
-        for _, end in self.spans(block):
-            found += 1
-            if found == _SPARSE and self._counter is not None:
-                return found + len(self._counter.findall(block, end))
-        return found
+        """How many lines match; a block ends where a line does."""
+        if self._count is None:
+            return sum(1 for _ in self.spans(block))
+        return self._count(block)
+
+    def _counter(self, in_blocks: bytes | None, flags: int) -> Counter | None:
+        if self._literal:
+            return literal_counter(self._literal)
+        return None if in_blocks is None else expression_counter(in_blocks, flags)
 
     def _found(self, block: bytes, regex: re.Pattern[bytes]) -> Iterator[Span]:
         size, start = len(block), 0
@@ -95,16 +92,6 @@ def _literals(block: bytes, literal: bytes) -> Iterator[Span]:
 def _line_at(block: bytes, offset: int) -> Span:
     end = block.find(b"\n", offset)
     return block.rfind(b"\n", 0, offset) + 1, len(block) if end < 0 else end
-
-
-def _compiled(source: bytes, flags: int) -> re.Pattern[bytes]:
-    try:
-        with warnings.catch_warnings():
-            # Of sets that may mean more one day; whoever searches can do nothing about it.
-            warnings.simplefilter("ignore", FutureWarning)
-            return re.compile(source, flags)
-    except (re.error, RecursionError, OverflowError) as error:
-        raise InvalidRecordError(f"not a regular expression: {error}") from error
 
 
 def _bytes_of(pattern: str | bytes) -> bytes:

@@ -55,8 +55,8 @@ class Capture:
     be written never breaks the caller: the record then covers the longest prefix that is safe, on
     disk or in memory, and says why the rest is missing.
 
-    Memory is about ten frames, and `edge_bytes` and `inline_bytes` once or twice, whatever the
-    size of the stream. Safe for threads, whose chunks follow each other in some order.
+    Memory is about 12 MiB or ten frames, and `edge_bytes` and `inline_bytes` once or twice,
+    whatever the size of the stream. Safe for threads, whose chunks follow each other in some order.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class Capture:
         self._inline_bytes = inline_bytes
         self._frame_size = frame_size
         self._buffer = bytearray()
-        self._queue = FrameQueue()
+        self._queue = FrameQueue(frame_size)
         self._prefix = bytearray()
         self._kept = Tally()
         self._produced = Tally()

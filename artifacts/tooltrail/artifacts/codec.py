@@ -30,9 +30,11 @@ Where each read costs a request a sink asks for larger ones; see `SinkCapabiliti
 LEVEL = 3
 """zstd's own default: higher levels halve the speed for a few per cent of size."""
 
+_SMALL_SIZE = 128 * 1024
+"""Bytes of the largest source for which zstd's own tables at this level are small."""
+
 READ_SIZE = 128 * 1024
 """Bytes that one read asks of a sink, zstd's recommended input size."""
-
 
 _SEAL = b"\x50\x2a\x4d\x18" + (2 * FRAME_SIZE).to_bytes(4, "little") + b"\xff" * (2 * FRAME_SIZE)
 """A skippable frame that the reader puts behind every stored object, and that decodes to nothing.
@@ -120,12 +122,26 @@ class FrameWriter:
 
 
 class _Compressors(threading.local):
-    """One compressor for each thread, for none can be shared."""
+    """Two compressors for each thread, for none can be shared."""
 
     def __init__(self) -> None:
-        self.own = zstandard.ZstdCompressor(
-            level=LEVEL, write_checksum=True, write_content_size=True
-        )
+        self._plain = _compressor()
+        # For sources of 128 to 256 KiB level 3 looks for matches of 4 bytes in 512 KiB of tables,
+        # for shorter and longer ones of 5 bytes. With 5, and tables that stay in a core's cache,
+        # text takes 5 to 25 % less time and 0 to 8 % less room, machine code 1 % more room.
+        self._frame = _compressor(min_match=5, hash_log=15, chain_log=15)
+
+    def compress(self, plain: bytes | bytearray | memoryview) -> bytes:
+        is_frame = _SMALL_SIZE < len(plain) <= FRAME_SIZE
+        return (self._frame if is_frame else self._plain).compress(plain)
+
+
+def _compressor(**tuned: int) -> zstandard.ZstdCompressor:
+    # What is not said here zstd takes from the level and the size of each source.
+    parameters = zstandard.ZstdCompressionParameters(
+        compression_level=LEVEL, write_checksum=True, write_content_size=True, **tuned
+    )
+    return zstandard.ZstdCompressor(compression_params=parameters)
 
 
 _COMPRESSORS = _Compressors()
@@ -133,7 +149,7 @@ _COMPRESSORS = _Compressors()
 
 def compress_frame(plain: bytes | bytearray | memoryview) -> Frame:
     """One frame that holds exactly these bytes; safe for threads, which it does not hold up."""
-    data = _COMPRESSORS.own.compress(plain)
+    data = _COMPRESSORS.compress(plain)
     return Frame(data, len(plain), count_newlines(plain))
 
 

@@ -6,6 +6,7 @@ from itertools import islice
 
 from tooltrail.artifacts._frames import Frames
 from tooltrail.artifacts._line_blocks import line_blocks
+from tooltrail.artifacts._line_counts import count_lines_with
 from tooltrail.artifacts._lines_around import LinesAround, Match
 from tooltrail.artifacts._patterns import LinePattern, Span, lines_of
 from tooltrail.records.errors import InvalidRecordError
@@ -37,13 +38,19 @@ class Grep:
 
     def count(self, frames: Frames, path: str) -> int:
         """How many lines match, at most the maximum."""
-        count, limit = 0, self._max_count
-        for block in line_blocks(frames, path, None if self._invert else self._pattern.needle):
-            if limit is not None and count >= limit:
-                break
-            found = self._pattern.count(block.plain)
-            count += _line_count(block.plain) - found if self._invert else found
-        return count if limit is None else min(count, limit)
+        limit = self._max_count
+        if limit is None:
+            return sum(count_lines_with(frames, path, self._wanted))
+        parts = count_lines_with(frames, path, self._wanted) if limit else iter(())
+        count = 0
+        while count < limit and (found := next(parts, None)) is not None:
+            count += found
+        return min(count, limit)
+
+    def _wanted(self, lines: bytes) -> int:
+        """How many of some lines are looked for."""
+        found = self._pattern.count(lines)
+        return _line_count(lines) - found if self._invert else found
 
     def _matches(self, frames: Frames, path: str, context: "LinesAround") -> Iterator[Match]:
         left = self._max_count

@@ -156,7 +156,7 @@ class ArtifactReader:
         Holds some blocks of 8 frames, and whole lines: see `grep.LINE_BYTES`.
 
         Raises:
-            InvalidRecordError: no regular expression, a newline in a literal, a negative number;
+            InvalidRecordError: no regular expression, a newline in the pattern, a negative number;
                 and while it is iterated, a line longer than can be held.
         """
         found = _grep(

@@ -32,20 +32,24 @@ class Style:
 def print_lines(matches: Iterable["Match"], style: Style) -> int:
     """Print lines with their exact bytes, a missing last newline added; how many matched."""
     counted = _Counted(matches)
+    least = 0 if sys.stdout.isatty() else _BLOCK
     waiting: list[bytes] = []
     size = 0
-    for piece in _pieces(counted, style):
-        waiting.append(piece)
-        size += len(piece)
-        if size >= _BLOCK or sys.stdout.isatty():
-            write_block(sys.stdout.buffer, b"".join(waiting))
-            waiting, size = [], 0
-    write_block(sys.stdout.buffer, b"".join(waiting))
+    try:
+        for piece in _pieces(counted, style):
+            waiting.append(piece)
+            size += len(piece)
+            if size >= least:
+                block, waiting, size = b"".join(waiting), [], 0
+                write_block(sys.stdout.buffer, block)
+    finally:
+        # What was found is printed, also when the search comes to an end that is none.
+        write_block(sys.stdout.buffer, b"".join(waiting))
     return counted.found
 
 
 def print_lines_as_json(matches: Iterable["Match"]) -> int:
-    """Print one JSON array, each line when it was found; how many matched."""
+    """Print one JSON array, each line when it was found; how many matched. See `print_array`."""
     counted = _Counted(matches)
     print_array(map(_record, counted))
     return counted.found

@@ -135,11 +135,20 @@ def print_records(
 
 
 def print_array(records: Iterable[Record]) -> None:
-    """Print records as one JSON array, each when it comes: none is held."""
+    """Print records as one JSON array, each when it comes: none is held.
+
+    When no more can be had, because of an error, an array that has begun is closed all the same:
+    what is on stdout is valid, and that it is not all the exit code says.
+    """
     beginning = "["
-    for record in records:
-        write(beginning + _json(_row(record, None)))
-        beginning = ",\n "
+    try:
+        for record in records:
+            write(beginning + _json(_row(record, None)))
+            beginning = ",\n "
+    except Exception:
+        if beginning != "[":
+            write("]\n")
+        raise
     write("[]\n" if beginning == "[" else "]\n")
 
 

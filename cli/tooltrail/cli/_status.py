@@ -74,8 +74,8 @@ def warnings_of(status: dict[str, Any], *, utc: bool) -> Iterator[str]:
             f"SQLite {version} has the WAL-reset fault of 3.7.0 to 3.51.2, which can corrupt a "
             "database that several processes write; use a newer SQLite where you can"
         )
-    if status["artifacts_away"]:
-        yield f"the artifacts are away, so long output waits in the spool: {status['artifacts_away']}"
+    if (reason := status["artifacts_away"]) is not None:
+        yield f"the artifacts are away, so long output waits in the spool: {reason}"
     started = status["invocations"].get("started", 0)
     if started:
         yield f"{counted(started, 'invocation')} not ended: running, or the process was killed"

@@ -1,9 +1,11 @@
 """Frames go out and come back, for our reader and for the plain program."""
 
+import hashlib
 import io
 import os
 import shutil
 import subprocess
+from itertools import count, islice
 from pathlib import Path
 
 import pytest
@@ -138,6 +140,23 @@ def test_every_frame_carries_its_size_and_a_checksum() -> None:
     parameters = zstandard.get_frame_parameters(encode(b"x" * 1000))
     assert parameters.content_size == 1000
     assert parameters.has_checksum
+
+
+def test_a_full_frame_of_records_takes_less_room_than_its_level_alone_gives() -> None:
+    import zstandard
+
+    digest = hashlib.sha256
+    lines = (b'{"n":%d,"id":"%s"}\n' % (n, digest(b"%d" % n).hexdigest().encode()) for n in count())
+    plain = b"".join(islice(lines, 4_000))[:FRAME_SIZE]
+    assert len(plain) == FRAME_SIZE
+    level = zstandard.ZstdCompressor(level=3, write_checksum=True).compress(plain)
+    frame = compress_frame(plain).data
+    assert zstandard.ZstdDecompressor().decompress(frame) == plain
+    assert len(frame) < 0.95 * len(level)
+    # Shorter ones are as zstd makes them.
+    half = plain[: FRAME_SIZE // 2]
+    level = zstandard.ZstdCompressor(level=3, write_checksum=True).compress(half)
+    assert len(compress_frame(half).data) == len(level)
 
 
 def test_bytes_that_are_no_frames_are_damage() -> None:

@@ -10,11 +10,13 @@ from typing import NamedTuple
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tests.support.sinks import CountingSink, counting_sink, framed, put_raw
+from tests.support.sinks import CountingSink, Framed, counting_sink, framed, put_raw
 
 from tooltrail.artifacts import ArtifactArchive, ArtifactReader, Match
+from tooltrail.artifacts import _ahead as ahead_module
 from tooltrail.artifacts import _frames as frames_module
 from tooltrail.artifacts import _line_blocks as blocks_module
+from tooltrail.artifacts._block_counts import expression_counter
 from tooltrail.artifacts._frames import Block
 from tooltrail.artifacts._one_line import for_blocks
 from tooltrail.records.errors import DamageError, InvalidRecordError
@@ -57,6 +59,10 @@ ATOMS = [
     "(?<!a)",
     "(?>a*)",
     "(?:ab)",
+    "(ab)",
+    "(a|B)",
+    "|",
+    "(?i)",
     "(?P<x>a)",
     "(?s:.)",
     "(?-m:^)",
@@ -115,6 +121,12 @@ def compiled(pattern: str, *, literal: bool, ignore_case: bool) -> "re.Pattern[b
         return None
 
 
+def asks_for_newline(pattern: str, *, literal: bool) -> bool:
+    """Whether one of the atoms above does."""
+    escapes = () if literal else (r"\n", r"\x0a")
+    return any(newline in pattern for newline in ("\n", *escapes))
+
+
 class Wanted(NamedTuple):
     """Everything that can be asked besides the pattern."""
 
@@ -165,7 +177,7 @@ def test_grep_finds_what_each_line_has_by_itself(
 ) -> None:
     reader, _ = reader_of(plain, size, folder)
     regex = compiled(pattern, literal=wanted.literal, ignore_case=wanted.ignore_case)
-    if regex is None or (wanted.literal and "\n" in pattern):
+    if regex is None or asks_for_newline(pattern, literal=wanted.literal):
         with pytest.raises(InvalidRecordError):
             reader.grep(pattern, literal=wanted.literal)
         return
@@ -244,6 +256,51 @@ def test_an_expression_is_made_to_stay_in_its_line(source: bytes, changed: bytes
     assert for_blocks(source) == changed
 
 
+@pytest.mark.parametrize("source", [rb"a\B", rb"(?P<x>a)", rb"(?i)a", rb"a\8"])
+def test_where_one_call_cannot_count_each_line_is_looked_at(source: bytes) -> None:
+    assert expression_counter(source, re.MULTILINE) is None
+
+
+@pytest.mark.parametrize(
+    ("source", "count"),
+    [
+        (rb"a", 2),
+        (rb"^a", 1),
+        (rb"^(a|b)", 3),
+        (rb"^b(.|[(])", 1),
+        (rb"^a|b$", 3),
+        (rb"^$", 1),
+        (rb"", 5),
+        (rb"\(|x*y", 2),
+    ],
+)
+@pytest.mark.parametrize("end", [b"", b"\n"])
+def test_one_call_counts_the_lines_of_a_block(source: bytes, count: int, end: bytes) -> None:
+    counter = expression_counter(source, re.MULTILINE)
+    assert counter
+    assert counter(b"aaa\n\nb(ab\nxyxy\nb" + end) == count
+    assert counter(b"") == 0
+
+
+@pytest.mark.parametrize(
+    "pattern", ["a\nb", "a\\nb", "a\\x0ab", "\\x0A", "\\012", "(a|\\n)", "\\\n", "a\\n?"]
+)
+def test_a_pattern_with_a_newline_is_refused_and_told_why(folder: Path, pattern: str) -> None:
+    reader, _ = reader_of(b"a\nb\n", 5, folder)
+    with pytest.raises(InvalidRecordError, match="no line holds a newline"):
+        reader.grep(pattern)
+    with pytest.raises(InvalidRecordError, match="no line holds a newline"):
+        reader.count_matches(f"{pattern}\n", literal=True)
+
+
+@pytest.mark.parametrize(
+    "pattern", [r"a[^\n]", r"a[\n-z]", r"a\\n", r"a\x0b?b", "(?x) a\n b", r"a\0012|ab", r"ab\s?"]
+)
+def test_a_pattern_that_matches_without_a_newline_is_none(folder: Path, pattern: str) -> None:
+    reader, _ = reader_of(b"ab a\\n\n", 5, folder)
+    assert reader.count_matches(pattern) == 1
+
+
 def test_text_is_its_utf_8_and_bytes_are_bytes(folder: Path) -> None:
     reader, _ = reader_of("Größe\nGrosse\n".encode() + b"\xff\xfe\n", 5, folder)
     assert [match.line_number for match in reader.grep("Größe", literal=True)] == [1]
@@ -287,11 +344,11 @@ def test_who_stops_early_fetches_little(folder: Path, monkeypatch: pytest.Monkey
     found = reader.grep("line", literal=True, max_count=2)
     assert [match.line_number for match in found] == [1, 2]
     # What was asked for ahead, and no more.
-    assert len(sink.requests) <= 4 + 2 * blocks_module.IN_FLIGHT
+    assert len(sink.requests) <= 4 + 2 * ahead_module.IN_FLIGHT
     sink.requests.clear()
     assert list(reader.grep("line", max_count=0)) == []
     assert reader.count_matches("line", max_count=0) == 0
-    assert len(sink.requests) <= 2 + blocks_module.IN_FLIGHT
+    assert len(sink.requests) <= 2 + ahead_module.IN_FLIGHT
 
 
 def test_a_line_that_cannot_be_held_is_refused_and_named(
@@ -303,6 +360,9 @@ def test_a_line_that_cannot_be_held_is_refused_and_named(
     with pytest.raises(InvalidRecordError, match=r"line 3 of artifact \S+ has more than 1,000"):
         list(found)
     assert [match.line_number for match in reader.grep("second", max_count=1)] == [2]
+    with pytest.raises(InvalidRecordError, match=r"line 3 of artifact \S+ has more than 1,000"):
+        reader.count_matches("x")
+    assert reader.count_matches("second", max_count=1) == 1
 
 
 def test_a_line_that_goes_over_many_frames_is_found_whole(folder: Path) -> None:
@@ -310,20 +370,47 @@ def test_a_line_that_goes_over_many_frames_is_found_whole(folder: Path) -> None:
     reader, _ = reader_of(b"first\n" + giant + b"\nlast", 100, folder)
     for literal in (True, False):
         assert list(reader.grep("needle", literal=literal)) == [Match(2, 6, giant + b"\n")]
+        assert reader.count_matches("needle", literal=literal) == 1
+        assert reader.count_matches("needle", literal=literal, invert=True) == 2
     assert reader.count_matches("last", literal=True) == 1
 
 
-def test_damage_ends_the_search_where_it_is(folder: Path) -> None:
-    sink, made = counting_sink(), framed(b"".join(b"line %d\n" % n for n in range(500)), 512)
+@pytest.mark.parametrize("frame", [0, 3, 4, 11])
+def test_everything_before_a_damaged_frame_is_found_and_the_frame_is_named(
+    folder: Path, frame: int
+) -> None:
+    plain = b"".join(b"line %d\n" % n for n in range(900))
+    sink, made = counting_sink(), framed(plain, 512)
     damaged = bytearray(made.stored)
-    damaged[made.index.stored_span(4)[0] + 20] ^= 1
+    damaged[made.index.stored_span(frame)[0] + 20] ^= 1
     put_raw(sink, folder, made.path, bytes(damaged))
-    seen: list[int] = []
-    found = ArtifactArchive(sink).reader(made.path).grep("line")
-    with pytest.raises(DamageError) as caught:
-        seen.extend(match.offset for match in found)
+    seen: list[Match] = []
+    reader = ArtifactArchive(sink).reader(made.path)
+    start = made.index.plain_span(frame)[0]
+    with pytest.raises(DamageError, match=f"in the frame at byte {start:,}: ") as caught:
+        seen.extend(reader.grep("line"))
     assert caught.value.path == made.path
-    assert max(seen, default=0) < made.index.plain_span(4)[0]
+    # The line that goes on in the damaged frame is not whole.
+    assert b"".join(match.line for match in seen) == plain[: plain.rfind(b"\n", 0, start) + 1]
+    with pytest.raises(DamageError, match=f"in the frame at byte {start:,}: "):
+        reader.count_matches("line")
+    assert reader.count_matches("line", max_count=len(seen)) == len(seen)
+
+
+@pytest.mark.parametrize("invert", [False, True])
+def test_a_count_goes_on_where_the_frames_are_others_than_the_index_says(
+    folder: Path, invert: bool
+) -> None:
+    plain = b"".join(b"%d a\n" % n if n % 3 else b"%d b\n" % n for n in range(2_000))
+    told = framed(plain, 500)
+    cut = 10 * 500
+    blocks = [plain[n : n + 500] for n in range(0, cut, 500)]
+    stored = Framed.of([*blocks, *(plain[n : n + 333] for n in range(cut, len(plain), 333))])
+    sink = counting_sink()
+    put_raw(sink, folder, told.path, stored.stored)
+    reader = ArtifactArchive(sink).reader(told.path, index=told.index)
+    wanted = sum((b"b" in line) != invert for line in plain.splitlines())
+    assert reader.count_matches("b$", invert=invert) == wanted
 
 
 def test_newlines_are_counted_where_no_frame_of_the_index_ends() -> None:

@@ -71,6 +71,15 @@ def test_a_flipped_byte_fails_the_reads_that_touch_its_frame_and_no_others(
         assert frames_that_fail(archive, index) == hit
 
 
+def test_a_damaged_frame_is_named_by_its_beginning(
+    sink: CountingSink, archive: ArtifactArchive, tmp_path: Path
+) -> None:
+    offset = MADE.index.stored_span(3)[0] + 20
+    put_raw(sink, tmp_path, MADE.path, flipped(MADE.stored, offset))
+    with pytest.raises(DamageError, match=r"in the frame at byte 3,000: "):
+        archive.reader(MADE.path).read_bytes(3_456, 3_460)
+
+
 def test_every_bit_of_a_frame_counts_but_the_one_that_means_nothing() -> None:
     frame = compress_frame(PLAIN[:200])
     facts = FrameFacts(200, int.from_bytes(frame.data[-4:], "little"))

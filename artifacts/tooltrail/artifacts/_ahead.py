@@ -1,0 +1,91 @@
+"""What is made of an artifact's blocks by other threads, ahead of whoever takes it, in order.
+
+Decoding lets go of the interpreter, so that it goes on while somebody uses what came before. The
+threads belong to the process and are shared by all readers; a child of a fork makes its own.
+"""
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache, partial
+from typing import TypeVar
+
+from tooltrail.artifacts._decoding import FrameMismatchError
+from tooltrail.artifacts._frames import Block, Frames, Placed
+from tooltrail.artifacts._threads import leave_signals_to_others
+from tooltrail.artifacts.frame_index import FrameIndex
+
+FRAMES = 8
+"""Full frames that one request fetches and one thread decodes."""
+
+THREADS = max(2, min(4, os.cpu_count() or 1))
+"""Threads that decode; the one that takes keeps up with no more."""
+
+IN_FLIGHT = THREADS + 1
+"""So many times `FRAMES` are held by one reader at once."""
+
+T = TypeVar("T", bound=Placed)
+
+_Batch = tuple[list[T], FrameMismatchError | None]
+"""What was made of the blocks of one request, up to one that is another than its index says."""
+
+
+def ahead(frames: Frames, made_of: Callable[[Block], T]) -> Iterator[T]:
+    """What a function makes of each block, which ends where the block does.
+
+    Args:
+        frames: of the artifact.
+        made_of: called by other threads, by several at once.
+
+    Raises:
+        DamageError, MissingArtifactError, UnavailableError: see `Frames.blocks`. All that comes
+            before a damaged frame was given.
+    """
+
+    def source(start: int, stop: int) -> Iterator[T]:
+        def part(block: Block) -> T:
+            return made_of(block.cut(start, stop))
+
+        for made, error in _batches(frames, start, stop, part):
+            yield from made
+            if error is not None:
+                raise error
+
+    return frames.resumed(source, 0, frames.index.plain_size)
+
+
+def _batches(
+    frames: Frames, start: int, stop: int, made_of: Callable[[Block], T]
+) -> Iterator[_Batch[T]]:
+    make = partial(_batch, frames, frames.index, made_of=made_of)
+    waiting: deque[Future[_Batch[T]]] = deque()
+    try:
+        for first, end in frames.batches(start, stop, FRAMES * frames.frame_size):
+            waiting.append(_threads().submit(make, first, end))
+            if len(waiting) > IN_FLIGHT:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        for future in waiting:
+            future.cancel()
+
+
+def _batch(
+    frames: Frames, index: FrameIndex, first: int, end: int, made_of: Callable[[Block], T]
+) -> _Batch[T]:
+    made: list[T] = []
+    try:
+        made.extend(map(made_of, frames.decode_batch(index, first, end)))
+    except FrameMismatchError as error:
+        return made, error
+    return made, None
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(THREADS, "tooltrail-read", leave_signals_to_others)
+
+
+os.register_at_fork(after_in_child=_threads.cache_clear)
