@@ -18,6 +18,7 @@ from sqlalchemy import Connection
 from tooltrail.artifacts import (
     Capture,
     CapturedStream,
+    CaptureLimits,
     check_path,
     release_spool_folder,
     remove_spool_folder,
@@ -240,14 +241,27 @@ class Invocation:
             edge_bytes=self.policy.edge_bytes,
             inline_bytes=self._inline_bytes,
             frame_size=self._store.archive.frame_size,
-            limits=self._store.limits.for_capture(self._store.database, self._stream_bytes),
+            limits=self._capture_limits(),
             claim=partial(self._store.owner.claim, self.id),
         )
 
     def captured(self, stream: CapturedStream) -> StreamRecord:
-        """Take a closed capture; its record goes into the complete output."""
+        """Take a closed capture; the record that it gives goes into the complete output.
+
+        That is the record of the capture, or of its beginning when the store has a limit and no
+        room for all of it.
+        """
+        if self._store.room is not None:
+            stream = self._store.room.fit(
+                stream, edge_bytes=self.policy.edge_bytes, inline_bytes=self._inline_bytes
+            )
         self._captured[stream.record.digest] = stream
         return stream.record
+
+    def _capture_limits(self) -> CaptureLimits:
+        store = self._store
+        room = None if store.room is None else store.room.for_capture()
+        return CaptureLimits(self._stream_bytes, store.limits.free_bytes, room)
 
     def finish(self, output: CompleteOutput) -> Finished:
         """Record the end: publish artifacts, then commit all surfaces in one transaction.
@@ -317,7 +331,9 @@ class Invocation:
         refuse_false_digests(streams)
         family = self._store.families.of_output(output, self.family)
         seen = self._store.upkeep  # before the archive and before anything is published
-        publisher = StreamPublisher(self._store.archive, self._captured, self.spool, away)
+        publisher = StreamPublisher(
+            self._store.archive, self._captured, self.spool, away, self._store.room
+        )
         projection = project(output, family, self.policy, publisher)
         if output.error is not None:
             projection = with_unshown(projection, streams, self.policy, publisher)

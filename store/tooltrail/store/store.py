@@ -12,6 +12,7 @@ from tooltrail.store import _writes as writes
 from tooltrail.store._clock import new_id, now
 from tooltrail.store._database import Database
 from tooltrail.store._reserve import DiskReserve
+from tooltrail.store._room import StoreRoom
 from tooltrail.store._roots import resolve_root
 from tooltrail.store._targets import SqliteTarget
 from tooltrail.store._upkeep import Upkeep
@@ -36,6 +37,8 @@ class Store:
         spool: local folder for output that is being captured.
         policy: the budgets of new records.
         families: the tool families.
+        limits: how much is kept of what tools print.
+        room: what the limit of the store leaves; None without one.
     """
 
     def __init__(
@@ -59,6 +62,8 @@ class Store:
         self.policy = policy.covering(families)
         self.families = families
         self.limits = limits
+        most = limits.store_bytes
+        self.room = None if most is None else StoreRoom(most, database, spool, str(info.id))
         target = database.target
         self.reserve = DiskReserve(target.path if isinstance(target, SqliteTarget) else None)
 
