@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from tooltrail.store.store import Store
 
 REASON = (
-    "the program that recorded it ended without finishing it; "
+    "the program that recorded it ended without finishing it, or could not record its end; "
     "what it had not written to its spool yet is lost and cannot be counted"
 )
 

@@ -46,6 +46,7 @@ from tooltrail.store._clock import new_id, now
 from tooltrail.store._finishing import FinishedRows, inline_bodies, write_finished
 from tooltrail.store._interruption import interrupted_output, with_unshown, without_room
 from tooltrail.store._publisher import StreamPublisher, refuse_false_digests
+from tooltrail.store._reserve import SMALL_RECORD
 from tooltrail.store._starting import Started, write_started
 from tooltrail.store._upkeep import Upkeep, ensure_standing
 
@@ -266,8 +267,10 @@ class Invocation:
     def finish(self, output: CompleteOutput) -> Finished:
         """Record the end: publish artifacts, then commit all surfaces in one transaction.
 
-        On a full disk the room that is held back for that is used. Where it is too little for the
-        record, its end is an error of kind `low_disk_space` that names what could not be recorded.
+        On a full disk the room that is held back for that is used. So that it serves for many, only
+        a record of up to `SMALL_RECORD` bytes is written whole there; of any other the end is an
+        error of kind `low_disk_space` that names what could not be recorded, and its output
+        becomes artifacts, or waits in the spool for `repair`.
 
         The spool of this invocation is removed when everything is durable, and left when not.
 
@@ -285,14 +288,14 @@ class Invocation:
             raise InvalidRecordError(
                 f"invocation {self.id} is of {self.call.tool_name!r}, not of {output.tool_name!r}"
             )
+        if not self._store.reserve.is_given_up():
+            with suppress(DiskFullError):
+                return self._end(output, output.streams)
+            self._store.make_room()
         try:
-            return self._end(output, output.streams)
-        except DiskFullError:
-            self._store.reserve.release()
-        try:
-            return self._end(output, output.streams)
+            return self._end(output, output.streams, most=SMALL_RECORD)
         except DiskFullError as error:
-            small, streams = without_room(output, self._inline_bytes, str(error))
+            small, streams = without_room(output, self._captured, str(error))
             return self._end(small, streams)
 
     def interrupt(self, reason: str, partial_output: Sequence[StreamRecord] = ()) -> Finished:
@@ -311,18 +314,32 @@ class Invocation:
                 `finish`.
         """
         streams = tuple(partial_output)
-        return self._end(interrupted_output(self.call.tool_name, reason, streams), streams)
+        output = interrupted_output(self.call.tool_name, reason, streams)
+        with suppress(DiskFullError):
+            return self._end(output, streams)
+        self._store.make_room()
+        return self._end(output, streams)
 
-    def _end(self, output: CompleteOutput, streams: tuple[StreamRecord, ...]) -> Finished:
-        """Record an end with its streams, whether or not the sink stays until it is committed."""
+    def _end(
+        self, output: CompleteOutput, streams: tuple[StreamRecord, ...], most: int | None = None
+    ) -> Finished:
+        """Record an end with its streams, whether or not the sink stays until it is committed.
+
+        Raises:
+            DiskFullError: there is no room, or the record would take more than `most` bytes.
+        """
         try:
-            return self._record_end(output, streams, None)
+            return self._record_end(output, streams, None, most)
         except _SinkGoneError as error:
             away = Postponed(str(error))
-        return self._record_end(output, streams, away)
+        return self._record_end(output, streams, away, most)
 
     def _record_end(
-        self, output: CompleteOutput, streams: tuple[StreamRecord, ...], away: Postponed | None
+        self,
+        output: CompleteOutput,
+        streams: tuple[StreamRecord, ...],
+        away: Postponed | None,
+        most: int | None,
     ) -> Finished:
         """As `_end`; with `away` the sink is not asked, since it is that."""
         if self._is_finished:
@@ -354,6 +371,10 @@ class Invocation:
             receipt=receipt,
             bodies=inline_bodies(streams, receipt, publisher),
         )
+        if most is not None and rows.size > most:
+            raise DiskFullError(
+                f"the disk is nearly full: of {rows.size:,} bytes no more than {most:,} are written"
+            )
         self._commit(rows, publisher, seen)
         self._is_finished = True
         postponed = [stream for stream in streams if publisher.postponed_reason(stream)]

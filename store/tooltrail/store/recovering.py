@@ -109,7 +109,8 @@ def repair(store: Store, *, dry_run: bool = False) -> RepairReport:
 
     Idempotent. Of several repairs of one spool one works and the others wait. Running invocations
     are left alone, and so is whatever another store shares this spool with. A folder that cannot
-    be repaired does not keep the others from it.
+    be repaired does not keep the others from it. On a full disk it uses the room that is held back
+    there; what needs more is as it was, and can be repaired later.
 
     Args:
         store: whose spool it is.
@@ -121,6 +122,8 @@ def repair(store: Store, *, dry_run: bool = False) -> RepairReport:
     if not store.spool.is_dir():
         return RepairReport((), len(started_ids(store)), 0)
     began_at = now()
+    if not dry_run and store.reserve.is_needed():
+        store.make_room()
     with exclusive_spool(store.spool):
         if not dry_run:
             remove_staging(store.spool)
@@ -135,6 +138,7 @@ def repair(store: Store, *, dry_run: bool = False) -> RepairReport:
     report = RepairReport(tuple(found), len(elsewhere), asides)
     if not dry_run:
         _leave_account(store, began_at, report)
+        store.reserve.hold()
     return report
 
 

@@ -137,6 +137,14 @@ class Store:
         self.upkeep = upkeep
         return self.archive
 
+    def make_room(self) -> None:
+        """Give up the room that is held back on the disk of the database, for what must be written.
+
+        Connections are made anew, since those to a database on a full disk write with more care.
+        """
+        self.reserve.release()
+        self.database.close()
+
     def close(self) -> None:
         """Give the connections back. Open sessions stay open in the store."""
         self.database.close()
