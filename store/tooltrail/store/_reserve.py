@@ -2,7 +2,7 @@
 
 On a full disk SQLite can neither commit nor delete. A file that holds some room and nothing else is
 removed then, so that the end of what runs can still be recorded, and so that `gc` and `repair` can
-work. It is made anew by the next session that begins when there is room again.
+work. These, and the next session that begins, make it anew when there is room again.
 """
 
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 from tooltrail.store._disk import is_below
 
 RESERVE_BYTES = 1024 * 1024
-"""Room for some three hundred records of up to `SMALL_RECORD` bytes."""
+"""Room for some two hundred records of up to `SMALL_RECORD` bytes, see `_sqlite_connections`."""
 
 SMALL_RECORD = 4096
 """Bytes of documents and bodies up to which a record is written whole in that room: about what the

@@ -29,6 +29,7 @@ from tooltrail.store import (
     create_store,
     open_store,
 )
+from tooltrail.store._room import StoreRoom
 
 BASH = ToolCall(tool_name="Bash")
 INLINE = 16_384
@@ -239,3 +240,28 @@ def test_while_the_database_is_away_there_is_no_limit(
     record = captured(invocation, "stdout", data)
     assert (record.size, record.loss_reason) == (len(data), None)
     (tmp_path / "away.db").rename(tmp_path / "trail.db")
+
+
+def test_while_nobody_can_say_how_much_there_is_a_capture_grows(
+    limited: Callable[[int], Store], tmp_path: Path
+) -> None:
+    store = limited(1000)
+    (tmp_path / "file").write_text("")
+    room = StoreRoom(1000, store.database, tmp_path / "file", str(store.info.id))
+    assert room.left(None) is None
+    assert room.for_capture().refusal(tmp_path / "file", 1 << 60) is None
+    room = StoreRoom(1000, store.database, store.spool, str(store.info.id))
+    assert room.for_capture().refusal(tmp_path / "file", 1 << 60) == room.reason
+
+
+def test_a_spool_file_that_goes_while_it_is_counted_takes_no_room(
+    limited: Callable[[int], Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = limited(1000)
+    store.open_session().start(BASH)
+
+    def gone(folder: Path) -> dict[str, Path]:
+        return {"stdout": folder / "stdout.zst"}
+
+    monkeypatch.setattr("tooltrail.store._room.spooled_streams", gone)
+    assert StoreRoom(1000, store.database, store.spool, str(store.info.id)).left(None) == 1000
