@@ -39,17 +39,24 @@ def test_a_limit_of_the_policy_for_one_tool_keeps_the_beginning_of_its_streams(c
 
 @pytest.mark.parametrize("how", ["flag", "environment"])
 def test_a_full_store_takes_no_more_and_the_command_passes_through(cli: Cli, how: str) -> None:
-    first = cli.exec("--", *NOISE)
     flags = ["--store-bytes", "1000"] if how == "flag" else []
     if how == "environment":
         cli.environment["TOOLTRAIL_STORE_BYTES"] = "1000"
     ended = cli.exec(*flags, "--", *NOISE)
-    assert (ended.code, ended.stdout) == (0, first.stdout)
-    assert "the store has reached its limit of 1,000 bytes" in ended.sentence
-    kept = stream(cli)
-    assert kept["produced_size"] == PRINTED
+    assert (ended.code, len(ended.stdout)) == (0, PRINTED)
+    reason = "the store has reached its limit of 1,000 bytes"
     # What fits into memory is recorded in the row, where no artifact is needed.
-    assert kept["size"] <= 16_384
+    assert ended.sentence == f"stdout: {PRINTED - 16_384:,} bytes not kept: {reason}"
+    assert stream(cli) == {"size": 16_384, "produced_size": PRINTED}
+    assert cli.ok("artifact", "ls", "--json").records == []
+
+
+def test_what_a_full_store_has_already_is_kept_whole(cli: Cli) -> None:
+    cli.exec("--", *NOISE)
+    ended = cli.exec("--store-bytes", "1000", "--", *NOISE)
+    assert (ended.code, ended.message) == (0, "")
+    assert stream(cli) == {"size": PRINTED, "produced_size": PRINTED}
+    assert len(cli.ok("artifact", "ls", "--json").records) == 1
 
 
 def test_bytes_that_must_stay_free_are_not_taken(cli: Cli) -> None:

@@ -8,9 +8,11 @@ import json
 import re
 import resource
 import shlex
+import sqlite3
 import stat
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -277,6 +279,29 @@ def test_an_aside_record_says_what_it_could_not_keep(disk: SmallDisk) -> None:
     assert record["complete_output"]["result"]["stdout"]["size"] == len(kept)
 
 
+def test_a_disk_that_is_full_at_the_finish_takes_a_short_record_into_the_room_of_its_log(
+    on_disk: Cli, disk: SmallDisk
+) -> None:
+    fill = f"cat /dev/zero > {disk.folder}/filler 2>/dev/null; echo small; exit 3"
+    ended = on_disk.exec("--", "sh", "-c", fill)
+    assert (ended.code, ended.stdout, ended.message) == (3, b"small\n", "")
+    assert on_disk.ok("show", "--stream", "stdout").stdout == b"small\n"
+    disk.free()
+    assert states(on_disk) == ["success"]
+
+
+@contextmanager
+def open_reader(database: str) -> Generator[None]:
+    """Somebody reads as long as the block lasts, so that the log can only grow."""
+    connection = sqlite3.connect(database, isolation_level=None)
+    connection.execute("BEGIN")
+    connection.execute("SELECT count(*) FROM invocations")
+    try:
+        yield
+    finally:
+        connection.close()
+
+
 @pytest.mark.parametrize(
     ("prints", "kept"),
     [("echo small", "its 6 bytes of output were not kept"), ("", "it had no output")],
@@ -285,7 +310,8 @@ def test_a_disk_that_is_full_at_the_finish_is_said_truthfully(
     on_disk: Cli, disk: SmallDisk, prints: str, kept: str
 ) -> None:
     fill = f"cat /dev/zero > {disk.folder}/filler 2>/dev/null; {prints}\nexit 3"
-    ended = on_disk.exec("--", "sh", "-c", fill)
+    with open_reader(on_disk.database):
+        ended = on_disk.exec("--", "sh", "-c", fill)
     assert (ended.code, ended.stdout) == (3, b"small\n" if prints else b"")
     assert ended.sentence.endswith(f" stays in the store as started; {kept}")
     assert "the disk is full; invocation " in ended.sentence

@@ -65,7 +65,7 @@ class SpoolFile:
             return False
         size = self._writer.stored_size
         try:
-            self.failure = self._limits.refusal(self.path.parent, size, len(frame.data))
+            self.failure = self._limits.refusal(self.path, size, len(frame.data))
             if self.failure is None:
                 self._writer.append(frame)
         except OSError as error:

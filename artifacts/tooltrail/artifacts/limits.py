@@ -3,9 +3,21 @@
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 MOST_HELD_BACK = 64 * 1024 * 1024
 """Bytes of a disk that are held back by default, when that is not more than a thousandth of it."""
+
+
+class Room(Protocol):
+    """What a store has left for one capture; asked again and again while that grows."""
+
+    def refusal(self, file: Path, stored_size: int) -> str | None:
+        """Why a spool file may not become so large, in words; None when it may.
+
+        MUST NOT raise, and MUST be cheap at most times: it is asked before each frame.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,29 +28,29 @@ class CaptureLimits:
         stream_bytes: plain bytes of one stream.
         free_bytes: bytes that must stay free on the disk of the spool, for the records themselves;
             None for a thousandth of the disk, at most 64 MiB.
-        store_bytes: the limit of the whole store, which is named when it is reached.
-        room_bytes: what is left of that; None when `store_bytes` is.
+        room: what the limit of the whole store leaves; None without such a limit.
     """
 
     stream_bytes: int | None = None
     free_bytes: int | None = None
-    store_bytes: int | None = None
-    room_bytes: int | None = None
+    room: Room | None = None
 
-    def refusal(self, folder: Path, stored_size: int, more: int) -> str | None:
+    def refusal(self, file: Path, stored_size: int, more: int) -> str | None:
         """Why a stream may not grow, in words; None when it may.
 
         Args:
-            folder: of the spool file, which is there.
+            file: the spool file, which is there.
             stored_size: bytes that the stream has on disk.
             more: bytes that are to be added.
 
         Raises:
             OSError: the disk cannot be asked.
         """
-        if self.room_bytes is not None and stored_size + more > self.room_bytes:
-            return f"the store has reached its limit of {self.store_bytes:,} bytes"
-        status = os.statvfs(folder)
+        if self.room is not None:
+            refusal = self.room.refusal(file, stored_size + more)
+            if refusal is not None:
+                return refusal
+        status = os.statvfs(file.parent)
         free = status.f_bavail * status.f_frsize
         held = self.free_bytes
         if held is None:

@@ -8,7 +8,7 @@ started, with the captured output in the spool, which is said on stderr.
 import shlex
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pydantic import JsonValue
 
@@ -194,9 +194,10 @@ class _Recording:
         self._streams: list[CapturedStream] = []
 
     def captured(self, stream: CapturedStream) -> StreamRecord:
-        """Take a closed capture."""
-        self._streams.append(stream)
-        return self.invocation.captured(stream)
+        """Take a closed capture; its record says what the store keeps of it."""
+        record = self.invocation.captured(stream)
+        self._streams.append(replace(stream, record=record))
+        return record
 
     def finish(self, output: CompleteOutput, *, verbose: bool) -> None:
         """Finish the record, or say what became of it."""
@@ -227,7 +228,8 @@ class _Recording:
     def _what_is_kept(self) -> str:
         streams = [stream for stream in self._streams if stream.record.role != "order"]
         produced = sum(stream.record.produced_size for stream in streams)
-        kept = sum(stream.record.size for stream in streams if stream.staged is not None)
+        spooled = (s for s in streams if s.staged is not None and s.staged.exists())
+        kept = sum(stream.record.size for stream in spooled)
         if not produced:
             return "it had no output"
         if not kept:

@@ -7,6 +7,7 @@ from .engine import EngineFacts, engine_facts
 from .feed import InvocationFeed
 from .filters import InvocationFilter
 from .info import StoreInfo
+from .invocation import Finished, Invocation
 from .limits import StoreLimits
 from .lookup import ArtifactPlace, look_up_artifact, look_up_store_id
 from .opening import (
@@ -20,7 +21,7 @@ from .opening import (
 from .pruning import PruningReport, prune
 from .pruning_plan import DEFAULT_GRACE, Amount, PruningPlan, plan_pruning
 from .reader import Reader
-from .recorder import Finished, Invocation, Session
+from .recorder import Session
 from .recovering import RepairReport, recoverable, repair
 from .relocating import RelocationReport, relocate
 from .rerendering import Rerendering, RerenderingState, Wording, iter_rerenderings, rerender

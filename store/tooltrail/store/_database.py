@@ -6,38 +6,24 @@ on power loss). A read transaction sees one snapshot on both engines.
 """
 
 import os
-import sqlite3
 import weakref
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 from typing import Any
-from urllib.parse import quote
 
 from sqlalchemy import Connection, Engine, QueuePool, create_engine, event
+from sqlalchemy.pool import ConnectionPoolEntry
 
 from tooltrail.records import UnavailableError
+from tooltrail.store import _sqlite_connections as _sqlite
 from tooltrail.store._failures import damage_if_unreadable, translated_errors
 from tooltrail.store._targets import PostgresTarget, SqliteTarget, Target
-
-BUSY_TIMEOUT_S = 30.0
-"""Seconds that a writer waits for others; 50 ms was measured to fail under eight writers."""
-
-JOURNAL_SIZE_LIMIT = 64 * 1024 * 1024
-"""Bytes to which the WAL file shrinks after a checkpoint; it never shrinks by itself."""
 
 _CONNECT_TIMEOUT_S = 10
 _READ_ONLY = "tooltrail_read_only"
 _NO_TRANSACTION = "tooltrail_no_transaction"
-
-_PRAGMAS = (
-    "PRAGMA synchronous = FULL",
-    f"PRAGMA journal_size_limit = {JOURNAL_SIZE_LIMIT}",
-    # Without it, INSERT OR REPLACE would delete rows behind the append-only triggers.
-    "PRAGMA recursive_triggers = ON",
-)
-
 
 _engines: weakref.WeakSet[Engine] = weakref.WeakSet()
 
@@ -140,22 +126,13 @@ def open_database(target: Target, *, create: bool = False, foreign_keys: bool = 
 
 
 def _sqlite_engine(target: SqliteTarget, *, create: bool, foreign_keys: bool) -> Engine:
-    def connect() -> sqlite3.Connection:
-        return sqlite3.connect(
-            _sqlite_uri(target.path, create=create),
-            uri=True,
-            timeout=BUSY_TIMEOUT_S,
-            isolation_level=None,
-            check_same_thread=False,
-        )
-
+    connect = partial(_sqlite.connect, target.path, create=create, foreign_keys=foreign_keys)
     engine = create_engine("sqlite://", creator=connect, poolclass=QueuePool, hide_parameters=True)
 
-    @event.listens_for(engine, "connect")
-    def prepare(connection: sqlite3.Connection, _: object) -> None:  # pyright: ignore[reportUnusedFunction]  registered by the decorator
-        for pragma in _PRAGMAS:
-            connection.execute(pragma)
-        connection.execute(f"PRAGMA foreign_keys = {'ON' if foreign_keys else 'OFF'}")
+    @event.listens_for(engine, "checkin")
+    def make_way(connection: object, record: ConnectionPoolEntry) -> None:  # pyright: ignore[reportUnusedFunction]  registered by the decorator
+        if isinstance(connection, _sqlite.LoneConnection):
+            record.invalidate()
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:  # pyright: ignore[reportUnusedFunction]  registered by the decorator
@@ -168,21 +145,8 @@ def _sqlite_engine(target: SqliteTarget, *, create: bool, foreign_keys: bool) ->
     return engine
 
 
-def _sqlite_uri(path: Path, *, create: bool) -> str:
-    if create:
-        mode = "rwc"
-    elif os.access(path.parent, os.W_OK) or path.with_name(f"{path.name}-wal").exists():
-        # Not rwc, so that opening a store that is not there does not leave an empty file.
-        mode = "rw"
-    else:
-        # In a folder that cannot be written SQLite could not make the shared memory file that WAL
-        # mode needs. Nobody else can write there either, and all of it is in the main file.
-        mode = "ro&immutable=1"
-    return f"file:{quote(os.fsencode(path))}?mode={mode}"
-
-
 def _postgres_engine(target: PostgresTarget) -> Engine:
-    ours = f"-c timezone=UTC -c lock_timeout={int(BUSY_TIMEOUT_S * 1000)}"
+    ours = f"-c timezone=UTC -c lock_timeout={int(_sqlite.BUSY_TIMEOUT_S * 1000)}"
     named = target.url.query
     # What the URL says for itself stands; of two equal options the server takes the last.
     arguments: dict[str, Any] = {"options": f"{ours} {named.get('options', '')}".strip()}

@@ -1,6 +1,5 @@
 """What a driver's error means to the caller: locked, full, damaged, unreachable or refused."""
 
-import os
 import sqlite3
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from tooltrail.records import (
     TooltrailError,
     UnavailableError,
 )
+from tooltrail.store._disk import SIDE_FILES_BYTES, is_below
 from tooltrail.store._targets import SqliteTarget, Target
 
 _PRIMARY_CODE = 0xFF
@@ -118,10 +118,7 @@ def _has_no_room(target: Target) -> bool:
     """SQLite reports a full disk as many things, since it cannot even make its side files there."""
     if not isinstance(target, SqliteTarget):
         return False
-    try:
-        return os.statvfs(target.path.parent).f_bavail == 0
-    except OSError:
-        return False
+    return is_below(target.path.parent, SIDE_FILES_BYTES)
 
 
 def _sentence_of(original: BaseException | None) -> str:

@@ -58,6 +58,12 @@ class FinishedRows:
         """What all stages left out, in their order."""
         return self.projection.omissions + self.receipt.omissions
 
+    @property
+    def size(self) -> int:
+        """Bytes of the documents and bodies, which make up all of a record that can be large."""
+        documents = (self.output.to_json(), self.projection.canonical.to_json())
+        return sum(map(len, documents)) + sum(len(body.data) for body in self.bodies)
+
 
 def inline_bodies(
     streams: Iterable[StreamRecord], receipt: Receipt, publisher: StreamPublisher

@@ -1,12 +1,14 @@
 """Outputs of calls that cannot be recorded as they ended: an error, and what was printed."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from pydantic import JsonValue
 
+from tooltrail.artifacts import CapturedStream
 from tooltrail.records import (
     CompleteOutput,
+    Digest,
     Policy,
     Projection,
     StreamRecord,
@@ -15,6 +17,10 @@ from tooltrail.records import (
 )
 from tooltrail.records.cutting import ArtifactPublisher, Cutter
 from tooltrail.records.tool_errors import ErrorKind
+
+_SHORT = 256
+"""Bytes of a stream that are kept in the database although it is full: a row elsewhere takes more.
+"""
 
 _UNSHOWN = "a call without a recorded result shows no output"
 
@@ -32,13 +38,19 @@ def interrupted_output(
 
 
 def without_room(
-    output: CompleteOutput, inline_bytes: int, reason: str
+    output: CompleteOutput, captured: Mapping[Digest, CapturedStream], reason: str
 ) -> tuple[CompleteOutput, tuple[StreamRecord, ...]]:
     """What is recorded of an output for which the disk has no room, and which streams of it.
 
-    These are the streams that are artifacts, or that take little room; all are named.
+    These are the streams that are in a file, which take no room in the database, and the shortest
+    of the others; all are named.
+
+    Args:
+        output: what there was.
+        captured: the captures of its streams, by digest.
+        reason: why there is no room.
     """
-    kept = tuple(s for s in output.streams if s.content is None or s.size <= inline_bytes)
+    kept = tuple(s for one in output.streams if (s := _without_content(one, captured)))
     error = ToolError(
         kind=ErrorKind.LOW_DISK_SPACE,
         message="the tool ran, but the disk has no room for the record of its result",
@@ -51,6 +63,18 @@ def without_room(
         recovery_hint="make room on the disk; look at what the tool did before you call it again",
     )
     return CompleteOutput.failure(output.tool_name, error), kept
+
+
+def _without_content(
+    stream: StreamRecord, captured: Mapping[Digest, CapturedStream]
+) -> StreamRecord | None:
+    """A stream as it takes least room; None when that is too much."""
+    if stream.content is None or stream.size <= _SHORT:
+        return stream
+    source = captured.get(stream.digest)
+    if source is None or source.staged is None:
+        return None
+    return stream.model_copy(update={"content": None})
 
 
 def _named(streams: Sequence[StreamRecord]) -> list[JsonValue]:

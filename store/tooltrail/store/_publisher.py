@@ -16,6 +16,7 @@ from tooltrail.records import (
     digest_of,
 )
 from tooltrail.records.tool_calls import storable
+from tooltrail.store._room import StoreRoom
 
 
 def refuse_false_digests(streams: Iterable[StreamRecord]) -> None:
@@ -46,6 +47,7 @@ class StreamPublisher:
         captured: what was captured for this invocation, by digest.
         scratch: this invocation's folder in the spool, for streams that are in memory.
         away: why the sink need not be asked; None when it is to be found out.
+        room: what the limit of the store leaves; None without one.
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class StreamPublisher:
         captured: Mapping[Digest, CapturedStream],
         scratch: Path,
         away: Postponed | None = None,
+        room: StoreRoom | None = None,
     ) -> None:
         self._archive = archive
         self._captured = captured
@@ -62,11 +65,14 @@ class StreamPublisher:
         self._sources: dict[Digest, CapturedStream] = {}
         self._postponed: set[Digest] = set()
         self._away = away
+        self._room = room
+        self._refused: set[Digest] = set()
 
     def publish(self, stream: StreamRecord) -> ArtifactReference | Postponed:
         """Publish a stream once and say where it is; see `ArtifactPublisher`.
 
         Once the sink was away it is not asked again: a record must not wait for it many times.
+        What is in memory and has no room in a store with a limit stays in the database alone.
 
         Raises:
             InvalidRecordError: a stream that was not captured for this invocation.
@@ -74,6 +80,8 @@ class StreamPublisher:
         """
         if stream.digest not in self._published:
             source = self._source(stream)
+            if self._room is not None and self._refuses(self._room, stream, source):
+                return Postponed(self._room.reason, _BODY)
             if self._away is None:
                 self._try(stream, source)
             if self._away is not None:
@@ -91,6 +99,12 @@ class StreamPublisher:
         if self._away is None or stream.digest not in self._postponed or stream.content is not None:
             return None
         return storable(self._away.reason)
+
+    def _refuses(self, room: StoreRoom, stream: StreamRecord, source: CapturedStream) -> bool:
+        """Asked once, so that all that is said of a stream is the same."""
+        if stream.digest not in self._refused and room.refuses(stream, source.staged):
+            self._refused.add(stream.digest)
+        return stream.digest in self._refused
 
     def _try(self, stream: StreamRecord, source: CapturedStream) -> None:
         try:

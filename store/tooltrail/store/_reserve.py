@@ -1,16 +1,22 @@
 """Room on the database's disk that is given up when there is none left.
 
 On a full disk SQLite can neither commit nor delete. A file that holds some room and nothing else is
-removed then, so that the end of what runs can still be recorded. It is made anew by the next
-session that begins when there is room again.
+removed then, so that the end of what runs can still be recorded, and so that `gc` and `repair` can
+work. These, and the next session that begins, make it anew when there is room again.
 """
 
 import os
 from contextlib import suppress
 from pathlib import Path
 
+from tooltrail.store._disk import is_below
+
 RESERVE_BYTES = 1024 * 1024
-"""Room for some ten records of ordinary size."""
+"""Room for some two hundred records of up to `SMALL_RECORD` bytes, see `_sqlite_connections`."""
+
+SMALL_RECORD = 4096
+"""Bytes of documents and bodies up to which a record is written whole in that room: about what the
+record of an error takes, which would stand for it."""
 
 _SUFFIX = "-reserve"
 _PRIVATE = 0o600
@@ -30,9 +36,9 @@ class DiskReserve:
         """
         if self._path is None or self._path.exists():
             return
+        if is_below(self._path.parent, 4 * RESERVE_BYTES):
+            return
         with suppress(OSError):
-            if _free_bytes(self._path.parent) < 4 * RESERVE_BYTES:
-                return
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
             descriptor = os.open(self._path, flags, _PRIVATE)
             try:
@@ -41,13 +47,16 @@ class DiskReserve:
             finally:
                 os.close(descriptor)
 
+    def is_needed(self) -> bool:
+        """Whether there is less room on the disk than the file holds, or would."""
+        return self._path is not None and is_below(self._path.parent, RESERVE_BYTES)
+
+    def is_given_up(self) -> bool:
+        """Whether what little room there is on the disk is all that there is."""
+        return self._path is not None and not self._path.exists() and self.is_needed()
+
     def release(self) -> None:
         """Give the room up."""
         if self._path is not None:
             with suppress(OSError):
                 self._path.unlink()
-
-
-def _free_bytes(folder: Path) -> int:
-    status = os.statvfs(folder)
-    return status.f_bavail * status.f_frsize

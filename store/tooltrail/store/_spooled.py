@@ -27,14 +27,15 @@ from tooltrail.store._postponed import store_postponed
 from tooltrail.store._sessions import only_call_of
 from tooltrail.store._starting import Started
 from tooltrail.store.filters import InvocationFilter
-from tooltrail.store.recorder import Invocation, Session
+from tooltrail.store.invocation import Invocation
+from tooltrail.store.recorder import Session
 from tooltrail.store.tables import InvocationRow, SessionRow
 
 if TYPE_CHECKING:
     from tooltrail.store.store import Store
 
 REASON = (
-    "the program that recorded it ended without finishing it; "
+    "the program that recorded it ended without finishing it, or could not record its end; "
     "what it had not written to its spool yet is lost and cannot be counted"
 )
 

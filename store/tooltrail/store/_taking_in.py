@@ -44,7 +44,8 @@ from tooltrail.store._starting import Started, write_started
 from tooltrail.store._writes import Chain
 from tooltrail.store.asides import RECORD_FILE, AsideFolder, AsideRecord
 from tooltrail.store.environment import environment_json
-from tooltrail.store.recorder import Invocation, Session
+from tooltrail.store.invocation import Invocation
+from tooltrail.store.recorder import Session
 
 if TYPE_CHECKING:
     from tooltrail.store.store import Store

@@ -41,7 +41,12 @@ from sqlalchemy import Connection
 
 from tooltrail.artifacts import ObjectStat
 from tooltrail.artifacts.leftovers import remove_leftover
-from tooltrail.records import MissingArtifactError, TooltrailError, UnavailableError
+from tooltrail.records import (
+    DiskFullError,
+    MissingArtifactError,
+    TooltrailError,
+    UnavailableError,
+)
 from tooltrail.store._maintenance import MaintenanceRun, maintenance_run
 from tooltrail.store._references import referenced
 from tooltrail.store._upkeep import read_upkeep
@@ -50,6 +55,8 @@ from tooltrail.store.store import Store
 
 _BATCH = 100
 """Objects that one transaction deletes at most."""
+
+_NEEDS_ROOM = "to prune needs a megabyte on that disk for its account: free it first"
 
 _HOLD_S = 0.05
 """Seconds for which one transaction begins deletions; also the longest pause after it."""
@@ -87,19 +94,28 @@ def prune(store: Store, plan: PruningPlan, *, on_progress: Progress | None = Non
     A run that fails or is interrupted, by `KeyboardInterrupt` too, says in its row of
     `maintenance_runs` what it has deleted; one that is killed, all but its last step.
 
+    On a full disk it writes its account into the room that is held back there.
+
     Raises:
         UnavailableError: another run is under way or has taken over, the store or the root cannot
             be written, or the artifacts were moved since the store was opened.
+        DiskFullError: there is not even the room for its account.
     """
+    if store.reserve.is_needed():
+        store.make_room()
     facts = {"root": plan.root, "grace_s": int(plan.grace.total_seconds())}
-    with maintenance_run(store.database, "gc", facts) as run:
-        _refuse_moved(store, plan)
-        pruning = _Pruning(store, run, on_progress)
-        try:
-            pruning.delete_unreferenced(plan.unreferenced)
-            pruning.delete_leftovers(plan.leftovers)
-        finally:
-            run.report = pruning.summary()
+    try:
+        with maintenance_run(store.database, "gc", facts) as run:
+            _refuse_moved(store, plan)
+            pruning = _Pruning(store, run, on_progress)
+            try:
+                pruning.delete_unreferenced(plan.unreferenced)
+                pruning.delete_leftovers(plan.leftovers)
+            finally:
+                run.report = pruning.summary()
+    except DiskFullError as error:
+        raise DiskFullError(f"{error}; {_NEEDS_ROOM}") from error
+    store.reserve.hold()
     return pruning.report
 
 

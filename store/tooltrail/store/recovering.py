@@ -85,7 +85,8 @@ def repair(store: Store, *, dry_run: bool = False, also: Sequence[Path] = ()) ->
 
     Idempotent. Of several repairs of one spool one works and the others wait. Running invocations
     are left alone, and so is whatever another store shares this spool with. A folder that cannot
-    be repaired does not keep the others from it.
+    be repaired does not keep the others from it. On a full disk it uses the room that is held back
+    there; what needs more is as it was, and can be repaired later.
 
     Args:
         store: whose spool it is.
@@ -96,12 +97,15 @@ def repair(store: Store, *, dry_run: bool = False, also: Sequence[Path] = ()) ->
         UnavailableError: the spool cannot be read or the store not be asked.
     """
     began_at = now()
+    if not dry_run and store.reserve.is_needed():
+        store.make_room()
     found, elsewhere_count = _repair_folders(store, dry_run=dry_run)
     for spool in distinct_spools(store.spool, *also):
         found += repair_asides(store, spool, dry_run=dry_run)
     report = RepairReport(tuple(found), elsewhere_count)
     if not dry_run:
         _leave_account(store, began_at, report)
+        store.reserve.hold()
     return report
 
 

@@ -11,6 +11,7 @@ from tooltrail.records import FamilyRegistry, Policy, ToolCall, UnavailableError
 from tooltrail.store._clock import new_id, now
 from tooltrail.store._database import Database
 from tooltrail.store._reserve import DiskReserve
+from tooltrail.store._room import StoreRoom
 from tooltrail.store._root_marks import mark_path
 from tooltrail.store._roots import resolve_root
 from tooltrail.store._sessions import Opening, write_opened
@@ -19,9 +20,10 @@ from tooltrail.store._targets import SqliteTarget
 from tooltrail.store._upkeep import Upkeep, read_upkeep
 from tooltrail.store.environment import current_environment, environment_json
 from tooltrail.store.info import StoreInfo
+from tooltrail.store.invocation import Invocation
 from tooltrail.store.limits import StoreLimits
 from tooltrail.store.reader import Reader
-from tooltrail.store.recorder import Invocation, Session
+from tooltrail.store.recorder import Session
 
 
 class Store:
@@ -38,6 +40,8 @@ class Store:
         spool: local folder for output that is being captured.
         policy: the budgets of new records.
         families: the tool families.
+        limits: how much is kept of what tools print.
+        room: what the limit of the store leaves; None without one.
     """
 
     def __init__(
@@ -61,6 +65,8 @@ class Store:
         self.policy = policy.covering(families)
         self.families = families
         self.limits = limits
+        most = limits.store_bytes
+        self.room = None if most is None else StoreRoom(most, database, spool, str(info.id))
         target = database.target
         self.reserve = DiskReserve(target.path if isinstance(target, SqliteTarget) else None)
 
@@ -151,6 +157,14 @@ class Store:
         # Last: who reads this one first and the archive then never has an older archive.
         self.upkeep = upkeep
         return self.archive
+
+    def make_room(self) -> None:
+        """Give up the room that is held back on the disk of the database, for what must be written.
+
+        Connections are made anew, since those to a database on a full disk write with more care.
+        """
+        self.reserve.release()
+        self.database.close()
 
     def close(self) -> None:
         """Give the connections back. Open sessions stay open in the store."""

@@ -12,8 +12,9 @@ from tests.support.rows import MOMENT
 from tests.support.schema import upgraded
 
 from tooltrail.records import UnavailableError
-from tooltrail.store import Store, _database, open_store
-from tooltrail.store._database import JOURNAL_SIZE_LIMIT, open_database
+from tooltrail.store import Store, _sqlite_connections, open_store
+from tooltrail.store._database import open_database
+from tooltrail.store._sqlite_connections import JOURNAL_SIZE_LIMIT
 from tooltrail.store._targets import parse_target
 from tooltrail.store.tables import PolicyRow
 
@@ -118,7 +119,7 @@ def test_a_database_that_is_locked_is_unavailable(
     path = str(sqlite_store.database.target)
     holder = sqlite3.connect(path, isolation_level=None)
     holder.execute("BEGIN EXCLUSIVE")
-    monkeypatch.setattr(_database, "BUSY_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(_sqlite_connections, "BUSY_TIMEOUT_S", 0.05)
     with open_store(path) as store:  # readers do not mind
         with pytest.raises(UnavailableError, match=f"{path}: it is locked by another process"):
             store.open_session()
@@ -131,7 +132,7 @@ def test_a_row_that_is_locked_too_long_is_unavailable(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     upgraded(postgres_url)
-    monkeypatch.setattr(_database, "BUSY_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(_sqlite_connections, "BUSY_TIMEOUT_S", 0.05)
     holder, waiter = (open_database(parse_target(postgres_url)) for _ in range(2))
     with holder.write() as held:
         held.execute(text("LOCK TABLE policies"))

@@ -78,8 +78,8 @@ class ToolName(click.ParamType[str]):
     "--store-bytes",
     type=click.IntRange(min=0),
     envvar="TOOLTRAIL_STORE_BYTES",
-    help="Most bytes of all artifacts, as stored; output beyond is counted"
-    " ($TOOLTRAIL_STORE_BYTES).",
+    help="Most bytes of all artifacts and of the spool, as stored; new output beyond is counted"
+    " and not kept ($TOOLTRAIL_STORE_BYTES).",
 )
 @click.option(
     "--free-bytes",

@@ -1,0 +1,108 @@
+"""The beginning of a captured stream, when a store has not the room for all of it.
+
+The spool file is cut in place, at the end of a frame, so that it takes no room on a disk that may
+have none. It is cut before its new index is written: a kill between the two leaves whole frames,
+which is how any spool file looks that somebody was writing.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from tooltrail.artifacts._tally import Tail
+from tooltrail.artifacts.capture import CapturedStream
+from tooltrail.artifacts.codec import READ_SIZE, open_plain
+from tooltrail.artifacts.frame_index import FrameIndex
+from tooltrail.records.digests import digest_from_hex, digest_of
+from tooltrail.records.errors import DamageError, UnavailableError
+from tooltrail.records.streams import StreamRecord, count_lines
+
+
+def shortened(
+    captured: CapturedStream, room: int, reason: str, *, edge_bytes: int, inline_bytes: int
+) -> CapturedStream:
+    """Keep as many whole frames of a stream as a room takes; the rest is counted as lost.
+
+    Up to `inline_bytes` are kept in memory, without any room, when that is more; then the staged
+    file is deleted. Never raises for a file that cannot be read or cut: then the head of the record
+    is what is kept.
+
+    Args:
+        captured: a closed capture with a staged file.
+        room: bytes that the object may take as stored, with its index.
+        reason: why, in words.
+        edge_bytes: as the capture had it.
+        inline_bytes: the same.
+    """
+    file, record = captured.staged, captured.record
+    assert file is not None
+    try:
+        index = captured.index and captured.index.fitting(room)
+        if index is not None and index.plain_size > inline_bytes:
+            shorter = _described(record, file, index, edge_bytes, reason)
+            _cut(file, index)
+            return CapturedStream(shorter, file, index.object_size, index)
+        prefix = b"".join(_blocks(file, min(inline_bytes, record.size)))
+    except (OSError, DamageError, UnavailableError):
+        prefix = record.head[:inline_bytes]
+    # What is left behind is found by its place.
+    with suppress(OSError):
+        file.unlink(missing_ok=True)
+    return CapturedStream(_in_memory(record, prefix, edge_bytes, reason), None)
+
+
+def _cut(file: Path, index: FrameIndex) -> None:
+    with file.open("r+b") as stored:
+        stored.truncate(index.frames_size)
+        stored.seek(index.frames_size)
+        stored.write(index.to_bytes())
+
+
+def _described(
+    record: StreamRecord, file: Path, index: FrameIndex, edge_bytes: int, reason: str
+) -> StreamRecord:
+    """The record of the frames that an index speaks of."""
+    hasher, tail, block = hashlib.sha256(), Tail(edge_bytes), b""
+    for block in _blocks(file, index.plain_size):
+        hasher.update(block)
+        tail.add(memoryview(block))
+    head = record.head[: index.plain_size]
+    facts: dict[str, object] = {
+        "digest": digest_from_hex(hasher.hexdigest()),
+        "size": index.plain_size,
+        "line_count": index.newline_count + (not block.endswith(b"\n")),
+        "head": head,
+        "tail": tail.last(min(index.plain_size - len(head), edge_bytes)),
+        "loss_reason": reason,
+    }
+    return record.model_copy(update=facts)
+
+
+def _in_memory(record: StreamRecord, prefix: bytes, edge_bytes: int, reason: str) -> StreamRecord:
+    head = prefix[:edge_bytes]
+    facts: dict[str, object] = {
+        "digest": digest_of(prefix),
+        "size": len(prefix),
+        "line_count": count_lines(prefix),
+        "head": head,
+        "tail": prefix[max(len(head), len(prefix) - edge_bytes) :],
+        "content": prefix,
+        "loss_reason": reason,
+    }
+    return record.model_copy(update=facts)
+
+
+def _blocks(file: Path, size: int) -> Iterator[bytes]:
+    """The first so many plain bytes of a spool file.
+
+    Raises:
+        DamageError: it does not hold so many.
+    """
+    with open_plain(file.open("rb"), path=str(file)) as plain:
+        while size:
+            block = plain.read(min(size, READ_SIZE))
+            if not block:
+                raise DamageError(f"{file} is shorter than its capture left it", path=str(file))
+            size -= len(block)
+            yield block

@@ -1,0 +1,136 @@
+"""What the limit of a store leaves for the output that its captures keep.
+
+What is kept of output is on a disk at every moment: as an artifact, or in the spool until its
+record is committed. So whoever looks at the spool first and then asks the database counts all of
+it, some of it twice for a moment, whichever thread or process of this machine it is of. That is
+done when a capture is at its end: content that is an artifact already costs nothing, and of other
+content as much is kept as fits. Until then nobody knows which of the two it is, so a capture may
+grow `STEP` beyond what is left.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from sqlalchemy import func, select
+
+from tooltrail.artifacts import (
+    CapturedStream,
+    artifact_path,
+    encode,
+    iter_spool_folders,
+    shortened,
+    spooled_streams,
+)
+from tooltrail.records import Digest, StreamRecord, UnavailableError
+from tooltrail.store._database import Database
+from tooltrail.store.tables import ArtifactRow
+
+STEP = 64 * 1024 * 1024
+"""Stored bytes by which a capture grows before it asks for what is left."""
+
+
+class StoreRoom:
+    """The room of one store, as one process may use it. Safe to share between threads.
+
+    While the spool or the database cannot say how much there is, there is no limit.
+    """
+
+    def __init__(self, limit: int, database: Database, spool: Path, store_id: str) -> None:
+        """Prepare; nothing is asked yet.
+
+        Args:
+            limit: stored bytes of all artifacts, and of what is to become some.
+            database: of the store.
+            spool: where this process captures.
+            store_id: of the store; what others have in the spool does not count.
+        """
+        self._limit = limit
+        self._database = database
+        self._spool = spool
+        self._store_id = store_id
+
+    @property
+    def reason(self) -> str:
+        """Why something was not kept, in words."""
+        return f"the store has reached its limit of {self._limit:,} bytes"
+
+    def for_capture(self) -> "CaptureRoom":
+        """For one capture that begins."""
+        return CaptureRoom(self)
+
+    def left(self, beside: Path | None) -> int | None:
+        """Stored bytes that are left, below 0 when it is more than full; None when nobody knows.
+
+        Args:
+            beside: a spool file that does not count.
+        """
+        try:
+            spooled = sum(_size(path) for path in self._spool_files() if path != beside)
+            with self._database.read() as connection:
+                stored = connection.scalar(select(func.sum(ArtifactRow.stored_size)))
+        except UnavailableError:
+            return None
+        return self._limit - spooled - int(stored or 0)
+
+    def fit(
+        self, captured: CapturedStream, *, edge_bytes: int, inline_bytes: int
+    ) -> CapturedStream:
+        """What is kept of a closed capture; see `shortened`."""
+        record, file, size = captured.record, captured.staged, captured.stored_size
+        if file is None or size is None or record.content is not None:
+            return captured
+        left = self._left_for(record.digest, file)
+        if left is None or size <= left:
+            return captured
+        return shortened(
+            captured, left, self.reason, edge_bytes=edge_bytes, inline_bytes=inline_bytes
+        )
+
+    def refuses(self, stream: StreamRecord, file: Path | None) -> bool:
+        """Whether there is no room for an artifact of a stream that is wholly in memory."""
+        if stream.content is None:
+            return False
+        left = self._left_for(stream.digest, file)
+        return left is not None and len(encode(stream.content)) > left
+
+    def _left_for(self, digest: Digest, file: Path | None) -> int | None:
+        return None if self._is_known(digest) else self.left(file)
+
+    def _is_known(self, digest: Digest) -> bool:
+        query = select(ArtifactRow.path).where(ArtifactRow.path == artifact_path(digest))
+        try:
+            with self._database.read() as connection:
+                return connection.scalar(query) is not None
+        except UnavailableError:
+            return True
+
+    def _spool_files(self) -> Iterator[Path]:
+        for folder in iter_spool_folders(self._spool):
+            if folder.store_id in (None, self._store_id):
+                yield from spooled_streams(folder.path).values()
+
+
+class CaptureRoom:
+    """What one capture may grow to; see `tooltrail.artifacts.Room`."""
+
+    def __init__(self, room: StoreRoom) -> None:
+        self._room = room
+        self._granted = STEP
+
+    def refusal(self, file: Path, stored_size: int) -> str | None:
+        """Why the spool file may not become so large, in words; None when it may."""
+        if stored_size <= self._granted:
+            return None
+        left = self._room.left(file)
+        if left is not None and stored_size > left:
+            return self._room.reason
+        self._granted = stored_size + STEP
+        return None
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        # Its record was committed since it was listed, and the database has it.
+        return 0

@@ -1,0 +1,100 @@
+"""Connections to an SQLite file, on a disk that may be full.
+
+In WAL mode even a reader needs two files beside the database, and on a full disk they cannot be
+made. SQLite does without the larger one, its index of the log, for a connection that has the
+database for itself; so where nothing else works a connection is made that has, and it lasts for
+one transaction. Somebody else who is connected is noticed by SQLite, as ever.
+
+On a disk that is nearly full the log is brought into the database after each commit: then the same
+few pages of it serve all commits, and what room there is goes into records.
+"""
+
+import os
+import sqlite3
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import quote
+
+from tooltrail.store._disk import SIDE_FILES_BYTES, free_bytes, is_below
+
+BUSY_TIMEOUT_S = 30.0
+"""Seconds that a writer waits for others; 50 ms was measured to fail under eight writers."""
+
+JOURNAL_SIZE_LIMIT = 64 * 1024 * 1024
+"""Bytes to which the WAL file shrinks after a checkpoint; it never shrinks by itself."""
+
+TIGHT_BYTES = 4 * 1024 * 1024
+"""Free bytes below which the log is emptied at once: as many as it grows to by itself."""
+
+_PRAGMAS = (
+    "PRAGMA synchronous = FULL",
+    f"PRAGMA journal_size_limit = {JOURNAL_SIZE_LIMIT}",
+    # Without it, INSERT OR REPLACE would delete rows behind the append-only triggers.
+    "PRAGMA recursive_triggers = ON",
+)
+
+
+class LoneConnection(sqlite3.Connection):
+    """One that nobody can connect beside; to be closed after one transaction."""
+
+
+def connect(path: Path, *, create: bool, foreign_keys: bool) -> sqlite3.Connection:
+    """A connection that is set up, to a file that is there unless it may be made.
+
+    Raises:
+        sqlite3.Error: as SQLite says it.
+    """
+    connection = _opened(path, create=create)
+    if is_below(path.parent, SIDE_FILES_BYTES) and not _can_read(connection):
+        connection.close()
+        connection = _opened(path, create=create, kind=LoneConnection)
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+    for pragma in _PRAGMAS:
+        connection.execute(pragma)
+    connection.execute(f"PRAGMA foreign_keys = {'ON' if foreign_keys else 'OFF'}")
+    if is_below(path.parent, TIGHT_BYTES) and _log_fits(connection, path):
+        connection.execute("PRAGMA wal_autocheckpoint = 1")
+    return connection
+
+
+def _opened(
+    path: Path, *, create: bool, kind: type[sqlite3.Connection] = sqlite3.Connection
+) -> sqlite3.Connection:
+    return sqlite3.connect(
+        _uri(path, create=create),
+        uri=True,
+        timeout=BUSY_TIMEOUT_S,
+        isolation_level=None,
+        check_same_thread=False,
+        factory=kind,
+    )
+
+
+def _can_read(connection: sqlite3.Connection) -> bool:
+    try:
+        connection.execute("PRAGMA schema_version")
+    except sqlite3.OperationalError:
+        return False
+    return True
+
+
+def _log_fits(connection: sqlite3.Connection, path: Path) -> bool:
+    """Whether the database can grow by what the log adds to it; a part of that helps nobody."""
+    with suppress(sqlite3.Error, OSError):
+        (pages,) = connection.execute("PRAGMA page_count").fetchone()
+        (size,) = connection.execute("PRAGMA page_size").fetchone()
+        return int(pages) * int(size) - path.stat().st_size <= (free_bytes(path.parent) or 0)
+    return False
+
+
+def _uri(path: Path, *, create: bool) -> str:
+    if create:
+        mode = "rwc"
+    elif os.access(path.parent, os.W_OK) or path.with_name(f"{path.name}-wal").exists():
+        # Not rwc, so that opening a store that is not there does not leave an empty file.
+        mode = "rw"
+    else:
+        # In a folder that cannot be written SQLite could not make the shared memory file that WAL
+        # mode needs. Nobody else can write there either, and all of it is in the main file.
+        mode = "ro&immutable=1"
+    return f"file:{quote(os.fsencode(path))}?mode={mode}"

@@ -1,0 +1,310 @@
+"""One running tool as its recorder sees it: its output is captured, and its end is recorded.
+
+What is acknowledged is durable: when `finish` returns, the three surfaces are in the store, and
+every artifact that they refer to was durable before.
+"""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from sqlalchemy import Connection
+
+from tooltrail.artifacts import (
+    Capture,
+    CapturedStream,
+    CaptureLimits,
+    check_path,
+    release_spool_folder,
+    remove_spool_folder,
+)
+from tooltrail.records import (
+    CanonicalResult,
+    CompleteOutput,
+    Digest,
+    DiskFullError,
+    InvalidRecordError,
+    InvocationFinishedError,
+    InvocationState,
+    Postponed,
+    Receipt,
+    StreamRecord,
+    UnavailableError,
+    project,
+    render,
+)
+from tooltrail.store import _writes as writes
+from tooltrail.store._clock import now
+from tooltrail.store._finishing import FinishedRows, inline_bodies, write_finished
+from tooltrail.store._interruption import interrupted_output, with_unshown, without_room
+from tooltrail.store._publisher import StreamPublisher, refuse_false_digests
+from tooltrail.store._reserve import SMALL_RECORD
+from tooltrail.store._sessions import write_closed
+from tooltrail.store._starting import Started
+from tooltrail.store._upkeep import Upkeep, ensure_standing
+
+if TYPE_CHECKING:
+    from tooltrail.store.recorder import Session
+    from tooltrail.store.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """What `Invocation.finish` hands back once everything is durable.
+
+    Attributes:
+        invocation_id: of the invocation.
+        state: its final state.
+        canonical: the canonical result.
+        receipt: what to show to the model.
+        postponed: streams whose bytes wait in the spool, since the artifact sink was away; `repair`
+            stores them.
+    """
+
+    invocation_id: UUID
+    state: InvocationState
+    canonical: CanonicalResult
+    receipt: Receipt
+    postponed: tuple[StreamRecord, ...] = ()
+
+
+class _SinkGoneError(Exception):
+    """The sink was written, and is away before the commit."""
+
+
+class Invocation:
+    """One running tool. Its captures may be used by different threads, `finish` by one.
+
+    Made by `Session.start`.
+
+    Attributes:
+        is_witnessed: whether the program that ran it sees its end, and so how long it took.
+        may_wait: whether its end is recorded although its output cannot be stored yet.
+        closing_reason: why its session ends with it, when that is not as it was to be.
+    """
+
+    is_witnessed = True
+    may_wait = True
+    closing_reason: str | None = None
+
+    def __init__(self, store: "Store", session: "Session", key: int, started: Started) -> None:
+        self._store = store
+        self._session = session
+        self._key = key
+        self._captured: dict[Digest, CapturedStream] = {}
+        self._is_finished = False
+        self.id = started.id
+        self.call = started.call
+        self.family = started.family
+        self._roles: set[str] = set()
+        self.policy = started.policy
+        applied = started.policy.applied_to(started.call.tool_name)
+        self._inline_bytes = applied.inline_bytes
+        self._stream_bytes = applied.stream_bytes
+        self.started_at = started.at
+
+    @property
+    def spool(self) -> Path:
+        """The folder of this invocation's output while it is being captured."""
+        return self._store.spool / str(self.id)
+
+    def capture(self, role: str) -> Capture:
+        """A writer for one stream of this invocation, of any length, at constant memory.
+
+        Hand what its `close` gives to `captured`.
+
+        Raises:
+            InvalidRecordError: the role cannot name a file of the spool, or has a capture already.
+        """
+        check_path(f"{role}.zst")
+        if role in self._roles:
+            raise InvalidRecordError(
+                f"stream {role!r} of invocation {self.id} has a capture already"
+            )
+        self._roles.add(role)
+        return Capture(
+            role,
+            self.spool / f"{role}.zst",
+            edge_bytes=self.policy.edge_bytes,
+            inline_bytes=self._inline_bytes,
+            frame_size=self._store.archive.frame_size,
+            limits=self._capture_limits(),
+            claim=partial(self._store.owner.claim, self.id),
+        )
+
+    def captured(self, stream: CapturedStream) -> StreamRecord:
+        """Take a closed capture; the record that it gives goes into the complete output.
+
+        That is the record of the capture, or of its beginning when the store has a limit and no
+        room for all of it.
+        """
+        if self._store.room is not None:
+            stream = self._store.room.fit(
+                stream, edge_bytes=self.policy.edge_bytes, inline_bytes=self._inline_bytes
+            )
+        self._captured[stream.record.digest] = stream
+        return stream.record
+
+    def _capture_limits(self) -> CaptureLimits:
+        store = self._store
+        room = None if store.room is None else store.room.for_capture()
+        return CaptureLimits(self._stream_bytes, store.limits.free_bytes, room)
+
+    def finish(self, output: CompleteOutput) -> Finished:
+        """Record the end: publish artifacts, then commit all surfaces in one transaction.
+
+        On a full disk the room that is held back for that is used. So that it serves for many, only
+        a record of up to `SMALL_RECORD` bytes is written whole there; of any other the end is an
+        error of kind `low_disk_space` that names what could not be recorded, and its output
+        becomes artifacts, or waits in the spool for `repair`.
+
+        The spool of this invocation is removed when everything is durable, and left when not.
+
+        Raises:
+            InvocationFinishedError: it was finished before; nothing is changed.
+            InvalidRecordError: the output is of another tool or not of its family, or the bytes of
+                a stream are not at hand or not those of its digest.
+            DamageError: a spool file was cut since it was captured, or the session has no ledger
+                head; nothing was recorded.
+            UnavailableError: the database cannot be written now; `DiskFullError` when there is no
+                room for any record. While the sink cannot be written the record is finished, and
+                its output waits in the spool: see `Finished.postponed`.
+        """
+        if output.tool_name != self.call.tool_name:
+            raise InvalidRecordError(
+                f"invocation {self.id} is of {self.call.tool_name!r}, not of {output.tool_name!r}"
+            )
+        if not self._store.reserve.is_given_up():
+            with suppress(DiskFullError):
+                return self._end(output, output.streams)
+            self._store.make_room()
+        try:
+            return self._end(output, output.streams, most=SMALL_RECORD)
+        except DiskFullError as error:
+            small, streams = without_room(output, self._captured, str(error))
+            return self._end(small, streams)
+
+    def interrupt(self, reason: str, partial_output: Sequence[StreamRecord] = ()) -> Finished:
+        """Record that the call was interrupted, and what it had printed until then.
+
+        A failure has no result that could carry streams, so these belong to the complete output
+        alone: its error names them by digest, and neither the canonical result nor the receipt
+        shows any of them.
+
+        Args:
+            reason: why, in one sentence.
+            partial_output: what was captured, each role once.
+
+        Raises:
+            InvocationFinishedError, InvalidRecordError, DamageError, UnavailableError: see
+                `finish`.
+        """
+        streams = tuple(partial_output)
+        output = interrupted_output(self.call.tool_name, reason, streams)
+        with suppress(DiskFullError):
+            return self._end(output, streams)
+        self._store.make_room()
+        return self._end(output, streams)
+
+    def _end(
+        self, output: CompleteOutput, streams: tuple[StreamRecord, ...], most: int | None = None
+    ) -> Finished:
+        """Record an end with its streams, whether or not the sink stays until it is committed.
+
+        Raises:
+            DiskFullError: there is no room, or the record would take more than `most` bytes.
+        """
+        try:
+            return self._record_end(output, streams, None, most)
+        except _SinkGoneError as error:
+            away = Postponed(str(error))
+        return self._record_end(output, streams, away, most)
+
+    def _record_end(
+        self,
+        output: CompleteOutput,
+        streams: tuple[StreamRecord, ...],
+        away: Postponed | None,
+        most: int | None,
+    ) -> Finished:
+        """As `_end`; with `away` the sink is not asked, since it is that."""
+        if self._is_finished:
+            # Asked before the spool is, which the first finish removed.
+            raise self._finished_already()
+        refuse_false_digests(streams)
+        family = self._store.families.of_output(output, self.family)
+        seen = self._store.upkeep  # before the archive and before anything is published
+        publisher = StreamPublisher(
+            self._store.archive, self._captured, self.spool, away, self._store.room
+        )
+        projection = project(output, family, self.policy, publisher)
+        if output.error is not None:
+            projection = with_unshown(projection, streams, self.policy, publisher)
+        for stream in streams:
+            if stream.size > self._inline_bytes or stream.content is None:
+                publisher.publish(stream)
+        if publisher.away is not None and away is None and self._store.has_moved():
+            return self._record_end(output, streams, None, most)
+        if publisher.away is not None and not self.may_wait:
+            raise UnavailableError(publisher.away.reason)
+        receipt = render(projection.canonical, family, self.policy)
+        rows = FinishedRows(
+            key=self._key,
+            id=self.id,
+            started_at=self.started_at,
+            is_witnessed=self.is_witnessed,
+            output=output,
+            streams=streams,
+            projection=projection,
+            receipt=receipt,
+            bodies=inline_bodies(streams, receipt, publisher),
+        )
+        if most is not None and rows.size > most:
+            raise DiskFullError(
+                f"the disk is nearly full: of {rows.size:,} bytes no more than {most:,} are written"
+            )
+        self._commit(rows, publisher, seen)
+        self._is_finished = True
+        postponed = [stream for stream in streams if publisher.postponed_reason(stream)]
+        if postponed:
+            # Whoever repairs the spool may store it from now on, this process among them.
+            with suppress(UnavailableError):
+                release_spool_folder(self.spool)
+        else:
+            remove_spool_folder(self.spool)
+        return Finished(
+            self.id, output.final_state, projection.canonical, receipt, tuple(postponed)
+        )
+
+    def _commit(self, rows: FinishedRows, publisher: StreamPublisher, seen: Upkeep) -> None:
+        with self._store.database.write() as connection:
+            if publisher.published or publisher.away is not None:
+                self._ensure_standing(connection, publisher, seen)
+            self._write(connection, rows, publisher)
+
+    def _write(
+        self, connection: Connection, rows: FinishedRows, publisher: StreamPublisher
+    ) -> None:
+        session = self._session
+        chain = writes.lock_chain(connection, session.key, session.id)
+        if not write_finished(connection, chain, rows, publisher):
+            raise self._finished_already()
+        if session.only_call == self.id and chain.closed_at is None:
+            write_closed(connection, chain, now(), self.closing_reason)
+
+    def _ensure_standing(
+        self, connection: Connection, publisher: StreamPublisher, seen: Upkeep
+    ) -> None:
+        try:
+            ensure_standing(connection, self._store, publisher, seen)
+        except UnavailableError as error:
+            if not publisher.published:
+                raise  # what else there is to ask is the database
+            raise _SinkGoneError(str(error)) from error
+
+    def _finished_already(self) -> InvocationFinishedError:
+        return InvocationFinishedError(f"invocation {self.id} is finished already")

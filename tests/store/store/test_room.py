@@ -1,0 +1,267 @@
+"""The limit of a store holds for everything that is kept of output, and costs nothing known."""
+
+import random
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
+
+import pytest
+from tests.support.evidence import check_evidence
+from tests.support.processes import run_python
+from tests.support.recording import (
+    captured,
+    command_output,
+    content_of,
+    run_command,
+    run_tool,
+    statements_of,
+    stream_of,
+)
+
+from tooltrail.artifacts import FRAME_SIZE
+from tooltrail.records import CommandOutput, CompleteOutput, StreamRecord, ToolCall
+from tooltrail.store import (
+    Finished,
+    InvocationDetail,
+    Store,
+    StoreLimits,
+    create_store,
+    open_store,
+)
+from tooltrail.store._room import StoreRoom
+
+BASH = ToolCall(tool_name="Bash")
+INLINE = 16_384
+MIB = 1024 * 1024
+
+
+def noise(size: int, seed: int = 0) -> bytes:
+    """Not compressible, so that it takes as much room as it is long."""
+    return random.Random(seed).randbytes(size)
+
+
+@pytest.fixture
+def limited(tmp_path: Path) -> Iterator[Callable[[int], Store]]:
+    """Opens one store with a limit."""
+    create_store(tmp_path / "trail.db").close()
+    opened: list[Store] = []
+
+    def open_limited(store_bytes: int) -> Store:
+        opened.append(open_store(tmp_path / "trail.db", limits=StoreLimits(store_bytes)))
+        return opened[-1]
+
+    yield open_limited
+    for store in opened:
+        store.close()
+
+
+def stored_bytes(store: Store) -> int:
+    return store.reader.counts().artifact_stored_bytes
+
+
+def detail(store: Store, finished: Finished) -> InvocationDetail:
+    return store.reader.invocation(finished.invocation_id)
+
+
+def kept(store: Store, finished: Finished, role: str = "stdout") -> bytes:
+    return content_of(store.reader, stream_of(detail(store, finished), role))
+
+
+def test_of_what_does_not_fit_the_whole_frames_that_do_are_kept(
+    limited: Callable[[int], Store],
+) -> None:
+    limit = 5 * FRAME_SIZE
+    store = limited(limit)
+    session = store.open_session()
+    first, second = noise(3 * FRAME_SIZE, 1), noise(3 * FRAME_SIZE, 2)
+    assert kept(store, run_command(session, first)) == first
+    finished = run_command(session, second)
+    assert kept(store, finished) == second[:FRAME_SIZE]
+    assert limit - FRAME_SIZE < stored_bytes(store) <= limit
+    stdout = stream_of(detail(store, finished), "stdout")
+    reason = f"the store has reached its limit of {limit:,} bytes"
+    assert (stdout.produced_size, stdout.loss_reason) == (len(second), reason)
+    (lost, *_) = [o for o in detail(store, finished).omissions if o.stage == "capture"]
+    assert (lost.before, lost.after, lost.reason) == (len(second), FRAME_SIZE, reason)
+    assert f"the last {2 * FRAME_SIZE:,} bytes were not kept: {reason}" in finished.receipt.text
+    check_evidence(store)
+
+
+def test_content_that_is_stored_already_is_kept_whole_however_full_the_store_is(
+    limited: Callable[[int], Store],
+) -> None:
+    data = noise(3 * FRAME_SIZE)
+    run_command(limited(4 * FRAME_SIZE).open_session(), data)
+    for limit in (3 * FRAME_SIZE, 0):
+        store = limited(limit)
+        before = stored_bytes(store)
+        assert kept(store, run_command(store.open_session(), data)) == data
+        assert stored_bytes(store) == before
+        other = noise(2 * FRAME_SIZE, 7)
+        assert kept(store, run_command(store.open_session(), other)) == other[:INLINE]
+        check_evidence(store)
+
+
+def test_what_runs_at_the_same_time_shares_what_is_left(limited: Callable[[int], Store]) -> None:
+    limit = 6 * FRAME_SIZE
+    store = limited(limit)
+    session = store.open_session()
+    running = [session.start(BASH) for _ in range(4)]
+    outputs = [
+        command_output(one, noise(2 * FRAME_SIZE, n), noise(FRAME_SIZE, -n - 1))
+        for n, one in enumerate(running)
+    ]
+    for one, output in zip(running, outputs, strict=True):
+        one.finish(output)
+    assert limit - 3 * FRAME_SIZE < stored_bytes(store) <= limit
+    check_evidence(store)
+
+
+def test_threads_together_never_pass_the_limit(limited: Callable[[int], Store]) -> None:
+    limit = 5 * FRAME_SIZE
+    store = limited(limit)
+    session = store.open_session()
+    together = Barrier(6)
+
+    def run(seed: int) -> None:
+        invocation = session.start(BASH)
+        capture = invocation.capture("stdout")
+        capture.write(noise(2 * FRAME_SIZE, seed))
+        closed = capture.close()
+        together.wait(60)
+        result = CommandOutput(
+            command="make",
+            exit_status=0,
+            stdout=invocation.captured(closed),
+            stderr=StreamRecord.from_bytes("stderr", b""),
+        )
+        invocation.finish(CompleteOutput.success("Bash", result))
+
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(run, range(6)))
+    assert stored_bytes(store) <= limit
+    assert len(store.reader.invocations().items) == 6
+    check_evidence(store)
+
+
+CAPTURING = """
+from tests.support.recording import captured
+from tooltrail.records import ToolCall
+from tooltrail.store import open_store
+import os, random
+with open_store(sys.argv[1]) as store:
+    invocation = store.open_session().start(ToolCall(tool_name="Bash"))
+    captured(invocation, "stdout", random.Random(5).randbytes(int(sys.argv[2])))
+    os._exit(0)
+"""
+
+
+def test_what_another_process_has_in_the_spool_counts(limited: Callable[[int], Store]) -> None:
+    store = limited(4 * FRAME_SIZE)
+    run_python(CAPTURING, str(store.database.target), str(3 * FRAME_SIZE))
+    data = noise(2 * FRAME_SIZE)
+    assert kept(store, run_command(store.open_session(), data)) == data[:INLINE]
+    (folder,) = (path for path in store.spool.iterdir() if path.is_dir())
+    (folder / "stdout.zst").unlink()
+    assert kept(store, run_command(store.open_session(), data)) == data
+
+
+def test_what_another_store_has_in_the_same_spool_does_not_count(
+    tmp_path: Path, limited: Callable[[int], Store]
+) -> None:
+    store = limited(3 * FRAME_SIZE)
+    with create_store(tmp_path / "other" / "trail.db", spool=store.spool) as other:
+        captured(other.open_session().start(BASH), "stdout", noise(3 * FRAME_SIZE))
+        data = noise(2 * FRAME_SIZE, 1)
+        assert kept(store, run_command(store.open_session(), data)) == data
+
+
+def test_a_capture_asks_what_is_left_as_it_grows_and_not_for_every_frame(
+    limited: Callable[[int], Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tooltrail.store._room.STEP", 4 * FRAME_SIZE)
+    store = limited(9 * FRAME_SIZE)
+    invocation = store.open_session().start(BASH)
+    data = noise(40 * FRAME_SIZE)
+    with statements_of(store.database.engine) as statements:
+        capture = invocation.capture("stdout")
+        for start in range(0, len(data), FRAME_SIZE):
+            capture.write(data[start : start + FRAME_SIZE])
+        closed = capture.close()
+    asked = [sql for sql, _ in statements if "sum" in sql]
+    # Noise takes a little more than itself: for the frames 4, 8 and 12, the last of which is more
+    # than what is left.
+    assert len(asked) == 3
+    assert closed.record.size == 11 * FRAME_SIZE
+    record = invocation.captured(closed)
+    assert record.size == 8 * FRAME_SIZE
+    assert record.loss_reason == f"the store has reached its limit of {9 * FRAME_SIZE:,} bytes"
+
+
+def test_a_short_stream_is_kept_in_the_database_when_there_is_no_room_for_an_artifact(
+    limited: Callable[[int], Store],
+) -> None:
+    store = limited(0)
+    out, err = (noise(INLINE // 2, seed).hex().encode() for seed in (1, 2))
+    finished = run_command(store.open_session(), out, err)
+    assert (kept(store, finished), kept(store, finished, "stderr")) == (out, err)
+    assert (stored_bytes(store), detail(store, finished).artifacts) == (0, ())
+    assert "; full output: kept in the database]" in finished.receipt.text
+    assert finished.postponed == ()
+    known = run_command(limited(MIB).open_session(), out, err)
+    assert len(detail(store, known).artifacts) == 2
+    again = run_command(store.open_session(), out, err)
+    assert len(detail(store, again).artifacts) == 2
+    check_evidence(store)
+
+
+def test_what_is_handed_over_in_memory_becomes_no_artifact_in_a_full_store(
+    limited: Callable[[int], Store],
+) -> None:
+    store = limited(1000)
+    data = noise(50_000)
+    finished = run_tool(store.open_session(), data)
+    assert stored_bytes(store) == 0
+    assert detail(store, finished).artifacts == ()
+    streams = [content_of(store.reader, s) for s in detail(store, finished).streams]
+    assert data in streams
+    check_evidence(store)
+
+
+def test_while_the_database_is_away_there_is_no_limit(
+    limited: Callable[[int], Store], tmp_path: Path
+) -> None:
+    store = limited(1000)
+    invocation = store.open_session().start(BASH)
+    store.close()
+    (tmp_path / "trail.db").rename(tmp_path / "away.db")
+    data = noise(2 * FRAME_SIZE)
+    record = captured(invocation, "stdout", data)
+    assert (record.size, record.loss_reason) == (len(data), None)
+    (tmp_path / "away.db").rename(tmp_path / "trail.db")
+
+
+def test_while_nobody_can_say_how_much_there_is_a_capture_grows(
+    limited: Callable[[int], Store], tmp_path: Path
+) -> None:
+    store = limited(1000)
+    (tmp_path / "file").write_text("")
+    room = StoreRoom(1000, store.database, tmp_path / "file", str(store.info.id))
+    assert room.left(None) is None
+    assert room.for_capture().refusal(tmp_path / "file", 1 << 60) is None
+    room = StoreRoom(1000, store.database, store.spool, str(store.info.id))
+    assert room.for_capture().refusal(tmp_path / "file", 1 << 60) == room.reason
+
+
+def test_a_spool_file_that_goes_while_it_is_counted_takes_no_room(
+    limited: Callable[[int], Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = limited(1000)
+    store.open_session().start(BASH)
+
+    def gone(folder: Path) -> dict[str, Path]:
+        return {"stdout": folder / "stdout.zst"}
+
+    monkeypatch.setattr("tooltrail.store._room.spooled_streams", gone)
+    assert StoreRoom(1000, store.database, store.spool, str(store.info.id)).left(None) == 1000

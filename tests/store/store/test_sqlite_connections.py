@@ -1,0 +1,97 @@
+"""A connection to a database on a full disk: for itself where it must, and careful with its log."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from tests.support.disks import SmallDisk, small_disk
+
+from tooltrail.records import DamageError
+from tooltrail.store import create_store, open_store
+from tooltrail.store._disk import free_bytes, is_below
+from tooltrail.store._sqlite_connections import LoneConnection, connect
+
+MIB = 1024 * 1024
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[SmallDisk]:
+    with small_disk(tmp_path / "disk", 12 * MIB) as mounted:
+        create_store(mounted.folder / "trail.db").close()
+        yield mounted
+
+
+def connected(disk: SmallDisk) -> sqlite3.Connection:
+    return connect(disk.folder / "trail.db", create=False, foreign_keys=True)
+
+
+def pages_of_log(connection: sqlite3.Connection) -> int:
+    (count,) = connection.execute("PRAGMA wal_autocheckpoint").fetchone()
+    return int(count)
+
+
+def fill(connection: sqlite3.Connection, size: int) -> None:
+    connection.execute("CREATE TABLE filled (data)")
+    connection.execute("INSERT INTO filled VALUES (zeroblob(?))", (size,))
+
+
+@pytest.mark.fault
+def test_the_log_is_emptied_at_once_on_a_disk_that_is_nearly_full(disk: SmallDisk) -> None:
+    with closing(connected(disk)) as roomy:
+        assert pages_of_log(roomy) == 1000
+        disk.fill()
+        with closing(connected(disk)) as tight:
+            assert not isinstance(tight, LoneConnection)
+            assert pages_of_log(tight) == 1
+
+
+@pytest.mark.fault
+def test_a_log_that_does_not_fit_into_the_database_is_left_alone(disk: SmallDisk) -> None:
+    with closing(connected(disk)) as roomy:
+        fill(roomy, 3 * MIB)
+        disk.fill()
+        with closing(connected(disk)) as tight:
+            assert pages_of_log(tight) == 1000
+        disk.free()
+
+
+@pytest.mark.fault
+def test_a_connection_is_alone_only_where_it_could_not_read_otherwise(disk: SmallDisk) -> None:
+    disk.fill()
+    with closing(connected(disk)) as alone:
+        assert isinstance(alone, LoneConnection)
+        assert alone.execute("SELECT count(*) FROM invocations").fetchone() == (0,)
+        with (
+            closing(sqlite3.connect(disk.folder / "trail.db", timeout=0.01)) as other,
+            pytest.raises(sqlite3.OperationalError, match="locked"),
+        ):
+            other.execute("SELECT 1 FROM invocations")
+    disk.free()
+    with closing(connected(disk)) as roomy:
+        assert not isinstance(roomy, LoneConnection)
+
+
+@pytest.mark.fault
+def test_a_lone_connection_lasts_for_one_transaction(disk: SmallDisk) -> None:
+    disk.fill()
+    path = disk.folder / "trail.db"
+    with open_store(path) as one, open_store(path) as other:
+        assert len(one.reader.invocations().items) == 0
+        assert len(other.reader.invocations().items) == 0
+
+
+@pytest.mark.fault
+def test_a_damaged_file_is_damaged_on_a_full_disk_too(disk: SmallDisk) -> None:
+    path = disk.folder / "other.db"
+    path.write_bytes(b"no database" * 1000)
+    disk.fill()
+    with pytest.raises(DamageError, match="is damaged: "):
+        open_store(path)
+
+
+def test_of_a_folder_that_is_gone_nobody_says_that_it_is_full(tmp_path: Path) -> None:
+    assert free_bytes(tmp_path / "gone") is None
+    assert not is_below(tmp_path / "gone", 1 << 60)
+    assert is_below(tmp_path, 1 << 60)
