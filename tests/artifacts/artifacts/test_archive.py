@@ -227,7 +227,7 @@ def test_no_room_for_a_temporary_file_is_unavailable(
 
 def test_no_room_for_the_bytes_is_unavailable(archive: ArtifactArchive, tmp_path: Path) -> None:
     (tmp_path / "scratch").write_bytes(b"a file where the folder should be")
-    with pytest.raises(UnavailableError, match="no temporary file: File exists"):
+    with pytest.raises(UnavailableError, match="no temporary file: Not a directory"):
         archive.publish(
             CapturedStream(StreamRecord.from_bytes("content", b"x"), staged=None),
             scratch=tmp_path / "scratch",

@@ -3,7 +3,7 @@
 import shutil
 import tempfile
 import uuid
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 from hypothesis import settings
@@ -40,6 +40,7 @@ class SinkMachine(RuleBasedStateMachine):
         super().__init__()
         self.folder = Path(tempfile.mkdtemp())
         self.model: dict[str, bytes] = {}
+        self.folders: set[str] = set()
 
     @initialize(is_local=st.booleans())
     def open(self, is_local: bool) -> None:
@@ -60,6 +61,9 @@ class SinkMachine(RuleBasedStateMachine):
     def put(self, path: str, data: bytes) -> None:
         if any(is_below(path, other) or is_below(other, path) for other in self.model):
             return  # a folder is no object: the contract's tests see to that
+        if path in self.folders:
+            return  # and on a disk it stays one when it is empty
+        self.folders.update(map(str, PurePosixPath(path).parents))
         assert put(self.sink, self.folder, path, data) is (path not in self.model)
         self.model.setdefault(path, data)
 
