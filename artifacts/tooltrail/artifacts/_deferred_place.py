@@ -27,6 +27,10 @@ class DeferredPlace:
     def capabilities(self) -> SinkCapabilities:
         return self._capabilities
 
+    @property
+    def is_mounted(self) -> bool:
+        return self._place.is_mounted
+
     def locate(self, path: str) -> str:
         return self._place.locate(path)
 

@@ -1,7 +1,6 @@
 """The sink over any place: checks paths, turns OSError into the errors of a sink, walks folders."""
 
 import contextlib
-import errno
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -46,10 +45,7 @@ class FsspecSink:
         if not source.is_file():
             raise InvalidRecordError(f"there is no file {source} to publish")
         try:
-            # Once is enough: a disk in use is not unmounted.
-            if not self._is_marked:
-                self._check_root()
-                self._is_marked = True
+            self._need_mark()
             return self._place.publish(source, target)
         except OSError as error:
             raise self._unavailable("publish", path, error) from error
@@ -135,16 +131,29 @@ class FsspecSink:
         except OSError as error:
             raise self._unavailable("read", path, error) from error
 
+    def _need_mark(self) -> None:
+        # A disk can be unmounted at any moment, since nothing of it is held open. A bucket stays.
+        if not self._is_marked or self._place.is_mounted:
+            self._check_root()
+            self._is_marked = True
+
     def _check_root(self) -> None:
-        """Raise OSError unless the root is there, and is the one that it should be."""
+        """Raise unless the root is there, and is the one that it should be.
+
+        Raises:
+            OSError: it is not there.
+            UnavailableError: it is not the one.
+        """
         self._place.check_root()
         if self._mark is None:
             return
         try:
             self._place.facts(self._place.locate(self._mark))
         except _MISSING as error:
-            sentence = f"{self._mark}, which marks the root, is not there (is a disk not mounted?)"
-            raise FileNotFoundError(errno.ENOENT, sentence) from error
+            raise UnavailableError(
+                f"{self._url} is not the artifact root that it should be: its file {self._mark}"
+                " is not there (is a disk not mounted?)"
+            ) from error
 
     def _unavailable(self, verb: str, path: str, error: OSError) -> UnavailableError:
         return UnavailableError(f"cannot {verb} {path or 'objects'} in {self._url}: {why(error)}")

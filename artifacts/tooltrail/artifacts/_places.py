@@ -47,6 +47,11 @@ class Place(Protocol):
         """See `ArtifactSink.capabilities`."""
         ...
 
+    @property
+    def is_mounted(self) -> bool:
+        """Whether the root can go, and another folder be in its place, while it is used."""
+        ...
+
     def locate(self, path: str) -> str:
         """The target that stands for a path, or InvalidRecordError."""
         ...
@@ -83,6 +88,7 @@ class Place(Protocol):
 class LocalPlace:
     """A folder of this machine."""
 
+    is_mounted = True
     capabilities = SinkCapabilities(
         durable=True,
         exclusive_create=True,
@@ -135,6 +141,7 @@ class LocalPlace:
 class MemoryPlace:
     """Objects in the memory of this process, for tests and for stores that need not last."""
 
+    is_mounted = False
     capabilities = SinkCapabilities(
         durable=False,
         exclusive_create=True,

@@ -111,7 +111,8 @@ def _local_site(name: str) -> _Site:
             root = Path(os.path.realpath(folder, strict=True))
             next(root.iterdir(), None)
         except OSError as error:
-            raise UnavailableError(f"cannot use {folder} for artifacts: {why(error)}") from error
+            sentence = f"cannot use {folder} for artifacts: {error.strerror or why(error)}"
+            raise UnavailableError(sentence) from error
         return LocalPlace(cast("FileSystem", _Deferred("file")), root)
 
     return _Site(f"file://{folder}", LocalPlace.capabilities, open_place)

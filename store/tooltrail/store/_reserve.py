@@ -40,12 +40,14 @@ class DiskReserve:
             return
         with suppress(OSError):
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-            descriptor = os.open(self._path, flags, _PRIVATE)
-            try:
-                # Not sparse: what is not allocated cannot be given up.
-                os.write(descriptor, bytes(RESERVE_BYTES))
-            finally:
-                os.close(descriptor)
+            with os.fdopen(os.open(self._path, flags, _PRIVATE), "wb") as file:
+                try:
+                    # Neither sparse nor compressible: what is not allocated cannot be given up.
+                    file.write(os.urandom(RESERVE_BYTES))
+                    file.flush()
+                except OSError:
+                    self.release()
+                    raise
 
     def is_needed(self) -> bool:
         """Whether there is less room on the disk than the file holds, or would."""

@@ -6,12 +6,13 @@ that to look for it is one request, and who it belongs to is seen by whoever lis
 """
 
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from uuid import UUID
 
 from tooltrail.artifacts import ArtifactSink
-from tooltrail.records import InvalidRecordError
-from tooltrail.store._references import is_artifact
+from tooltrail.artifacts._private import PRIVATE_FOLDER
+from tooltrail.records import InvalidRecordError, MissingArtifactError, UnavailableError
 
 _PREFIX = "store-"
 
@@ -26,24 +27,40 @@ def is_mark(path: str) -> bool:
     return path.startswith(_PREFIX)
 
 
-def mark_root(sink: ArtifactSink, store_id: UUID) -> None:
+def mark_root(sink: ArtifactSink, store_id: UUID, place: str, scratch: Path | None = None) -> None:
     """Mark a root as that of a store, durably; nothing happens when it is.
 
-    A mark of another store that has no artifact here is removed: that store was never finished, or
-    has left.
+    Args:
+        sink: at the root.
+        store_id: of the store.
+        place: of its database, without credentials. The mark of another store with its database
+            there gives way: whoever calls this knows that it was never finished.
+        scratch: folder for a temporary file, which is made when it is missing; the system's by
+            default.
 
     Raises:
-        InvalidRecordError: another store has its artifacts here.
-        UnavailableError: the root cannot be read or written.
+        InvalidRecordError: the root is that of another store.
+        UnavailableError: the root or the temporary file cannot be read or written.
     """
     for other in other_marks(sink, store_id):
-        if any(is_artifact(stat.path) for stat in sink.list()):
+        if sink.read(other, 0) != _content(other.removeprefix(_PREFIX), place):
             raise InvalidRecordError(_belongs(sink, other))
         sink.delete(other)
-    with tempfile.NamedTemporaryFile(prefix="tooltrail-") as file:
-        file.write(f"The artifacts of the Tooltrail store {store_id} are here.\n".encode())
-        file.flush()
-        sink.put(mark_path(store_id), Path(file.name))
+    try:
+        if scratch is not None:
+            scratch.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(prefix="tooltrail-", dir=scratch) as file:
+            file.write(_content(str(store_id), place))
+            file.flush()
+            sink.put(mark_path(store_id), Path(file.name))
+    except OSError as error:
+        raise UnavailableError(f"{sink.url} cannot be marked: {error}") from error
+
+
+def unmark_root(sink: ArtifactSink, store_id: UUID) -> None:
+    """Remove the mark of a store; nothing happens when there is none, or it cannot be removed."""
+    with suppress(MissingArtifactError, UnavailableError):
+        sink.delete(mark_path(store_id))
 
 
 def refuse_other_roots(sink: ArtifactSink, store_id: UUID) -> None:
@@ -73,8 +90,15 @@ def other_marks(sink: ArtifactSink, store_id: UUID) -> list[str]:
     return [stat.path for stat in sink.list(_PREFIX) if stat.path != own]
 
 
+def _content(store_id: str, place: str) -> bytes:
+    return (
+        f"The artifacts of the Tooltrail store {store_id} are here.\n"
+        f"Its database, when this was written: {place}\n"
+    ).encode("utf-8", "surrogateescape")
+
+
 def _belongs(sink: ArtifactSink, mark: str) -> str:
     return (
         f"{sink.url} is the artifact root of another store, as its file {mark} says: "
-        "an artifact root belongs to one store"
+        "an artifact root belongs to one store. When that one is gone, delete the file"
     )

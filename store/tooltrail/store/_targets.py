@@ -12,7 +12,12 @@ from tooltrail.records import InvalidRecordError
 
 @dataclass(frozen=True, slots=True)
 class SqliteTarget:
-    """A database file."""
+    """A database file.
+
+    Attributes:
+        path: of the file itself, without symbolic links: SQLite keeps its other files beside it,
+            and so is everything else that belongs to the store.
+    """
 
     path: Path
 
@@ -22,7 +27,7 @@ class SqliteTarget:
     @property
     def place(self) -> str:
         """The file, the same by whichever links it is reached."""
-        return os.path.realpath(self.path)
+        return str(self.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +69,7 @@ def parse_target(database: str | Path) -> Target:
     if str(database) == ":memory:":
         raise InvalidRecordError("a store needs a file: a path, or sqlite:///PATH")
     if isinstance(database, Path) or "://" not in database:
-        return SqliteTarget(absolute_path(database))
+        return _file_target(database)
     try:
         url = make_url(database)
     except (ArgumentError, ValueError):
@@ -74,10 +79,14 @@ def parse_target(database: str | Path) -> Target:
     if backend == "sqlite":
         if not url.database or url.database == ":memory:":
             raise InvalidRecordError("a store needs a file: sqlite:///PATH")
-        return SqliteTarget(absolute_path(url.database))
+        return _file_target(url.database)
     if backend in ("postgresql", "postgres"):
         return PostgresTarget(_with_password_in_its_place(url).set(drivername=_DRIVER))
     raise InvalidRecordError(f"{backend} is not supported; use SQLite or PostgreSQL")
+
+
+def _file_target(name: str | Path) -> SqliteTarget:
+    return SqliteTarget(Path(os.path.realpath(absolute_path(name))))
 
 
 def absolute_path(name: str | Path) -> Path:

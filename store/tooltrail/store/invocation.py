@@ -159,8 +159,8 @@ class Invocation:
 
         On a full disk the room that is held back for that is used. So that it serves for many, only
         a record of up to `SMALL_RECORD` bytes is written whole there; of any other the end is an
-        error of kind `low_disk_space` that names what could not be recorded, and its output
-        becomes artifacts, or waits in the spool for `repair`.
+        error of kind `low_disk_space` that names what could not be recorded. Its captured output
+        becomes artifacts, or waits in the spool for `repair`; what is in memory alone is not kept.
 
         The spool of this invocation is removed when everything is durable, and left when not.
 
@@ -247,7 +247,7 @@ class Invocation:
         for stream in streams:
             if stream.size > self._inline_bytes or stream.content is None:
                 publisher.publish(stream)
-        if publisher.away is not None and away is None and self._store.has_moved():
+        if publisher.away is not None and away is None and self._store.has_moved(seen):
             return self._record_end(output, streams, None, most)
         if publisher.away is not None and not self.may_wait:
             raise UnavailableError(publisher.away.reason)

@@ -19,7 +19,7 @@ from tooltrail.records import (
 )
 from tooltrail.store._clock import new_id
 from tooltrail.store._database import Database, open_database
-from tooltrail.store._root_marks import mark_path, mark_root
+from tooltrail.store._root_marks import mark_path, mark_root, unmark_root
 from tooltrail.store._roots import named_root, remembered_root, resolve_root
 from tooltrail.store._schema import (
     check_revision,
@@ -76,18 +76,23 @@ def create_store(
             lock_schema(connection)
             if read_revision(connection) is not None:
                 raise StoreExistsError(f"there is a store in {target} already")
-            store_id = new_id()
-            mark_root(open_sink(resolve_root(target, root), create=True), store_id)
-            migrate_within(connection, target)
-            connection.execute(
-                insert(StoreInfoRow).values(
-                    key=1,
-                    id=store_id,
-                    format=FORMAT,
-                    artifact_root=root,
-                    created_at=datetime.now(UTC),
+            store_id, sink = new_id(), open_sink(resolve_root(target, root), create=True)
+            # Before the commit, so that there is no store without it.
+            mark_root(sink, store_id, target.place, _folder_of(target))
+            try:
+                migrate_within(connection, target)
+                connection.execute(
+                    insert(StoreInfoRow).values(
+                        key=1,
+                        id=store_id,
+                        format=FORMAT,
+                        artifact_root=root,
+                        created_at=datetime.now(UTC),
+                    )
                 )
-            )
+            except BaseException:
+                unmark_root(sink, store_id)
+                raise
         opened.ensure_wal()
     finally:
         opened.close()
@@ -229,6 +234,10 @@ def _is_there(path: Path) -> bool:
         return path.exists()
     except OSError as error:
         raise UnavailableError(f"database {path} cannot be opened: {error.strerror}") from error
+
+
+def _folder_of(target: Target) -> Path | None:
+    return target.path.parent if isinstance(target, SqliteTarget) else None
 
 
 def _make_private_file(target: Target) -> None:

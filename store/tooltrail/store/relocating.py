@@ -33,7 +33,7 @@ from tooltrail.records import DamageError, InvalidRecordError, MissingArtifactEr
 from tooltrail.store._copying import ObjectCopier
 from tooltrail.store._maintenance import MaintenanceRun, maintenance_run
 from tooltrail.store._references import ASKED_AT_ONCE, in_chunks, is_artifact, referenced
-from tooltrail.store._root_marks import mark_path, mark_root
+from tooltrail.store._root_marks import mark_root, unmark_root
 from tooltrail.store._roots import remembered_root, resolve_root
 from tooltrail.store._upkeep import read_upkeep
 from tooltrail.store.pruning_plan import Amount, Progress
@@ -118,7 +118,7 @@ def relocate(
     with maintenance_run(store.database, "relocate", {"step": "copy", **facts}) as run:
         moving = _Relocation(store, ArtifactArchive(sink), run, on_progress)
         try:
-            mark_root(sink, store.info.id)
+            mark_root(sink, store.info.id, target.place, store.spool)
             moving.copy_evidence()
             moving.copy_artifacts()
             moving.switch(remembered, allow_damage=allow_damage)
@@ -205,8 +205,7 @@ class _Relocation:
 
     def delete_old(self, run: MaintenanceRun) -> None:
         """Delete at the old root what was read back from the new one, and its mark."""
-        with suppress(MissingArtifactError):
-            self._old.sink.delete(mark_path(self._store.info.id))
+        unmark_root(self._old.sink, self._store.info.id)
         for chunk in in_chunks(self._at_both.items(), _COUNTED_AT_ONCE):
             deleted = Amount()
             for path, stored_size in chunk:

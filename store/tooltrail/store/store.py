@@ -135,15 +135,15 @@ class Store:
             return str(error)
         return None
 
-    def has_moved(self) -> bool:
-        """Whether the artifacts were moved since this process asked; it goes on where they are now.
+    def has_moved(self, seen: Upkeep) -> bool:
+        """Whether the artifacts were moved since then; this process goes on where they are now.
 
         Raises:
             UnavailableError: the database cannot be read now.
         """
         with self.database.read() as connection:
             current = read_upkeep(connection)
-        if current.artifact_root == self.upkeep.artifact_root:
+        if current.artifact_root == seen.artifact_root:
             return False
         self.follow(current)
         return True

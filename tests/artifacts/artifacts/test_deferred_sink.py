@@ -103,11 +103,31 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def test_nothing_is_put_where_the_mark_is_missing(url: str, source: Path) -> None:
     sink = defer_sink(url, mark=MARK)
     for _ in range(2):
-        with pytest.raises(UnavailableError, match=f"{MARK}, which marks the root, is not there"):
+        with pytest.raises(UnavailableError, match=f"its file {MARK} is not there"):
             sink.put("object", source)
     assert list(open_sink(url).list()) == []
     open_sink(url).put(MARK, source)
     assert sink.put("object", source)
+
+
+@pytest.mark.parametrize("taken", ["mark", "root"])
+def test_a_disk_that_is_unmounted_later_is_noticed_by_the_next_put(
+    taken: str, tmp_path: Path, source: Path
+) -> None:
+    root = tmp_path / "root"
+    open_sink(str(root), create=True).put(MARK, source)
+    sink = defer_sink(str(root), mark=MARK)
+    assert sink.put("first", source)
+    root.rename(tmp_path / "unmounted")
+    if taken == "mark":
+        root.mkdir()
+    with pytest.raises(UnavailableError):
+        sink.put("second", source)
+    assert taken == "root" or list(root.iterdir()) == []
+    if taken == "mark":
+        root.rmdir()
+    (tmp_path / "unmounted").rename(root)
+    assert sink.put("second", source)
 
 
 def test_an_object_is_missing_only_where_the_mark_is_not(url: str, source: Path) -> None:

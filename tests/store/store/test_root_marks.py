@@ -1,16 +1,19 @@
 """An artifact root says whose it is: nothing is written beside it, or pruned from another's."""
 
 import shutil
+import signal
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from tests.support.evidence import check_evidence
+from tests.support.processes import run_python
 from tests.support.recording import run_command
 from tests.support.upkeep import NO_GRACE, prune_all, publish
 
 from tooltrail.artifacts import open_sink
 from tooltrail.records import InvalidRecordError, UnavailableError
-from tooltrail.store import Store, create_store, open_store, plan_pruning, relocate, repair
+from tooltrail.store import Store, create_store, open_store, opening, plan_pruning, relocate, repair
 from tooltrail.store._root_marks import mark_path, mark_root
 
 BIG = b"a line of a long output\n" * 5_000
@@ -47,7 +50,7 @@ def test_nothing_is_written_to_the_folder_on_which_a_disk_is_not_mounted(
     root.mkdir()
     with open_store(database) as store:
         session = store.open_session()
-        assert "which marks the root, is not there" in str(store.find_artifacts())
+        assert "is not the artifact root that it should be" in str(store.find_artifacts())
         waiting = run_command(session, BIG[1:])
         assert [stream.role for stream in waiting.postponed] == ["stdout"]
         assert run_command(session, SMALL).postponed == ()
@@ -79,18 +82,69 @@ def test_a_store_is_not_made_in_the_root_of_another(database: Path, tmp_path: Pa
         assert prune_all(store).total.count == 0
 
 
-def test_the_mark_of_a_store_that_was_never_finished_gives_way(tmp_path: Path) -> None:
-    root = tmp_path / "artifacts"
-    root.mkdir()
-    (root / "store-0190163d-8694-739b-aea5-966c26f8ad91").write_text("killed before its commit")
-    with create_store(tmp_path / "trail.db") as store:
+KILLED = """
+import os, signal, sys
+from tooltrail.store import create_store, opening
+opening.migrate_within = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+create_store(sys.argv[1], artifacts=sys.argv[2])
+"""
+
+
+def test_the_mark_of_a_store_that_was_killed_while_it_was_made_gives_way(tmp_path: Path) -> None:
+    root, database = tmp_path / "root", tmp_path / "trail.db"
+    run_python(KILLED, str(database), str(root), expected=-signal.SIGKILL)
+    assert len(marks(root)) == 1
+    with pytest.raises(InvalidRecordError, match="When that one is gone, delete the file"):
+        create_store(tmp_path / "another.db", artifacts=str(root))
+    with create_store(database, artifacts=str(root)) as store:
         assert marks(root) == [mark_path(store.info.id)]
+
+
+def test_a_store_that_could_not_be_made_leaves_no_mark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise UnavailableError("the disk is full")
+
+    monkeypatch.setattr(opening, "migrate_within", fail)
+    with pytest.raises(UnavailableError):
+        create_store(tmp_path / "trail.db")
+    assert marks(tmp_path / "artifacts") == []
+
+
+def test_a_root_that_cannot_be_marked_is_unavailable(tmp_path: Path) -> None:
+    sink = open_sink(str(tmp_path / "root"), create=True)
+    (tmp_path / "scratch").write_text("in the way")
+    with pytest.raises(UnavailableError, match="cannot be marked: "):
+        mark_root(sink, uuid4(), "here", tmp_path / "scratch")
+
+
+def test_the_root_of_a_store_that_has_no_artifact_yet_is_not_taken(tmp_path: Path) -> None:
+    with create_store(tmp_path / "trail.db") as store:
+        run_command(store.open_session(), SMALL)
+        with pytest.raises(InvalidRecordError, match="is the artifact root of another store"):
+            create_store(tmp_path / "new.db")
+        assert run_command(store.open_session(), BIG).postponed == ()
+        check_evidence(store)
+
+
+def test_a_database_that_is_a_link_is_the_store_where_the_file_is(
+    database: Path, root: Path, tmp_path: Path
+) -> None:
+    link = tmp_path / "elsewhere" / "link.db"
+    link.parent.mkdir()
+    link.symlink_to(database)
+    with open_store(link) as store:
+        assert (store.spool, store.archive.sink.url) == (tmp_path / "spool", f"file://{root}")
+        run_command(store.open_session(), BIG[1:])
+        check_evidence(store)
+    assert [path.name for path in link.parent.iterdir()] == ["link.db"]
 
 
 def test_to_mark_a_root_again_changes_nothing(database: Path, root: Path) -> None:
     with open_store(database) as store:
         before = (root / mark_path(store.info.id)).stat()
-        mark_root(open_sink(str(root)), store.info.id)
+        mark_root(open_sink(str(root)), store.info.id, "here")
         after = (root / mark_path(store.info.id)).stat()
     assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
 

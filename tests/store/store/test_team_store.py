@@ -115,7 +115,7 @@ def test_records_go_on_while_the_bucket_is_away(
         S3Admin(mortal.url).make_bucket("trail")
         # The server kept everything in memory, its mark too: this is not the root any more.
         assert len(run_command(session, BIG[2:]).postponed) == 1
-        mark_root(open_sink("s3://trail"), store.info.id)
+        mark_root(open_sink("s3://trail"), store.info.id, "here")
         assert run_command(session, BIG[3:]).postponed == ()
         assert {folder.outcome for folder in repair(store).folders} == {"stored"}
         assert len(store.reader.artifacts()) == 4
