@@ -247,6 +247,7 @@ ERROR_CODES = {
     errors.InvocationFinishedError("x"): ExitCode.USAGE,
     errors.DamageError("x", path="p"): ExitCode.DAMAGED,
     errors.DigestMismatchError("x", path="p"): ExitCode.DAMAGED,
+    errors.IndexMismatchError("x", ["y"]): ExitCode.DAMAGED,
     errors.MissingArtifactError("x", path="p"): ExitCode.INCOMPLETE,
     errors.SchemaMismatchError("x", found=None, expected="1"): ExitCode.UNAVAILABLE,
     errors.UnavailableError("x"): ExitCode.UNAVAILABLE,

@@ -63,7 +63,7 @@ def test_an_empty_store_is_right(cli: Cli) -> None:
     assert ended.message == summaries(
         "0 records compared with the ledger, 0 damaged",
         "0 receipts worded anew, 0 drifted",
-        "0 artifacts read through, 0 damaged",
+        "0 artifacts checked, 0 damaged",
     )
     assert cli.ok("verify", "--json").text == "[]\n"
 
@@ -80,7 +80,7 @@ def test_what_today_s_program_recorded_is_right(cli: Cli) -> None:
     assert ended.message == summaries(
         "5 records compared with the ledger, 0 damaged",
         "4 receipts worded anew, 0 drifted",
-        "1 artifact read through, 0 damaged",
+        "1 artifact checked, 0 damaged",
     )
     assert cli.ok("verify", "--receipts").message == of_receipts(
         "4 receipts worded anew, 0 drifted"
@@ -140,9 +140,9 @@ def test_one_session_can_be_checked_alone(cli: Cli) -> None:
     assert ended.code == 1
     assert ended.lines == [f"drifted      receipt  {drifted}: {DRIFT}"]
     counted = "1 record compared with the ledger, 0 damaged", "1 receipt worded anew, 1 drifted"
-    assert ended.message == summaries(*counted, "0 artifacts read through, 0 damaged")
+    assert ended.message == summaries(*counted, "0 artifacts checked, 0 damaged")
     of_first = cli.run("verify", "--session", str(first.id))
-    assert of_first.message == summaries(*counted, "1 artifact read through, 0 damaged")
+    assert of_first.message == summaries(*counted, "1 artifact checked, 0 damaged")
     assert cli.run("verify", "--session", "ffffffff").code == 3
 
 
@@ -199,7 +199,7 @@ def test_a_damaged_record_is_named_and_the_rest_is_checked(
     assert ended.message == summaries(
         "3 records compared with the ledger, 1 damaged",
         "3 receipts worded anew, 0 drifted, 1 damaged",
-        "1 artifact read through, 0 damaged",
+        "1 artifact checked, 0 damaged",
     )
 
 
@@ -216,7 +216,7 @@ def test_a_policy_that_is_no_text_is_damage(cli: Cli) -> None:
     assert ended.message == summaries(
         "1 record compared with the ledger, 0 damaged",
         "1 receipt worded anew, 0 drifted, 1 damaged",
-        "1 artifact read through, 0 damaged",
+        "1 artifact checked, 0 damaged",
     )
 
 
@@ -246,7 +246,7 @@ def test_a_record_without_its_proof_is_not_right(
     assert ended.message == summaries(
         "1 record compared with the ledger, 1 damaged",
         "1 receipt worded anew, 0 drifted",
-        "0 artifacts read through, 0 damaged",
+        "0 artifacts checked, 0 damaged",
     )
 
 
@@ -262,7 +262,7 @@ def test_a_list_that_cannot_be_read_does_not_end_the_other_checks(cli: Cli) -> N
     assert ended.message == summaries(
         "1 record compared with the ledger, 0 damaged",
         "1 receipt worded anew, 0 drifted",
-        "1 artifact read through, 1 damaged",
+        "1 artifact checked, 1 damaged",
     )
 
 
@@ -284,7 +284,7 @@ def test_a_bad_artifact_is_named(cli: Cli, data: bytes | None, state: str, code:
     assert ended.message == summaries(
         "1 record compared with the ledger, 0 damaged",
         "1 receipt worded anew, 0 drifted",
-        f"1 artifact read through, {found}",
+        f"1 artifact checked, {found}",
     )
     assert cli.ok("verify", "--receipts").text == ""
 
@@ -299,7 +299,7 @@ def test_drift_outweighs_what_is_missing(cli: Cli) -> None:
     assert ended.message == summaries(
         "1 record compared with the ledger, 0 damaged",
         "1 receipt worded anew, 1 drifted",
-        "1 artifact read through, 0 damaged, 1 missing",
+        "1 artifact checked, 0 damaged, 1 missing",
     )
 
 

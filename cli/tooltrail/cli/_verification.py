@@ -24,7 +24,7 @@ _CODES = {
 _SUMMARIES = {
     "record": ("compared with the ledger", "damaged"),
     "receipt": ("worded anew", "drifted"),
-    "artifact": ("read through", "damaged"),
+    "artifact": ("checked", "damaged"),
 }
 """How each check looked, and what its summary counts even when there is none."""
 
