@@ -39,6 +39,7 @@ from tooltrail.store._spooled import (
     look_at,
     salvage_stream,
     staging_in,
+    stored_file,
 )
 from tooltrail.store._starting import Started, write_started
 from tooltrail.store._writes import Chain
@@ -65,7 +66,8 @@ def take_in(store: "Store", record: AsideRecord, aside: AsideFolder) -> tuple[li
     """Record what was set aside; the folder stays as it is.
 
     Returns:
-        What was found in the folder, and why it is not in the session that it named, or nothing.
+        What was found in the folder, as far as it is stored; and why it is not in the session that
+        it named, or nothing.
 
     Raises:
         InvocationFinishedError: it is recorded already.
@@ -76,20 +78,18 @@ def take_in(store: "Store", record: AsideRecord, aside: AsideFolder) -> tuple[li
     started = _started(store, record)
     with staging_in(aside.path.parent, record.id) as staging:
         invocation = _SetAside(store, started, record, staging)
-        found = [
-            salvage_stream(store, invocation, role, path)
-            for role, path in spooled_streams(aside.path).items()
-        ]
-        files = [file for file, _ in found]
+        paths = spooled_streams(aside.path)
+        found = {r: salvage_stream(store, invocation, r, path) for r, path in paths.items()}
         streams = {
             stream.record.role: invocation.captured(stream)
-            for stream in _as_told(record, [stream for _, stream in found])
+            for stream in _as_told(record, [one.captured for one in found.values()])
         }
         if record.complete_output is None:
             output = interrupted_output(record.call.tool_name, REASON, tuple(streams.values()))
         else:
             output = _output_of(record, started.family, streams)
         invocation.record(output, tuple(streams.values()))
+    files = [stored_file(paths[role], streams[role], one.problem) for role, one in found.items()]
     return files, invocation.note
 
 
@@ -114,6 +114,7 @@ class _SetAside(Invocation):
     """
 
     may_wait = False  # what is in the spool is safer as it is
+    is_limited = False  # it is kept already, and has no other place
 
     def __init__(
         self, store: "Store", started: Started, record: AsideRecord, staging: Path
