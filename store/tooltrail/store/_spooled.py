@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from tooltrail.store.store import Store
 
 REASON = (
-    "the program that recorded it ended without finishing it, or could not record its end; "
+    "the program that recorded it ended without finishing it, could not record its end, or was "
+    "not told that its start is recorded; "
     "what it had not written to its spool yet is lost and cannot be counted"
 )
 
