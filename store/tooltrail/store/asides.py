@@ -21,9 +21,11 @@ from uuid import UUID
 from pydantic import AwareDatetime, ValidationError
 
 from tooltrail.artifacts import (
+    PRIVATE_FILE,
     Capture,
     SpoolOwner,
     is_in_use,
+    make_private_folders,
     release_spool_folder,
     remove_spool_folder,
 )
@@ -49,9 +51,6 @@ RECORD_FILE = "record.json"
 _NAME = re.compile(r"aside-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
 _OWNER = "aside"
 """In the name of an owner's file, where others have the id of their store."""
-
-_PRIVATE = 0o700
-_PRIVATE_FILE = 0o600
 
 
 class WantedStore(Record):
@@ -192,10 +191,10 @@ class Aside:
 
     def _write(self, record: AsideRecord) -> None:
         self._claim()
-        self.folder.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
+        make_private_folders(self.folder)
         # Under its name only when it is whole.
         part = self.folder / f"{RECORD_FILE}.part"
-        part.touch(mode=_PRIVATE_FILE)
+        part.touch(mode=PRIVATE_FILE)
         part.write_bytes(record.to_json())
         for file in self.folder.iterdir():
             _sync(file)
