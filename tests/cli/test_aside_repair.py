@@ -14,6 +14,7 @@ from tests.support.asides import set_aside_whole, wanted
 from tests.support.cli import Cli, kill_group, python, without_coverage
 from tests.support.disks import small_disk
 from tests.support.evidence import ledger_of
+from tests.support.lossy_server import LossyServer
 from tests.support.postgres import closed_database
 
 from tooltrail.artifacts import SpoolReader
@@ -322,3 +323,28 @@ def test_output_that_waited_in_a_spool_that_is_gone_is_missing(cli: Cli) -> None
         assert missing in ended.text + ended.message
         assert "tooltrail repair" not in ended.text + ended.message
     assert cli.ok("repair").stdout == b""
+
+
+def test_a_start_that_was_recorded_although_nobody_said_so_is_one_record(
+    postgres_url: str, tmp_path: Path
+) -> None:
+    create_store(postgres_url, artifacts=str(tmp_path / "artifacts")).close()
+    cli = Cli(postgres_url, {"TOOLTRAIL_SPOOL": str(tmp_path / "spool")})
+    with LossyServer(postgres_url).running() as server:
+        server.lose_an_answer()
+        ended = Cli(server.url, cli.environment).exec("--", "sh", "-c", PRINT)
+    (row,) = cli.ok("log", "--json").records
+    assert (ended.code, row["state"]) == (4, "started")
+    assert f"whether the start of invocation {row['id']} is recorded is not known" in ended.message
+    assert f"the record is kept in {tmp_path}/spool/aside-{row['id']}; " in ended.message
+
+    assert [one["outcome"] for one in cli.ok("repair", "--json").records] == ["recorded"]
+
+    (again,) = cli.ok("log", "--json").records
+    assert (again["id"], again["state"], again["exit_status"]) == (row["id"], "success", 4)
+    assert cli.ok("show", "--stream", "stdout").stdout == ended.stdout
+    (session,) = cli.ok("session", "ls", "--json").records
+    assert session["closed_at"]
+    assert cli.ok("repair", "--json").records == []
+    assert cli.ok("verify").code == 0
+    assert list((tmp_path / "spool").iterdir()) == []

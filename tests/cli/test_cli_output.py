@@ -252,6 +252,9 @@ ERROR_CODES = {
     errors.SchemaMismatchError("x", found=None, expected="1"): ExitCode.UNAVAILABLE,
     errors.UnavailableError("x"): ExitCode.UNAVAILABLE,
     errors.DiskFullError("x"): ExitCode.UNAVAILABLE,
+    errors.StartUncertainError(
+        "x", invocation_id=UUID(int=1), folder=Path("x")
+    ): ExitCode.UNAVAILABLE,
     errors.TooltrailError("x"): ExitCode.USAGE,
 }
 

@@ -26,6 +26,7 @@ TREE = [
     (errors.SchemaMismatchError, errors.TooltrailError),
     (errors.UnavailableError, errors.TooltrailError),
     (errors.DiskFullError, errors.UnavailableError),
+    (errors.StartUncertainError, errors.UnavailableError),
 ]
 EVERY = [
     value

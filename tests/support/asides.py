@@ -13,6 +13,7 @@ from tooltrail.records import (
     CommandOutput,
     CompleteOutput,
     Policy,
+    StartUncertainError,
     StreamRecord,
     ToolCall,
     digest_of,
@@ -29,9 +30,22 @@ def wanted(store: Store, *, by_id: bool = True) -> WantedStore:
 
 
 def begin_aside(
-    spool: Path, store: WantedStore, *, session: str | None = None, policy: Policy = DEFAULT_POLICY
+    spool: Path,
+    store: WantedStore,
+    *,
+    session: str | None = None,
+    policy: Policy = DEFAULT_POLICY,
+    attempted: StartUncertainError | None = None,
 ) -> Aside:
-    return open_aside([spool], CALL, wanted=store, session=session, family="command", policy=policy)
+    return open_aside(
+        [spool],
+        CALL,
+        wanted=store,
+        session=session,
+        family="command",
+        policy=policy,
+        attempted=attempted,
+    )
 
 
 def streams_of(aside: Aside, **contents: bytes) -> dict[str, StreamRecord]:
@@ -60,10 +74,11 @@ def set_aside_whole(
     *,
     session: str | None = None,
     policy: Policy = DEFAULT_POLICY,
+    attempted: StartUncertainError | None = None,
     **contents: bytes,
 ) -> Aside:
     """A record with its end; what it printed is given by role."""
-    aside = begin_aside(spool, store, session=session, policy=policy)
+    aside = begin_aside(spool, store, session=session, policy=policy, attempted=attempted)
     aside.finish(output_of(streams_of(aside, **contents)))
     return aside
 

@@ -1,3 +1,4 @@
+from ._private import PRIVATE_FILE, PRIVATE_FOLDER, create_private, make_private_folders
 from .archive import ArtifactArchive, Outcome, StoredArtifact
 from .capture import Capture, CapturedStream
 from .codec import FRAME_SIZE, FrameWriter, encode, open_plain
@@ -25,6 +26,8 @@ from .spool_owner import SpoolOwner, exclusive_spool, remove_dead_owners
 __all__ = [
     "FOLLOW_INTERVAL_S",
     "FRAME_SIZE",
+    "PRIVATE_FILE",
+    "PRIVATE_FOLDER",
     "ArtifactArchive",
     "ArtifactReader",
     "ArtifactSink",
@@ -47,6 +50,7 @@ __all__ = [
     "StreamFollower",
     "artifact_path",
     "check_path",
+    "create_private",
     "defer_sink",
     "digest_of_path",
     "encode",
@@ -55,6 +59,7 @@ __all__ = [
     "is_in_use",
     "is_spooled",
     "iter_spool_folders",
+    "make_private_folders",
     "open_plain",
     "open_reader",
     "open_sink",

@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from uuid import UUID
 
 from pydantic import JsonValue
 
@@ -24,6 +25,7 @@ from tooltrail.records import (
     CommandOutput,
     CompleteOutput,
     Policy,
+    StartUncertainError,
     StreamRecord,
     ToolCall,
     ToolError,
@@ -96,30 +98,45 @@ def run_recorded(
     Raises:
         TooltrailError: there is no such store or session; nothing was run.
     """
-    call = request.to_call()
+    store_id = None
     with ExitStack() as stack:
         try:
             store = stack.enter_context(location.open(limits=request.limits, announce=False))
-            recording = _begin(store, session_name, call, request.policy)
+            store_id = store.info.id
+            recording = _begin(store, session_name, request)
         except UnavailableError as error:
             say_error(error)
-            return run_aside(location, session_name, request, call)
+            return run_aside(location, session_name, request, error, store_id)
         output, code = run_request(request, recording.invocation.capture, recording.captured)
         recording.finish(output, verbose=verbose)
     return code
 
 
 def run_aside(
-    location: Location, session_name: str | None, request: Request, call: ToolCall
+    location: Location,
+    session_name: str | None,
+    request: Request,
+    failure: UnavailableError,
+    store_id: UUID | None,
 ) -> int:
-    """Run a command whose start no store can take, and keep its record in the spool."""
+    """Run a command whose start no store could take, and keep its record in the spool.
+
+    Args:
+        location: of the store.
+        session_name: the session that was named.
+        request: the command.
+        failure: why it was not started there.
+        store_id: of the store, when it could be opened.
+    """
+    known_id = store_id or look_up_store_id(location.database)
     aside = open_aside(
         location.spool_folders(),
-        call,
-        wanted=wanted_store(location.database, look_up_store_id(location.database)),
+        request.to_call(),
+        wanted=wanted_store(location.database, known_id),
         session=session_name,
         family="command",
         policy=request.policy or DEFAULT_POLICY,
+        attempted=failure if isinstance(failure, StartUncertainError) else None,
     )
     output, code = run_request(request, aside.capture, lambda stream: stream.record)
     with held_signals():
@@ -238,10 +255,9 @@ class _Recording:
         return f"its output is kept in {self.invocation.spool}{without}"
 
 
-def _begin(
-    store: Store, session_name: str | None, call: ToolCall, policy: Policy | None
-) -> _Recording:
+def _begin(store: Store, session_name: str | None, request: Request) -> _Recording:
     """Commit the start in the session that was named, else in one of our own."""
+    call, policy = request.to_call(), request.policy
     if session_name is None:
         return _Recording(store.start_alone(call, family="command", policy=policy))
     session = store.join_session(store.reader.session(session_name).id)

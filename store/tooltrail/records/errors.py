@@ -15,12 +15,15 @@
     │   └── MissingArtifactError
     ├── SchemaMismatchError                   run `tooltrail db upgrade`, or a newer program
     └── UnavailableError                      try again later: locked, full, unreachable
-        └── DiskFullError                     make room first
+        ├── DiskFullError                     make room first
+        └── StartUncertainError               the start may be in the store
 
 Messages are lower-case sentences that name the object. They never hold a password or tool output.
 """
 
 from collections.abc import Sequence
+from pathlib import Path
+from uuid import UUID
 
 _TOLD = 4
 """Differences in one message."""
@@ -128,3 +131,19 @@ class UnavailableError(TooltrailError):
 
 class DiskFullError(UnavailableError):
     """The disk of the database has no room for a record."""
+
+
+class StartUncertainError(UnavailableError):
+    """The store went away while it was committing a start, and nobody knows whether it has.
+
+    Whatever else is recorded of that call takes its id, so that it is one record.
+
+    Attributes:
+        invocation_id: that the start has, if it is in the store.
+        folder: of the invocation in the spool; `repair` ends it when the program is gone.
+    """
+
+    def __init__(self, message: str, *, invocation_id: UUID, folder: Path) -> None:
+        super().__init__(message)
+        self.invocation_id = invocation_id
+        self.folder = folder

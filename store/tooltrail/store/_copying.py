@@ -1,18 +1,15 @@
 """Copying stored objects from one root to another, and making sure that they arrived."""
 
 import io
-import os
 import shutil
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from tooltrail.artifacts import ArtifactArchive
+from tooltrail.artifacts import ArtifactArchive, create_private, make_private_folders
 from tooltrail.records import DamageError, UnavailableError
 
-_PRIVATE_FOLDER = 0o700
-_PRIVATE_FILE = 0o600
 _BLOCK = 1 << 20
 """Bytes that are held at once."""
 
@@ -98,10 +95,10 @@ class ObjectCopier:
     @contextmanager
     def _writing(self) -> Generator[BinaryIO]:
         try:
-            self._scratch.parent.mkdir(_PRIVATE_FOLDER, parents=True, exist_ok=True)
+            make_private_folders(self._scratch.parent)
             # What was put may share its storage: the next object needs a file of its own.
             self._scratch.unlink(missing_ok=True)
-            with io.BufferedWriter(io.FileIO(self._scratch, "xb", opener=_private)) as file:
+            with io.BufferedWriter(create_private(self._scratch)) as file:
                 yield file
         except OSError as error:
             raise UnavailableError(f"no copy in {self._scratch}: {error.strerror}") from error
@@ -112,7 +109,3 @@ class ObjectCopier:
                 if theirs.read(len(block)) != block:
                     return False
             return not theirs.read(1)
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, _PRIVATE_FILE)

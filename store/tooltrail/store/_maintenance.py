@@ -10,7 +10,7 @@ at its next step, and stops.
 
 import fcntl
 import os
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
@@ -20,6 +20,7 @@ from uuid import UUID
 from sqlalchemy import Connection, insert, select, text, update
 from sqlalchemy.exc import DBAPIError
 
+from tooltrail.artifacts import PRIVATE_FILE
 from tooltrail.records import TooltrailError, UnavailableError
 from tooltrail.records.canonical_json import encode_text
 from tooltrail.store._clock import new_id, now
@@ -40,8 +41,6 @@ _LOCK_SUFFIX = "-maintenance"
 
 Not the database file itself: to close any descriptor of that gives up SQLite's own locks.
 """
-
-_PRIVATE = 0o600
 
 
 class MaintenanceRun:
@@ -103,7 +102,11 @@ class MaintenanceRun:
 
 @contextmanager
 def maintenance_run(
-    database: Database, kind: Kind, facts: Mapping[str, Any]
+    database: Database,
+    kind: Kind,
+    facts: Mapping[str, Any],
+    *,
+    prepare: Callable[[], None] | None = None,
 ) -> Generator[MaintenanceRun]:
     """A run that is recorded before the block begins, and whose end is recorded after it.
 
@@ -111,11 +114,14 @@ def maintenance_run(
         database: of the store.
         kind: what it does.
         facts: what it was asked to do; a mapping that JSON can carry, without secrets.
+        prepare: done when no other run is under way, and before anything is recorded.
 
     Raises:
         UnavailableError: another run is under way, or the store cannot be written.
     """
     with _alone(database):
+        if prepare is not None:
+            prepare()
         run = _begin(database, kind, facts)
         try:
             yield run
@@ -200,7 +206,7 @@ def _alone(database: Database) -> Generator[None]:
 @contextmanager
 def _locked_file(path: Path) -> Generator[None]:
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _PRIVATE)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE)
     except OSError as error:
         raise UnavailableError(f"{path} cannot be locked: {error.strerror}") from error
     try:

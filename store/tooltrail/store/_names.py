@@ -51,6 +51,18 @@ def find_session(connection: Connection, name: str) -> UUID:
     return _by_id(connection, name, "session", SessionRow)
 
 
+def session_key(connection: Connection, session_id: UUID) -> int:
+    """The internal key of a session.
+
+    Raises:
+        NotFoundError: there is no such session.
+    """
+    key = connection.scalar(select(SessionRow.key).where(SessionRow.id == session_id))
+    if key is None:
+        raise NotFoundError(f"no session has the id {session_id}")
+    return key
+
+
 def _last(connection: Connection, name: str) -> UUID:
     query = select(InvocationRow.id).order_by(InvocationRow.key.desc()).limit(1)
     tool = name.partition(":")[2]

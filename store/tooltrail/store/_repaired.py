@@ -6,7 +6,12 @@ from pathlib import Path
 from typing import Literal
 from uuid import UUID
 
-from tooltrail.artifacts import is_spooled, remove_spool_folder, spooled_streams
+from tooltrail.artifacts import (
+    is_spooled,
+    make_private_folders,
+    remove_spool_folder,
+    spooled_streams,
+)
 from tooltrail.records import UnavailableError
 from tooltrail.store._postponed import is_stored
 from tooltrail.store._spooled import KnownInvocation, SpoolFile, look_at, store_waiting
@@ -103,7 +108,7 @@ def put_away(folder: Path, kept: Iterable[Path]) -> None:
     try:
         for file in kept:
             target = folder.parent / KEPT / folder.name / file.relative_to(folder)
-            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private_folders(target.parent)
             file.replace(target)
     except OSError as error:
         raise UnavailableError(f"{folder} cannot be put away: {error.strerror}") from error

@@ -14,7 +14,7 @@ from tooltrail.records import (
 )
 from tooltrail.store._repaired import RepairedFolder, as_interrupted, clear, put_away
 from tooltrail.store._spooled import find_known, remove_staging
-from tooltrail.store._taking_in import is_for, look_into, take_in
+from tooltrail.store._taking_in import is_for, look_into, refuse_another, take_in
 from tooltrail.store.asides import AsideFolder, AsideRecord, iter_asides
 from tooltrail.store.store import Store
 
@@ -80,8 +80,10 @@ def _taken_in(
 ) -> RepairedFolder:
     with store.database.read() as connection:
         known = find_known(connection, record.id)
-    if known is not None:
+    if known is not None and known.state != "started":
         return clear(store, known, aside.path, dry_run=dry_run)
+    if known is not None:
+        refuse_another(store, record, known)
     note = ""
     if dry_run:
         files = look_into(record, aside)
@@ -89,7 +91,7 @@ def _taken_in(
         try:
             files, note = take_in(store, record, aside)
         except InvocationFinishedError:
-            # Another repair, of a copy of this folder, was quicker.
+            # Another repair was quicker.
             return _taken_in(store, record, aside, dry_run=dry_run)
         put_away(aside.path, [file.path for file in files if file.problem])
     one = as_interrupted(record.id, files)

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection, select, text
 
-from tooltrail.artifacts import CapturedStream, SpoolReader, check_path, salvage, spooled_streams
+from tooltrail.artifacts import Salvaged, SpoolReader, check_path, salvage, spooled_streams
 from tooltrail.records import (
     Digest,
     FamilyRegistry,
@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from tooltrail.store.store import Store
 
 REASON = (
-    "the program that recorded it ended without finishing it, or could not record its end; "
+    "the program that recorded it ended without finishing it, could not record its end, or was "
+    "not told that its start is recorded; "
     "what it had not written to its spool yet is lost and cannot be counted"
 )
 
@@ -158,7 +159,7 @@ def interrupt(store: "Store", known: KnownInvocation, folder: Path) -> list[Spoo
     """Publish what is whole in a folder and end its invocation; the folder stays as it is.
 
     Returns:
-        What was found in the folder.
+        What was found in the folder, as far as it is stored.
 
     Raises:
         InvocationFinishedError: it has ended meanwhile.
@@ -170,9 +171,9 @@ def interrupt(store: "Store", known: KnownInvocation, folder: Path) -> list[Spoo
         found: list[SpoolFile] = []
         streams: list[StreamRecord] = []
         for role, path in spooled_streams(folder).items():
-            file, captured = salvage_stream(store, invocation, role, path)
-            streams.append(invocation.captured(captured))
-            found.append(file)
+            salvaged = salvage_stream(store, invocation, role, path)
+            streams.append(invocation.captured(salvaged.captured))
+            found.append(stored_file(path, streams[-1], salvaged.problem))
         invocation.interrupt(REASON, streams)
     return found
 
@@ -184,7 +185,7 @@ def store_waiting(store: "Store", known: KnownInvocation, files: Iterable[SpoolF
         DamageError, UnavailableError: see `interrupt`.
     """
     with _staging_for(store, known) as invocation:
-        captured = [salvage_stream(store, invocation, f.role, f.path)[1] for f in files]
+        captured = [salvage_stream(store, invocation, f.role, f.path).captured for f in files]
         store_postponed(store, captured, invocation.spool)
 
 
@@ -216,6 +217,7 @@ class _Unfinished(Invocation):
 
     is_witnessed = False
     may_wait = False  # what is in the spool is safer as it is
+    is_limited = False  # it is kept already, and has no other place
     closing_reason = INTERRUPTED_ALONE
 
     def __init__(
@@ -241,12 +243,10 @@ def _opened(store: "Store", known: KnownInvocation, staging: Path) -> _Unfinishe
     return _Unfinished(store, session, known.key, started, staging)
 
 
-def salvage_stream(
-    store: "Store", invocation: Invocation, role: str, path: Path
-) -> tuple[SpoolFile, CapturedStream]:
-    """What is whole in a spool file, staged anew for an invocation, and what was found there."""
+def salvage_stream(store: "Store", invocation: Invocation, role: str, path: Path) -> Salvaged:
+    """What is whole in a spool file, staged anew for an invocation."""
     policy = invocation.policy
-    salvaged = salvage(
+    return salvage(
         path,
         role,
         invocation.spool / f"{check_path(role)}{_SUFFIX}",
@@ -254,7 +254,9 @@ def salvage_stream(
         inline_bytes=policy.applied_to(invocation.call.tool_name).inline_bytes,
         frame_size=store.archive.frame_size,
     )
-    stream = salvaged.captured.record
+
+
+def stored_file(path: Path, stream: StreamRecord, problem: str | None) -> SpoolFile:
+    """What a spool file has come to: the stream that is stored of it."""
     lost = stream.produced_size - stream.size
-    found = SpoolFile(role, path, stream.digest, stream.size, lost, salvaged.problem)
-    return found, salvaged.captured
+    return SpoolFile(stream.role, path, stream.digest, stream.size, lost, problem)

@@ -4,13 +4,22 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 from sqlalchemy import Connection
 
 from tooltrail.artifacts import remove_spool_folder
-from tooltrail.records import Family, Policy, ToolCall
+from tooltrail.records import (
+    DiskFullError,
+    Family,
+    Policy,
+    StartUncertainError,
+    ToolCall,
+    TooltrailError,
+    UnavailableError,
+)
 from tooltrail.store import _writes as writes
 from tooltrail.store._clock import new_id, now
 from tooltrail.store._writes import Chain, Row
@@ -63,21 +72,41 @@ def commit_start(
         chain_of: gives the chain of its session, locked, within the transaction.
 
     Raises:
+        StartUncertainError: it may be committed. The spool says that it is of this process, so that
+            `repair` ends it later.
         SessionClosedError, UnavailableError: see `Session.start`; nothing is left in the spool.
     """
+    folder = store.spool / str(started.id)
     arguments = writes.Body.of(started.call.arguments_bytes)
     # Before the row is there, so that a row that is not in this spool is of another one. Where
     # nothing can be written now, each capture tries again.
     with suppress(OSError):
         store.owner.claim(started.id)
+    is_committing = False
     try:
         with store.database.write() as connection:
             chain = chain_of(connection)
             key = write_started(connection, chain, started, arguments)
-    except BaseException:
-        remove_spool_folder(store.spool / str(started.id))
+            is_committing = True
+    except BaseException as error:
+        if not is_committing or _is_refusal(error):
+            remove_spool_folder(folder)
+            raise
+        if isinstance(error, UnavailableError):
+            raise _uncertain(error, folder, started.id) from error
         raise
     return key, chain
+
+
+def _is_refusal(error: BaseException) -> bool:
+    """Whether a commit that failed so has come to nothing for sure."""
+    is_away = isinstance(error, UnavailableError) and not isinstance(error, DiskFullError)
+    return isinstance(error, TooltrailError) and not is_away
+
+
+def _uncertain(error: UnavailableError, folder: Path, name: UUID) -> StartUncertainError:
+    message = f"{error}; whether the start of invocation {name} is recorded is not known"
+    return StartUncertainError(message, invocation_id=name, folder=folder)
 
 
 def write_started(

@@ -29,16 +29,19 @@ from tooltrail.store import _writes as writes
 from tooltrail.store._clock import new_id, now
 from tooltrail.store._finishing import FinishedRows, write_finished
 from tooltrail.store._interruption import interrupted_output
+from tooltrail.store._names import LAST, find_session, session_key
 from tooltrail.store._publisher import StreamPublisher
-from tooltrail.store._sessions import Opening, write_closed, write_opened
+from tooltrail.store._sessions import Opening, only_call_of, write_closed, write_opened
 from tooltrail.store._spooled import (
     INTERRUPTED_ALONE,
     REASON,
+    KnownInvocation,
     SpoolFile,
     find_known,
     look_at,
     salvage_stream,
     staging_in,
+    stored_file,
 )
 from tooltrail.store._starting import Started, write_started
 from tooltrail.store._writes import Chain
@@ -49,8 +52,6 @@ from tooltrail.store.recorder import Session
 
 if TYPE_CHECKING:
     from tooltrail.store.store import Store
-
-_LAST = "@last"
 
 
 def is_for(store: "Store", record: AsideRecord) -> bool:
@@ -65,7 +66,8 @@ def take_in(store: "Store", record: AsideRecord, aside: AsideFolder) -> tuple[li
     """Record what was set aside; the folder stays as it is.
 
     Returns:
-        What was found in the folder, and why it is not in the session that it named, or nothing.
+        What was found in the folder, as far as it is stored; and why it is not in the session that
+        it named, or nothing.
 
     Raises:
         InvocationFinishedError: it is recorded already.
@@ -76,21 +78,31 @@ def take_in(store: "Store", record: AsideRecord, aside: AsideFolder) -> tuple[li
     started = _started(store, record)
     with staging_in(aside.path.parent, record.id) as staging:
         invocation = _SetAside(store, started, record, staging)
-        found = [
-            salvage_stream(store, invocation, role, path)
-            for role, path in spooled_streams(aside.path).items()
-        ]
-        files = [file for file, _ in found]
+        paths = spooled_streams(aside.path)
+        found = {r: salvage_stream(store, invocation, r, path) for r, path in paths.items()}
         streams = {
             stream.record.role: invocation.captured(stream)
-            for stream in _as_told(record, [stream for _, stream in found])
+            for stream in _as_told(record, [one.captured for one in found.values()])
         }
         if record.complete_output is None:
             output = interrupted_output(record.call.tool_name, REASON, tuple(streams.values()))
         else:
             output = _output_of(record, started.family, streams)
         invocation.record(output, tuple(streams.values()))
+    files = [stored_file(paths[role], streams[role], one.problem) for role, one in found.items()]
     return files, invocation.note
+
+
+def refuse_another(store: "Store", record: AsideRecord, known: KnownInvocation) -> None:
+    """Raise for a record that is not of the invocation that has its id.
+
+    Raises:
+        InvalidRecordError, NotFoundError: it is not, or this program does not know its family.
+    """
+    started = _started(store, record)
+    told = (started.call.tool_name, started.family.name, started.policy.digest)
+    if told != (known.tool_name, known.family, known.policy_digest):
+        raise InvalidRecordError(f"invocation {known.id} was started as another call")
 
 
 def look_into(record: AsideRecord, aside: AsideFolder) -> list[SpoolFile]:
@@ -109,11 +121,14 @@ def look_into(record: AsideRecord, aside: AsideFolder) -> list[SpoolFile]:
 class _SetAside(Invocation):
     """An invocation of which the store knows nothing yet: its start is written with its end.
 
+    Or its start at the most, of which the program was not told.
+
     Attributes:
         note: why it is not in the session that it named; empty when it is, or named none.
     """
 
     may_wait = False  # what is in the spool is safer as it is
+    is_limited = False  # it is kept already, and has no other place
 
     def __init__(
         self, store: "Store", started: Started, record: AsideRecord, staging: Path
@@ -158,16 +173,41 @@ class _SetAside(Invocation):
     def _write(
         self, connection: Connection, rows: FinishedRows, publisher: StreamPublisher
     ) -> None:
-        if find_known(connection, self.id) is not None:
-            raise self._finished_already()
+        known = find_known(connection, self.id)
+        if known is not None:
+            self._write_end(connection, known, rows, publisher)
+            return
         named = self._named_chain(connection)
         chain = named or write_opened(connection, self._opening)
         key = write_started(connection, chain, self._started, self._arguments)
         ended = replace(rows, key=key, finished_at=self._record.finished_at)
         write_finished(connection, chain, ended, publisher)
         if named is None:
-            closed_at = self._record.finished_at or now()
-            write_closed(connection, chain, closed_at, self.closing_reason)
+            self._close(connection, chain)
+
+    def _write_end(
+        self,
+        connection: Connection,
+        known: KnownInvocation,
+        rows: FinishedRows,
+        publisher: StreamPublisher,
+    ) -> None:
+        """End what had been started after all, in the session that it was started in."""
+        chain = writes.lock_chain(connection, known.session_key, known.session_id)
+        ended = replace(
+            rows,
+            key=known.key,
+            started_at=known.started_at,
+            finished_at=self._record.finished_at,
+        )
+        if not write_finished(connection, chain, ended, publisher):
+            raise self._finished_already()
+        is_own = only_call_of(connection, known.session_key) == self.id
+        if is_own and chain.closed_at is None:
+            self._close(connection, chain)
+
+    def _close(self, connection: Connection, chain: Chain) -> None:
+        write_closed(connection, chain, self._record.finished_at or now(), self.closing_reason)
 
     def _named_chain(self, connection: Connection) -> Chain | None:
         """The chain of the session that was named; None, and a note, when it cannot be that one."""
@@ -175,11 +215,11 @@ class _SetAside(Invocation):
         if name is None:
             return None
         try:
-            session_id = _session_of(self._store, name)
+            session_id = _session_of(connection, name)
         except NotFoundError as error:
             self.note = f"in a session of its own: {error}"
             return None
-        key = self._store.reader.session_key(session_id)
+        key = session_key(connection, session_id)
         chain = writes.lock_chain(connection, key, session_id)
         if chain.closed_at is None:
             return chain
@@ -187,10 +227,10 @@ class _SetAside(Invocation):
         return None
 
 
-def _session_of(store: "Store", name: str) -> UUID:
-    if name == _LAST:
-        raise NotFoundError(f"which session was {_LAST} then is not known")
-    return store.reader.session(name).id
+def _session_of(connection: Connection, name: str) -> UUID:
+    if name == LAST:
+        raise NotFoundError(f"which session was {LAST} then is not known")
+    return find_session(connection, name)
 
 
 def _started(store: "Store", record: AsideRecord) -> Started:

@@ -21,9 +21,11 @@ from uuid import UUID
 from pydantic import AwareDatetime, ValidationError
 
 from tooltrail.artifacts import (
+    PRIVATE_FILE,
     Capture,
     SpoolOwner,
     is_in_use,
+    make_private_folders,
     release_spool_folder,
     remove_spool_folder,
 )
@@ -32,6 +34,7 @@ from tooltrail.records import (
     CompleteOutput,
     InvalidRecordError,
     Policy,
+    StartUncertainError,
     ToolCall,
     UnavailableError,
     digest_of,
@@ -48,9 +51,6 @@ RECORD_FILE = "record.json"
 _NAME = re.compile(r"aside-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
 _OWNER = "aside"
 """In the name of an owner's file, where others have the id of their store."""
-
-_PRIVATE = 0o700
-_PRIVATE_FILE = 0o600
 
 
 class WantedStore(Record):
@@ -139,12 +139,15 @@ class Aside:
         is_begun: whether its start is durable.
     """
 
-    def __init__(self, spool: Path, record: AsideRecord, policy: Policy) -> None:
+    def __init__(
+        self, spool: Path, record: AsideRecord, policy: Policy, attempted: Path | None = None
+    ) -> None:
         self.folder = spool / f"aside-{record.id}"
         self.is_begun = False
         self._owner = SpoolOwner(spool, _OWNER)
         self._record = record
         self._policy = policy
+        self._attempted = attempted
 
     def begin(self) -> None:
         """Make the start durable; what cannot be is removed.
@@ -188,16 +191,20 @@ class Aside:
 
     def _write(self, record: AsideRecord) -> None:
         self._claim()
-        self.folder.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
+        make_private_folders(self.folder)
         # Under its name only when it is whole.
         part = self.folder / f"{RECORD_FILE}.part"
-        part.touch(mode=_PRIVATE_FILE)
+        part.touch(mode=PRIVATE_FILE)
         part.write_bytes(record.to_json())
         for file in self.folder.iterdir():
             _sync(file)
         part.rename(self.folder / RECORD_FILE)
         _sync(self.folder)
         _sync(self.folder.parent)
+        if self._attempted is not None:
+            # From now on it is this record that ends what was started there.
+            with suppress(UnavailableError):
+                release_spool_folder(self._attempted)
 
 
 class AsideFolder(NamedTuple):
@@ -242,14 +249,18 @@ def open_aside(
     session: str | None,
     family: str,
     policy: Policy,
+    attempted: StartUncertainError | None = None,
 ) -> Aside:
     """Set a record aside in the first of several spools that can take its start.
 
     A spool beside a database is away together with it when their disk is full or read-only. When
     none can take it now, it is tried once more at the end.
+
+    A start that was `attempted` and may be in the store is not recorded twice: the record has its
+    id, and a repair ends what was started.
     """
     record = AsideRecord(
-        id=new_id(),
+        id=new_id() if attempted is None else attempted.invocation_id,
         store=wanted,
         session=session,
         family=family,
@@ -258,7 +269,8 @@ def open_aside(
         policy=_members_of(policy),
         started_at=now(),
     )
-    asides = [Aside(spool, record, policy) for spool in spools]
+    folder = None if attempted is None else attempted.folder
+    asides = [Aside(spool, record, policy, folder) for spool in spools]
     return next(filter(_could_begin, asides), asides[0])
 
 

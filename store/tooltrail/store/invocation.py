@@ -43,6 +43,7 @@ from tooltrail.store._finishing import FinishedRows, inline_bodies, write_finish
 from tooltrail.store._interruption import interrupted_output, with_unshown, without_room
 from tooltrail.store._publisher import StreamPublisher, refuse_false_digests
 from tooltrail.store._reserve import SMALL_RECORD
+from tooltrail.store._room import StoreRoom
 from tooltrail.store._sessions import write_closed
 from tooltrail.store._starting import Started
 from tooltrail.store._upkeep import Upkeep, ensure_standing
@@ -84,11 +85,13 @@ class Invocation:
     Attributes:
         is_witnessed: whether the program that ran it sees its end, and so how long it took.
         may_wait: whether its end is recorded although its output cannot be stored yet.
+        is_limited: whether the limit of its store holds for its output.
         closing_reason: why its session ends with it, when that is not as it was to be.
     """
 
     is_witnessed = True
     may_wait = True
+    is_limited = True
     closing_reason: str | None = None
 
     def __init__(self, store: "Store", session: "Session", key: int, started: Started) -> None:
@@ -142,17 +145,20 @@ class Invocation:
         That is the record of the capture, or of its beginning when the store has a limit and no
         room for all of it.
         """
-        if self._store.room is not None:
-            stream = self._store.room.fit(
+        if self._room is not None:
+            stream = self._room.fit(
                 stream, edge_bytes=self.policy.edge_bytes, inline_bytes=self._inline_bytes
             )
         self._captured[stream.record.digest] = stream
         return stream.record
 
+    @property
+    def _room(self) -> StoreRoom | None:
+        return self._store.room if self.is_limited else None
+
     def _capture_limits(self) -> CaptureLimits:
-        store = self._store
-        room = None if store.room is None else store.room.for_capture()
-        return CaptureLimits(self._stream_bytes, store.limits.free_bytes, room)
+        room = None if self._room is None else self._room.for_capture()
+        return CaptureLimits(self._stream_bytes, self._store.limits.free_bytes, room)
 
     def finish(self, output: CompleteOutput) -> Finished:
         """Record the end: publish artifacts, then commit all surfaces in one transaction.
@@ -239,7 +245,7 @@ class Invocation:
         family = self._store.families.of_output(output, self.family)
         seen = self._store.upkeep  # before the archive and before anything is published
         publisher = StreamPublisher(
-            self._store.archive, self._captured, self.spool, away, self._store.room
+            self._store.archive, self._captured, self.spool, away, self._room
         )
         projection = project(output, family, self.policy, publisher)
         if output.error is not None:

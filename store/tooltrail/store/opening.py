@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sqlalchemy import insert
 
-from tooltrail.artifacts import ArtifactArchive, defer_sink, open_sink
+from tooltrail.artifacts import PRIVATE_FILE, PRIVATE_FOLDER, ArtifactArchive, defer_sink, open_sink
 from tooltrail.records import (
     FamilyRegistry,
     Policy,
@@ -36,9 +36,6 @@ from tooltrail.store.store import Store
 from tooltrail.store.tables import StoreInfoRow
 
 _SPOOL_FOLDER = "spool"
-_PRIVATE = 0o700
-_PRIVATE_FILE = 0o600
-"""Tool output can hold anything, secrets included: folders are for their owner alone."""
 
 
 def create_store(
@@ -244,8 +241,8 @@ def _make_private_file(target: Target) -> None:
     if not isinstance(target, SqliteTarget):
         return
     try:
-        target.path.parent.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
+        target.path.parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
         # SQLite would make the file readable for everybody, and its WAL after its example.
-        target.path.touch(mode=_PRIVATE_FILE)
+        target.path.touch(mode=PRIVATE_FILE)
     except OSError as error:
         raise UnavailableError(f"database {target} cannot be made: {error.strerror}") from error

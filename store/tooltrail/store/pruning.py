@@ -35,6 +35,7 @@ import time
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from uuid import UUID
 
 from sqlalchemy import Connection
@@ -101,11 +102,11 @@ def prune(store: Store, plan: PruningPlan, *, on_progress: Progress | None = Non
             be written, or the artifacts were moved since the store was opened.
         DiskFullError: there is not even the room for its account.
     """
-    if store.reserve.is_needed():
-        store.make_room()
     facts = {"root": plan.root, "grace_s": int(plan.grace.total_seconds())}
     try:
-        with maintenance_run(store.database, "gc", facts) as run:
+        with maintenance_run(
+            store.database, "gc", facts, prepare=partial(_make_room, store)
+        ) as run:
             _refuse_moved(store, plan)
             pruning = _Pruning(store, run, on_progress)
             try:
@@ -115,8 +116,14 @@ def prune(store: Store, plan: PruningPlan, *, on_progress: Progress | None = Non
                 run.report = pruning.summary()
     except DiskFullError as error:
         raise DiskFullError(f"{error}; {_NEEDS_ROOM}") from error
-    store.reserve.hold()
+    finally:
+        store.reserve.hold()
     return pruning.report
+
+
+def _make_room(store: Store) -> None:
+    if store.reserve.is_needed():
+        store.make_room()
 
 
 class _Pruning:

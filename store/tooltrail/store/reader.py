@@ -13,7 +13,6 @@ from tooltrail.records import (
     Digest,
     DigestMismatchError,
     MissingArtifactError,
-    NotFoundError,
     UnavailableError,
     digest_of,
 )
@@ -21,7 +20,7 @@ from tooltrail.store import _details, _names, _queries
 from tooltrail.store._bodies import decode_body
 from tooltrail.store._database import Database
 from tooltrail.store.filters import ALL, InvocationFilter
-from tooltrail.store.tables import ArtifactRow, BodyRow, PolicyRow, SessionRow
+from tooltrail.store.tables import ArtifactRow, BodyRow, PolicyRow
 from tooltrail.store.views import (
     ArtifactView,
     InvocationDetail,
@@ -111,10 +110,7 @@ class Reader:
             NotFoundError: there is no such session.
         """
         with self.database.read() as connection:
-            key = connection.scalar(select(SessionRow.key).where(SessionRow.id == session_id))
-        if key is None:
-            raise NotFoundError(f"no session has the id {session_id}")
-        return key
+            return _names.session_key(connection, session_id)
 
     def conversation(
         self, name: str | UUID

@@ -99,10 +99,12 @@ def repair(store: Store, *, dry_run: bool = False, also: Sequence[Path] = ()) ->
     began_at = now()
     if not dry_run and store.reserve.is_needed():
         store.make_room()
-    found, elsewhere_count = _repair_folders(store, dry_run=dry_run)
+    # First, since one of these can be the end of what is started in the spool.
+    asides: list[RepairedFolder] = []
     for spool in distinct_spools(store.spool, *also):
-        found += repair_asides(store, spool, dry_run=dry_run)
-    report = RepairReport(tuple(found), elsewhere_count)
+        asides += repair_asides(store, spool, dry_run=dry_run)
+    found, elsewhere_count = _repair_folders(store, dry_run=dry_run)
+    report = RepairReport((*found, *asides), elsewhere_count)
     if not dry_run:
         _leave_account(store, began_at, report)
         store.reserve.hold()

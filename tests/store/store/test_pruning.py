@@ -1,5 +1,6 @@
 """Pruning: what nobody refers to goes, all else stays, and the account says which."""
 
+import fcntl
 import random
 import threading
 from datetime import timedelta
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import update
+from tests.support.disks import small_disk
 from tests.support.evidence import check_evidence
 from tests.support.processes import finish_all, start_worker
 from tests.support.recording import run_command
@@ -43,6 +45,10 @@ def used(sqlite_store: Store) -> Store:
     with sqlite_store.open_session() as session:
         run_command(session, BIG)
     return sqlite_store
+
+
+def reserve_of(store: Store) -> Path:
+    return Path(f"{store.database.target}-reserve")
 
 
 def size_of(*files: Path) -> int:
@@ -217,6 +223,35 @@ def test_a_plan_for_artifacts_that_were_moved_since_is_refused(used: Store, root
     with pytest.raises(UnavailableError, match="were moved; open it again"):
         prune(used, plan)
     assert [run.outcome for run in runs_of(used)] == ["failed"]
+
+
+def test_a_run_that_fails_holds_its_room_again(used: Store, root: Path) -> None:
+    scatter(root, 1)
+    plan = plan_pruning(used, NO_GRACE)
+    with used.database.write() as connection:
+        connection.execute(update(metadata.tables["store_info"]).values(artifact_root="moved"))
+    used.make_room()
+    with pytest.raises(UnavailableError):
+        prune(used, plan)
+    assert reserve_of(used).exists()
+
+
+@pytest.mark.fault
+def test_a_run_beside_another_leaves_the_room_that_is_held_back(tmp_path: Path) -> None:
+    with (
+        small_disk(tmp_path / "disk", 8 << 20) as disk,
+        create_store(disk.folder / "trail.db") as store,
+    ):
+        store.open_session()
+        plan = plan_pruning(store, NO_GRACE)
+        with (disk.folder / "trail.db-maintenance").open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            disk.fill()
+            with pytest.raises(UnavailableError, match="is under way"):
+                prune(store, plan)
+        assert reserve_of(store).exists()
+        prune(store, plan)
+        assert not reserve_of(store).exists()
 
 
 def test_a_run_that_was_taken_for_dead_deletes_nothing_more(used: Store, root: Path) -> None:

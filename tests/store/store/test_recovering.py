@@ -37,6 +37,7 @@ from tooltrail.store import (
     repair,
 )
 from tooltrail.store import _writes as writes
+from tooltrail.store._repaired import put_away
 from tooltrail.store._starting import Started, write_started
 
 BASH = ToolCall(tool_name="Bash")
@@ -535,6 +536,22 @@ def test_a_start_that_the_server_commits_after_its_client_died_is_waited_for(
             # Committed while the repair was waiting.
             assert done.result().folders == (RepairedFolder(name, "interrupted"),)
         assert_clean(store)
+
+
+def test_what_is_kept_is_for_its_owner_alone_however_open_the_umask_is(store: Store) -> None:
+    name = new_id()
+    folder = store.spool / str(name)
+    (folder / "part").mkdir(parents=True)
+    (folder / "part" / "stdout.zst").write_bytes(b"x")
+    before = os.umask(0)
+    try:
+        put_away(folder, [folder / "part" / "stdout.zst"])
+    finally:
+        os.umask(before)
+    made = [store.spool / "kept", store.spool / "kept" / str(name)]
+    made.append(made[-1] / "part")
+    assert [path.stat().st_mode & 0o777 for path in made] == [0o700] * 3
+    assert (made[-1] / "stdout.zst").read_bytes() == b"x"
 
 
 def is_waited_for(store: Store) -> bool:

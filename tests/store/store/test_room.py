@@ -7,6 +7,7 @@ from pathlib import Path
 from threading import Barrier
 
 import pytest
+from tests.support.asides import in_a_fork, set_aside_whole, wanted
 from tests.support.evidence import check_evidence
 from tests.support.processes import run_python
 from tests.support.recording import (
@@ -28,6 +29,7 @@ from tooltrail.store import (
     StoreLimits,
     create_store,
     open_store,
+    repair,
 )
 from tooltrail.store._room import StoreRoom
 
@@ -265,3 +267,46 @@ def test_a_spool_file_that_goes_while_it_is_counted_takes_no_room(
 
     monkeypatch.setattr("tooltrail.store._room.spooled_streams", gone)
     assert StoreRoom(1000, store.database, store.spool, str(store.info.id)).left(None) == 1000
+
+
+@pytest.mark.parametrize("inline_bytes", [0, INLINE])
+def test_what_a_killed_program_left_is_recovered_whole_whatever_the_limit(
+    limited: Callable[[int], Store], inline_bytes: int
+) -> None:
+    store = limited(4 * FRAME_SIZE)
+    run_command(store.open_session(), noise(2 * FRAME_SIZE, 1))
+    policy = store.policy.model_copy(update={"inline_bytes": inline_bytes})
+    long, short = noise(3 * FRAME_SIZE, 2), noise(1_000, 3)
+
+    def leave() -> object:
+        invocation = open_store(str(store.database.target)).start_alone(BASH, policy=policy)
+        captures = [invocation.capture(role) for role in ("stdout", "stderr")]
+        for capture, content in zip(captures, (long, short), strict=True):
+            capture.write(content)
+            capture.flush()
+        return invocation, captures
+
+    with in_a_fork(leave) as kill:
+        kill()
+    (one,) = repair(store).folders
+    assert (one.outcome, one.recovered_bytes) == ("interrupted", len(long) + len(short))
+    found = store.reader.invocation(one.invocation_id)
+    stdout, stderr = (stream_of(found, role) for role in ("stdout", "stderr"))
+    assert (stdout.loss_reason, content_of(store.reader, stdout)) == (None, long)
+    assert content_of(store.reader, stderr) == short
+    assert (stderr.artifact_path is None) == (inline_bytes > 0)
+    assert list(store.spool.glob(f"{one.invocation_id}*")) == []
+    check_evidence(store)
+
+
+def test_what_was_set_aside_is_recorded_whole_whatever_the_limit(
+    limited: Callable[[int], Store],
+) -> None:
+    store = limited(2 * FRAME_SIZE)
+    content = noise(3 * FRAME_SIZE)
+    set_aside_whole(store.spool, wanted(store), stdout=content)
+    (one,) = repair(store).folders
+    assert (one.outcome, one.recovered_bytes) == ("recorded", len(content))
+    stdout = stream_of(store.reader.invocation(one.invocation_id), "stdout")
+    assert content_of(store.reader, stdout) == content
+    check_evidence(store)

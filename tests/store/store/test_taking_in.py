@@ -645,6 +645,38 @@ def test_a_session_whose_opening_cannot_be_read_is_left_open(sqlite_store: Store
         assert only_call_of(connection, key) == own.id
 
 
+@pytest.mark.parametrize("name", ["known", "closed", "unknown"])
+def test_the_session_is_found_on_the_connection_that_has_the_store_for_itself(
+    sqlite_store: Store, name: str
+) -> None:
+    session = sqlite_store.open_session()
+    if name == "closed":
+        session.close()
+    named = str(uuid4()) if name == "unknown" else str(session.id)
+    set_aside_whole(sqlite_store.spool, wanted(sqlite_store), session=named, stdout=ERR)
+    pool, in_use = sqlite_store.database.engine.pool, [0]
+    most: list[int] = []
+
+    def take(*_: object) -> None:
+        in_use[0] += 1
+        most.append(in_use[0])
+
+    def give(*_: object) -> None:
+        in_use[0] -= 1
+
+    event.listen(pool, "checkout", take)
+    event.listen(pool, "checkin", give)
+    try:
+        (one,) = repair(sqlite_store).folders
+    finally:
+        event.remove(pool, "checkout", take)
+        event.remove(pool, "checkin", give)
+    assert one.outcome == "recorded"
+    assert max(most) == 1
+    place = sqlite_store.reader.invocation(one.invocation_id).summary.session_id
+    assert (place == session.id) == (name == "known") == (not one.reason)
+
+
 def mend(database: str) -> None:
     with open_store(database) as store:
         repair(store)

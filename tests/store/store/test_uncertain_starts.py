@@ -1,0 +1,202 @@
+"""A start that may be in the store although nobody said so is one record in the end."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from sqlalchemy import text
+from tests.support.asides import (
+    CALL,
+    begin_aside,
+    in_a_fork,
+    set_aside_whole,
+    wanted,
+)
+from tests.support.evidence import check_evidence, ledger_of
+from tests.support.lossy_server import LossyServer
+from tests.support.recording import content_of, stream_of
+
+from tooltrail.artifacts import is_in_use, is_spooled
+from tooltrail.records import InvalidRecordError, StartUncertainError, ToolCall
+from tooltrail.store import (
+    RepairedFolder,
+    Store,
+    create_store,
+    iter_record_checks,
+    iter_rerenderings,
+    new_id,
+    open_store,
+    recoverable,
+    repair,
+)
+
+OUT = b"".join(b"line %d\n" % n for n in range(40_000))
+
+
+@pytest.fixture
+def lossy(postgres_url: str) -> Iterator[LossyServer]:
+    with LossyServer(postgres_url).running() as server:
+        yield server
+
+
+def uncertain(store: Store, name: UUID) -> StartUncertainError:
+    """What a program is told that lost the answer, and what it leaves in the spool."""
+    folder = store.owner.claim(name)
+    return StartUncertainError("the answer was lost", invocation_id=name, folder=folder)
+
+
+def assert_whole(store: Store) -> None:
+    """Nothing is left to repair, and what the store holds is whole and as its ledger says."""
+    assert [path for path in store.spool.iterdir() if not path.name.startswith("owner-")] == []
+    assert recoverable(store) == []
+    check_evidence(store)
+    assert {check.problem for check in iter_record_checks(store.reader)} <= {""}
+    assert {r.state for r in iter_rerenderings(store.reader, store.families)} <= {"same"}
+
+
+def test_a_start_whose_answer_was_lost_is_ended_when_its_program_is_gone(
+    lossy: LossyServer, postgres_url: str, tmp_path: Path
+) -> None:
+    spool = tmp_path / "spool"
+    lossy.lose_an_answer()
+
+    def task() -> object:
+        store = open_store(lossy.url, spool=spool)
+        with pytest.raises(StartUncertainError) as caught:
+            store.start_alone(CALL)
+        error = caught.value
+        assert error.folder == spool / str(error.invocation_id)
+        assert is_in_use(error.folder)
+        assert str(error).endswith(
+            f"; whether the start of invocation {error.invocation_id} is recorded is not known"
+        )
+        return store
+
+    artifacts = str(tmp_path / "artifacts")
+    with create_store(postgres_url, artifacts=artifacts, spool=spool) as store:
+        with in_a_fork(task) as kill:
+            (row,) = store.reader.invocations().items
+            assert row.state == "started"
+            assert repair(store).folders == (RepairedFolder(row.id, "running"),)
+            kill()
+        assert repair(store).folders == (RepairedFolder(row.id, "interrupted"),)
+        error = json.loads(store.reader.invocation(row.id).complete_json or "")["error"]
+        assert "was not told that its start is recorded" in error["details"]["reason"]
+        assert all(session.closed_at for session in store.reader.sessions())
+        assert_whole(store)
+
+
+def test_a_start_that_was_refused_leaves_nothing_in_the_spool(sqlite_store: Store) -> None:
+    with sqlite_store.database.write() as connection:
+        connection.execute(text("CREATE TABLE parent (id INTEGER PRIMARY KEY)"))
+        connection.execute(
+            text(
+                "CREATE TABLE child (id INTEGER"
+                " REFERENCES parent (id) DEFERRABLE INITIALLY DEFERRED)"
+            )
+        )
+        connection.execute(
+            text(
+                "CREATE TRIGGER refuse AFTER INSERT ON invocations"
+                " BEGIN INSERT INTO child VALUES (1); END"
+            )
+        )
+    # The statement is taken, and the commit is not.
+    with pytest.raises(InvalidRecordError):
+        sqlite_store.start_alone(CALL)
+    assert [path for path in sqlite_store.spool.iterdir() if path.suffix == ".owner"] == []
+
+
+@pytest.mark.parametrize("in_session", [False, True])
+def test_what_was_set_aside_ends_what_had_been_started(store: Store, in_session: bool) -> None:
+    session = store.open_session()
+    starting = session.start if in_session else store.start_alone
+    started = starting(CALL, family="command")
+    attempted = uncertain(store, started.id)
+    aside = set_aside_whole(
+        store.spool,
+        wanted(store),
+        session=str(session.id) if in_session else None,
+        attempted=attempted,
+        stdout=OUT,
+    )
+    assert aside.folder.name == f"aside-{started.id}"
+    assert not is_spooled(attempted.folder)
+
+    for dry_run in (True, False):
+        found = repair(store, dry_run=dry_run).folders
+        assert found == (RepairedFolder(started.id, "recorded", len(OUT)),)
+
+    detail = store.reader.invocation(started.id)
+    summary = detail.summary
+    assert (summary.state, summary.exit_status) == ("success", 3)
+    assert summary.started_at == started.started_at
+    assert content_of(store.reader, stream_of(detail, "stdout")) == OUT
+    own = store.reader.session(summary.session_id)
+    assert (own.id == session.id) == in_session
+    assert (own.closed_at is None) == in_session
+    kinds = ["session.opened", "invocation.started", "invocation.finished"]
+    expected = kinds if in_session else [*kinds, "session.closed"]
+    assert [entry.kind for entry in ledger_of(store, own.id)] == expected
+    assert store.reader.counts().invocations == {"success": 1}
+    assert_whole(store)
+
+
+def test_a_start_that_never_came_through_is_recorded_with_its_id(store: Store) -> None:
+    name = new_id()
+    attempted = uncertain(store, name)
+    set_aside_whole(store.spool, wanted(store), attempted=attempted, stdout=OUT)
+    assert repair(store).folders == (RepairedFolder(name, "recorded", len(OUT)),)
+    assert store.reader.counts().invocations == {"success": 1}
+    assert_whole(store)
+
+
+def test_a_program_that_is_killed_after_an_uncertain_start_is_interrupted_once(
+    store: Store, database: str
+) -> None:
+    session = store.open_session()
+
+    def task() -> object:
+        spool = store.spool
+        own = open_store(database, spool=spool)
+        started = own.join_session(session.id).start(CALL, family="command")
+        aside = begin_aside(spool, wanted(store), attempted=uncertain(own, started.id))
+        capture = aside.capture("stdout")
+        capture.write(OUT)
+        capture.flush()
+        return own, aside, capture
+
+    with in_a_fork(task) as kill:
+        assert [one.outcome for one in repair(store).folders] == ["running"]
+        kill()
+    (one,) = repair(store).folders
+    assert (one.outcome, one.recovered_bytes) == ("interrupted", len(OUT))
+    assert store.reader.counts().invocations == {"interrupted": 1}
+    assert_whole(store)
+
+
+def test_both_that_a_killed_program_left_are_one_record(sqlite_store: Store) -> None:
+    started = sqlite_store.start_alone(CALL, family="command")
+    attempted = uncertain(sqlite_store, started.id)
+    set_aside_whole(sqlite_store.spool, wanted(sqlite_store), attempted=attempted, stdout=OUT)
+    # As if it had been killed after its record was durable, and before that took this place.
+    link = attempted.folder.with_name(f"{started.id}.owner")
+    link.symlink_to(f"owner-{sqlite_store.info.id}-0123456789abcdef")
+    found = {one.outcome: one.recovered_bytes for one in repair(sqlite_store).folders}
+    assert found == {"recorded": len(OUT), "cleared": 0}
+    assert sqlite_store.reader.counts().invocations == {"success": 1}
+    assert_whole(sqlite_store)
+
+
+def test_a_record_with_the_id_of_another_call_is_left(sqlite_store: Store) -> None:
+    other = sqlite_store.start_alone(ToolCall(tool_name="Bash"))
+    attempted = uncertain(sqlite_store, other.id)
+    aside = set_aside_whole(sqlite_store.spool, wanted(sqlite_store), attempted=attempted)
+    for dry_run in (True, False):
+        (one,) = repair(sqlite_store, dry_run=dry_run).folders
+        assert one.outcome == "unreadable"
+        assert one.reason.startswith(f"invocation {other.id} was started as another call; left in")
+    assert aside.folder.is_dir()
+    assert sqlite_store.reader.invocation(other.id).summary.state == "started"
