@@ -101,6 +101,11 @@ class FrameWriter:
         self._index.add(frame)
         self.plain_size += frame.plain_size
 
+    def go_back(self, frame_count: int) -> None:
+        """Forget all frames but the first; the caller cuts the file to `stored_size`."""
+        self._index.keep(frame_count)
+        self.stored_size, self.plain_size = self._index.sizes
+
     def close(self) -> FrameIndex:
         """Append the index, and before it an empty frame when there is none; nothing may follow.
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from tooltrail.artifacts._tally import Tail
+from tooltrail.artifacts._tally import end_of
 from tooltrail.artifacts.capture import CapturedStream
 from tooltrail.artifacts.codec import READ_SIZE, open_plain
 from tooltrail.artifacts.frame_index import FrameIndex
@@ -63,17 +63,18 @@ def _described(
     record: StreamRecord, file: Path, index: FrameIndex, edge_bytes: int, reason: str
 ) -> StreamRecord:
     """The record of the frames that an index speaks of."""
-    hasher, tail, block = hashlib.sha256(), Tail(edge_bytes), b""
+    hasher, tail, block = hashlib.sha256(), b"", b""
     for block in _blocks(file, index.plain_size):
         hasher.update(block)
-        tail.add(memoryview(block))
+        tail = end_of(tail, block, edge_bytes)
     head = record.head[: index.plain_size]
+    tail_size = min(index.plain_size - len(head), edge_bytes)
     facts: dict[str, object] = {
         "digest": digest_from_hex(hasher.hexdigest()),
         "size": index.plain_size,
         "line_count": index.newline_count + (not block.endswith(b"\n")),
         "head": head,
-        "tail": tail.last(min(index.plain_size - len(head), edge_bytes)),
+        "tail": tail[len(tail) - tail_size :],
         "loss_reason": reason,
     }
     return record.model_copy(update=facts)
