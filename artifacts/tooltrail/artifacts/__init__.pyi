@@ -1,3 +1,4 @@
+from ._scratch import in_full_frames
 from .archive import ArtifactArchive, Outcome, StoredArtifact
 from .capture import Capture, CapturedStream
 from .codec import FRAME_SIZE, FrameWriter, encode, open_plain
@@ -52,6 +53,7 @@ __all__ = [
     "encode",
     "exclusive_spool",
     "follow",
+    "in_full_frames",
     "is_in_use",
     "is_spooled",
     "iter_spool_folders",
