@@ -1,4 +1,5 @@
 from ._private import PRIVATE_FILE, PRIVATE_FOLDER, create_private, make_private_folders
+from ._scratch import in_full_frames
 from .archive import ArtifactArchive, Outcome, StoredArtifact
 from .capture import Capture, CapturedStream
 from .codec import FRAME_SIZE, FrameWriter, encode, open_plain
@@ -56,6 +57,7 @@ __all__ = [
     "encode",
     "exclusive_spool",
     "follow",
+    "in_full_frames",
     "is_in_use",
     "is_spooled",
     "iter_spool_folders",

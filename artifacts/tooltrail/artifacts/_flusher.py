@@ -32,13 +32,21 @@ class Flusher:
         self._is_running = False
 
     def watch(self, capture: Flushable) -> None:
-        """Flush a capture after the interval; one that is watched already is flushed earlier."""
+        """Flush a capture after the interval; one that is watched already is flushed earlier.
+
+        Where no thread is to be had its bytes wait for the end of their frame.
+        """
         with self._lock:
             self._waiting[capture] = None
             if self._is_running:
                 return
-            self._is_running = True
-        threading.Thread(target=self._run, name="tooltrail-flush", daemon=True).start()
+            thread = threading.Thread(target=self._run, name="tooltrail-flush", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:
+                self._waiting.clear()
+            else:
+                self._is_running = True
 
     def begin_anew(self) -> None:
         """Forget everything, in a process that was forked."""

@@ -2,7 +2,8 @@
 
 zstd lets go of the interpreter while it works, so that two threads compress about twice as fast as
 one, beside the thread that reads, hashes and writes. The threads belong to the process and are
-shared by all captures; a child of a fork, which has none of them, makes its own.
+shared by all captures; a child of a fork, which has none of them, makes its own. Where no thread
+is to be had, at the end of the program for instance, the caller's own does it.
 """
 
 import os
@@ -38,21 +39,56 @@ class Compressed(NamedTuple):
 
 
 class FrameQueue:
-    """The blocks of one capture that are being compressed. One thread at a time."""
+    """The blocks of one capture that are being compressed. One thread at a time.
+
+    A block leaves only when the one that took it asks for the next, so none is lost when that is
+    interrupted; then it is given once more.
+    """
 
     def __init__(self, frame_size: int) -> None:
         """Blocks have at most so many bytes."""
         self._most = min(IN_FLIGHT, max(THREADS + 2, IN_FLIGHT_BYTES // frame_size))
         self._waiting: deque[tuple[bytearray, Future[Frame]]] = deque()
+        self._has_threads = True
 
     @property
     def is_empty(self) -> bool:
         """Whether all blocks were taken."""
         return not self._waiting
 
+    @property
+    def size(self) -> int:
+        """Bytes of the blocks that were not taken."""
+        return sum(len(block) for block, _ in self._waiting)
+
+    def ends_with(self, block: bytearray) -> bool:
+        """Whether this very block was put last, and not taken."""
+        return bool(self._waiting) and self._waiting[-1][0] is block
+
+    def drop(self, block: bytearray | None) -> None:
+        """Take the first block away when it is this very one."""
+        if self._waiting and self._waiting[0][0] is block:
+            self._waiting.popleft()
+
     def put(self, block: bytearray) -> None:
         """Compress a block, which MUST NOT change until it is given back."""
-        self._waiting.append((block, _threads().submit(compress_frame, block)))
+        if self._has_threads:
+            try:
+                self._waiting.append((block, _threads().submit(compress_frame, block)))
+            except RuntimeError:
+                # The program is at its end, or may have no more threads. What the pool was given
+                # all the same goes with it.
+                self._has_threads = False
+                _threads.cache_clear()
+            else:
+                return
+        self.put_compressed(block)
+
+    def put_compressed(self, block: bytearray) -> None:
+        """The same, in this thread."""
+        frame: Future[Frame] = Future()
+        frame.set_result(compress_frame(block))
+        self._waiting.append((block, frame))
 
     def ready(self) -> Iterator[Compressed]:
         """Take the first blocks, as long as they are done or more wait than may."""
@@ -60,14 +96,15 @@ class FrameQueue:
             block, frame = self._waiting[0]
             if len(self._waiting) <= self._most and not frame.done():
                 return
-            self._waiting.popleft()
             yield Compressed(block, frame.result())
+            self._waiting.popleft()
 
     def drain(self) -> Iterator[Compressed]:
         """Take all blocks."""
         while self._waiting:
-            block, frame = self._waiting.popleft()
+            block, frame = self._waiting[0]
             yield Compressed(block, frame.result())
+            self._waiting.popleft()
 
 
 @cache

@@ -14,7 +14,7 @@ from tooltrail.artifacts._repacking import is_scattered, repack
 from tooltrail.artifacts.capture import CapturedStream
 from tooltrail.artifacts.codec import READ_SIZE, encode_into
 from tooltrail.artifacts.frame_index import FrameIndex
-from tooltrail.artifacts.limits import DEFAULT_LIMITS
+from tooltrail.artifacts.limits import DEFAULT_LIMITS, CaptureLimits
 from tooltrail.records.errors import DamageError, InvalidRecordError, UnavailableError
 
 
@@ -27,12 +27,14 @@ class Source:
 
 
 @contextlib.contextmanager
-def source_of(captured: CapturedStream, scratch: Path | None, frame_size: int) -> Generator[Source]:
+def source_of(
+    captured: CapturedStream, scratch: Path | None, frame_size: int, limits: CaptureLimits
+) -> Generator[Source]:
     """A local file with the stored object of a stream; see `ArtifactArchive.publish`."""
     if captured.staged is not None:
         _refuse_cut(captured.staged, captured.stored_size)
         with contextlib.ExitStack() as stack:
-            packed = _packed(captured, captured.staged, scratch, frame_size, stack)
+            packed = _packed(captured, scratch, frame_size, limits, stack)
             yield packed or Source(captured.staged, captured.index)
         return
     content = captured.record.content
@@ -53,20 +55,46 @@ def copy_of(stored: BinaryIO, path: str, scratch: Path | None) -> Generator[Path
         yield copy
 
 
+def in_full_frames(
+    captured: CapturedStream, frame_size: int, limits: CaptureLimits = DEFAULT_LIMITS
+) -> CapturedStream:
+    """A closed capture whose staged file takes less room, if that came slowly in many small frames.
+
+    The new file takes the place of the old one at once; who has that open reads it to its end.
+    What cannot be done, for want of room or since the file is damaged, is left as it is.
+
+    Args:
+        captured: what was captured.
+        frame_size: plain bytes in a full frame.
+        limits: what must stay free on the disk.
+    """
+    staged = captured.staged
+    if staged is None:
+        return captured
+    with contextlib.suppress(OSError, UnavailableError), contextlib.ExitStack() as stack:
+        packed = _packed(captured, staged.parent, frame_size, limits, stack)
+        if packed is not None and packed.index is not None:
+            packed.file.replace(staged)
+            return CapturedStream(captured.record, staged, packed.index.object_size, packed.index)
+    return captured
+
+
 def _packed(
     captured: CapturedStream,
-    staged: Path,
     scratch: Path | None,
     frame_size: int,
+    limits: CaptureLimits,
     stack: contextlib.ExitStack,
 ) -> Source | None:
     """A staged object in full frames, until the stack ends; None when it is as good as it is.
 
+    None too when it is damaged: all frames but one may be good, and `verify` says which one.
+
     Raises:
-        DamageError: it is not what was captured.
         UnavailableError: it cannot be read.
     """
-    if not is_scattered(captured.index, frame_size):
+    staged = captured.staged
+    if staged is None or not is_scattered(captured.index, frame_size):
         return None
     with contextlib.ExitStack() as own:
         try:
@@ -75,10 +103,10 @@ def _packed(
             return None
         try:
             # No room for records is taken for what saves some room.
-            if DEFAULT_LIMITS.refusal(file.parent, 0, staged.stat().st_size) is not None:
+            if limits.refusal(file.parent, 0, staged.stat().st_size) is not None:
                 return None
             index = repack(staged, file, captured.record.digest, frame_size)
-        except OSError:
+        except (OSError, DamageError):
             return None
         stack.push(own.pop_all())
     return Source(file, index)

@@ -45,7 +45,7 @@ class SpoolFile:
 
     def create(self) -> None:
         """Make the file and its folders, unless that was tried before."""
-        if self._raw is not None or self.failure is not None:
+        if self._writer is not None or self.failure is not None:
             return
         try:
             if self._claim is not None:
@@ -56,8 +56,8 @@ class SpoolFile:
         except OSError as error:
             self.failure = _why(error)
         else:
-            self._writer = FrameWriter(self._raw)
             self._is_sound = True
+            self._writer = FrameWriter(self._raw)
 
     def append(self, frame: Frame) -> bool:
         """Add one frame; False when it could not be, now and ever after."""
@@ -72,17 +72,29 @@ class SpoolFile:
             self._give_up(error, size)
         return self.failure is None
 
+    def go_back(self, frame_count: int) -> None:
+        """Keep the first frames only, after an interruption that may have left more, or parts."""
+        if self._raw is not None and self._writer is not None and not self._raw.closed:
+            self._writer.go_back(frame_count)
+            self._cut(self._writer.stored_size)
+
     def stop(self, reason: str) -> None:
         """Add nothing more."""
         if self.failure is None:
             self.failure = reason
 
     def close(self) -> Path | None:
-        """The file, when it holds at least one frame and nothing but frames and their index."""
-        if self._raw is None or self._writer is None:
+        """The file, when it holds at least one frame and nothing but frames and their index.
+
+        A call that was interrupted may be made again.
+        """
+        if self._raw is None:
+            return None
+        if self._writer is None:  # to make it was interrupted
+            self._raw.close()
             return None
         has_frames = self._writer.stored_size > 0
-        if has_frames and self._is_sound:
+        if has_frames and self._is_sound and not self._raw.closed:
             self._add_index(self._writer)
         try:
             self._raw.close()
@@ -115,7 +127,9 @@ class SpoolFile:
         try:
             assert self._raw is not None
             self._raw.truncate(stored_size)
-        except OSError:
+            self._raw.seek(stored_size)
+        except OSError as error:
+            self.stop(_why(error))
             self._is_sound = False
 
 

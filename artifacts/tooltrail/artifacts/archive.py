@@ -20,6 +20,7 @@ from tooltrail.artifacts._verifying import Told, verify_object
 from tooltrail.artifacts.capture import CapturedStream
 from tooltrail.artifacts.codec import READ_SIZE, PlainReader
 from tooltrail.artifacts.frame_index import FrameIndex, read_index
+from tooltrail.artifacts.limits import DEFAULT_LIMITS, CaptureLimits
 from tooltrail.artifacts.paths import artifact_path, digest_of_path
 from tooltrail.artifacts.reading import ArtifactReader, open_reader
 from tooltrail.artifacts.sink import ArtifactSink, ObjectStat
@@ -79,7 +80,13 @@ class ArtifactArchive:
         """Plain bytes in a frame of new objects; see `SinkCapabilities`."""
         return self._sink.capabilities.frame_size
 
-    def publish(self, captured: CapturedStream, *, scratch: Path | None = None) -> StoredArtifact:
+    def publish(
+        self,
+        captured: CapturedStream,
+        *,
+        scratch: Path | None = None,
+        limits: CaptureLimits = DEFAULT_LIMITS,
+    ) -> StoredArtifact:
         """Store a captured stream; the staged file is left for the caller to delete.
 
         Idempotent: publishing the same content again finds it there. An object that is there is
@@ -93,17 +100,18 @@ class ArtifactArchive:
                 frames and for damaged objects. It is made, with mode 0700, when it is missing,
                 and stays; what a killed process left in it is the caller's to delete. On the disk
                 of the sink nothing is copied. By default a folder of the system's temporary one.
+            limits: what must stay free on the disk of `scratch` when frames are made full.
 
         Raises:
             InvalidRecordError: the stream has neither content nor a staged file that is there.
-            DamageError: the staged file has another size than its capture left it with, or was
-                found to be altered when its frames were made full; or the object stays damaged
-                although it was replaced.
+            DamageError: the staged file has another size than its capture left it with, or the
+                object stays damaged although it was replaced. A staged file that is altered in
+                some frame is stored as it is, so that all others can be read.
             UnavailableError: the sink or the staged file cannot serve.
         """
         record = captured.record
         path = artifact_path(record.digest)
-        with source_of(captured, scratch, self.frame_size) as source:
+        with source_of(captured, scratch, self.frame_size, limits) as source:
             outcome, is_ours = self._place(path, source.file, record.size, scratch)
         return StoredArtifact(
             path=path,

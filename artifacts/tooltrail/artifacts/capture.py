@@ -6,7 +6,6 @@ bytes moves forward only when a frame is complete on disk, so when the spool fai
 simply stops there, and the capture counts on.
 """
 
-import hashlib
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -16,14 +15,17 @@ from typing import Self
 
 from tooltrail.artifacts._flusher import FLUSHER
 from tooltrail.artifacts._frame_queue import Compressed, FrameQueue
+from tooltrail.artifacts._progress import Edges, Progress
 from tooltrail.artifacts._spool import SpoolFile
-from tooltrail.artifacts._tally import Tail, Tally
-from tooltrail.artifacts.codec import FRAME_SIZE, compress_frame
-from tooltrail.artifacts.frame_index import Frame, FrameIndex
+from tooltrail.artifacts.codec import FRAME_SIZE
+from tooltrail.artifacts.frame_index import FrameIndex
 from tooltrail.artifacts.limits import DEFAULT_LIMITS, CaptureLimits
-from tooltrail.records.digests import Digest, digest_from_hex, digest_of
+from tooltrail.records.digests import Digest, digest_of
 from tooltrail.records.errors import InvalidRecordError, UnavailableError
 from tooltrail.records.streams import StreamRecord, count_lines
+
+INTERRUPTED = "interrupted while it was written"
+"""Why the rest of a stream is missing when a call of `write` ended in an exception."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,9 @@ class Capture:
     it after a second at most, whether or not more follows. It is not synced: publishing does that.
     As a context manager a capture closes at the end and keeps what was taken. A file that cannot
     be written never breaks the caller: the record then covers the longest prefix that is safe, on
-    disk or in memory, and says why the rest is missing.
+    disk or in memory, and says why the rest is missing. So it is when an exception from outside, a
+    `KeyboardInterrupt` for instance, ends a call at any moment: what was taken by then is kept, and
+    what is written later is counted only if bytes of that call are missing before it.
 
     Memory is about 12 MiB or ten frames, and `edge_bytes` and `inline_bytes` once or twice,
     whatever the size of the stream. Safe for threads, whose chunks follow each other in some order.
@@ -93,13 +97,14 @@ class Capture:
         self._frame_size = frame_size
         self._buffer = bytearray()
         self._queue = FrameQueue(frame_size)
-        self._prefix = bytearray()
-        self._kept = Tally()
-        self._produced = Tally()
-        self._tail = Tail(edge_bytes)
-        self._hasher = hashlib.sha256()
+        self._edges = Edges(max(edge_bytes, inline_bytes), edge_bytes)
+        self._offered_size = 0
+        self._uncounted: list[int] = []
+        self._progress = Progress()
+        self._is_torn = False
         self._spool = SpoolFile(spool_path, limits, claim)
         self._most = limits.stream_bytes
+        self._stop_reason = f"longer than the limit of {self._most or 0:,} bytes for one stream"
         self._outcome: CapturedStream | None = None
         self._lock = threading.Lock()
 
@@ -121,23 +126,21 @@ class Capture:
             InvalidRecordError: the capture is closed.
         """
         rest = _bytes_of(chunk)
-        with self._lock:
-            if self._outcome is not None:
-                raise InvalidRecordError(f"the capture of {self._role} is closed")
-            if not rest:
-                return
-            self._spool.create()
-            was_empty = not self._buffer
-            while rest:
-                part = rest[: self._frame_size - len(self._buffer)]
-                self._buffer += part
-                rest = rest[len(part) :]
-                if len(self._buffer) == self._frame_size:
-                    self._queue.put(self._take_block())
-            self._keep(self._queue.ready())
-            # A stream that stops at the end of a block has nothing in the buffer.
-            if was_empty and (self._buffer or not self._queue.is_empty):
-                FLUSHER.watch(self)
+        is_counted = False
+        try:
+            with self._lock:
+                self._refuse_closed()
+                self._begin()
+                self._offered_size += len(rest)
+                is_counted = True
+                if rest:
+                    self._take(rest)
+                self._is_torn = False
+        except BaseException:
+            # As when it is interrupted while it waits for another thread.
+            if not is_counted:
+                self._uncounted.append(len(rest))
+            raise
 
     def flush(self) -> None:
         """End the current frame, so that all bytes so far can be decoded from the spool file.
@@ -146,12 +149,16 @@ class Capture:
         waits for the bytes, not after every write.
         """
         with self._lock:
-            self._flush()
+            if self._outcome is None:
+                self._begin()
+                self._flush()
+                self._is_torn = False
 
     def close(self) -> CapturedStream:
-        """End the stream; a second call returns the same."""
+        """End the stream; a second call returns the same, or goes on where one was interrupted."""
         with self._lock:
             if self._outcome is None:
+                self._begin()
                 self._flush()
                 self._outcome = self._conclude()
             return self._outcome
@@ -170,44 +177,74 @@ class Capture:
         except OSError as error:
             raise UnavailableError(f"cannot delete {staged}: {error.strerror}") from error
 
-    def _flush(self) -> None:
-        self._keep(self._queue.drain())
-        if self._buffer:
-            block = self._take_block()
-            self._keep([Compressed(block, compress_frame(block))])
+    def _refuse_closed(self) -> None:
+        if self._outcome is not None:
+            raise InvalidRecordError(f"the capture of {self._role} is closed")
 
-    def _take_block(self) -> bytearray:
-        block, self._buffer = self._buffer, bytearray()
-        return block
+    def _begin(self) -> None:
+        """Before each step that changes something; at its end `_is_torn` is false again.
+
+        A `KeyboardInterrupt` may come at any moment, in here, too. Then the next step mends.
+        """
+        if self._is_torn or self._uncounted:
+            self._mend()
+        self._is_torn = True
+
+    def _mend(self) -> None:
+        """Make whole what an interrupted step left, and keep nothing behind bytes that are gone."""
+        self._spool.go_back(self._progress.frame_count)
+        self._queue.drop(self._progress.block)
+        if self._queue.ends_with(self._buffer):
+            self._buffer = bytearray()
+        if len(self._buffer) == self._frame_size:
+            self._queue_block()
+        while self._uncounted:
+            self._offered_size += self._uncounted.pop()
+        taken = self._progress.produced.size + self._queue.size + len(self._buffer)
+        if taken < self._offered_size and (self._most is None or taken < self._most):
+            self._stop_reason = INTERRUPTED
+            self._most = taken
+            if not taken:
+                # There may be a file that nobody holds.
+                self._spool.stop(INTERRUPTED)
+
+    def _take(self, rest: memoryview) -> None:
+        self._spool.create()
+        was_empty = not self._buffer
+        self._fill(rest)
+        self._keep(self._queue.ready())
+        # A stream that stops at the end of a block has nothing in the buffer.
+        if was_empty and (self._buffer or not self._queue.is_empty):
+            FLUSHER.watch(self)
+
+    def _fill(self, rest: memoryview) -> None:
+        while rest:
+            part = rest[: self._frame_size - len(self._buffer)]
+            self._buffer += part
+            rest = rest[len(part) :]
+            if len(self._buffer) == self._frame_size:
+                self._queue_block()
+
+    def _queue_block(self) -> None:
+        self._queue.put(self._buffer)
+        self._buffer = bytearray()
+
+    def _flush(self) -> None:
+        if self._buffer:
+            self._queue.put_compressed(self._buffer)
+            self._buffer = bytearray()
+        self._keep(self._queue.drain())
 
     def _keep(self, ready: Iterable[Compressed]) -> None:
-        for block, frame in ready:
-            before = self._produced.size
-            self._produced.add(len(block), frame.newline_count, block[-1])
-            if self._most is None or self._produced.size <= self._most:
-                self._keep_block(block, frame)
-            elif before < self._most:
-                part = block[: self._most - before]
-                self._keep_block(part, compress_frame(part))
-            if self._most is not None and self._produced.size > self._most:
-                self._spool.stop(f"longer than the limit of {self._most:,} bytes for one stream")
-
-    def _keep_block(self, block: bytearray, frame: Frame) -> None:
-        self._remember_prefix(block)
-        if self._spool.append(frame):
-            self._hasher.update(block)
-            self._kept.add(len(block), frame.newline_count, block[-1])
-            self._tail.add(memoryview(block))
-
-    def _remember_prefix(self, block: bytearray) -> None:
-        room = max(self._edge_bytes, self._inline_bytes) - len(self._prefix)
-        if room > 0:
-            self._prefix += block[:room]
+        for compressed in ready:
+            self._progress = self._progress.after(compressed, self._spool, self._edges, self._most)
 
     def _conclude(self) -> CapturedStream:
+        if self._most is not None and self._offered_size > self._most:
+            self._spool.stop(self._stop_reason)
         staged = self._spool.close()
-        in_memory = bytes(self._prefix[: self._inline_bytes])
-        kept_size = self._kept.size if staged else 0
+        in_memory = self._progress.prefix[: self._inline_bytes]
+        kept_size = self._progress.kept.size if staged else 0
         if len(in_memory) >= kept_size:
             record = self._record_in_memory(in_memory)
         else:
@@ -230,14 +267,16 @@ class Capture:
         )
 
     def _record_on_disk(self) -> StreamRecord:
-        size = self._kept.size
-        head = bytes(self._prefix[: min(size, self._edge_bytes)])
+        known = self._progress
+        size = known.kept.size
+        head = known.prefix[: min(size, self._edge_bytes)]
+        tail_size = min(size - len(head), self._edge_bytes)
         return self._record(
-            digest=digest_from_hex(self._hasher.hexdigest()),
+            digest=known.digest,
             size=size,
-            line_count=self._kept.line_count,
+            line_count=known.kept.line_count,
             head=head,
-            tail=self._tail.last(min(size - len(head), self._edge_bytes)),
+            tail=known.tail[len(known.tail) - tail_size :],
             content=None,
         )
 
@@ -251,7 +290,7 @@ class Capture:
         tail: bytes,
         content: bytes | None,
     ) -> StreamRecord:
-        lost = self._produced.size > size
+        lost = self._offered_size > size
         return StreamRecord(
             role=self._role,
             digest=digest,
@@ -260,8 +299,8 @@ class Capture:
             head=head,
             tail=tail,
             content=content,
-            produced_size=self._produced.size,
-            produced_line_count=self._produced.line_count,
+            produced_size=self._offered_size,
+            produced_line_count=self._progress.produced.line_count,
             loss_reason=self._spool.failure if lost else None,
         )
 

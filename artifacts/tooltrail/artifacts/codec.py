@@ -73,6 +73,17 @@ class _Sealed:
         return self._seal.read(size)
 
 
+def write_whole(raw: RawWriter, data: bytes) -> None:
+    """Write all of it; a raw file may take a part, and a disk that is nearly full does.
+
+    Raises:
+        OSError: as the file raises it.
+    """
+    rest = memoryview(data)
+    while rest:
+        rest = rest[raw.write(rest) or 0 :]
+
+
 class FrameWriter:
     """Appends frames to an unbuffered file, and their index behind them.
 
@@ -101,6 +112,11 @@ class FrameWriter:
         self._index.add(frame)
         self.plain_size += frame.plain_size
 
+    def go_back(self, frame_count: int) -> None:
+        """Forget all frames but the first; the caller cuts the file to `stored_size`."""
+        self._index.keep(frame_count)
+        self.stored_size, self.plain_size = self._index.sizes
+
     def close(self) -> FrameIndex:
         """Append the index, and before it an empty frame when there is none; nothing may follow.
 
@@ -114,10 +130,7 @@ class FrameWriter:
         return index
 
     def _write(self, data: bytes) -> None:
-        rest = memoryview(data)
-        while rest:
-            # A raw file may take a part: a disk that is nearly full does.
-            rest = rest[self._raw.write(rest) or 0 :]
+        write_whole(self._raw, data)
         self.stored_size += len(data)
 
 

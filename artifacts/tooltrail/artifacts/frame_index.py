@@ -209,6 +209,15 @@ class IndexBuilder:
         checksum = int.from_bytes(frame.data[-4:], "little")
         self._numbers.extend((len(frame.data), frame.plain_size, frame.newline_count, checksum))
 
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Stored and plain bytes of all frames so far."""
+        return sum(self._numbers[0::4]), sum(self._numbers[1::4])
+
+    def keep(self, frame_count: int) -> None:
+        """Forget all frames but the first."""
+        del self._numbers[4 * frame_count :]
+
     def build(self) -> FrameIndex:
         """The index of all frames so far."""
         n = self._numbers

@@ -2,7 +2,8 @@
 
 The spool file is cut in place, at the end of a frame, so that it takes no room on a disk that may
 have none. It is cut before its new index is written: a kill between the two leaves whole frames,
-which is how any spool file looks that somebody was writing.
+which is how any spool file looks that somebody was writing. On a disk without room for the index
+the frames are kept without one.
 """
 
 import hashlib
@@ -10,9 +11,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from tooltrail.artifacts._tally import Tail
+from tooltrail.artifacts._tally import end_of
 from tooltrail.artifacts.capture import CapturedStream
-from tooltrail.artifacts.codec import READ_SIZE, open_plain
+from tooltrail.artifacts.codec import READ_SIZE, open_plain, write_whole
 from tooltrail.artifacts.frame_index import FrameIndex
 from tooltrail.records.digests import digest_from_hex, digest_of
 from tooltrail.records.errors import DamageError, UnavailableError
@@ -37,43 +38,60 @@ def shortened(
     """
     file, record = captured.staged, captured.record
     assert file is not None
-    try:
-        index = captured.index and captured.index.fitting(room)
-        if index is not None and index.plain_size > inline_bytes:
+    prefix = _prefix(file, record, inline_bytes)
+    index = captured.index and captured.index.fitting(room)
+    if index is not None and index.plain_size > inline_bytes:
+        with suppress(OSError, DamageError, UnavailableError):
             shorter = _described(record, file, index, edge_bytes, reason)
-            _cut(file, index)
-            return CapturedStream(shorter, file, index.object_size, index)
-        prefix = b"".join(_blocks(file, min(inline_bytes, record.size)))
-    except (OSError, DamageError, UnavailableError):
-        prefix = record.head[:inline_bytes]
+            if _cut(file, index):
+                return CapturedStream(shorter, file, index.object_size, index)
+            return CapturedStream(shorter, file, index.frames_size)
     # What is left behind is found by its place.
     with suppress(OSError):
         file.unlink(missing_ok=True)
     return CapturedStream(_in_memory(record, prefix, edge_bytes, reason), None)
 
 
-def _cut(file: Path, index: FrameIndex) -> None:
-    with file.open("r+b") as stored:
+def _prefix(file: Path, record: StreamRecord, inline_bytes: int) -> bytes:
+    try:
+        return b"".join(_blocks(file, min(inline_bytes, record.size)))
+    except (OSError, DamageError, UnavailableError):
+        return record.head[:inline_bytes]
+
+
+def _cut(file: Path, index: FrameIndex) -> bool:
+    """Leave the frames of an index, and it behind them; False when there is no room for it.
+
+    Raises:
+        OSError: the file cannot be cut.
+    """
+    with file.open("r+b", buffering=0) as stored:
         stored.truncate(index.frames_size)
         stored.seek(index.frames_size)
-        stored.write(index.to_bytes())
+        try:
+            write_whole(stored, index.to_bytes())
+        except OSError:
+            stored.truncate(index.frames_size)
+            return False
+    return True
 
 
 def _described(
     record: StreamRecord, file: Path, index: FrameIndex, edge_bytes: int, reason: str
 ) -> StreamRecord:
     """The record of the frames that an index speaks of."""
-    hasher, tail, block = hashlib.sha256(), Tail(edge_bytes), b""
+    hasher, tail, block = hashlib.sha256(), b"", b""
     for block in _blocks(file, index.plain_size):
         hasher.update(block)
-        tail.add(memoryview(block))
+        tail = end_of(tail, block, edge_bytes)
     head = record.head[: index.plain_size]
+    tail_size = min(index.plain_size - len(head), edge_bytes)
     facts: dict[str, object] = {
         "digest": digest_from_hex(hasher.hexdigest()),
         "size": index.plain_size,
         "line_count": index.newline_count + (not block.endswith(b"\n")),
         "head": head,
-        "tail": tail.last(min(index.plain_size - len(head), edge_bytes)),
+        "tail": tail[len(tail) - tail_size :],
         "loss_reason": reason,
     }
     return record.model_copy(update=facts)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from tooltrail.artifacts import ArtifactArchive, CapturedStream, StoredArtifact
+from tooltrail.artifacts import ArtifactArchive, CapturedStream, CaptureLimits, StoredArtifact
 from tooltrail.records import (
     ArtifactReference,
     Digest,
@@ -48,6 +48,7 @@ class StreamPublisher:
         scratch: this invocation's folder in the spool, for streams that are in memory.
         away: why the sink need not be asked; None when it is to be found out.
         room: what the limit of the store leaves; None without one.
+        free_bytes: what must stay free on the disk of the spool; see `CaptureLimits`.
     """
 
     def __init__(
@@ -57,7 +58,10 @@ class StreamPublisher:
         scratch: Path,
         away: Postponed | None = None,
         room: StoreRoom | None = None,
+        *,
+        free_bytes: int | None = None,
     ) -> None:
+        self._limits = CaptureLimits(free_bytes=free_bytes)
         self._archive = archive
         self._captured = captured
         self._scratch = scratch
@@ -142,8 +146,11 @@ class StreamPublisher:
         for _ in range(_ATTEMPTS - 1):
             # An old object may be found there and be pruned before it is looked at once more.
             with suppress(MissingArtifactError):
-                return self._archive.publish(source, scratch=self._scratch)
-        return self._archive.publish(source, scratch=self._scratch)
+                return self._publish(source)
+        return self._publish(source)
+
+    def _publish(self, source: CapturedStream) -> StoredArtifact:
+        return self._archive.publish(source, scratch=self._scratch, limits=self._limits)
 
     def _source(self, stream: StreamRecord) -> CapturedStream:
         captured = self._captured.get(stream.digest)

@@ -15,8 +15,10 @@ from sqlalchemy import func, select
 
 from tooltrail.artifacts import (
     CapturedStream,
+    CaptureLimits,
     artifact_path,
     encode,
+    in_full_frames,
     iter_spool_folders,
     shortened,
     spooled_streams,
@@ -73,14 +75,23 @@ class StoreRoom:
         return self._limit - spooled - int(stored or 0)
 
     def fit(
-        self, captured: CapturedStream, *, edge_bytes: int, inline_bytes: int
+        self,
+        captured: CapturedStream,
+        *,
+        edge_bytes: int,
+        inline_bytes: int,
+        frame_size: int,
+        free_bytes: int | None,
     ) -> CapturedStream:
-        """What is kept of a closed capture; see `shortened`."""
+        """What is kept of a closed capture; see `in_full_frames`, and then `shortened`."""
         record, file, size = captured.record, captured.staged, captured.stored_size
         if file is None or size is None or record.content is not None:
             return captured
         left = self._left_for(record.digest, file)
         if left is None or size <= left:
+            return captured
+        captured = in_full_frames(captured, frame_size, CaptureLimits(free_bytes=free_bytes))
+        if (captured.stored_size or size) <= left:
             return captured
         return shortened(
             captured, left, self.reason, edge_bytes=edge_bytes, inline_bytes=inline_bytes

@@ -147,7 +147,11 @@ class Invocation:
         """
         if self._room is not None:
             stream = self._room.fit(
-                stream, edge_bytes=self.policy.edge_bytes, inline_bytes=self._inline_bytes
+                stream,
+                edge_bytes=self.policy.edge_bytes,
+                inline_bytes=self._inline_bytes,
+                frame_size=self._store.archive.frame_size,
+                free_bytes=self._store.limits.free_bytes,
             )
         self._captured[stream.record.digest] = stream
         return stream.record
@@ -245,7 +249,12 @@ class Invocation:
         family = self._store.families.of_output(output, self.family)
         seen = self._store.upkeep  # before the archive and before anything is published
         publisher = StreamPublisher(
-            self._store.archive, self._captured, self.spool, away, self._room
+            self._store.archive,
+            self._captured,
+            self.spool,
+            away,
+            self._room,
+            free_bytes=self._store.limits.free_bytes,
         )
         projection = project(output, family, self.policy, publisher)
         if output.error is not None:

@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tooltrail.artifacts._flusher import Flusher
-from tooltrail.artifacts._tally import Tail
+from tooltrail.artifacts._tally import end_of
 from tooltrail.artifacts.capture import Capture, CapturedStream
 from tooltrail.artifacts.codec import FRAME_SIZE, open_plain
 from tooltrail.records.digests import digest_of
@@ -318,20 +318,11 @@ def test_a_role_that_no_record_takes_is_refused_before_any_byte(tmp_path: Path, 
 
 @given(st.lists(st.binary(min_size=1, max_size=30), max_size=30), st.integers(0, 50))
 def test_the_tail_is_the_end_of_everything(blocks: list[bytes], limit: int) -> None:
-    tail = Tail(limit)
+    tail = b""
     for block in blocks:
-        tail.add(memoryview(block))
+        tail = end_of(tail, block, limit)
     data = b"".join(blocks)
-    for size in range(min(limit, len(data)) + 1):
-        assert tail.last(size) == data[len(data) - size :]
-
-
-def test_the_tail_forgets_what_is_before_it() -> None:
-    tail = Tail(100)
-    for _ in range(1000):
-        tail.add(memoryview(b"0123456789"))
-    # Asking for more than the limit shows what is remembered.
-    assert len(tail.last(10_000)) <= 110
+    assert tail == data[max(0, len(data) - limit) :]
 
 
 class TestSpoolThatCannotBeMade:

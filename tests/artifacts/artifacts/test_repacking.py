@@ -1,5 +1,6 @@
 """What came in many small frames is stored in full ones; nothing else about it changes."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -20,7 +21,9 @@ from tooltrail.artifacts import (
     ArtifactSink,
     Capture,
     CapturedStream,
+    CaptureLimits,
     StreamFollower,
+    in_full_frames,
     open_sink,
     remove_spool_folder,
     spooled_streams,
@@ -134,21 +137,85 @@ def test_the_plain_program_reads_it(archive: ArtifactArchive, folder: Path, tmp_
     assert subprocess.run(program, capture_output=True, check=True).stdout == PLAIN
 
 
-def test_what_was_altered_since_it_was_captured_is_not_published(
+def test_what_was_altered_since_it_was_captured_is_stored_as_it_is_but_for_that_readable(
     archive: ArtifactArchive, sink: ArtifactSink, folder: Path
 ) -> None:
     captured = slowly(folder)
     assert captured.staged is not None
-    data = captured.staged.read_bytes()
-    other = slowly(folder / "other", [line.replace(b"line", b"lime") for line in LINES])
-    assert other.staged is not None
-    for bad in (data[:50] + bytes([data[50] ^ 1]) + data[51:], other.staged.read_bytes()):
-        captured.staged.write_bytes(bad.ljust(len(data), b"\0")[: len(data)])
-        with pytest.raises(DamageError) as caught:
-            archive.publish(captured, scratch=folder)
-        assert str(captured.staged) in str(caught.value)
+    assert captured.index is not None
+    data = bytearray(captured.staged.read_bytes())
+    start, stop = captured.index.stored_span(3)
+    data[(start + stop) // 2] ^= 1
+    captured.staged.write_bytes(data)
+    stored = archive.publish(captured, scratch=folder)
+    assert stored_bytes(sink, stored.path) == data
+    assert stored.index == captured.index
+    with pytest.raises(DamageError, match=stored.path):
+        archive.verify(stored.path, size=stored.size, index=stored.index)
+    first, last = captured.index.plain_span(3)
+    reader = archive.reader(stored.path, index=stored.index)
+    assert reader.read_bytes(0, first) + reader.read_bytes(last, len(PLAIN)) == (
+        PLAIN[:first] + PLAIN[last:]
+    )
+    assert [path.name for path in folder.iterdir()] == ["stdout.zst"]
+
+
+def test_what_was_cut_since_it_was_captured_is_not_published(
+    archive: ArtifactArchive, sink: ArtifactSink, folder: Path
+) -> None:
+    captured = slowly(folder)
+    assert captured.staged is not None
+    os.truncate(captured.staged, captured.staged.stat().st_size - 1)
+    with pytest.raises(DamageError, match=str(captured.staged)):
+        archive.publish(captured, scratch=folder)
     assert list(sink.list()) == []
-    assert sorted(path.name for path in folder.iterdir()) == ["other", "stdout.zst"]
+
+
+def test_room_that_must_stay_free_is_not_taken_for_full_frames(
+    archive: ArtifactArchive, sink: ArtifactSink, folder: Path
+) -> None:
+    captured = slowly(folder)
+    assert captured.staged is not None
+    limits = CaptureLimits(free_bytes=1 << 60)
+    assert in_full_frames(captured, archive.frame_size, limits) is captured
+    stored = archive.publish(captured, scratch=folder, limits=limits)
+    assert stored_bytes(sink, stored.path) == captured.staged.read_bytes()
+    assert stored.index == captured.index
+
+
+def test_full_frames_take_the_place_of_the_small_ones(
+    archive: ArtifactArchive, folder: Path
+) -> None:
+    with StreamFollower(folder, "stdout") as follower:
+        captured = slowly(folder)
+        poll = follower.poll()
+        first = next(poll)
+        full = in_full_frames(captured, archive.frame_size)
+        assert first + b"".join(poll) == PLAIN
+        assert follower.ending == "closed"
+    assert (full.record, full.staged) == (captured.record, captured.staged)
+    assert full.staged is not None
+    assert full.staged.read_bytes() == encode(PLAIN)
+    assert (full.stored_size, full.index) == (
+        len(encode(PLAIN)),
+        FrameIndex.from_bytes(encode(PLAIN)),
+    )
+    assert in_full_frames(full, archive.frame_size) is full
+    assert [path.name for path in folder.iterdir()] == ["stdout.zst"]
+
+
+def test_what_is_damaged_or_in_memory_is_not_put_into_full_frames(
+    archive: ArtifactArchive, folder: Path
+) -> None:
+    captured = slowly(folder)
+    assert captured.staged is not None
+    data = bytearray(captured.staged.read_bytes())
+    data[50] ^= 1
+    captured.staged.write_bytes(data)
+    assert in_full_frames(captured, archive.frame_size) is captured
+    assert captured.staged.read_bytes() == data
+    in_memory = CapturedStream(captured.record, None)
+    assert in_full_frames(in_memory, archive.frame_size) is in_memory
 
 
 def test_without_a_place_for_another_file_it_is_stored_as_it_is(

@@ -1,6 +1,8 @@
 """A captured stream is shortened at the end of a frame, in place, and says what it lost."""
 
 import os
+import subprocess
+import sys
 from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
@@ -128,3 +130,29 @@ def test_of_a_file_that_is_gone_or_cut_the_head_is_kept(tmp_path: Path, size: in
     assert (result.staged, result.record.content) == (None, data[:EDGE])
     assert result.record.produced_size == 1000
     assert not stream.staged.exists()
+
+
+NO_ROOM = """
+import os, resource, signal, sys
+from pathlib import Path
+from tests.artifacts.artifacts.test_shortening import captured, plain, short
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+data = os.urandom(6 * 262_144)
+whole = captured(Path(sys.argv[1]), data)
+shorter = whole.index.fitting(whole.index.object_size - 1)
+# As a full disk does, this takes a part of the index and then no more.
+most = shorter.frames_size + 10
+resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+result = short(whole, whole.index.object_size - 1)
+assert result.index is None
+assert result.stored_size == result.staged.stat().st_size == shorter.frames_size
+assert plain(result.staged) == data[: shorter.plain_size]
+assert result.record.size == shorter.plain_size
+assert result.record.loss_reason == "no room"
+"""
+
+
+def test_on_a_disk_without_room_for_the_new_index_all_whole_frames_are_kept(tmp_path: Path) -> None:
+    program = [sys.executable, "-c", NO_ROOM, str(tmp_path)]
+    done = subprocess.run(program, capture_output=True, check=False, text=True)
+    assert done.returncode == 0, done.stderr

@@ -20,10 +20,11 @@ from tests.support.recording import (
     stream_of,
 )
 
-from tooltrail.artifacts import FRAME_SIZE
-from tooltrail.records import CommandOutput, CompleteOutput, StreamRecord, ToolCall
+from tooltrail.artifacts import FRAME_SIZE, CapturedStream, artifact_path, encode
+from tooltrail.records import CommandOutput, CompleteOutput, DamageError, StreamRecord, ToolCall
 from tooltrail.store import (
     Finished,
+    Invocation,
     InvocationDetail,
     Store,
     StoreLimits,
@@ -310,3 +311,92 @@ def test_what_was_set_aside_is_recorded_whole_whatever_the_limit(
     stdout = stream_of(store.reader.invocation(one.invocation_id), "stdout")
     assert content_of(store.reader, stdout) == content
     check_evidence(store)
+
+
+def slowly(invocation: Invocation, lines: list[bytes]) -> CapturedStream:
+    """Standard output that is flushed after every line."""
+    capture = invocation.capture("stdout")
+    for line in lines:
+        capture.write(line)
+        capture.flush()
+    return capture.close()
+
+
+def finished_with(invocation: Invocation, stdout: StreamRecord) -> Finished:
+    output = CommandOutput(
+        command="make", exit_status=0, stdout=stdout, stderr=captured(invocation, "stderr", b"")
+    )
+    return invocation.finish(CompleteOutput.success("Bash", output))
+
+
+SLOW = [b"%06d %s\n" % (n, b"x" * 100) for n in range(400)]
+
+
+def test_a_slow_stream_that_fits_in_full_frames_is_kept_whole(
+    limited: Callable[[int], Store],
+) -> None:
+    limit = len(encode(b"".join(SLOW)))
+    store = limited(limit)
+    invocation = store.open_session().start(BASH)
+    stream = slowly(invocation, SLOW)
+    assert stream.stored_size is not None
+    assert stream.stored_size > 4 * limit
+    record = invocation.captured(stream)
+    assert (record, record.loss_reason) == (stream.record, None)
+    assert kept(store, finished_with(invocation, record)) == b"".join(SLOW)
+    assert stored_bytes(store) == limit
+    check_evidence(store)
+
+
+def test_a_slow_stream_that_does_not_fit_even_so_is_shortened(
+    limited: Callable[[int], Store],
+) -> None:
+    lines = [noise(FRAME_SIZE // 8, n) for n in range(40)]
+    limit = 3 * FRAME_SIZE
+    store = limited(limit)
+    invocation = store.open_session().start(BASH)
+    record = invocation.captured(slowly(invocation, lines))
+    assert record.size == 2 * FRAME_SIZE
+    finished = finished_with(invocation, record)
+    assert kept(store, finished) == b"".join(lines)[: 2 * FRAME_SIZE]
+    assert stored_bytes(store) <= limit
+    check_evidence(store)
+
+
+def test_what_must_stay_free_on_the_disk_is_not_taken_for_full_frames(
+    limited: Callable[[int], Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = limited(10 * MIB)
+    invocation = store.open_session().start(BASH)
+    stream = slowly(invocation, SLOW)
+    for limit in (10 * MIB, len(encode(b"".join(SLOW)))):
+        room = StoreRoom(limit, store.database, store.spool, str(store.info.id))
+        fitted = room.fit(
+            stream, edge_bytes=0, inline_bytes=0, frame_size=FRAME_SIZE, free_bytes=1 << 60
+        )
+        assert (fitted is stream) == (limit == 10 * MIB)
+    assert fitted.record.loss_reason == room.reason
+    invocation = store.open_session().start(BASH)
+    stream = slowly(invocation, SLOW)
+    monkeypatch.setattr(store, "limits", StoreLimits(10 * MIB, 1 << 60))
+    finished_with(invocation, invocation.captured(stream))
+    assert stored_bytes(store) == stream.stored_size
+
+
+def test_one_bad_bit_in_the_spool_costs_one_frame_and_not_the_record(
+    limited: Callable[[int], Store],
+) -> None:
+    store = limited(10 * MIB)
+    invocation = store.open_session().start(BASH)
+    stream = slowly(invocation, SLOW)
+    assert stream.staged is not None
+    assert stream.index is not None
+    data = bytearray(stream.staged.read_bytes())
+    data[stream.index.stored_span(200)[1] - 1] ^= 1
+    stream.staged.write_bytes(data)
+    finished = finished_with(invocation, invocation.captured(stream))
+    assert finished.state == "success"
+    path = artifact_path(stream.record.digest)
+    with pytest.raises(DamageError, match=path):
+        store.archive.verify(path)
+    assert store.archive.reader(path).read_bytes(0, 1080) == b"".join(SLOW[:10])

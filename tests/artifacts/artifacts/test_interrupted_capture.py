@@ -1,0 +1,140 @@
+"""Ctrl-C at any moment of a capture leaves a true beginning, and says what is missing."""
+
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Generator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+import tooltrail.artifacts
+from tooltrail.artifacts import FrameIndex
+from tooltrail.artifacts.capture import INTERRUPTED, Capture, CapturedStream
+from tooltrail.artifacts.codec import open_plain
+from tooltrail.artifacts.limits import CaptureLimits
+from tooltrail.records.digests import digest_of
+from tooltrail.records.streams import count_lines
+
+FRAME, EDGE = 1000, 150
+CHUNKS = [os.urandom(n) for n in (300, 2500, 10, 900, 0, 1000, 200)]
+WHOLE = b"".join(CHUNKS)
+TOO_LONG = "longer than the limit of 3,300 bytes for one stream"
+
+OURS = str(Path(tooltrail.artifacts.__file__).parent)
+BEFORE = ("write_all", "_bytes_of")
+"""Where a call has not begun yet."""
+
+
+@contextlib.contextmanager
+def interrupted_at(moment: int) -> Generator[list[int]]:
+    """Ctrl-C at the n-th call, of or in our own code; calls are where Python looks for signals.
+
+    Gives a list that has the moment in it when it was reached.
+    """
+    count = 0
+    reached: list[int] = []
+
+    def look(frame: FrameType, event: str, argument: Any) -> None:
+        nonlocal count
+        name = getattr(argument, "__name__", "")
+        if not frame.f_code.co_filename.startswith(OURS) or frame.f_code.co_name in BEFORE:
+            return
+        # A `with` lets go of its lock between two looks; before its call `write` knows nothing.
+        if name != "__exit__" and (event, frame.f_code.co_name) != ("call", "write"):
+            count += 1
+            if count == moment:
+                sys.setprofile(None)
+                reached.append(moment)
+                signal.raise_signal(signal.SIGINT)
+
+    sys.setprofile(look)
+    try:
+        yield reached
+    finally:
+        sys.setprofile(None)
+
+
+def content_of(captured: CapturedStream) -> bytes:
+    if captured.staged is None:
+        assert captured.record.content is not None
+        return captured.record.content
+    assert captured.index is not None
+    stored = captured.staged.read_bytes()
+    assert captured.stored_size == len(stored)
+    assert FrameIndex.from_bytes(stored) == captured.index
+    assert captured.index.object_size == len(stored)
+    with open_plain(captured.staged.open("rb")) as plain:
+        return plain.read()
+
+
+def check(captured: CapturedStream) -> None:
+    """What was kept is the beginning of the whole, and the record says all that is so."""
+    record, content = captured.record, content_of(captured)
+    assert WHOLE.startswith(content)
+    assert (record.size, record.digest) == (len(content), digest_of(content))
+    assert record.line_count == count_lines(content)
+    assert record.head == content[:EDGE]
+    assert record.tail == content[len(record.head) :][-EDGE:]
+    assert record.produced_size == len(WHOLE)
+    assert record.loss_reason in (None, INTERRUPTED, TOO_LONG)
+
+
+def write_all(capture: Capture) -> bytes:
+    """Write it all, whatever comes; what was acknowledged before the first Ctrl-C."""
+    acknowledged, is_interrupted = b"", False
+    for number, chunk in enumerate(CHUNKS):
+        try:
+            capture.write(chunk)
+            if number == 3:
+                capture.flush()
+        except KeyboardInterrupt:
+            is_interrupted = True
+        if not is_interrupted:
+            acknowledged += chunk
+    return acknowledged
+
+
+# Between the call that opens a file and the next step nobody holds it.
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
+@pytest.mark.parametrize("inline_bytes", [0, 5000])
+@pytest.mark.parametrize("limit", [None, 3300])
+def test_ctrl_c_at_any_moment_leaves_a_true_beginning(
+    tmp_path: Path, inline_bytes: int, limit: int | None
+) -> None:
+    moment, is_over = 0, False
+    while not is_over:
+        moment += 1
+        capture = Capture(
+            "stdout",
+            tmp_path / str(moment) / "stdout.zst",
+            edge_bytes=EDGE,
+            inline_bytes=inline_bytes,
+            frame_size=FRAME,
+            limits=CaptureLimits(limit),
+        )
+        with interrupted_at(moment) as interruption:
+            acknowledged = write_all(capture)
+            with contextlib.suppress(KeyboardInterrupt):
+                capture.close()
+        captured = capture.close()
+        check(captured)
+        assert captured.record.size >= min(len(acknowledged), limit or len(WHOLE))
+        is_over = not interruption
+        assert not is_over or captured.record.loss_reason == (limit and TOO_LONG)
+    assert moment > 300
+
+
+def test_what_is_behind_a_call_that_was_interrupted_is_counted_and_not_kept(tmp_path: Path) -> None:
+    capture = Capture("stdout", tmp_path / "stdout.zst", edge_bytes=EDGE, inline_bytes=0)
+    capture.write(b"a line\n")
+    with interrupted_at(2), pytest.raises(KeyboardInterrupt):
+        capture.write(b"not taken\n")
+    capture.write(b"later\n")
+    captured = capture.close()
+    assert content_of(captured) == b"a line\n"
+    assert captured.record.produced_size == len(b"a line\nnot taken\nlater\n")
+    assert captured.record.loss_reason == INTERRUPTED
