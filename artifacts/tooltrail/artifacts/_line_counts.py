@@ -62,4 +62,5 @@ def _counted(block: Block, counter: Counter) -> _Counted:
 
 def _lines_before(frames: Frames, stop: int) -> int:
     """Newlines before an offset at which a frame ends."""
-    return frames.index.newlines_before(frames.index.frame_at(stop))
+    index = frames.index
+    return index.newlines_before(index.frame_at(stop))
