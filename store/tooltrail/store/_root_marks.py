@@ -11,19 +11,8 @@ from uuid import UUID
 
 from tooltrail.artifacts import ArtifactSink
 from tooltrail.records import InvalidRecordError
+from tooltrail.store._mark_names import MARK_PREFIX, mark_path
 from tooltrail.store._references import is_artifact
-
-_PREFIX = "store-"
-
-
-def mark_path(store_id: UUID) -> str:
-    """Where the mark of a store is, relative to its artifact root."""
-    return f"{_PREFIX}{store_id}"
-
-
-def is_mark(path: str) -> bool:
-    """Whether an object is the mark of some store."""
-    return path.startswith(_PREFIX)
 
 
 def mark_root(sink: ArtifactSink, store_id: UUID) -> None:
@@ -56,7 +45,7 @@ def refuse_other_roots(sink: ArtifactSink, store_id: UUID) -> None:
     for other in other_marks(sink, store_id):
         raise InvalidRecordError(_belongs(sink, other))
     # By the list, since it is not for a missing mark to say that the disk is away.
-    if not any(stat.path == mark_path(store_id) for stat in sink.list(_PREFIX)):
+    if not any(stat.path == mark_path(store_id) for stat in sink.list(MARK_PREFIX)):
         raise InvalidRecordError(
             f"{sink.url} is not marked as the artifact root of this store: there is no file "
             f"{mark_path(store_id)} in it"
@@ -70,7 +59,7 @@ def other_marks(sink: ArtifactSink, store_id: UUID) -> list[str]:
         UnavailableError: the root cannot be read.
     """
     own = mark_path(store_id)
-    return [stat.path for stat in sink.list(_PREFIX) if stat.path != own]
+    return [stat.path for stat in sink.list(MARK_PREFIX) if stat.path != own]
 
 
 def _belongs(sink: ArtifactSink, mark: str) -> str:

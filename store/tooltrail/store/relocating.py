@@ -32,8 +32,9 @@ from tooltrail.artifacts.archive import DAMAGED
 from tooltrail.records import DamageError, InvalidRecordError, MissingArtifactError
 from tooltrail.store._copying import ObjectCopier
 from tooltrail.store._maintenance import MaintenanceRun, maintenance_run
+from tooltrail.store._mark_names import mark_path
 from tooltrail.store._references import ASKED_AT_ONCE, in_chunks, is_artifact, referenced
-from tooltrail.store._root_marks import mark_path, mark_root
+from tooltrail.store._root_marks import mark_root
 from tooltrail.store._roots import remembered_root, resolve_root
 from tooltrail.store._upkeep import read_upkeep
 from tooltrail.store.pruning_plan import Amount, Progress
