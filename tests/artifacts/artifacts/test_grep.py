@@ -10,6 +10,7 @@ from typing import NamedTuple
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.support.processes import run_python
 from tests.support.sinks import CountingSink, Framed, counting_sink, framed, put_raw
 
 from tooltrail.artifacts import ArtifactArchive, ArtifactReader, Match
@@ -320,6 +321,33 @@ def test_what_is_no_expression_is_refused(folder: Path, pattern: str) -> None:
     with pytest.raises(InvalidRecordError, match="not a regular expression"):
         reader.grep(pattern)
     assert reader.count_matches(pattern, literal=True) == 0
+
+
+COUNT_FOR_EVER = """
+import resource, signal, sys
+from pathlib import Path
+from tests.support.sinks import counting_sink, framed, put_raw
+from tooltrail.artifacts import ArtifactArchive
+
+sink, made = counting_sink(), framed(b"x\\n" * 20_100 + b"a" * 200 + b"\\n" * 9_000, 10_000)
+put_raw(sink, Path(sys.argv[1]), made.path, made.stored)
+reader = ArtifactArchive(sink).reader(made.path, index=made.index)
+assert reader.count_matches("(a|a)*$") == 29_100
+# In seconds of processor time, so that the search has begun on a busy machine too.
+resource.setrlimit(resource.RLIMIT_CPU, (30, 30))
+signal.signal(signal.SIGPROF, signal.default_int_handler)
+signal.setitimer(signal.ITIMER_PROF, 0.5)
+try:
+    reader.count_matches("(a|a)*b")
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_a_count_ends_when_it_is_interrupted_however_long_the_expression_takes(
+    tmp_path: Path,
+) -> None:
+    assert run_python(COUNT_FOR_EVER, str(tmp_path)) == ("interrupted\n", "")
 
 
 def test_numbers_below_none_are_refused(folder: Path) -> None:
