@@ -320,4 +320,4 @@ class TestGrep:
         for options in (("line\\n",), ("-F", "line 1\nline 2"), ("-c", "line 1\nline 2")):
             ended = cli.run("artifact", "grep", *options, path)
             assert (ended.code, ended.stdout) == (2, b"")
-            assert ended.sentence.startswith("no line holds a newline")
+            assert ended.sentence.startswith("a pattern may not ask for a newline")
