@@ -108,6 +108,8 @@ def test_every_command_exits_with_the_code_of_what_is_wrong(
     assert ended.code == code
     if command == "verify" and code in (1, 4, 5):
         assert name in ended.text
+        state = {1: "damaged", 4: "missing", 5: "unreadable"}[code]
+        assert ended.message.endswith(f": 1 {state}\n")
     elif code:
         assert ended.sentence
 

@@ -131,7 +131,7 @@ def test_every_way_to_name_an_artifact_works_for_a_part(
     digits = path[-68:-4]
     outputs = {
         cli.ok(*command_of(part, name)).stdout
-        for name in (path, digits, digits[:6], f"sha256:{digits}")
+        for name in (path, digits, digits[:6], f"sha256:{digits}", f"sha256:{digits[:6]}")
     }
     assert len(outputs) == 1
     assert outputs != {b""}
