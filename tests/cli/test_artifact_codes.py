@@ -76,6 +76,15 @@ def damaged(cli: Cli) -> str:
     return path
 
 
+def away(cli: Cli) -> str:
+    """An artifact whose disk is not mounted: the folder for it is there, and empty."""
+    path = artifact_of(cli, 0)
+    root = cli.folder / "artifacts"
+    root.rename(cli.folder / "disk")
+    root.mkdir()
+    return path
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize(
     ("name_in", "code"),
@@ -86,6 +95,7 @@ def damaged(cli: Cli) -> str:
         (ambiguous_beginning, 2),
         (without_object, 4),
         (damaged, 1),
+        (away, 5),
     ],
 )
 def test_every_command_exits_with_the_code_of_what_is_wrong(
@@ -96,8 +106,10 @@ def test_every_command_exits_with_the_code_of_what_is_wrong(
     if (command, name_in) == ("stat", damaged):
         code = 0  # it reads nothing of the object
     assert ended.code == code
-    if command == "verify" and code in (1, 4):
+    if command == "verify" and code in (1, 4, 5):
         assert name in ended.text
+        state = {1: "damaged", 4: "missing", 5: "unreadable"}[code]
+        assert ended.message.endswith(f": 1 {state}\n")
     elif code:
         assert ended.sentence
 

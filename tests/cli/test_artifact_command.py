@@ -64,11 +64,12 @@ def test_cat_prints_the_exact_bytes(cli: Cli) -> None:
 def test_an_artifact_has_several_names(cli: Cli) -> None:
     path = store_artifact(cli, TEXT)
     digits = path[-68:-4]
-    for name in (path, digits, digits[:4], f"sha256:{digits}"):
+    digest = f"sha256:{digits}"
+    for name in (path, digits, digits[:4], digest, digest[:-1], digest[:11]):
         assert cli.ok("artifact", "cat", name).stdout == TEXT
 
 
-@pytest.mark.parametrize("name", ["abc", "a", "xyzw"])
+@pytest.mark.parametrize("name", ["abc", "a", "xyzw", "sha256:", "sha256:abc", "sha256:ABCD"])
 def test_too_few_digits_and_no_digits_name_nothing(cli: Cli, name: str) -> None:
     ended = cli.run("artifact", "cat", name)
     assert (ended.code, ended.stdout) == (2, b"")

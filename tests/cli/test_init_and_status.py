@@ -65,6 +65,7 @@ def test_an_artifact_root_that_moves_alone_can_be_named(cli: Cli, tmp_path: Path
     ended = cli.run("artifact", "verify")
     assert ended.code == 5
     assert f"cannot use {cli.folder}/artifacts for artifacts: " in ended.text
+    assert ended.message == "1 artifact, 60 kB: 1 unreadable\n"
     assert cli.ok("artifact", "verify", "--artifacts", str(tmp_path / "elsewhere")).code == 0
     cli.environment["TOOLTRAIL_ARTIFACTS"] = str(tmp_path / "elsewhere")
     assert cli.ok("artifact", "verify").code == 0

@@ -12,7 +12,7 @@ from functools import cache, partial
 from typing import TypeVar
 
 from tooltrail.artifacts._decoding import FrameMismatchError
-from tooltrail.artifacts._frames import Block, Frames, Placed
+from tooltrail.artifacts._frames import Block, Frames, Placed, batches
 from tooltrail.artifacts._threads import leave_signals_to_others
 from tooltrail.artifacts.frame_index import FrameIndex
 
@@ -43,11 +43,11 @@ def ahead(frames: Frames, made_of: Callable[[Block], T]) -> Iterator[T]:
             before a damaged frame was given.
     """
 
-    def source(start: int, stop: int) -> Iterator[T]:
+    def source(index: FrameIndex, start: int, stop: int) -> Iterator[T]:
         def part(block: Block) -> T:
             return made_of(block.cut(start, stop))
 
-        for made, error in _batches(frames, start, stop, part):
+        for made, error in _batches(frames, index, start, stop, part):
             yield from made
             if error is not None:
                 raise error
@@ -56,12 +56,12 @@ def ahead(frames: Frames, made_of: Callable[[Block], T]) -> Iterator[T]:
 
 
 def _batches(
-    frames: Frames, start: int, stop: int, made_of: Callable[[Block], T]
+    frames: Frames, index: FrameIndex, start: int, stop: int, made_of: Callable[[Block], T]
 ) -> Iterator[_Batch[T]]:
-    make = partial(_batch, frames, frames.index, made_of=made_of)
+    make = partial(_batch, frames, index, made_of=made_of)
     waiting: deque[Future[_Batch[T]]] = deque()
     try:
-        for first, end in frames.batches(start, stop, FRAMES * frames.frame_size):
+        for first, end in batches(index, start, stop, FRAMES * frames.frame_size):
             waiting.append(_threads().submit(make, first, end))
             if len(waiting) > IN_FLIGHT:
                 yield waiting.popleft().result()

@@ -5,8 +5,14 @@ import warnings
 
 from tooltrail.records.errors import InvalidRecordError
 
-_TOKEN = re.compile(rb"\\x[0-9a-fA-F]{2}|\\0[0-7]{0,2}|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|.", re.DOTALL)
-"""An escape, a set, or one byte."""
+_PARTS = (
+    rb"\(\?#(?:\\.|[^\\)])*\)"
+    rb"|\\x[0-9a-fA-F]{2}|\\0[0-7]{0,2}|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|."
+)
+"""A comment, an escape, a set, or one byte."""
+
+_TOKEN = re.compile(_PARTS, re.DOTALL)
+_VERBOSE_TOKEN = re.compile(rb"#(?:\\.|[^\\\n])*|" + _PARTS, re.DOTALL)
 
 _NEWLINES = {rb"\n", b"\\\n", rb"\x0a", rb"\x0A", rb"\012", b"\n"}
 
@@ -27,17 +33,25 @@ def compiled(source: bytes, flags: int) -> re.Pattern[bytes]:
 
 
 def refuse_newline(regex: re.Pattern[bytes]) -> None:
-    """Refuse an expression that asks for a newline, which no line holds, outside a set.
+    """Refuse an expression that asks for a newline in any place, were it in one that may be left.
 
     Raises:
         InvalidRecordError: it does.
     """
-    found = _NEWLINES.intersection(_TOKEN.findall(regex.pattern))
-    if regex.flags & re.VERBOSE:
+    is_verbose = regex.flags & re.VERBOSE
+    tokens = set((_VERBOSE_TOKEN if is_verbose else _TOKEN).findall(regex.pattern))
+    if is_verbose:
         # There a newline is a space between the parts.
-        found.discard(b"\n")
-    if found:
+        tokens.discard(b"\n")
+    if any(map(_is_newline, tokens)):
         raise InvalidRecordError(
-            "no line holds a newline, so that a pattern with one matches nothing:"
-            " ask for lines around a match instead"
+            "a pattern may not ask for a newline: lines are searched without it"
         )
+
+
+def _is_newline(token: bytes) -> bool:
+    """Whether an escape or a byte is a newline, or a set holds it and nothing else."""
+    if not token.startswith(b"["):
+        return token in _NEWLINES
+    held = compiled(token, re.DOTALL)
+    return [byte for byte in range(256) if held.fullmatch(bytes([byte]))] == [ord("\n")]

@@ -9,6 +9,7 @@ are read on.
 """
 
 import hashlib
+import threading
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -59,15 +60,24 @@ class Block(NamedTuple):
 
 
 class _Held(NamedTuple):
-    """Stored bytes that were fetched already, and where in the object they begin."""
+    """Stored bytes that were fetched already, and where in the object they begin.
 
+    They are good for whoever reads by the same index: an object that replaced the one that they
+    are from has another.
+    """
+
+    frame_index: FrameIndex | None
     start: int
     data: bytes
 
-    def slice(self, start: int, stop: int) -> bytes | None:
-        if self.start <= start and stop <= self.start + len(self.data):
+    def slice(self, index: FrameIndex, start: int, stop: int) -> bytes | None:
+        is_inside = self.start <= start and stop <= self.start + len(self.data)
+        if self.frame_index is index and is_inside:
             return self.data[start - self.start : stop - self.start]
         return None
+
+
+_NOTHING_HELD = _Held(None, 0, b"")
 
 
 class Frames:
@@ -82,6 +92,7 @@ class Frames:
         self._path = path
         self._held = held
         self._last = Block(0, b"")
+        self._reloading = threading.Lock()
         self.index = index
 
     @property
@@ -93,8 +104,8 @@ class Frames:
         """Fetch all frames from a plain offset on, with one request, unless they are too many."""
         index = self.index
         begin, end = index.stored_span(index.frame_at(start))[0], index.frames_size
-        if end - begin <= REQUEST_BYTES and self._held.slice(begin, end) is None:
-            self._held = _Held(begin, self._sink.read(self._path, begin, end))
+        if end - begin <= REQUEST_BYTES and self._held.slice(index, begin, end) is None:
+            self._held = _Held(index, begin, self._sink.read(self._path, begin, end))
 
     def blocks(self, start: int, stop: int) -> Iterator[Block]:
         """The plain bytes from `start` up to `stop`, in blocks of up to a frame.
@@ -117,39 +128,26 @@ class Frames:
             yield block
 
     def resumed(
-        self, source: Callable[[int, int], Iterator[T]], start: int, stop: int
+        self, source: Callable[[FrameIndex, int, int], Iterator[T]], start: int, stop: int
     ) -> Iterator[T]:
-        """What a source gives of exactly these bytes, begun anew where its frames fit no more."""
+        """What a source gives of exactly these bytes, begun anew where its frames fit no more.
+
+        Args:
+            source: gives it by an index, from a plain offset up to another.
+            start: plain offset of the first byte.
+            stop: plain offset behind the last.
+        """
         while start < stop:
+            # One for all of it: another thread may take a new one at any time.
+            index = self.index
             try:
-                for piece in source(start, stop):
+                for piece in source(index, start, stop):
                     yield piece
                     start = piece.stop
             except FrameMismatchError as error:
-                self._reload(error)
+                self._reload(index, error)
             else:
                 return
-
-    def batches(self, start: int, stop: int, plain_size: int) -> Iterator[tuple[int, int]]:
-        """Frames that are fetched together: first and last, half-open, at least one.
-
-        Args:
-            start: plain offset in the first of all.
-            stop: plain offset in or behind the last of all.
-            plain_size: plain bytes of a batch at most.
-        """
-        index = self.index
-        frame, end = index.frame_at(start), index.frame_at(stop - 1) + 1
-        while frame < end:
-            first, frame = frame, frame + 1
-            begin, offset = index.stored_span(first)[0], index.plain_span(first)[0]
-            while (
-                frame < end
-                and index.stored_span(frame)[1] - begin <= REQUEST_BYTES
-                and index.plain_span(frame)[1] - offset <= plain_size
-            ):
-                frame += 1
-            yield first, frame
 
     def decode_batch(self, index: FrameIndex, first: int, end: int) -> Iterator[Block]:
         """Fetch some frames with one request and decode each when it is asked for.
@@ -158,26 +156,25 @@ class Frames:
             FrameMismatchError: the stored bytes are other frames.
         """
         begin = index.stored_span(first)[0]
-        stored = memoryview(self._fetch(begin, index.stored_span(end - 1)[1]))
+        stored = memoryview(self._fetch(index, begin, index.stored_span(end - 1)[1]))
         for frame in range(first, end):
             start, stop = index.stored_span(frame)
             yield self._decoded(index, frame, bytes(stored[start - begin : stop - begin]))
 
-    def _blocks(self, start: int, stop: int) -> Iterator[Block]:
+    def _blocks(self, index: FrameIndex, start: int, stop: int) -> Iterator[Block]:
         last = self._last
         if last.start <= start < last.stop:
             yield last.cut(start, stop)
             start = last.stop
         if start >= stop:
             return
-        index = self.index
-        for first, end in self.batches(start, stop, index.plain_size):
+        for first, end in batches(index, start, stop, index.plain_size):
             for block in self.decode_batch(index, first, end):
                 self._last = block
                 yield block.cut(start, stop)
 
-    def _fetch(self, start: int, stop: int) -> bytes:
-        held = self._held.slice(start, stop)
+    def _fetch(self, index: FrameIndex, start: int, stop: int) -> bytes:
+        held = self._held.slice(index, start, stop)
         return self._sink.read(self._path, start, stop) if held is None else held
 
     def _decoded(self, index: FrameIndex, frame: int, data: bytes) -> Block:
@@ -202,26 +199,57 @@ class Frames:
                 path=self._path,
             )
 
-    def _reload(self, reason: FrameMismatchError) -> None:
+    def _reload(self, used: FrameIndex, reason: FrameMismatchError) -> None:
         """Take the index of the object as it is now, once its whole content was found right.
+
+        Args:
+            used: the index that a frame did not fit.
+            reason: how it did not.
 
         Raises:
             DamageError: there is no other, or none of the same content.
         """
-        own, held = _read_own(self._sink, self._path)
-        if own == self.index:
+        with self._reloading:
+            if self.index is used:
+                self._take_own(used, reason)
+
+    def _take_own(self, used: FrameIndex, reason: FrameMismatchError) -> None:
+        held = _read_own(self._sink, self._path)
+        if held.frame_index == used:
             raise DamageError(
                 f"artifact {self._path} is damaged in the frame at byte {reason.start:,}: {reason}",
                 path=self._path,
             ) from reason
-        check = PlainCheck(self.index)
-        found = _proven(self._sink, self._path, own, None, check.see)
+        check = PlainCheck(used)
+        found = _proven(self._sink, self._path, held.frame_index, None, check.see)
         # Places were found by the old index, and go on to be used.
         if wrong := list(check.differences()):
             raise IndexMismatchError(
                 self._path, [f"the index that it was read by: {difference}" for difference in wrong]
             )
-        self.index, self._held = found.index, held
+        self._held, self.index = held._replace(frame_index=found.index), found.index
+
+
+def batches(index: FrameIndex, start: int, stop: int, plain_size: int) -> Iterator[tuple[int, int]]:
+    """Frames that are fetched together: first and last, half-open, at least one.
+
+    Args:
+        index: of the artifact.
+        start: plain offset in the first of all.
+        stop: plain offset in or behind the last of all.
+        plain_size: plain bytes of a batch at most.
+    """
+    frame, end = index.frame_at(start), index.frame_at(stop - 1) + 1
+    while frame < end:
+        first, frame = frame, frame + 1
+        begin, offset = index.stored_span(first)[0], index.plain_span(first)[0]
+        while (
+            frame < end
+            and index.stored_span(frame)[1] - begin <= REQUEST_BYTES
+            and index.plain_span(frame)[1] - offset <= plain_size
+        ):
+            frame += 1
+        yield first, frame
 
 
 def open_frames(
@@ -233,16 +261,17 @@ def open_frames(
 ) -> Frames:
     """The frames of an object; see `ArtifactArchive.reader`."""
     digest_of_path(path)
-    known, held = FrameIndex.unaltered(index), _Held(0, b"")
+    known, held = FrameIndex.unaltered(index), _NOTHING_HELD
     if known is None or not _fits(known, size, line_count):
-        own, held = _read_own(sink, path)
+        held = _read_own(sink, path)
+        own = held.frame_index
         if own is None or index is not None or not _fits(own, size, line_count):
             own = _proven(sink, path, own, size).index
         known = own
     check_size(path, known.plain_size, size)
     if not known.plain_size:
         check_digest(path, _NOTHING)
-    return Frames(sink, path, known, held)
+    return Frames(sink, path, known, held._replace(frame_index=known))
 
 
 def fits_lines(index: FrameIndex, line_count: int) -> bool:
@@ -273,7 +302,7 @@ def _proven(
     return found
 
 
-def _read_own(sink: ArtifactSink, path: str) -> tuple[FrameIndex | None, _Held]:
+def _read_own(sink: ArtifactSink, path: str) -> _Held:
     """The index that the object itself has, None without one; and what was read."""
     data = b""
 
@@ -283,5 +312,4 @@ def _read_own(sink: ArtifactSink, path: str) -> tuple[FrameIndex | None, _Held]:
         return data
 
     index = read_index(read_end, path)
-    start = 0 if index is None else index.object_size - len(data)
-    return index, _Held(start, b"" if index is None else data)
+    return _NOTHING_HELD if index is None else _Held(index, index.object_size - len(data), data)

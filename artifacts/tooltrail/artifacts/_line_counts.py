@@ -1,7 +1,8 @@
 """How many lines of an artifact are wanted, counted by the threads that decode them.
 
 Each counts the whole lines of the frame that it has just decoded, while they are in its core's
-cache. Only the lines that go over the end of a frame are put together and counted in order.
+cache. Only the lines that go over the end of a frame are put together and counted in order. It is
+for counters that take a bounded time: nobody can interrupt these threads.
 """
 
 from collections.abc import Iterator
@@ -62,4 +63,5 @@ def _counted(block: Block, counter: Counter) -> _Counted:
 
 def _lines_before(frames: Frames, stop: int) -> int:
     """Newlines before an offset at which a frame ends."""
-    return frames.index.newlines_before(frames.index.frame_at(stop))
+    index = frames.index
+    return index.newlines_before(index.frame_at(stop))

@@ -40,12 +40,20 @@ class Grep:
         """How many lines match, at most the maximum."""
         limit = self._max_count
         if limit is None:
-            return sum(count_lines_with(frames, path, self._wanted))
-        parts = count_lines_with(frames, path, self._wanted) if limit else iter(())
+            return sum(self._counts(frames, path))
+        parts = self._counts(frames, path) if limit else iter(())
         count = 0
         while count < limit and (found := next(parts, None)) is not None:
             count += found
         return min(count, limit)
+
+    def _counts(self, frames: Frames, path: str) -> Iterator[int]:
+        """How many lines match in one part after the other."""
+        if self._pattern.needle is not None:
+            return count_lines_with(frames, path, self._wanted)
+        # An expression can take for ever, and lets nobody run all the while. In the thread of who
+        # asks a signal still ends it; in another that thread would never come to see the signal.
+        return (self._wanted(block.plain) for block in line_blocks(frames, path))
 
     def _wanted(self, lines: bytes) -> int:
         """How many of some lines are looked for."""

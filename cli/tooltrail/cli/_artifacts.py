@@ -1,5 +1,6 @@
 """What `tooltrail artifact` does with stored objects."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -41,7 +42,7 @@ class Verdict:
 
 
 def find_artifact(store: Store, name: str) -> str:
-    """The artifact path that a name means: a path, a digest, or a unique beginning of its digits.
+    """The artifact path that a name means: a path, a digest, or a unique beginning of one.
 
     Raises:
         PathEscapeError: a path that leaves the artifact root.
@@ -110,6 +111,13 @@ def verify_artifacts(store: Store, paths: Sequence[str]) -> list[Verdict]:
     """Read artifacts through: those named, else all that the store refers to."""
     known = {view.path: view for view in store.reader.artifacts()}
     return [_verify(store, path, known.get(path)) for path in (paths or known)]
+
+
+def states_of(bad: Sequence[Verdict]) -> str:
+    """How many of those that are not right are in which state."""
+    counts = Counter[str](verdict.state for verdict in bad)
+    states = (state for state in ("damaged", "missing", "unreadable") if counts[state])
+    return ", ".join(f"{counts[state]:,} {state}" for state in states) or "0 damaged or missing"
 
 
 def _verify(store: Store, path: str, known: ArtifactView | None) -> Verdict:

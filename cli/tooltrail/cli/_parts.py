@@ -19,7 +19,7 @@ def artifact_reader(location: Location, name: str) -> Generator[ArtifactReader]:
     path, _ = parse_name(name)
     place = None if location.artifacts else look_up_artifact(location.database, path)
     if place is not None:
-        sink = defer_sink(place.root)
+        sink = defer_sink(place.root, mark=place.mark)
         yield open_reader(
             sink,
             place.path,

@@ -10,21 +10,9 @@ from contextlib import suppress
 from pathlib import Path
 from uuid import UUID
 
-from tooltrail.artifacts import ArtifactSink
-from tooltrail.artifacts._private import PRIVATE_FOLDER
+from tooltrail.artifacts import PRIVATE_FOLDER, ArtifactSink
 from tooltrail.records import InvalidRecordError, MissingArtifactError, UnavailableError
-
-_PREFIX = "store-"
-
-
-def mark_path(store_id: UUID) -> str:
-    """Where the mark of a store is, relative to its artifact root."""
-    return f"{_PREFIX}{store_id}"
-
-
-def is_mark(path: str) -> bool:
-    """Whether an object is the mark of some store."""
-    return path.startswith(_PREFIX)
+from tooltrail.store._mark_names import MARK_PREFIX, mark_path
 
 
 def mark_root(sink: ArtifactSink, store_id: UUID, place: str, scratch: Path | None = None) -> None:
@@ -43,7 +31,7 @@ def mark_root(sink: ArtifactSink, store_id: UUID, place: str, scratch: Path | No
         UnavailableError: the root or the temporary file cannot be read or written.
     """
     for other in other_marks(sink, store_id):
-        if sink.read(other, 0) != _content(other.removeprefix(_PREFIX), place):
+        if sink.read(other, 0) != _content(other.removeprefix(MARK_PREFIX), place):
             raise InvalidRecordError(_belongs(sink, other))
         sink.delete(other)
     try:
@@ -73,7 +61,7 @@ def refuse_other_roots(sink: ArtifactSink, store_id: UUID) -> None:
     for other in other_marks(sink, store_id):
         raise InvalidRecordError(_belongs(sink, other))
     # By the list, since it is not for a missing mark to say that the disk is away.
-    if not any(stat.path == mark_path(store_id) for stat in sink.list(_PREFIX)):
+    if not any(stat.path == mark_path(store_id) for stat in sink.list(MARK_PREFIX)):
         raise InvalidRecordError(
             f"{sink.url} is not marked as the artifact root of this store: there is no file "
             f"{mark_path(store_id)} in it"
@@ -87,7 +75,7 @@ def other_marks(sink: ArtifactSink, store_id: UUID) -> list[str]:
         UnavailableError: the root cannot be read.
     """
     own = mark_path(store_id)
-    return [stat.path for stat in sink.list(_PREFIX) if stat.path != own]
+    return [stat.path for stat in sink.list(MARK_PREFIX) if stat.path != own]
 
 
 def _content(store_id: str, place: str) -> bytes:

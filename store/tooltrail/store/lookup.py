@@ -14,6 +14,7 @@ from urllib.parse import quote
 from uuid import UUID
 
 from tooltrail.migrations import HEAD_REVISION, VERSION_TABLE
+from tooltrail.store._mark_names import mark_path
 
 _FORMAT = 1
 """The layout of artifacts that is read here; see `info.FORMAT`."""
@@ -22,7 +23,7 @@ _SQLITE = "sqlite:///"
 
 _REVISION = f"SELECT version_num FROM {VERSION_TABLE}"  # noqa: S608  a constant
 _STORE_ID = "SELECT id FROM store_info"
-_INFO = "SELECT format, artifact_root FROM store_info"
+_INFO = "SELECT format, id, artifact_root FROM store_info"
 # What begins so lies before what goes on with a character that no path has.
 _ARTIFACT = (
     "SELECT path, size, line_count, frame_index FROM artifacts"
@@ -35,6 +36,7 @@ class ArtifactPlace(NamedTuple):
 
     Attributes:
         root: the artifact root, a URL or an absolute path.
+        mark: the object without which that is not the root of the store; see `defer_sink`.
         path: relative to it.
         size: plain bytes.
         line_count: lines of the plain bytes.
@@ -42,6 +44,7 @@ class ArtifactPlace(NamedTuple):
     """
 
     root: str
+    mark: str
     path: str
     size: int
     line_count: int
@@ -100,9 +103,13 @@ def _found(connection: sqlite3.Connection, file: Path, beginning: str) -> Artifa
     if revisions != [(HEAD_REVISION,)] or [info[0] for info in infos] != [_FORMAT]:
         return None
     match infos, rows:
-        case [[_, str(root)]], [[str(path), int(size), int(lines), bytes() | None as index]]:
+        case (
+            [[_, bytes() as store_id, str(root)]],
+            [[str(path), int(size), int(lines), bytes() | None as index]],
+        ):
             place = root if "://" in root else str(file.parent / root)
-            return ArtifactPlace(place, path, size, lines, index)
+            mark = mark_path(UUID(bytes=store_id))
+            return ArtifactPlace(place, mark, path, size, lines, index)
         case _:
             return None
 
@@ -119,6 +126,6 @@ def _file_of(database: str) -> Path | None:
     if "://" in name or (name != database and not {"?", "%", "#"}.isdisjoint(name)):
         return None
     try:
-        return Path(name).expanduser().absolute()
+        return Path(os.path.realpath(Path(name).expanduser()))
     except RuntimeError:
         return None

@@ -19,7 +19,8 @@ from tooltrail.records import (
 )
 from tooltrail.store._clock import new_id
 from tooltrail.store._database import Database, open_database
-from tooltrail.store._root_marks import mark_path, mark_root, unmark_root
+from tooltrail.store._mark_names import mark_path
+from tooltrail.store._root_marks import mark_root, unmark_root
 from tooltrail.store._roots import named_root, remembered_root, resolve_root
 from tooltrail.store._schema import (
     check_revision,

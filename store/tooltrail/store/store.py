@@ -10,9 +10,9 @@ from tooltrail.artifacts import ArtifactArchive, SpoolOwner, defer_sink
 from tooltrail.records import FamilyRegistry, Policy, ToolCall, UnavailableError
 from tooltrail.store._clock import new_id, now
 from tooltrail.store._database import Database
+from tooltrail.store._mark_names import mark_path
 from tooltrail.store._reserve import DiskReserve
 from tooltrail.store._room import StoreRoom
-from tooltrail.store._root_marks import mark_path
 from tooltrail.store._roots import resolve_root
 from tooltrail.store._sessions import Opening, write_opened
 from tooltrail.store._starting import commit_start, plan_start

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.support.processes import run_python
 from tests.support.sinks import CountingSink, Framed, counting_sink, framed, put_raw
 
 from tooltrail.artifacts import ArtifactArchive, ArtifactReader, Match
@@ -283,18 +284,56 @@ def test_one_call_counts_the_lines_of_a_block(source: bytes, count: int, end: by
 
 
 @pytest.mark.parametrize(
-    "pattern", ["a\nb", "a\\nb", "a\\x0ab", "\\x0A", "\\012", "(a|\\n)", "\\\n", "a\\n?"]
+    "pattern",
+    [
+        "a\nb",
+        "a\\nb",
+        "a\\x0ab",
+        "\\x0A",
+        "\\012",
+        "(a|\\n)",
+        "a(\\n|$)",
+        "\\\n",
+        "a\\n?",
+        "a[\\n]?",
+        "[\n]",
+        r"[\012\n-\n]",
+        r"[^\x00-\x09\x0b-\xff]",
+        r"(?#a)\n",
+        r"(?#a\)\n)\n",
+        "(?x)a # b\n \\n",
+        r"(?x)[#]\n",
+    ],
 )
 def test_a_pattern_with_a_newline_is_refused_and_told_why(folder: Path, pattern: str) -> None:
     reader, _ = reader_of(b"a\nb\n", 5, folder)
-    with pytest.raises(InvalidRecordError, match="no line holds a newline"):
+    with pytest.raises(
+        InvalidRecordError, match="may not ask for a newline: lines are searched without it"
+    ):
         reader.grep(pattern)
-    with pytest.raises(InvalidRecordError, match="no line holds a newline"):
+    with pytest.raises(
+        InvalidRecordError, match="may not ask for a newline: lines are searched without it"
+    ):
         reader.count_matches(f"{pattern}\n", literal=True)
 
 
 @pytest.mark.parametrize(
-    "pattern", [r"a[^\n]", r"a[\n-z]", r"a\\n", r"a\x0b?b", "(?x) a\n b", r"a\0012|ab", r"ab\s?"]
+    "pattern",
+    [
+        r"a[^\n]",
+        r"a[\n-z]",
+        r"a\\n",
+        r"a\x0b?b",
+        "(?x) a\n b",
+        r"a\0012|ab",
+        r"ab\s?",
+        r"(?#\n)ab",
+        r"(?#a\)\n)ab",
+        "(?#\n)ab",
+        r"(?x)ab # \n",
+        "(?x)ab # \\\n \\n",
+        r"ab[\n ]",
+    ],
 )
 def test_a_pattern_that_matches_without_a_newline_is_none(folder: Path, pattern: str) -> None:
     reader, _ = reader_of(b"ab a\\n\n", 5, folder)
@@ -320,6 +359,33 @@ def test_what_is_no_expression_is_refused(folder: Path, pattern: str) -> None:
     with pytest.raises(InvalidRecordError, match="not a regular expression"):
         reader.grep(pattern)
     assert reader.count_matches(pattern, literal=True) == 0
+
+
+COUNT_FOR_EVER = """
+import resource, signal, sys
+from pathlib import Path
+from tests.support.sinks import counting_sink, framed, put_raw
+from tooltrail.artifacts import ArtifactArchive
+
+sink, made = counting_sink(), framed(b"x\\n" * 20_100 + b"a" * 200 + b"\\n" * 9_000, 10_000)
+put_raw(sink, Path(sys.argv[1]), made.path, made.stored)
+reader = ArtifactArchive(sink).reader(made.path, index=made.index)
+assert reader.count_matches("(a|a)*$") == 29_100
+# In seconds of processor time, so that the search has begun on a busy machine too.
+resource.setrlimit(resource.RLIMIT_CPU, (30, 30))
+signal.signal(signal.SIGPROF, signal.default_int_handler)
+signal.setitimer(signal.ITIMER_PROF, 0.5)
+try:
+    reader.count_matches("(a|a)*b")
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_a_count_ends_when_it_is_interrupted_however_long_the_expression_takes(
+    tmp_path: Path,
+) -> None:
+    assert run_python(COUNT_FOR_EVER, str(tmp_path)) == ("interrupted\n", "")
 
 
 def test_numbers_below_none_are_refused(folder: Path) -> None:

@@ -2,6 +2,9 @@
 
 import random
 import re
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
@@ -30,6 +33,7 @@ FRAME = 1_000
 PLAIN = b"".join(b"%d a line of some length\n" % n for n in range(400))
 MADE = framed(PLAIN, FRAME)
 OTHER = framed(PLAIN, 777)
+COARSE = framed(PLAIN, 2_500)
 
 
 @pytest.fixture
@@ -187,6 +191,43 @@ def test_an_object_that_is_replaced_while_it_is_read_is_read_on(
     assert reader.read_bytes(0, len(PLAIN)) == PLAIN
     put_raw(sink, tmp_path, MADE.path, MADE.stored)
     assert reader.read_bytes(100, len(PLAIN)) == PLAIN[100:]
+
+
+@dataclass
+class InterruptedSink(CountingSink):
+    """Lets something happen once, between the reading of some bytes and their use."""
+
+    meanwhile: Callable[[], object] = bool
+
+    def read(self, path: str, start: int, stop: int | None = None) -> bytes:
+        data = super().read(path, start, stop)
+        meanwhile, self.meanwhile = self.meanwhile, bool
+        meanwhile()
+        return data
+
+
+@pytest.mark.parametrize("before", [MADE, COARSE], ids=["before", "replaced"])
+@pytest.mark.parametrize("read", ["bytes", "tail", "count"])
+def test_threads_that_share_a_reader_take_the_index_of_a_replaced_object_once(
+    sink: CountingSink, tmp_path: Path, read: str, before: Framed
+) -> None:
+    put_raw(sink, tmp_path, MADE.path, before.stored)
+    interrupted = InterruptedSink(sink.sink)
+    reader = ArtifactArchive(interrupted).reader(MADE.path, index=MADE.index)
+
+    def replace_and_read() -> None:
+        put_raw(sink, tmp_path, MADE.path, COARSE.stored)
+        with ThreadPoolExecutor(1) as other:
+            assert other.submit(reader.read_bytes, 0, len(PLAIN)).result() == PLAIN
+
+    interrupted.meanwhile = replace_and_read
+    if read == "bytes":
+        assert reader.read_bytes(0, len(PLAIN)) == PLAIN
+    elif read == "tail":
+        assert reader.tail(400) == PLAIN
+    else:
+        assert reader.count_matches("of some") == 400
+    assert interrupted.opened == 1
 
 
 def test_frames_that_agree_at_first_and_differ_later_are_read_on_in_the_middle(

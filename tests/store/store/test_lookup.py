@@ -8,7 +8,14 @@ import pytest
 from tests.support.recording import run_command
 
 from tooltrail.artifacts import FrameIndex, encode
-from tooltrail.store import ArtifactPlace, ArtifactView, Store, create_store, look_up_artifact
+from tooltrail.store import (
+    ArtifactPlace,
+    ArtifactView,
+    Store,
+    create_store,
+    look_up_artifact,
+    look_up_store_id,
+)
 
 BIG = b"a line of the output\n" * 2_000
 
@@ -31,8 +38,10 @@ def test_an_artifact_is_found_by_its_path_and_by_the_beginning_of_it(
     known: ArtifactView, tmp_path: Path
 ) -> None:
     index = encode(BIG)[FrameIndex.from_bytes(encode(BIG)).frames_size :]
-    wanted = ArtifactPlace(str(tmp_path / "artifacts"), known.path, len(BIG), 2_000, index)
     database = str(tmp_path / "trail.db")
+    mark = f"store-{look_up_store_id(database)}"
+    wanted = ArtifactPlace(str(tmp_path / "artifacts"), mark, known.path, len(BIG), 2_000, index)
+    assert (tmp_path / "artifacts" / mark).is_file()
     for beginning in (known.path, known.path[:14], known.path[:-5]):
         assert look_up_artifact(database, beginning) == wanted
     assert look_up_artifact(f"sqlite:///{database}", known.path) == wanted

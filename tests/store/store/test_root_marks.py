@@ -14,7 +14,8 @@ from tests.support.upkeep import NO_GRACE, prune_all, publish
 from tooltrail.artifacts import open_sink
 from tooltrail.records import InvalidRecordError, UnavailableError
 from tooltrail.store import Store, create_store, open_store, opening, plan_pruning, relocate, repair
-from tooltrail.store._root_marks import mark_path, mark_root
+from tooltrail.store._mark_names import mark_path
+from tooltrail.store._root_marks import mark_root
 
 BIG = b"a line of a long output\n" * 5_000
 SMALL = b"a line\n"

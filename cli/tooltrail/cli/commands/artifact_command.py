@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from tooltrail.store import ArtifactView
 
 LINES = LineCount(min=0)
-PATH_HELP = "PATH is a path of `artifact ls`, or a unique beginning of its digest."
+PATH_HELP = "PATH is a path of `artifact ls`, or its digest, or a unique beginning of that."
 GREP_HELP = "PATTERN is one of Python's `re`, over bytes. Exits with 3 when no line matches."
 
 
@@ -224,7 +224,7 @@ def stat(location: Location, path: str, as_json: bool, utc: bool) -> None:
 @json_option
 def verify(location: Location, paths: tuple[str, ...], as_json: bool) -> int:
     """Read artifacts through and compare them with their digests, sizes and indexes."""
-    from tooltrail.cli._artifacts import find_artifact, verify_artifacts
+    from tooltrail.cli._artifacts import find_artifact, states_of, verify_artifacts
 
     with location.open() as store:
         verdicts = verify_artifacts(store, [find_artifact(store, path) for path in paths])
@@ -236,7 +236,7 @@ def verify(location: Location, paths: tuple[str, ...], as_json: bool) -> int:
             write(f"{verdict.state:10} {verdict.path}: {verdict.reason}\n")
     total = sum(verdict.size for verdict in verdicts)
     found = counted(len(verdicts), "artifact")
-    say(f"{found}, {size_of(total)}: {len(bad):,} damaged or missing")
+    say(f"{found}, {size_of(total)}: {states_of(bad)}")
     states = {verdict.state for verdict in bad}
     if "damaged" in states:
         return ExitCode.DAMAGED
