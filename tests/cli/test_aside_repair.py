@@ -23,13 +23,13 @@ from tooltrail.store import WantedStore, create_store
 PRINT = "echo out; seq 30000; echo err >&2; exit 4"
 
 
-def lose_artifacts(cli: Cli) -> None:
-    """The store is away from now on."""
-    (cli.folder / "artifacts").rename(cli.folder / "unmounted")
+def lose_store(cli: Cli) -> None:
+    """The store is away from now on: a folder is where SQLite must make a file."""
+    Path(f"{cli.database}-wal").mkdir()
 
 
-def find_artifacts(cli: Cli) -> None:
-    (cli.folder / "unmounted").rename(cli.folder / "artifacts")
+def find_store(cli: Cli) -> None:
+    Path(f"{cli.database}-wal").rmdir()
 
 
 def status_of(cli: Cli) -> dict[str, Any]:
@@ -38,9 +38,9 @@ def status_of(cli: Cli) -> dict[str, Any]:
 
 
 def test_what_ran_while_the_store_was_away_is_recorded_when_it_is_back(cli: Cli) -> None:
-    lose_artifacts(cli)
+    lose_store(cli)
     ended = cli.exec("--", "sh", "-c", PRINT)
-    find_artifacts(cli)
+    find_store(cli)
     status = status_of(cli)
     assert status["set_aside"]["ready"] == 1
     assert status["set_aside"]["oldest_at"] is not None
@@ -70,9 +70,9 @@ def test_what_ran_while_the_store_was_away_is_recorded_when_it_is_back(cli: Cli)
 
 
 def test_arguments_that_are_no_text_come_back_as_they_were(cli: Cli) -> None:
-    lose_artifacts(cli)
+    lose_store(cli)
     cli.exec("--", *python("pass"), b"a\xffb")
-    find_artifacts(cli)
+    find_store(cli)
     assert cli.ok("repair").code == 0
     raw = json.loads(cli.ok("show", "--surface", "input").text)
     assert raw["argv"][-1] == {"$tooltrail.text": "a\\udcffb"}
@@ -81,22 +81,22 @@ def test_arguments_that_are_no_text_come_back_as_they_were(cli: Cli) -> None:
 
 def test_the_session_that_was_named_has_it(cli: Cli) -> None:
     session = cli.ok("session", "open").text.strip()
-    lose_artifacts(cli)
+    lose_store(cli)
     cli.exec("--session", session, "--", "true")
-    find_artifacts(cli)
+    find_store(cli)
     cli.ok("repair")
     (row,) = cli.ok("log", "--json").records
     assert row["session_id"] == session
 
 
 def test_a_record_in_the_users_own_spool_is_taken_in_too(cli: Cli, own_state: Path) -> None:
-    lose_artifacts(cli)
+    lose_store(cli)
     spool = cli.folder / "spool"
     spool.write_text("")
     ended = cli.exec("--", "sh", "-c", PRINT)
     assert str(own_state / "tooltrail" / "spool" / "aside-") in ended.message
     spool.unlink()
-    find_artifacts(cli)
+    find_store(cli)
     assert status_of(cli)["set_aside"]["ready"] == 1
     assert [row["outcome"] for row in cli.ok("repair", "--json").records] == ["recorded"]
     assert cli.ok("show", "--stream", "stdout").stdout == ended.stdout
@@ -105,9 +105,9 @@ def test_a_record_in_the_users_own_spool_is_taken_in_too(cli: Cli, own_state: Pa
 
 def test_a_store_whose_spool_is_the_users_own_counts_it_once(cli: Cli, own_state: Path) -> None:
     cli.environment["TOOLTRAIL_SPOOL"] = str(own_state / "tooltrail" / "spool")
-    lose_artifacts(cli)
+    lose_store(cli)
     cli.exec("--", "true")
-    find_artifacts(cli)
+    find_store(cli)
     assert status_of(cli)["set_aside"]["ready"] == 1
     assert [row["outcome"] for row in cli.ok("repair", "--json").records] == ["recorded"]
 
@@ -117,9 +117,9 @@ def test_a_users_own_spool_that_is_no_folder_keeps_nobody_from_anything(
 ) -> None:
     (own_state / "tooltrail").mkdir(parents=True)
     (own_state / "tooltrail" / "spool").write_text("")
-    lose_artifacts(cli)
+    lose_store(cli)
     cli.exec("--", "true")
-    find_artifacts(cli)
+    find_store(cli)
     assert status_of(cli)["set_aside"]["ready"] == 1
     assert "see `tooltrail repair`" in cli.ok("log").message
     assert [row["outcome"] for row in cli.ok("repair", "--json").records] == ["recorded"]
@@ -135,7 +135,7 @@ def test_a_user_without_a_home_folder_has_no_spool_of_their_own(cli: Cli) -> Non
 def test_a_disk_that_is_full_at_the_end_leaves_a_record_that_is_interrupted(
     cli: Cli, tmp_path: Path
 ) -> None:
-    lose_artifacts(cli)
+    lose_store(cli)
     with small_disk(tmp_path / "disk", 1 << 20) as disk:
         cli.environment["TOOLTRAIL_SPOOL"] = str(disk.folder / "spool")
         wait = f"until [ -s {disk.folder}/spool/aside-*/stdout.zst ]; do sleep 0.05; done"
@@ -145,7 +145,7 @@ def test_a_disk_that_is_full_at_the_end_leaves_a_record_that_is_interrupted(
         assert ended.message.splitlines()[-1].startswith("tooltrail: the end was not recorded: ")
         assert ended.message.endswith("records the call as interrupted, with what is kept\n")
         (disk.folder / "filler").unlink()
-        find_artifacts(cli)
+        find_store(cli)
         assert [row["outcome"] for row in cli.ok("repair", "--json").records] == ["interrupted"]
         assert cli.ok("show", "--stream", "stdout").stdout == b"out\n"
 
@@ -226,9 +226,9 @@ def killed_exec(cli: Cli, streams: str) -> bytes:
 
 
 def test_what_was_killed_while_the_store_was_away_is_interrupted(cli: Cli) -> None:
-    lose_artifacts(cli)
+    lose_store(cli)
     said = killed_exec(cli, "aside-*/stdout.zst")
-    find_artifacts(cli)
+    find_store(cli)
     status = status_of(cli)["set_aside"]
     assert (status["ready"], status["unfinished"]) == (0, 1)
     assert "1 record set aside while this store was away, 1 of killed programs" in (
@@ -243,13 +243,13 @@ def test_what_was_killed_while_the_store_was_away_is_interrupted(cli: Cli) -> No
 
 
 def test_what_runs_while_the_store_is_away_is_left_alone(cli: Cli) -> None:
-    lose_artifacts(cli)
+    lose_store(cli)
     code = "import os; os.write(1, b'begun\\n'); os.read(0, 1)"
     process = cli.start("exec", "--", *python(code), stdin=subprocess.PIPE)
     try:
         assert process.stdout
         assert process.stdout.readline() == b"begun\n"
-        find_artifacts(cli)
+        find_store(cli)
         assert status_of(cli)["set_aside"]["running"] == 1
         assert "1 running invocation being set aside" in cli.ok("status").message
         assert [row["outcome"] for row in cli.ok("repair", "--json").records] == ["running"]
@@ -279,9 +279,10 @@ def test_the_own_session_of_a_killed_exec_is_closed_with_its_call(cli: Cli) -> N
 
 def without_spool(cli: Cli) -> str:
     """The id of an invocation whose output had to wait, and is gone."""
-    ended = cli.exec("--", "sh", "-c", f"rmdir {cli.folder}/artifacts; seq 9000")
-    assert "the artifacts are away" in ended.message
-    (cli.folder / "artifacts").mkdir()
+    root, disk = cli.folder / "artifacts", cli.folder / "disk"
+    root.rename(disk)
+    assert "the artifacts are away" in cli.exec("--", "seq", "9000").message
+    disk.rename(root)
     (row,) = cli.ok("log", "--json").records
     return str(row["id"])
 

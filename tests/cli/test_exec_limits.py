@@ -5,6 +5,8 @@ import json
 import pytest
 from tests.support.cli import Cli, python
 
+from tooltrail.records import ToolCall
+
 PRINTED = 300_000
 NOISE = python(
     "import hashlib, sys\n"
@@ -72,3 +74,31 @@ def test_what_is_no_number_of_bytes_is_refused_before_anything_runs(cli: Cli, va
     ended = cli.exec("--store-bytes", value, "--", "touch", str(marker))
     assert ended.code == 2
     assert not marker.exists()
+
+
+def test_what_was_not_kept_is_said_by_log_and_status(cli: Cli) -> None:
+    cli.exec("--", *NOISE)
+    file = cli.folder / "policy.toml"
+    file.write_text("[tools.noisy]\nstream_bytes = 60\n")
+    cli.exec("--policy", str(file), "--tool", "noisy", "--", *NOISE)
+    cut, whole = cli.ok("log", "--json").records
+    assert (cut["output_size"], cut["lost_size"]) == (PRINTED, PRINTED - 60)
+    assert (whole["output_size"], whole["lost_size"]) == (PRINTED, 0)
+    _, first, second = cli.ok("log").lines
+    assert " 60 B of 300 kB  " in first
+    assert " of " not in second
+    ended = cli.ok("status", "--json")
+    (status,) = ended.records
+    assert (status["produced_bytes"], status["lost_bytes"]) == (2 * PRINTED, PRINTED - 60)
+    assert status["lossy_invocations"] == 1
+    assert "warning: 300 kB of output of 1 invocation not kept: `log` marks them\n" in ended.message
+    assert "produced     600 kB, of which 300 kB not kept\n" in cli.ok("status").text
+
+
+def test_nothing_is_said_of_loss_where_all_is_kept(cli: Cli) -> None:
+    cli.exec("--", *NOISE)
+    ended = cli.ok("status")
+    assert "not kept" not in ended.text + ended.message
+    with cli.open() as store:
+        store.open_session().start(ToolCall(tool_name="Bash"))
+    assert [row["lost_size"] for row in cli.ok("log", "--json").records] == [None, 0]

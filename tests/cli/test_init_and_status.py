@@ -64,7 +64,7 @@ def test_an_artifact_root_that_moves_alone_can_be_named(cli: Cli, tmp_path: Path
     (cli.folder / "artifacts").rename(tmp_path / "elsewhere")
     ended = cli.run("artifact", "verify")
     assert ended.code == 5
-    assert f"cannot use {cli.folder}/artifacts for artifacts: " in ended.message
+    assert f"{cli.folder}/artifacts\n" in ended.text
     assert cli.ok("artifact", "verify", "--artifacts", str(tmp_path / "elsewhere")).code == 0
     cli.environment["TOOLTRAIL_ARTIFACTS"] = str(tmp_path / "elsewhere")
     assert cli.ok("artifact", "verify").code == 0
@@ -136,7 +136,7 @@ def test_status_counts_what_the_store_holds(cli: Cli) -> None:
     text = cli.ok("status", "--utc").text
     assert f"database     {cli.database} (SQLite " in text
     assert "invocations  3 (1 started, 2 success)\n" in text
-    assert "captured     60 kB\n" in text
+    assert "produced     60 kB\n" in text
     assert ", 1 artifact " in text
     assert f"created      {status['created_at'][:19].replace('T', ' ')}Z\n" in text
 

@@ -33,6 +33,8 @@ def status_of(store: Store, other_spools: Sequence[Path]) -> dict[str, Any]:
         "sessions": counts.sessions,
         "invocations": counts.invocations,
         "produced_bytes": counts.produced_bytes,
+        "lost_bytes": counts.lost_bytes,
+        "lossy_invocations": counts.lossy_count,
         "bodies": counts.body_count,
         "body_bytes": counts.body_bytes,
         "body_stored_bytes": counts.body_stored_bytes,
@@ -57,7 +59,8 @@ def lines_of(status: dict[str, Any], *, utc: bool) -> Iterator[str]:
     yield f"created      {shown(status['created_at'], utc=utc)}"
     yield f"sessions     {status['sessions']:,}"
     yield f"invocations  {sum(states.values()):,}{f' ({by_state})' if states else ''}"
-    yield f"captured     {size_of(status['produced_bytes'])}"
+    lost = f", of which {size_of(status['lost_bytes'])} not kept" if status["lost_bytes"] else ""
+    yield f"produced     {size_of(status['produced_bytes'])}{lost}"
     stored = status["database_bytes"] + status["artifact_stored_bytes"]
     yield (
         f"on disk      {size_of(stored)}: database {size_of(status['database_bytes'])}, "
@@ -76,6 +79,9 @@ def warnings_of(status: dict[str, Any], *, utc: bool) -> Iterator[str]:
         )
     if (reason := status["artifacts_away"]) is not None:
         yield f"the artifacts are away, so long output waits in the spool: {reason}"
+    if status["lost_bytes"]:
+        of = counted(status["lossy_invocations"], "invocation")
+        yield f"{size_of(status['lost_bytes'])} of output of {of} not kept: `log` marks them"
     started = status["invocations"].get("started", 0)
     if started:
         yield f"{counted(started, 'invocation')} not ended: running, or the process was killed"
