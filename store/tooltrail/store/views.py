@@ -42,8 +42,8 @@ class SessionView:
 class InvocationView:
     """One row of a list: small facts only. Times are aware UTC.
 
-    Sizes are in bytes: `output_size` is what the tool produced, `lost_size` what of it was not kept.
-    Both are None until it has ended.
+    Sizes are in bytes: `output_size` is what the tool produced, `lost_size` what of that was not
+    kept; both are None until it has ended.
     """
 
     id: UUID
