@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import pytest
 from tests.support.asides import set_aside_whole, wanted
 from tests.support.cli import Cli, kill_group, python, without_coverage
 from tests.support.disks import small_disk
@@ -18,6 +19,7 @@ from tests.support.postgres import closed_database
 
 from tooltrail.artifacts import SpoolReader
 from tooltrail.cli._location import Location
+from tooltrail.records import InvalidRecordError
 from tooltrail.store import WantedStore, create_store
 
 PRINT = "echo out; seq 30000; echo err >&2; exit 4"
@@ -131,6 +133,19 @@ def test_a_user_without_a_home_folder_has_no_spool_of_their_own(cli: Cli) -> Non
     with patch.object(Path, "home", side_effect=RuntimeError), patch.dict(os.environ):
         del os.environ["XDG_STATE_HOME"]
         assert location.other_spools() == []
+        assert location.spool_folders() == [cli.folder / "spool"]
+        with pytest.raises(InvalidRecordError, match="there is no home folder for the spool"):
+            Location("postgresql://nobody@127.0.0.1:1/none").spool_folders()
+
+
+def test_a_database_that_is_a_folder_runs_nothing_and_leaves_nothing(cli: Cli) -> None:
+    marker = cli.folder / "ran"
+    (cli.folder / "folder").mkdir()
+    ended = cli.exec("--db", str(cli.folder / "folder"), "--", "touch", str(marker))
+    assert ended.code == 2
+    assert ended.sentence == f"{cli.folder}/folder is a folder; a database is a file"
+    assert not marker.exists()
+    assert not list(cli.folder.glob("**/aside-*"))
 
 
 def test_a_disk_that_is_full_at_the_end_leaves_a_record_that_is_interrupted(

@@ -93,6 +93,43 @@ def test_a_spool_that_is_a_file_is_wrong_usage(cli: Cli) -> None:
     assert "is a file" in ended.usage_error
 
 
+def test_an_empty_option_is_none(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(cli.folder)
+    (status,) = cli.ok("status", "--json", "--db", "", "--spool", "", "--artifacts", "").records
+    assert status["database"] == cli.database
+    assert status["spool"] == f"{cli.folder}/spool"
+    assert status["artifact_root"] == f"file://{cli.folder}/artifacts"
+    ended = cli.ok("init", "--artifacts", "", "--db", "new/trail.db")
+    assert ended.message.endswith(f"artifacts in file://{cli.folder}/new/artifacts\n")
+
+
+@pytest.mark.parametrize("command", ["status", "init", "log"])
+def test_a_database_that_is_a_folder_is_wrong_usage(cli: Cli, command: str) -> None:
+    ended = cli.run(command, "--db", str(cli.folder))
+    assert ended.code == 2
+    assert ended.sentence == f"{cli.folder} is a folder; a database is a file"
+
+
+@pytest.mark.parametrize("root", ["{}/file", "file://{}/file", "ftp://host/root", "{}/taken"])
+def test_an_init_that_fails_leaves_no_database(nowhere: Cli, tmp_path: Path, root: str) -> None:
+    (tmp_path / "file").write_text("mine")
+    create_store(tmp_path / "other.db", artifacts=str(tmp_path / "taken")).close()
+    with open_store(tmp_path / "other.db") as other:
+        run_command(other.open_session(), b"taken\n" * 10_000)
+    ended = nowhere.run("init", "--artifacts", root.format(tmp_path))
+    assert ended.code == 2, ended.message
+    assert not Path(nowhere.database).exists()
+    assert nowhere.run("status").sentence.startswith(f"no store at {nowhere.database}; create one")
+    nowhere.ok("init")
+
+
+def test_an_init_that_fails_leaves_a_file_that_was_there(nowhere: Cli) -> None:
+    nowhere.folder.mkdir()
+    Path(nowhere.database).touch()
+    assert nowhere.run("init", "--artifacts", "ftp://host/root").code == 2
+    assert Path(nowhere.database).read_bytes() == b""
+
+
 def test_the_default_store_is_in_the_users_data_folder(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -61,9 +61,9 @@ _SMALL_COLUMNS = (
     InvocationRow.output_size,
     InvocationRow.truncated,
     # The rows of streams are looked at only where something was left out.
-    case((InvocationRow.truncated, _LOST_SIZE), else_=InvocationRow.output_size * 0).label(
-        "lost_size"
-    ),
+    case(
+        (InvocationRow.truncated.is_(True), _LOST_SIZE), else_=InvocationRow.output_size * 0
+    ).label("lost_size"),
     SessionRow.id.label("session_id"),
 )
 
