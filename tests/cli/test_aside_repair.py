@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import pytest
 from tests.support.asides import set_aside_whole, wanted
 from tests.support.cli import Cli, kill_group, python, without_coverage
 from tests.support.disks import small_disk
@@ -19,6 +20,7 @@ from tests.support.postgres import closed_database
 
 from tooltrail.artifacts import SpoolReader
 from tooltrail.cli._location import Location
+from tooltrail.records import InvalidRecordError
 from tooltrail.store import WantedStore, create_store
 
 PRINT = "echo out; seq 30000; echo err >&2; exit 4"
@@ -45,11 +47,12 @@ def test_what_ran_while_the_store_was_away_is_recorded_when_it_is_back(cli: Cli)
     status = status_of(cli)
     assert status["set_aside"]["ready"] == 1
     assert status["set_aside"]["oldest_at"] is not None
-    assert status["recoverable_invocations"] == 1
+    assert status["unsettled"]["set_aside"] == 1
     said = cli.ok("status").message
     assert "warning: 1 record set aside while this store was away, the oldest of " in said
-    assert ": `tooltrail repair` stores them\n" in said
-    assert "1 invocation of killed programs, set aside, or with output" in cli.ok("log").message
+    assert ": `tooltrail repair` stores it\n" in said
+    assert said.count("`tooltrail repair`") == 1
+    assert cli.ok("log").message == "tooltrail: 1 record set aside: `tooltrail repair`\n"
 
     dry = cli.ok("repair", "--dry-run").message
     assert dry.startswith("1 invocation would be recorded that had been set aside")
@@ -66,7 +69,7 @@ def test_what_ran_while_the_store_was_away_is_recorded_when_it_is_back(cli: Cli)
     assert (shown.stdout, shown.stderr) == (ended.stdout, b"err\n")
     assert cli.ok("verify").code == 0
     assert list((cli.folder / "spool").iterdir()) == []
-    assert set(status_of(cli)["set_aside"].values()) == {0, None}
+    assert not any(status_of(cli)["set_aside"].values())
     assert "repair" not in cli.ok("log").message
 
 
@@ -122,7 +125,7 @@ def test_a_users_own_spool_that_is_no_folder_keeps_nobody_from_anything(
     cli.exec("--", "true")
     find_store(cli)
     assert status_of(cli)["set_aside"]["ready"] == 1
-    assert "see `tooltrail repair`" in cli.ok("log").message
+    assert "1 record set aside: `tooltrail repair`" in cli.ok("log").message
     assert [row["outcome"] for row in cli.ok("repair", "--json").records] == ["recorded"]
 
 
@@ -131,6 +134,19 @@ def test_a_user_without_a_home_folder_has_no_spool_of_their_own(cli: Cli) -> Non
     with patch.object(Path, "home", side_effect=RuntimeError), patch.dict(os.environ):
         del os.environ["XDG_STATE_HOME"]
         assert location.other_spools() == []
+        assert location.spool_folders() == [cli.folder / "spool"]
+        with pytest.raises(InvalidRecordError, match="there is no home folder for the spool"):
+            Location("postgresql://nobody@127.0.0.1:1/none").spool_folders()
+
+
+def test_a_database_that_is_a_folder_runs_nothing_and_leaves_nothing(cli: Cli) -> None:
+    marker = cli.folder / "ran"
+    (cli.folder / "folder").mkdir()
+    ended = cli.exec("--db", str(cli.folder / "folder"), "--", "touch", str(marker))
+    assert ended.code == 2
+    assert ended.sentence == f"{cli.folder}/folder is a folder; a database is a file"
+    assert not marker.exists()
+    assert not list(cli.folder.glob("**/aside-*"))
 
 
 def test_a_disk_that_is_full_at_the_end_leaves_a_record_that_is_interrupted(
@@ -174,7 +190,9 @@ def test_a_record_for_another_store_is_said_and_left(cli: Cli, tmp_path: Path) -
     status = status_of(cli)["set_aside"]
     assert (status["foreign"], status["ready"], status["oldest_at"]) == (1, 0, None)
     assert status["oldest_foreign_at"] is not None
-    assert "1 record set aside for another store, the oldest of " in cli.ok("status").message
+    assert status["foreign_databases"] == [f"{tmp_path}/other.db"]
+    said = cli.ok("status").message
+    assert f"1 record set aside for {tmp_path}/other.db, the oldest of " in said
     ended = cli.ok("repair")
     assert ended.lines[1].endswith(f"it is for {tmp_path}/other.db")
     assert "1 record set aside for another store: left\n" in ended.message
@@ -295,7 +313,11 @@ def test_output_that_waits_is_counted_and_stored(cli: Cli) -> None:
     (row,) = cli.ok("log", "--json").records
     assert waiting["oldest_at"] == row["finished_at"]
     message = cli.ok("status", "--utc").message
-    assert "1 stream of ended invocations in the spool, the oldest of 2" in message
+    assert "1 invocation has ended with output that waits in the spool, the oldest of 2" in message
+    assert (message.count("invocation"), message.count("`tooltrail repair`")) == (1, 1)
+    assert cli.ok("log").message == (
+        "tooltrail: 1 invocation with output that waits: `tooltrail repair`\n"
+    )
     assert cli.run("show", "--stream", "stdout").code == 5
     cli.ok("repair")
     assert set(status_of(cli)["waiting_streams"].values()) == {0, None}

@@ -3,7 +3,12 @@
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.support.cli import Cli, python
+
+from tooltrail.cli._options import ByteCount
+from tooltrail.records import ToolCall
 
 PRINTED = 300_000
 NOISE = python(
@@ -66,9 +71,54 @@ def test_bytes_that_must_stay_free_are_not_taken(cli: Cli) -> None:
     assert stream(cli)["produced_size"] == PRINTED
 
 
-@pytest.mark.parametrize("value", ["-1", "1.5", "10 GB", ""])
+@pytest.mark.parametrize("value", ["-1", "1.5", "10 GB", "1GB", "K", "\u0663", ""])
 def test_what_is_no_number_of_bytes_is_refused_before_anything_runs(cli: Cli, value: str) -> None:
     marker = cli.folder / "ran"
     ended = cli.exec("--store-bytes", value, "--", "touch", str(marker))
     assert ended.code == 2
     assert not marker.exists()
+
+
+@pytest.mark.parametrize(("value", "size"), [("1K", 1_024), ("2k", 2_048), ("0", 0)])
+def test_a_number_of_bytes_may_have_a_suffix(cli: Cli, value: str, size: int) -> None:
+    cli.environment["TOOLTRAIL_STORE_BYTES"] = value
+    assert f"the store has reached its limit of {size:,} bytes" in cli.exec("--", *NOISE).sentence
+    assert f"the store has reached its limit of {size:,} bytes" in (
+        cli.exec("--store-bytes", value, "--tool", "other", "--", *NOISE).sentence
+    )
+
+
+@given(st.integers(0, 9_999), st.sampled_from("KMGT"), st.booleans())
+def test_suffixes_are_powers_of_1024(count: int, suffix: str, is_small: bool) -> None:
+    power = 1 + "KMGT".index(suffix)
+    written = f"{count}{suffix.lower() if is_small else suffix}"
+    assert ByteCount().convert(written, None, None) == count * 1024**power
+    assert ByteCount().convert(str(count), None, None) == count
+
+
+def test_what_was_not_kept_is_said_by_log_and_status(cli: Cli) -> None:
+    cli.exec("--", *NOISE)
+    file = cli.folder / "policy.toml"
+    file.write_text("[tools.noisy]\nstream_bytes = 60\n")
+    cli.exec("--policy", str(file), "--tool", "noisy", "--", *NOISE)
+    cut, whole = cli.ok("log", "--json").records
+    assert (cut["output_size"], cut["lost_size"]) == (PRINTED, PRINTED - 60)
+    assert (whole["output_size"], whole["lost_size"]) == (PRINTED, 0)
+    _, first, second = cli.ok("log").lines
+    assert " 60 B of 300 kB  " in first
+    assert " of " not in second
+    ended = cli.ok("status", "--json")
+    (status,) = ended.records
+    assert (status["produced_bytes"], status["lost_bytes"]) == (2 * PRINTED, PRINTED - 60)
+    assert status["lossy_invocations"] == 1
+    assert "warning: 300 kB of output of 1 invocation not kept: `log` marks them\n" in ended.message
+    assert "produced     600 kB, of which 300 kB not kept\n" in cli.ok("status").text
+
+
+def test_nothing_is_said_of_loss_where_all_is_kept(cli: Cli) -> None:
+    cli.exec("--", *NOISE)
+    ended = cli.ok("status")
+    assert "not kept" not in ended.text + ended.message
+    with cli.open() as store:
+        store.open_session().start(ToolCall(tool_name="Bash"))
+    assert [row["lost_size"] for row in cli.ok("log", "--json").records] == [None, 0]

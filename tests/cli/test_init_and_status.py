@@ -2,15 +2,19 @@
 
 import sqlite3
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 from unittest.mock import patch
 
 import pytest
 from tests.support.cli import Cli
+from tests.support.disks import SmallDisk, small_disk
 from tests.support.recording import captured, run_command
 
 from tooltrail.cli._location import default_database
+from tooltrail.cli._output import size_of
 from tooltrail.records import ToolCall
+from tooltrail.store import create_store, open_store
 
 
 def test_init_creates_a_store_and_its_parents_for_their_owner_alone(nowhere: Cli) -> None:
@@ -90,6 +94,43 @@ def test_a_spool_that_is_a_file_is_wrong_usage(cli: Cli) -> None:
     assert "is a file" in ended.usage_error
 
 
+def test_an_empty_option_is_none(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(cli.folder)
+    (status,) = cli.ok("status", "--json", "--db", "", "--spool", "", "--artifacts", "").records
+    assert status["database"] == cli.database
+    assert status["spool"] == f"{cli.folder}/spool"
+    assert status["artifact_root"] == f"file://{cli.folder}/artifacts"
+    ended = cli.ok("init", "--artifacts", "", "--db", "new/trail.db")
+    assert ended.message.endswith(f"artifacts in file://{cli.folder}/new/artifacts\n")
+
+
+@pytest.mark.parametrize("command", ["status", "init", "log"])
+def test_a_database_that_is_a_folder_is_wrong_usage(cli: Cli, command: str) -> None:
+    ended = cli.run(command, "--db", str(cli.folder))
+    assert ended.code == 2
+    assert ended.sentence == f"{cli.folder} is a folder; a database is a file"
+
+
+@pytest.mark.parametrize("root", ["{}/file", "file://{}/file", "ftp://host/root", "{}/taken"])
+def test_an_init_that_fails_leaves_no_database(nowhere: Cli, tmp_path: Path, root: str) -> None:
+    (tmp_path / "file").write_text("mine")
+    create_store(tmp_path / "other.db", artifacts=str(tmp_path / "taken")).close()
+    with open_store(tmp_path / "other.db") as other:
+        run_command(other.open_session(), b"taken\n" * 10_000)
+    ended = nowhere.run("init", "--artifacts", root.format(tmp_path))
+    assert ended.code == 2, ended.message
+    assert not Path(nowhere.database).exists()
+    assert nowhere.run("status").sentence.startswith(f"no store at {nowhere.database}; create one")
+    nowhere.ok("init")
+
+
+def test_an_init_that_fails_leaves_a_file_that_was_there(nowhere: Cli) -> None:
+    nowhere.folder.mkdir()
+    Path(nowhere.database).touch()
+    assert nowhere.run("init", "--artifacts", "ftp://host/root").code == 2
+    assert Path(nowhere.database).read_bytes() == b""
+
+
 def test_the_default_store_is_in_the_users_data_folder(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -133,11 +174,11 @@ def test_status_counts_what_the_store_holds(cli: Cli) -> None:
     assert 0 < status["artifact_stored_bytes"] < 60_000
     assert status["bodies"] > 0
     assert status["database_bytes"] >= Path(cli.database).stat().st_size
-    assert status["spooled_invocations"] == 0
+    assert status["unsettled"] == {**dict.fromkeys(status["unsettled"], 0), "running": 1}
     text = cli.ok("status", "--utc").text
     assert f"database     {cli.database} (SQLite " in text
     assert "invocations  3 (1 started, 2 success)\n" in text
-    assert "captured     60 kB\n" in text
+    assert "produced     60 kB\n" in text
     assert ", 1 artifact " in text
     assert f"created      {status['created_at'][:19].replace('T', ' ')}Z\n" in text
 
@@ -145,16 +186,82 @@ def test_status_counts_what_the_store_holds(cli: Cli) -> None:
 def test_status_of_an_empty_store(cli: Cli) -> None:
     text = cli.ok("status").text
     assert "invocations  0\n" in text
-    assert ", 0 artifacts 0 B for 0 B\n" in text
+    assert ", 0 artifacts 0 B for 0 B, spool 0 B\n" in text
 
 
-def test_status_warns_of_what_was_left_open_and_in_the_spool(cli: Cli) -> None:
+def warned(cli: Cli) -> list[str]:
+    """The warnings of `status`, without that of an old SQLite."""
+    lines = cli.ok("status", "--utc").message.splitlines()
+    return [line.removeprefix("warning: ") for line in lines if " SQLite " not in line]
+
+
+def test_what_runs_is_counted_and_no_warning(cli: Cli) -> None:
     with cli.open() as store:
         invocation = store.open_session().start(ToolCall(tool_name="Bash"))
-        captured(invocation, "stdout", b"so far\n")
-    message = cli.ok("status", "--json").message
-    assert "warning: 1 invocation not ended: running, or the process was killed\n" in message
-    assert "warning: 1 invocation with output in the spool: running, or the process" in message
+        captured(invocation, "stdout", b"so far\n" * 9_000)
+        ended = cli.ok("status")
+        assert "running      1\n" in ended.text
+        assert warned(cli) == []
+        (status,) = cli.ok("status", "--json").records
+    assert status["unsettled"]["running"] == 1
+    spooled = sum(file.stat().st_size for file in (cli.folder / "spool").rglob("*.zst"))
+    assert status["spool_bytes"] >= spooled > 0
+    assert f", spool {size_of(status['spool_bytes'])}\n" in ended.text
+    stored = status["database_bytes"] + status["artifact_stored_bytes"] + status["spool_bytes"]
+    assert f"on disk      {size_of(stored)}: database " in ended.text
+
+
+def test_an_invocation_that_is_in_another_spool_is_one_warning(cli: Cli) -> None:
+    other = cli.folder / "other"
+    with open_store(cli.database, spool=other) as store:
+        store.open_session().start(ToolCall(tool_name="Bash"))
+        assert warned(cli) == [
+            "1 invocation not ended and not in this spool: running elsewhere, or killed there"
+        ]
+
+
+def test_output_of_an_invocation_that_nobody_knows_is_one_warning(cli: Cli) -> None:
+    folder = cli.folder / "spool" / "01a20083-693b-7000-bbfb-4d825d9aa8a6"
+    folder.mkdir(parents=True)
+    (folder / "stdout.zst").write_bytes(b"")
+    assert warned(cli) == [
+        (
+            "output of 1 invocation in the spool that this store does not know:"
+            " `tooltrail repair` names it"
+        )
+    ]
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[SmallDisk]:
+    with small_disk(tmp_path / "disk", 8 << 20) as mounted:
+        yield mounted
+
+
+@pytest.mark.fault
+def test_a_disk_that_is_full_is_a_warning(disk: SmallDisk) -> None:
+    create_store(disk.folder / "trail.db").close()
+    cli = Cli(str(disk.folder / "trail.db"))
+    with cli.open() as store:
+        run_command(store.open_session(), b"whole\n")
+    assert warned(cli) == []
+    disk.fill()
+    held = "the disk of the spool has 0 free bytes, and 8,388 are held back: long output is"
+    database, spool = warned(cli)
+    assert database == "the disk of the database has 0 free bytes"
+    assert spool.startswith(held)
+    (status,) = cli.ok("status", "--json").records
+    assert status["room"] == {
+        "database_free_bytes": 0,
+        "is_database_full": True,
+        "is_reserve_used_up": False,
+        "spool_free_bytes": 0,
+        "spool_held_back_bytes": 8_388,
+    }
+    (disk.folder / "trail.db-reserve").unlink()
+    (only,) = warned(cli)
+    assert only.startswith("the disk of the database has 1,0")
+    assert only.endswith(" free bytes; the room that was held back is used up")
 
 
 @pytest.mark.parametrize(

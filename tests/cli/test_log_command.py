@@ -31,6 +31,7 @@ FIELDS = [
     "timed_out",
     "output_size",
     "truncated",
+    "lost_size",
 ]
 
 

@@ -48,6 +48,19 @@ def test_delete_old_deletes_what_has_arrived(cli: Cli, old: Path, new: Path) -> 
     cli.ok("artifact", "verify")
 
 
+def test_an_empty_root_is_wrong_usage(
+    cli: Cli, old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    ended = cli.run("artifact", "relocate", "")
+    assert ended.code == 2
+    assert ended.usage_error == "NEW_ROOT is empty; name a folder or a URL"
+    assert list((tmp_path / "here").iterdir()) == []
+    (status,) = cli.ok("status", "--json").records
+    assert status["artifact_root"] == f"file://{old}"
+
+
 def test_json_is_one_record(cli: Cli, old: Path, new: Path) -> None:
     size = sum(file.stat().st_size for file in old.rglob("*.zst"))
     (record,) = cli.ok("artifact", "relocate", str(new), "--json").records

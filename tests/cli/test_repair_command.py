@@ -10,8 +10,7 @@ from tests.support.spool_writer import SpoolWriter
 
 from tooltrail.artifacts.codec import compress_frame
 
-WAITS = "of killed programs, set aside, or with output that waits: see `tooltrail repair`"
-NOTICE = f"tooltrail: 1 invocation {WAITS}\n"
+NOTICE = "tooltrail: 1 invocation of killed programs: `tooltrail repair`\n"
 
 
 @contextmanager
@@ -154,8 +153,34 @@ def test_status_says_how_many_can_be_repaired(cli: Cli) -> None:
     kill_after(cli)
     ended = cli.ok("status", "--json")
     (status,) = ended.records
-    assert (status["spooled_invocations"], status["recoverable_invocations"]) == (1, 2)
-    assert f"warning: 2 invocations {WAITS}" in ended.message
+    assert status["unsettled"] == {
+        "running": 0,
+        "elsewhere": 0,
+        "unknown": 0,
+        "killed": 2,
+        "waiting": 0,
+        "leftover": 0,
+        "set_aside": 0,
+    }
+    assert ended.message.count("invocation") == 1
+    assert (
+        "warning: 2 invocations of killed programs: `tooltrail repair` ends them as interrupted\n"
+        in ended.message
+    )
     cli.ok("repair")
     (status,) = cli.ok("status", "--json").records
-    assert (status["spooled_invocations"], status["recoverable_invocations"]) == (0, 0)
+    assert set(status["unsettled"].values()) == {0}
+
+
+def test_what_an_ended_invocation_left_in_the_spool_is_said_apart(cli: Cli) -> None:
+    with cli.open() as store:
+        names = [run_command(store.open_session(), b"stored\n").invocation_id for _ in range(2)]
+    for name in names:
+        (cli.folder / "spool" / str(name)).mkdir()
+    message = cli.ok("status").message
+    assert "warning: 2 invocations have ended and left something in the spool" in message
+    assert cli.ok("log").message == (
+        "tooltrail: 2 invocations ended with something left in the spool: `tooltrail repair`\n"
+    )
+    cli.ok("repair")
+    assert cli.ok("log").message == ""

@@ -7,7 +7,7 @@ from .following import FOLLOW_INTERVAL_S, StreamFollower, follow
 from .frame_index import FrameIndex
 from .fsspec_sink import FsspecSink, defer_sink, open_sink
 from .grep import Match
-from .limits import CaptureLimits, Room
+from .limits import CaptureLimits, DiskRoom, Room
 from .paths import artifact_path, check_path, digest_of_path, path_beginning
 from .reading import ArtifactReader, open_reader
 from .salvaging import Salvaged, SpoolReader, salvage
@@ -35,6 +35,7 @@ __all__ = [
     "Capture",
     "CaptureLimits",
     "CapturedStream",
+    "DiskRoom",
     "FrameIndex",
     "FrameWriter",
     "FsspecSink",

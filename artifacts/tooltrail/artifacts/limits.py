@@ -3,7 +3,7 @@
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 MOST_HELD_BACK = 64 * 1024 * 1024
 """Bytes of a disk that are held back by default, when that is not more than a thousandth of it."""
@@ -18,6 +18,18 @@ class Room(Protocol):
         MUST NOT raise, and MUST be cheap at most times: it is asked before each frame.
         """
         ...
+
+
+class DiskRoom(NamedTuple):
+    """Room on one disk, in bytes.
+
+    Attributes:
+        free: may be written.
+        held_back: of these, what no capture takes.
+    """
+
+    free: int
+    held_back: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +62,22 @@ class CaptureLimits:
             refusal = self.room.refusal(file, stored_size + more)
             if refusal is not None:
                 return refusal
-        status = os.statvfs(file.parent)
-        free = status.f_bavail * status.f_frsize
-        held = self.free_bytes
-        if held is None:
-            held = min(MOST_HELD_BACK, status.f_blocks * status.f_frsize // 1000)
+        free, held = self.disk_room(file.parent)
         if free - more < held:
             return f"low disk space: of {free:,} free bytes {held:,} are held back, {more:,} needed"
         return None
+
+    def disk_room(self, folder: Path) -> DiskRoom:
+        """The room on the disk of a folder, which is there.
+
+        Raises:
+            OSError: the disk cannot be asked.
+        """
+        status = os.statvfs(folder)
+        held = self.free_bytes
+        if held is None:
+            held = min(MOST_HELD_BACK, status.f_blocks * status.f_frsize // 1000)
+        return DiskRoom(status.f_bavail * status.f_frsize, held)
 
 
 DEFAULT_LIMITS = CaptureLimits()

@@ -50,20 +50,29 @@ class Location:
 
     def other_spools(self) -> list[Path]:
         """Where `exec` sets records aside that the spool of the store cannot take."""
-        from tooltrail.store import user_spool  # noqa: PLC0415  heavy
-
-        try:
-            spool = user_spool()
-        except RuntimeError:  # the user has no home folder
-            return []
         # What is there in place of a folder holds no records.
-        return [spool] if spool.is_dir() else []
+        return [spool for spool in _user_spools() if spool.is_dir()]
 
     def spool_folders(self) -> list[Path]:
-        """Where captured output can wait when the store is away: its spool, then the user's own."""
-        from tooltrail.store import spool_folder, user_spool  # noqa: PLC0415  heavy
+        """Where captured output can wait when the store is away: its spool, then the user's own.
 
-        return [self.spool or spool_folder(self.database), user_spool()]
+        Raises:
+            InvalidRecordError: none was named, and the user has no home folder for one.
+        """
+        from tooltrail.store import spool_folder  # noqa: PLC0415  heavy
+
+        return [self.spool or spool_folder(self.database), *_user_spools()]
+
+
+def _user_spools() -> list[Path]:
+    """The user's own spool; none where the user has no home folder."""
+    from tooltrail.records import InvalidRecordError  # noqa: PLC0415  heavy
+    from tooltrail.store import user_spool  # noqa: PLC0415  heavy
+
+    try:
+        return [user_spool()]
+    except InvalidRecordError:
+        return []
 
 
 def default_database() -> str:

@@ -1,15 +1,43 @@
 """Options that several commands share, each one defined once."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from functools import wraps
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from tooltrail.cli._location import Location, default_database
 
 Decorated = Callable[..., Any]
+
+_BYTES = re.compile(r"([0-9]{1,19})([KMGT]?)", re.IGNORECASE)
+
+
+class NamedOption(click.Option):
+    """An option that names something; an empty text names nothing, as if it had not been given."""
+
+    def consume_value(
+        self, ctx: click.Context, opts: Mapping[str, Any]
+    ) -> tuple[Any, ParameterSource]:
+        """The value and where it is from: the command line, else the environment."""
+        value, source = super().consume_value(ctx, opts)
+        return super().consume_value(ctx, {}) if value == "" else (value, source)
+
+
+class ByteCount(click.ParamType[int]):
+    """A number of bytes: digits, or with a suffix for a power of 1024."""
+
+    name = "bytes"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Read a number of bytes, or fail as a usage error."""
+        match = _BYTES.fullmatch(str(value))
+        if match is None:
+            self.fail(f"{value!r} is no number of bytes such as 1000000, 64K, 200M, 1G", param, ctx)
+        return int(match[1]) << 10 * " KMGT".index(match[2].upper() or " ")
 
 
 def store_options(function: Decorated) -> Decorated:
@@ -25,12 +53,14 @@ def store_options(function: Decorated) -> Decorated:
     return stacked(
         click.option(
             "--db",
+            cls=NamedOption,
             envvar="TOOLTRAIL_DB",
             metavar="PATH|URL",
             help="The store's database: a file, sqlite:///PATH or postgresql://… ($TOOLTRAIL_DB).",
         ),
         click.option(
             "--artifacts",
+            cls=NamedOption,
             envvar="TOOLTRAIL_ARTIFACTS",
             metavar="PATH|URL",
             help="The artifact root, if it is not where the store remembers it"
@@ -38,6 +68,7 @@ def store_options(function: Decorated) -> Decorated:
         ),
         click.option(
             "--spool",
+            cls=NamedOption,
             envvar="TOOLTRAIL_SPOOL",
             type=click.Path(path_type=Path, file_okay=False),
             metavar="PATH",
@@ -69,6 +100,7 @@ def policy_option(function: Decorated) -> Decorated:
     """`--policy`: a file with budgets."""
     return click.option(
         "--policy",
+        cls=NamedOption,
         envvar="TOOLTRAIL_POLICY",
         type=click.Path(path_type=Path, dir_okay=False),
         metavar="FILE",

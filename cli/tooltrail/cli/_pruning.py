@@ -93,7 +93,7 @@ def say_outcome(plan: PruningPlan, report: PruningReport | None, *, dry_run: boo
 def _counts(plan: PruningPlan) -> Iterator[tuple[str, int]]:
     amounts = {
         "unreferenced": total_of(plan.unreferenced),
-        "leftover": total_of(plan.leftovers),
+        "unfinished": total_of(plan.leftovers),
         "young": plan.young,
         "referenced": plan.referenced,
         "damaged": plan.damaged,

@@ -8,7 +8,7 @@ from pathlib import Path
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._output import counted, say, size_of
 from tooltrail.records.errors import TooltrailError
-from tooltrail.store import RepairReport, Store, recoverable
+from tooltrail.store import Repairable, RepairReport, Store, find_repairable
 
 
 def say_recoverable(store: Store, also: Sequence[Path]) -> None:
@@ -17,17 +17,20 @@ def say_recoverable(store: Store, also: Sequence[Path]) -> None:
     Who reads a store is told, and never kept from it.
     """
     with suppress(TooltrailError):
-        found = len(recoverable(store, also=also))
-        if found:
-            say(f"tooltrail: {dead_sentence(found)}")
+        if sentence := waiting_sentence(find_repairable(store, also=also)):
+            say(f"tooltrail: {sentence}")
 
 
-def dead_sentence(count: int) -> str:
-    """That so many invocations are of a process that is gone, or wait themselves."""
-    return (
-        f"{counted(count, 'invocation')} of killed programs, set aside, or with output that waits:"
-        " see `tooltrail repair`"
+def waiting_sentence(found: Repairable) -> str:
+    """What there is to repair, each kind that there is; empty when there is nothing."""
+    kinds = (
+        (found.killed, "invocation", " of killed programs"),
+        (found.waiting, "invocation", " with output that waits"),
+        (found.leftover, "invocation", " ended with something left in the spool"),
+        (found.set_aside, "record", " set aside"),
     )
+    told = "; ".join(f"{counted(count, noun)}{what}" for count, noun, what in kinds if count)
+    return f"{told}: `tooltrail repair`" if told else ""
 
 
 def summary_of(report: RepairReport, *, dry_run: bool) -> Iterator[str]:

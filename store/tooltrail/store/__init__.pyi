@@ -9,6 +9,7 @@ from .filters import InvocationFilter
 from .info import StoreInfo
 from .invocation import Finished, Invocation
 from .limits import StoreLimits
+from .local_room import LocalRoom, find_local_room
 from .lookup import ArtifactPlace, look_up_artifact, look_up_store_id
 from .opening import (
     create_store,
@@ -26,6 +27,7 @@ from .recovering import RepairReport, recoverable, repair
 from .relocating import RelocationReport, relocate
 from .rerendering import Rerendering, RerenderingState, Wording, iter_rerenderings, rerender
 from .store import Store
+from .unsettled import Repairable, Unended, find_repairable, find_unended
 from .views import (
     ArtifactView,
     InvocationDetail,
@@ -54,6 +56,7 @@ __all__ = [
     "InvocationFeed",
     "InvocationFilter",
     "InvocationView",
+    "LocalRoom",
     "MessageView",
     "Page",
     "PruningPlan",
@@ -63,6 +66,7 @@ __all__ = [
     "RecordCheck",
     "RelocationReport",
     "RepairReport",
+    "Repairable",
     "RepairedFolder",
     "Rerendering",
     "RerenderingState",
@@ -74,12 +78,16 @@ __all__ = [
     "StoreInfo",
     "StoreLimits",
     "StreamView",
+    "Unended",
     "WaitingStream",
     "WantedStore",
     "Wording",
     "check_database",
     "create_store",
     "engine_facts",
+    "find_local_room",
+    "find_repairable",
+    "find_unended",
     "iter_record_checks",
     "iter_rerenderings",
     "look_up_artifact",

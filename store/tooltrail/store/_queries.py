@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, case, func, or_, select
 from sqlalchemy.orm import InstrumentedAttribute
 
 from tooltrail.artifacts import digest_of_path
@@ -34,6 +34,14 @@ MAX_KEY_DIGITS = 18
 AnySelect = Select[*tuple[Any, ...]]
 AnyRow = Row[*tuple[Any, ...]]
 
+_LOST = OutputStreamRow.produced_size - OutputStreamRow.size
+_IS_OUTPUT = OutputStreamRow.role != "order"
+_LOST_SIZE = (
+    select(func.coalesce(func.sum(_LOST), 0))
+    .where(OutputStreamRow.invocation_key == InvocationRow.key, _IS_OUTPUT)
+    .scalar_subquery()
+)
+
 _SMALL_COLUMNS = (
     InvocationRow.key,
     InvocationRow.id,
@@ -52,6 +60,10 @@ _SMALL_COLUMNS = (
     InvocationRow.timed_out,
     InvocationRow.output_size,
     InvocationRow.truncated,
+    # The rows of streams are looked at only where something was left out.
+    case(
+        (InvocationRow.truncated.is_(True), _LOST_SIZE), else_=InvocationRow.output_size * 0
+    ).label("lost_size"),
     SessionRow.id.label("session_id"),
 )
 
@@ -231,12 +243,18 @@ def counts(connection: Connection) -> StoreCounts:
             func.sum(ArtifactRow.stored_size),
         )
     ).one()
+    lost = connection.execute(
+        select(func.sum(_LOST), func.count(OutputStreamRow.invocation_key.distinct())).where(
+            _LOST > 0, _IS_OUTPUT
+        )
+    ).one()
     session_count = connection.scalars(select(func.count()).select_from(SessionRow)).one()
     # PostgreSQL sums integers into a decimal.
     return StoreCounts(
         session_count,
         dict(states),
         produced,
+        *_integers(lost),
         *_integers(bodies),
         *_integers(stored),
     )

@@ -92,7 +92,7 @@ def clear(store: Store, known: KnownInvocation, folder: Path, *, dry_run: bool) 
         put_away(folder, [file.path for file in kept])
     if waiting and not kept:
         size = sum(file.size for file in waiting if file.role != "order")
-        return RepairedFolder(known.id, "stored", size, reason="the artifact sink had been away")
+        return RepairedFolder(known.id, "stored", size, reason="the artifacts had been away")
     if not kept:
         return RepairedFolder(known.id, "cleared", reason="its record had ended already")
     roles = ", ".join(file.role for file in kept)

@@ -57,6 +57,12 @@ class DiskReserve:
         """Whether what little room there is on the disk is all that there is."""
         return self._path is not None and not self._path.exists() and self.is_needed()
 
+    def is_used_up(self) -> bool:
+        """Whether the file is not there, and there is too little room to make it."""
+        if self._path is None or self._path.exists():
+            return False
+        return is_below(self._path.parent, 4 * RESERVE_BYTES)
+
     def release(self) -> None:
         """Give the room up."""
         if self._path is not None:

@@ -1,6 +1,8 @@
 """Creating, opening and upgrading a store: the functions that do work, so constructors need not."""
 
 import os
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -9,6 +11,7 @@ from sqlalchemy import insert
 from tooltrail.artifacts import PRIVATE_FILE, PRIVATE_FOLDER, ArtifactArchive, defer_sink, open_sink
 from tooltrail.records import (
     FamilyRegistry,
+    InvalidRecordError,
     Policy,
     SchemaMismatchError,
     StoreExistsError,
@@ -67,10 +70,11 @@ def create_store(
     """
     target = parse_target(database)
     root = remembered_root(target, artifacts)
-    _make_private_file(target)
+    _refuse_file(resolve_root(target, root))
+    is_new = _make_private_file(target)
     opened = open_database(target, create=True, foreign_keys=False)
     try:
-        with opened.write() as connection:
+        with opened.write() as connection, _taken_back(target, is_new=is_new):
             lock_schema(connection)
             if read_revision(connection) is not None:
                 raise StoreExistsError(f"there is a store in {target} already")
@@ -191,6 +195,7 @@ def open_existing(target: Target, *, foreign_keys: bool = True) -> Database:
 
     Raises:
         StoreNotFoundError: a database file that is not there.
+        InvalidRecordError: a folder.
         UnavailableError: it cannot be found out whether it is.
     """
     if isinstance(target, SqliteTarget) and not _is_there(target.path):
@@ -207,8 +212,17 @@ def spool_folder(database: str | Path) -> Path:
 
 
 def user_spool() -> Path:
-    """The spool in the user's state folder (XDG Base Directory Specification)."""
-    state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
+    """The spool in the user's state folder (XDG Base Directory Specification).
+
+    Raises:
+        InvalidRecordError: the user has no home folder.
+    """
+    try:
+        state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    except RuntimeError as error:
+        raise InvalidRecordError(
+            "there is no home folder for the spool; name one (--spool)"
+        ) from error
     return Path(state) / "tooltrail" / _SPOOL_FOLDER
 
 
@@ -228,7 +242,15 @@ def _checked_info(database: Database) -> tuple[StoreInfo, Upkeep]:
 
 
 def _is_there(path: Path) -> bool:
+    """Whether there is a database file.
+
+    Raises:
+        InvalidRecordError: there is a folder.
+        UnavailableError: it cannot be found out.
+    """
     try:
+        if path.is_dir():
+            raise InvalidRecordError(f"{path} is a folder; a database is a file")
         return path.exists()
     except OSError as error:
         raise UnavailableError(f"database {path} cannot be opened: {error.strerror}") from error
@@ -238,12 +260,43 @@ def _folder_of(target: Target) -> Path | None:
     return target.path.parent if isinstance(target, SqliteTarget) else None
 
 
-def _make_private_file(target: Target) -> None:
-    if not isinstance(target, SqliteTarget):
-        return
+def _refuse_file(root: str) -> None:
+    """Raise for an artifact root that is a file: no time makes a folder of it.
+
+    Raises:
+        InvalidRecordError: it is one.
+    """
+    path = root.removeprefix("file://")
+    if "://" not in path and os.path.isfile(path):  # noqa: PTH113  raises nothing, whatever the name
+        raise InvalidRecordError(f"{path} is a file; an artifact root is a folder or a URL")
+
+
+def _make_private_file(target: Target) -> bool:
+    """Make the empty file of a database, and say whether it was not there."""
+    if not isinstance(target, SqliteTarget) or _is_there(target.path):
+        return False
     try:
         target.path.parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
         # SQLite would make the file readable for everybody, and its WAL after its example.
+        is_new = not os.path.lexists(target.path)
         target.path.touch(mode=PRIVATE_FILE)
     except OSError as error:
         raise UnavailableError(f"database {target} cannot be made: {error.strerror}") from error
+    return is_new
+
+
+@contextmanager
+def _taken_back(target: Target, *, is_new: bool) -> Generator[None]:
+    """Remove the file that was made, when the block fails; it is still empty then.
+
+    The block has the lock of the database. Who waits for that meanwhile to create a store finds
+    none in the end, and says so.
+    """
+    try:
+        yield
+    except BaseException:
+        if is_new and isinstance(target, SqliteTarget):
+            with suppress(OSError):
+                if not target.path.stat().st_size:
+                    target.path.unlink()
+        raise

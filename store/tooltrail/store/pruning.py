@@ -160,8 +160,8 @@ class _Pruning:
         return {
             "unreferenced_count": report.unreferenced.count,
             "unreferenced_bytes": report.unreferenced.stored_bytes,
-            "leftover_count": report.leftovers.count,
-            "leftover_bytes": report.leftovers.stored_bytes,
+            "unfinished_count": report.leftovers.count,
+            "unfinished_bytes": report.leftovers.stored_bytes,
             "adopted_count": report.adopted.count,
             "vanished_count": report.vanished.count,
         }

@@ -40,7 +40,11 @@ class SessionView:
 
 @dataclass(frozen=True, slots=True)
 class InvocationView:
-    """One row of a list: small facts only. Times are aware UTC."""
+    """One row of a list: small facts only. Times are aware UTC.
+
+    Sizes are in bytes: `output_size` is what the tool produced, `lost_size` what of that was not
+    kept; both are None until it has ended.
+    """
 
     id: UUID
     session_id: UUID
@@ -59,6 +63,7 @@ class InvocationView:
     timed_out: bool | None
     output_size: int | None
     truncated: bool | None
+    lost_size: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +223,8 @@ class StoreCounts:
         sessions: sessions, open or closed.
         invocations: all invocations by state.
         produced_bytes: bytes that tools produced.
+        lost_bytes: those of them that were not kept.
+        lossy_count: invocations of which some were not kept.
         body_count: bodies in the database.
         body_bytes: their plain bytes.
         body_stored_bytes: their bytes in the database.
@@ -229,6 +236,8 @@ class StoreCounts:
     sessions: int
     invocations: dict[str, int]
     produced_bytes: int
+    lost_bytes: int
+    lossy_count: int
     body_count: int
     body_bytes: int
     body_stored_bytes: int

@@ -116,8 +116,8 @@ def test_pruning_deletes_what_was_planned_and_nothing_else(used: Store, root: Pa
     assert run.report == {
         "unreferenced_count": 250,
         "unreferenced_bytes": total - 6,
-        "leftover_count": 1,
-        "leftover_bytes": 6,
+        "unfinished_count": 1,
+        "unfinished_bytes": 6,
         "adopted_count": 0,
         "vanished_count": 0,
     }

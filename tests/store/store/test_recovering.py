@@ -289,7 +289,9 @@ def test_what_is_started_with_another_spool_is_only_counted(
 def test_what_another_store_has_in_the_same_spool_is_left_alone(
     store: Store, tmp_path: Path
 ) -> None:
-    other = create_store(tmp_path / "other.db", spool=store.spool)
+    other = create_store(
+        tmp_path / "other.db", artifacts=str(tmp_path / "other"), spool=store.spool
+    )
     name = kill_after(other, str(tmp_path / "other.db"), "write stdout x", "flush stdout")
     empty = kill_after(other, str(tmp_path / "other.db"))
     assert recoverable(store) == []

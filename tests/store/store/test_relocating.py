@@ -268,7 +268,7 @@ def test_nothing_is_left_in_the_spool_and_what_lies_there_is_private(
 def test_a_spool_that_cannot_be_written_is_said(used_file: Store, new: Path) -> None:
     shutil.rmtree(used_file.spool)
     used_file.spool.write_text("in the way")
-    with pytest.raises(UnavailableError, match="no copy in"):
+    with pytest.raises(UnavailableError, match="cannot be marked: "):
         relocate(used_file, str(new))
     assert [run.outcome for run in runs_of(used_file)] == ["failed"]
 

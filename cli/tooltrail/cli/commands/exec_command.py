@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from tooltrail.cli._location import Location
-from tooltrail.cli._options import policy_option, store_options
+from tooltrail.cli._options import ByteCount, policy_option, store_options
 
 _MAX_NAME = 256
 """Characters of a tool name that a record takes."""
@@ -76,17 +76,19 @@ class ToolName(click.ParamType[str]):
 @policy_option
 @click.option(
     "--store-bytes",
-    type=click.IntRange(min=0),
+    type=ByteCount(),
+    metavar="BYTES",
     envvar="TOOLTRAIL_STORE_BYTES",
     help="Most bytes of all artifacts and of the spool, as stored; new output beyond is counted"
-    " and not kept ($TOOLTRAIL_STORE_BYTES).",
+    " and not kept. 64K, 200M, 1G, 2T are powers of 1024 ($TOOLTRAIL_STORE_BYTES).",
 )
 @click.option(
     "--free-bytes",
-    type=click.IntRange(min=0),
+    type=ByteCount(),
+    metavar="BYTES",
     envvar="TOOLTRAIL_FREE_BYTES",
-    help="Bytes that stay free on the spool's disk; by default a thousandth of it, at most 64 MiB"
-    " ($TOOLTRAIL_FREE_BYTES).",
+    help="Bytes that stay free on the spool's disk; by default a thousandth of it, at most 64 MiB."
+    " 64K, 200M, 1G, 2T as above ($TOOLTRAIL_FREE_BYTES).",
 )
 @click.option("-v", "verbose", is_flag=True, help="Say on stderr which invocation it became.")
 @click.argument("argv", metavar="-- COMMAND [ARG]...", nargs=-1, required=True)

@@ -42,7 +42,8 @@ def command(
     """List invocations, the newest first.
 
     A flag repeated is OR, different flags are AND. The last digits of an id are enough to name an
-    invocation elsewhere.
+    invocation elsewhere. OUTPUT is what was produced; where that was not kept whole, it says how
+    much was.
 
     With -f the newest come last, and then a line for each invocation that begins or ends. It stops
     when all that is named with --invocation has ended and all that is named with --session is
@@ -95,9 +96,16 @@ def _row(view: InvocationView, utc: bool) -> tuple[str, ...]:
         view.error_kind or view.state,
         _ending(view),
         duration_of(view.duration_ms),
-        size_of(view.output_size),
+        _output(view),
         view.arguments_preview,
     )
+
+
+def _output(view: InvocationView) -> str:
+    """Bytes that were produced, and where that is not all of them, how many were kept."""
+    if view.output_size is None or not view.lost_size:
+        return size_of(view.output_size)
+    return f"{size_of(view.output_size - view.lost_size)} of {size_of(view.output_size)}"
 
 
 def _ending(view: InvocationView) -> str:

@@ -33,8 +33,8 @@ def relocate(
 
     Programs that record meanwhile, or that have the store open, go on at the new root with their
     next record. Programs that only read are to be started again before the old objects are
-    deleted. The old root can still be named with --artifacts, from where a later relocate
-    --delete-old deletes what has arrived.
+    deleted, with which the mark of the old root goes, `store-ID`. The old root can still be named
+    with --artifacts, from where a later relocate --delete-old deletes what has arrived.
     """
     from tooltrail.cli._relocating import (
         code_of,
@@ -44,6 +44,8 @@ def relocate(
         say_outcome,
     )
 
+    if not new_root:
+        raise click.UsageError("NEW_ROOT is empty; name a folder or a URL")
     with location.open() as store:
         report = relocate_with_bar(
             store, new_root, allow_damage=allow_damage, delete_old=delete_old

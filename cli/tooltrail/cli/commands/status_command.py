@@ -13,7 +13,8 @@ from tooltrail.cli._output import print_records, say, write
 @time_option
 def command(location: Location, as_json: bool, utc: bool) -> None:
     """Say where the store is, what it holds, and what needs attention."""
-    from tooltrail.cli._status import lines_of, status_of, warnings_of
+    from tooltrail.cli._status import lines_of, status_of
+    from tooltrail.cli._status_warnings import warnings_of
 
     with location.open(announce=False) as store:
         status = status_of(store, location.other_spools())

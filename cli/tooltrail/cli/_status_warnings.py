@@ -1,0 +1,105 @@
+"""What `tooltrail status` warns of: one sentence for each thing that needs attention."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from tooltrail.cli._output import counted, printable, size_of
+from tooltrail.cli._times import shown
+
+_SAFE_SQLITE = (3, 51, 3)
+"""First SQLite release without the WAL-reset corruption of 3.7.0 to 3.51.2."""
+
+
+def warnings_of(status: dict[str, Any], *, utc: bool) -> Iterator[str]:
+    """What needs attention."""
+    engine, _, version = status["engine"].partition(" ")
+    if engine == "SQLite" and tuple(map(int, version.split("."))) < _SAFE_SQLITE:
+        yield (
+            f"SQLite {version} has the WAL-reset fault of 3.7.0 to 3.51.2, which can corrupt a "
+            "database that several processes write; use a newer SQLite where you can"
+        )
+    if (reason := status["artifacts_away"]) is not None:
+        yield f"the artifacts are away, so long output waits in the spool: {reason}"
+    yield from _room_warnings(status["room"])
+    if status["lost_bytes"]:
+        of = counted(status["lossy_invocations"], "invocation")
+        yield f"{size_of(status['lost_bytes'])} of output of {of} not kept: `log` marks them"
+    yield from _unsettled_warnings(status, utc=utc)
+    yield from _aside_warnings(status["set_aside"], utc=utc)
+
+
+def _room_warnings(room: dict[str, Any]) -> Iterator[str]:
+    if room["is_database_full"] or room["is_reserve_used_up"]:
+        free = counted(room["database_free_bytes"], "free byte")
+        gone = "; the room that was held back is used up" if room["is_reserve_used_up"] else ""
+        yield f"the disk of the database has {free}{gone}"
+    free, held = room["spool_free_bytes"], room["spool_held_back_bytes"]
+    if free is not None and free < held:
+        yield (
+            f"the disk of the spool has {counted(free, 'free byte')}, and {held:,} are held back:"
+            " long output is counted and not kept"
+        )
+
+
+def _unsettled_warnings(status: dict[str, Any], *, utc: bool) -> Iterator[str]:
+    unsettled, streams = status["unsettled"], status["waiting_streams"]
+    if count := unsettled["killed"]:
+        yield (
+            f"{counted(count, 'invocation')} of killed programs: `tooltrail repair` ends"
+            f" {_them(count)} as interrupted"
+        )
+    if count := unsettled["waiting"]:
+        since = _since(streams["oldest_at"], utc=utc)
+        yield (
+            f"{counted(count, 'invocation')} {'has' if count == 1 else 'have'} ended with output"
+            f" that waits in the spool{since}: `tooltrail repair` stores it"
+        )
+    if count := unsettled["leftover"]:
+        yield (
+            f"{counted(count, 'invocation')} {'has' if count == 1 else 'have'} ended and left"
+            " something in the spool: `tooltrail repair` clears it"
+        )
+    if count := unsettled["unknown"]:
+        yield (
+            f"output of {counted(count, 'invocation')} in the spool that this store does not know:"
+            f" `tooltrail repair` names {_them(count)}"
+        )
+    if count := unsettled["elsewhere"]:
+        yield (
+            f"{counted(count, 'invocation')} not ended and not in this spool: running elsewhere, or"
+            " killed there"
+        )
+    if count := streams["missing"]:
+        since = _since(streams["oldest_missing_at"], utc=utc)
+        yield (
+            f"{counted(count, 'stream')} neither stored nor in this spool{since}: missing, unless"
+            " recorded with another spool; see `tooltrail verify`"
+        )
+
+
+def _aside_warnings(aside: dict[str, Any], *, utc: bool) -> Iterator[str]:
+    if count := aside["ready"] + aside["unfinished"]:
+        cut = f", {aside['unfinished']:,} of killed programs" if aside["unfinished"] else ""
+        oldest = _since(aside["oldest_at"], utc=utc)
+        yield (
+            f"{counted(count, 'record')} set aside while this store was away{cut}{oldest}:"
+            f" `tooltrail repair` stores {_them(count)}"
+        )
+    if aside["running"]:
+        yield f"{counted(aside['running'], 'running invocation')} being set aside"
+    if count := aside["unreadable"]:
+        records = counted(count, "record")
+        yield f"{records} set aside and not as written: `tooltrail repair` says why"
+    if count := aside["foreign"]:
+        since = _since(aside["oldest_foreign_at"], utc=utc)
+        where = printable(", ".join(aside["foreign_databases"]))
+        yield f"{counted(count, 'record')} set aside for {where}{since}: repair there"
+
+
+def _them(count: int) -> str:
+    return "it" if count == 1 else "them"
+
+
+def _since(oldest: datetime | None, *, utc: bool) -> str:
+    return "" if oldest is None else f", the oldest of {shown(oldest, utc=utc)}"

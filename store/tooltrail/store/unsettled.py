@@ -1,0 +1,138 @@
+"""Invocations that are not settled: running, killed, or with something that waits in a spool.
+
+Each is counted once, by what became of it.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import UUID
+
+from sqlalchemy import select
+
+from tooltrail.artifacts import SpoolFolder, iter_spool_folders, spooled_streams
+from tooltrail.store._repairing_asides import may_be_taken_in
+from tooltrail.store._spooled import started_ids
+from tooltrail.store.asides import distinct_spools, iter_asides
+from tooltrail.store.store import Store
+from tooltrail.store.tables import ArtifactRow, InvocationRow, OutputStreamRow
+
+_MANY = 500
+"""Ids in one query."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repairable:
+    """How many invocations `repair` would do something about, each counted once.
+
+    Attributes:
+        killed: they have not ended, and their program is gone.
+        waiting: they have ended, and output of theirs waits in the spool.
+        leftover: they have ended and all is stored; only their folder is there still.
+        set_aside: records in no store yet, whose program is gone or has ended them.
+    """
+
+    killed: int
+    waiting: int
+    leftover: int
+    set_aside: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unended:
+    """How many invocations are open, or have output in the spool, and are nothing to repair here.
+
+    Attributes:
+        running: their program lives.
+        elsewhere: not in this spool: they run with another spool or on another machine, or were
+            killed there.
+        unknown: their program is gone and there is output of theirs in the spool, but the store
+            has no such invocation.
+    """
+
+    running: int
+    elsewhere: int
+    unknown: int
+
+
+def find_repairable(store: Store, *, also: Sequence[Path] = ()) -> Repairable:
+    """What `repair` would do something about.
+
+    Lists the spools and asks for the locks of their owners; the database only when one is gone.
+
+    Args:
+        store: whose spool it is.
+        also: as for `repair`.
+
+    Raises:
+        UnavailableError: a spool or the store cannot be read.
+    """
+    dead = {folder.invocation_id for folder in _folders(store) if not folder.is_running}
+    states = dict(_states(store, sorted(dead)))
+    killed = sum(state == "started" for state in states.values())
+    ended = [name for name, state in states.items() if state != "started"]
+    waiting = {name for name, role in _postponed(store, ended) if _is_in(store.spool, name, role)}
+    asides = (
+        aside for spool in distinct_spools(store.spool, *also) for aside in iter_asides(spool)
+    )
+    taken_in = sum(may_be_taken_in(store, aside) for aside in asides)
+    return Repairable(killed, len(waiting), len(ended) - len(waiting), taken_in)
+
+
+def find_unended(store: Store) -> Unended:
+    """What has not ended and was not killed with this spool, and what nobody began.
+
+    Raises:
+        UnavailableError: the spool or the store cannot be read.
+    """
+    # Asked for after the folders: an invocation is in its spool before it is started.
+    folders = list(_folders(store))
+    started = started_ids(store)
+    here = {folder.invocation_id for folder in folders}
+    running = {folder.invocation_id for folder in folders if folder.is_running}
+    known = dict(_states(store, sorted(here - running)))
+    unknown = [
+        folder
+        for folder in folders
+        if folder.invocation_id not in running | known.keys() and spooled_streams(folder.path)
+    ]
+    return Unended(len(running & started), len(started - here), len(unknown))
+
+
+def _folders(store: Store) -> Iterator[SpoolFolder]:
+    """What is in the spool and may be of this store."""
+    for folder in iter_spool_folders(store.spool):
+        if folder.store_id in (None, str(store.info.id)):
+            yield folder
+
+
+def _states(store: Store, ids: Sequence[UUID]) -> Iterator[tuple[UUID, str]]:
+    """The states of those that the store knows."""
+    for some in _in_parts(ids):
+        query = select(InvocationRow.id, InvocationRow.state).where(InvocationRow.id.in_(some))
+        with store.database.read() as connection:
+            yield from ((row.id, row.state) for row in connection.execute(query).all())
+
+
+def _postponed(store: Store, ids: Sequence[UUID]) -> Iterator[tuple[UUID, str]]:
+    """Invocation and role of the streams that are not stored yet."""
+    for some in _in_parts(ids):
+        query = (
+            select(InvocationRow.id, OutputStreamRow.role)
+            .join(OutputStreamRow, OutputStreamRow.invocation_key == InvocationRow.key)
+            .where(
+                InvocationRow.id.in_(some),
+                OutputStreamRow.postponed_reason.is_not(None),
+                OutputStreamRow.digest.not_in(select(ArtifactRow.digest)),
+            )
+        )
+        with store.database.read() as connection:
+            yield from ((row.id, row.role) for row in connection.execute(query).all())
+
+
+def _is_in(spool: Path, name: UUID, role: str) -> bool:
+    return (spool / str(name) / f"{role}.zst").is_file()
+
+
+def _in_parts(ids: Sequence[UUID]) -> Iterator[Sequence[UUID]]:
+    return (ids[start : start + _MANY] for start in range(0, len(ids), _MANY))
