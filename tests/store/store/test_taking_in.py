@@ -719,6 +719,6 @@ def test_a_repair_that_is_killed_at_each_of_its_steps_records_it_once(
         assert detail.summary.state == ended
         stdout = content_of(sqlite_store.reader, stream_of(detail, "stdout"))
         assert stdout == b"call %d\n" % (step + 1) + OUT
-    assert sqlite_store.reader.counts().invocations == {ended: STEPS + 1}
+    assert sqlite_store.reader.counts().invocations == {ended: STEPS + 2}
     assert all(session.closed_at for session in sqlite_store.reader.sessions())
     assert_clean(sqlite_store)
