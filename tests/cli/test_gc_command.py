@@ -76,7 +76,7 @@ def test_json_has_every_number(cli: Cli, root: Path) -> None:
     left = sum(file.stat().st_size for file in root.rglob("*.zst"))
     assert (record["pruned_count"], record["pruned_bytes"]) == (1, size - left)
     assert (record["referenced_count"], record["referenced_bytes"]) == (1, left)
-    for name in ("unreferenced", "leftover", "young", "damaged", "foreign"):
+    for name in ("unreferenced", "unfinished", "young", "damaged", "foreign"):
         assert record[f"{name}_count"] == dry[f"{name}_count"] == (name == "unreferenced")
 
 

@@ -9,6 +9,7 @@ from tests.support.recording import run_command
 from tests.support.spool_writer import SpoolWriter
 
 from tooltrail.artifacts.codec import compress_frame
+from tooltrail.store import create_store
 
 NOTICE = "tooltrail: 1 invocation of killed programs: `tooltrail repair`\n"
 
@@ -170,6 +171,17 @@ def test_status_says_how_many_can_be_repaired(cli: Cli) -> None:
     cli.ok("repair")
     (status,) = cli.ok("status", "--json").records
     assert set(status["unsettled"].values()) == {0}
+
+
+def test_what_another_store_has_in_the_same_spool_is_not_counted(cli: Cli) -> None:
+    create_store(cli.folder / "other.db", artifacts=str(cli.folder / "others")).close()
+    with SpoolWriter(
+        str(cli.folder / "other.db"), cli.folder / "others", cli.folder / "spool"
+    ) as writer:
+        writer.do("start")
+        (status,) = cli.ok("status", "--json").records
+        assert set(status["unsettled"].values()) == {0}
+    assert cli.ok("log").message == ""
 
 
 def test_what_an_ended_invocation_left_in_the_spool_is_said_apart(cli: Cli) -> None:

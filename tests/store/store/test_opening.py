@@ -242,7 +242,8 @@ def test_an_artifact_root_that_cannot_be_made_leaves_no_store(tmp_path: Path) ->
     (tmp_path / "file").write_text("in the way")
     for _ in range(2):
         with pytest.raises(UnavailableError):
-            create_store(tmp_path / "trail.db", artifacts=str(tmp_path / "file"))
+            create_store(tmp_path / "trail.db", artifacts=str(tmp_path / "file" / "below"))
+        assert not (tmp_path / "trail.db").exists()
         with pytest.raises(StoreNotFoundError):
             open_store(tmp_path / "trail.db")
     create_store(tmp_path / "trail.db").close()
@@ -285,7 +286,7 @@ def test_a_folder_that_cannot_be_made_is_unavailable(tmp_path: Path) -> None:
 
 def test_a_folder_is_no_database(tmp_path: Path) -> None:
     for look in LOOKS:
-        with pytest.raises(UnavailableError, match="cannot be opened"):
+        with pytest.raises(InvalidRecordError, match="is a folder; a database is a file"):
             look(tmp_path)
 
 
