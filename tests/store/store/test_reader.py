@@ -194,7 +194,8 @@ def test_a_page_uses_a_key_or_an_index_and_never_the_bodies(
     asked = [(sql, values) for sql, values in statements if sql.startswith("SELECT")]
     assert len(asked) == 2
     for sql, values in asked:
-        assert tables_of(sql) <= {"invocations", "sessions"}
+        # The rows of streams by their key, and only of invocations that left something out.
+        assert tables_of(sql) <= {"invocations", "sessions", "output_streams"}
         with sqlite_store.database.read() as connection:
             plan = [
                 row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}", values)
@@ -202,6 +203,8 @@ def test_a_page_uses_a_key_or_an_index_and_never_the_bodies(
         (access,) = [step for step in plan if re.match(r"\w+ invocations\b", step)]
         assert access.startswith("SEARCH invocations USING "), plan
         assert OWN_INDEX.get(name, "") in access
+        streams = [step for step in plan if re.match(r"\w+ output_streams\b", step)]
+        assert all(step.startswith("SEARCH output_streams USING PRIMARY KEY") for step in streams)
 
 
 def tables_of(sql: str) -> set[str]:
