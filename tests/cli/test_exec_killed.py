@@ -128,5 +128,5 @@ def test_a_kill_at_any_moment_leaves_the_invocation_started_or_complete(cli: Cli
     assert states["started"] >= MIN_MIDWAY
     assert states["success"] >= 1
     # What was killed is told, and the store takes records as before.
-    assert f"{states['started']} invocations not ended" in cli.ok("status").message
+    assert f"{states['started']} invocations of killed programs" in cli.ok("status").message
     assert cli.exec("--", "echo", "after").stdout == b"after\n"

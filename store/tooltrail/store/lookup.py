@@ -127,5 +127,5 @@ def _file_of(database: str) -> Path | None:
         return None
     try:
         return Path(os.path.realpath(Path(name).expanduser()))
-    except RuntimeError:
+    except (RuntimeError, ValueError):  # no home folder; a NUL
         return None

@@ -1,5 +1,6 @@
 """Blocks come back in their order, and few of them are held."""
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -7,6 +8,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from tests.support.cli import without_coverage
 
 from tooltrail.artifacts._frame_queue import IN_FLIGHT, IN_FLIGHT_BYTES, THREADS, FrameQueue
 
@@ -68,6 +70,10 @@ def test_where_no_thread_is_to_be_had_the_caller_compresses() -> None:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o777)
         done = subprocess.run(
-            [sys.executable, "-c", ALONE, folder], capture_output=True, text=True, check=False
+            [sys.executable, "-c", ALONE, folder],
+            capture_output=True,
+            text=True,
+            check=False,
+            env=without_coverage(os.environ),
         )
     assert (done.stdout, done.stderr) == ("without threads\nat the end\n", "")

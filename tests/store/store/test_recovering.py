@@ -162,7 +162,8 @@ def test_the_record_of_a_killed_program_keeps_the_contract(store: Store, databas
     assert detail.canonical_json is not None
     envelope = canonical_json.decode(detail.canonical_json)
     reason = (
-        "the program that recorded it ended without finishing it, or could not record its end; "
+        "the program that recorded it ended without finishing it, could not record its end, or was "
+        "not told that its start is recorded; "
         "what it had not written to its spool yet is lost and cannot be counted"
     )
     assert envelope == {
