@@ -9,6 +9,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+from tooltrail.artifacts import PRIVATE_FILE
 from tooltrail.store._disk import is_below
 
 RESERVE_BYTES = 1024 * 1024
@@ -19,7 +20,6 @@ SMALL_RECORD = 4096
 record of an error takes, which would stand for it."""
 
 _SUFFIX = "-reserve"
-_PRIVATE = 0o600
 
 
 class DiskReserve:
@@ -40,7 +40,7 @@ class DiskReserve:
             return
         with suppress(OSError):
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-            with os.fdopen(os.open(self._path, flags, _PRIVATE), "wb") as file:
+            with os.fdopen(os.open(self._path, flags, PRIVATE_FILE), "wb") as file:
                 try:
                     # Neither sparse nor compressible: what is not allocated cannot be given up.
                     file.write(os.urandom(RESERVE_BYTES))
