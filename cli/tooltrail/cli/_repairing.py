@@ -29,7 +29,7 @@ def waiting_sentence(found: Repairable) -> str:
         (found.leftover, "invocation", " ended with something left in the spool"),
         (found.set_aside, "record", " set aside"),
     )
-    told = "; ".join(f"{counted(count, noun)}{what}" for count, noun, what in kinds if count)
+    told = "; ".join(f"{counted(len(ids), noun)}{what}" for ids, noun, what in kinds if ids)
     return f"{told}: `tooltrail repair`" if told else ""
 
 

@@ -51,13 +51,16 @@ def status_of(store: Store, other_spools: Sequence[Path]) -> dict[str, Any]:
         "database_bytes": engine.size,
         "spool_bytes": room.spool_size,
         "room": _room(room),
-        "unsettled": {
-            **asdict(find_unended(store)),
-            **asdict(find_repairable(store, also=other_spools)),
-        },
+        "unsettled": asdict(find_unended(store)) | _repairable(store, other_spools),
         "waiting_streams": _waiting(store),
         "set_aside": _set_aside(store, other_spools),
     }
+
+
+def _repairable(store: Store, other_spools: Sequence[Path]) -> dict[str, int]:
+    """How many invocations of each kind `repair` would do something about."""
+    kinds = asdict(find_repairable(store, also=other_spools))
+    return {kind: len(ids) for kind, ids in kinds.items()}
 
 
 def lines_of(status: dict[str, Any], *, utc: bool) -> Iterator[str]:

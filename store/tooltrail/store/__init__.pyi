@@ -23,7 +23,7 @@ from .pruning import PruningReport, prune
 from .pruning_plan import DEFAULT_GRACE, Amount, PruningPlan, plan_pruning
 from .reader import Reader
 from .recorder import Session
-from .recovering import RepairReport, recoverable, repair
+from .recovering import RepairReport, repair
 from .relocating import RelocationReport, relocate
 from .rerendering import Rerendering, RerenderingState, Wording, iter_rerenderings, rerender
 from .store import Store
@@ -98,7 +98,6 @@ __all__ = [
     "open_store",
     "plan_pruning",
     "prune",
-    "recoverable",
     "relocate",
     "repair",
     "rerender",

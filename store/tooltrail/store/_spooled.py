@@ -2,7 +2,7 @@
 
 import hashlib
 import shutil
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -118,16 +118,6 @@ def find_known_for_sure(store: "Store", invocation_id: UUID) -> KnownInvocation 
         if connection.dialect.name == "postgresql":
             connection.execute(text("LOCK TABLE invocations IN SHARE MODE"))
         return find_known(connection, invocation_id)
-
-
-def known_ids(store: "Store", wanted: Iterable[UUID]) -> Iterator[UUID]:
-    """Those of several invocations that this store has."""
-    ids = list(wanted)
-    for start in range(0, len(ids), _MANY):
-        some = ids[start : start + _MANY]
-        query = select(InvocationRow.id).where(InvocationRow.id.in_(some))
-        with store.database.read() as connection:
-            yield from connection.scalars(query).all()
 
 
 def started_ids(store: "Store") -> set[UUID]:

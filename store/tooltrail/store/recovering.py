@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from uuid import UUID
 
 from tooltrail.artifacts import (
     SpoolFolder,
@@ -26,18 +25,17 @@ from tooltrail.records import InvocationFinishedError, TooltrailError
 from tooltrail.store._clock import now
 from tooltrail.store._maintenance import record_finished_run
 from tooltrail.store._repaired import RepairedFolder, as_interrupted, clear, put_away
-from tooltrail.store._repairing_asides import may_be_taken_in, repair_asides
+from tooltrail.store._repairing_asides import repair_asides
 from tooltrail.store._spooled import (
     KnownInvocation,
     find_known,
     find_known_for_sure,
     interrupt,
-    known_ids,
     look_at,
     remove_staging,
     started_ids,
 )
-from tooltrail.store.asides import distinct_spools, iter_asides
+from tooltrail.store.asides import distinct_spools
 from tooltrail.store.store import Store
 
 _NOTHING_DONE = ("running", "unknown", "foreign", "unreadable", "failed")
@@ -55,27 +53,6 @@ class RepairReport:
 
     folders: tuple[RepairedFolder, ...]
     elsewhere_count: int
-
-
-def recoverable(store: Store, *, also: Sequence[Path] = ()) -> list[UUID]:
-    """The invocations that `repair` would do something about, the oldest first.
-
-    Lists the spool and asks for the locks of its owners; the database only when one of them is
-    gone. Records that were set aside follow.
-
-    Args:
-        store: whose spool it is.
-        also: as for `repair`.
-
-    Raises:
-        UnavailableError: the spool or the store cannot be read.
-    """
-    dead = [f.invocation_id for f in iter_spool_folders(store.spool) if _may_be_repaired(f, store)]
-    known = set(known_ids(store, dead))
-    found = [invocation_id for invocation_id in dead if invocation_id in known]
-    for spool in distinct_spools(store.spool, *also):
-        found += [aside.id for aside in iter_asides(spool) if may_be_taken_in(store, aside)]
-    return found
 
 
 def repair(store: Store, *, dry_run: bool = False, also: Sequence[Path] = ()) -> RepairReport:
@@ -149,10 +126,6 @@ def _leave_account(store: Store, began_at: datetime, report: RepairReport) -> No
             ]
         },
     )
-
-
-def _may_be_repaired(folder: SpoolFolder, store: Store) -> bool:
-    return not folder.is_running and folder.store_id in (None, str(store.info.id))
 
 
 def _visit(store: Store, folder: SpoolFolder, *, dry_run: bool) -> RepairedFolder | None:

@@ -23,7 +23,7 @@ _MANY = 500
 
 @dataclass(frozen=True, slots=True)
 class Repairable:
-    """How many invocations `repair` would do something about, each counted once.
+    """The invocations that `repair` would do something about, each once, the oldest first.
 
     Attributes:
         killed: they have not ended, and their program is gone.
@@ -32,10 +32,14 @@ class Repairable:
         set_aside: records in no store yet, whose program is gone or has ended them.
     """
 
-    killed: int
-    waiting: int
-    leftover: int
-    set_aside: int
+    killed: tuple[UUID, ...] = ()
+    waiting: tuple[UUID, ...] = ()
+    leftover: tuple[UUID, ...] = ()
+    set_aside: tuple[UUID, ...] = ()
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to repair."""
+        return bool(self.killed or self.waiting or self.leftover or self.set_aside)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,16 +71,19 @@ def find_repairable(store: Store, *, also: Sequence[Path] = ()) -> Repairable:
     Raises:
         UnavailableError: a spool or the store cannot be read.
     """
-    dead = {folder.invocation_id for folder in _folders(store) if not folder.is_running}
-    states = dict(_states(store, sorted(dead)))
-    killed = sum(state == "started" for state in states.values())
-    ended = [name for name, state in states.items() if state != "started"]
+    dead = sorted(folder.invocation_id for folder in _folders(store) if not folder.is_running)
+    states = dict(_states(store, dead))
+    ended = [name for name in dead if states.get(name, "started") != "started"]
     waiting = {name for name, role in _postponed(store, ended) if _is_in(store.spool, name, role)}
     asides = (
         aside for spool in distinct_spools(store.spool, *also) for aside in iter_asides(spool)
     )
-    taken_in = sum(may_be_taken_in(store, aside) for aside in asides)
-    return Repairable(killed, len(waiting), len(ended) - len(waiting), taken_in)
+    return Repairable(
+        killed=tuple(name for name in dead if states.get(name) == "started"),
+        waiting=tuple(name for name in ended if name in waiting),
+        leftover=tuple(name for name in ended if name not in waiting),
+        set_aside=tuple(aside.id for aside in asides if may_be_taken_in(store, aside)),
+    )
 
 
 def find_unended(store: Store) -> Unended:

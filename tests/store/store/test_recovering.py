@@ -25,15 +25,16 @@ from tooltrail.artifacts.codec import compress_frame
 from tooltrail.records import FamilyRegistry, ToolCall, UnavailableError, canonical_json
 from tooltrail.records.families import generic
 from tooltrail.store import (
+    Repairable,
     RepairedFolder,
     Store,
     create_store,
+    find_repairable,
     iter_record_checks,
     iter_rerenderings,
     new_id,
     now,
     open_store,
-    recoverable,
     repair,
 )
 from tooltrail.store import _writes as writes
@@ -62,7 +63,7 @@ def kill_after(store: Store, database: str, *steps: str) -> UUID:
 def assert_clean(store: Store) -> None:
     """Nothing is left in the spool, and what the store holds is whole and as its ledger says."""
     assert list(store.spool.iterdir()) == []
-    assert recoverable(store) == []
+    assert not find_repairable(store)
     check_evidence(store)
     assert [check.problem for check in iter_record_checks(store.reader)] == [""] * len(
         store.reader.invocations().items
@@ -74,7 +75,7 @@ def test_the_output_of_a_killed_program_is_recovered(store: Store, database: str
     name = kill_after(
         store, database, "fill stdout 400000", "flush stdout", "write stderr oops", "close stderr"
     )
-    assert recoverable(store) == [name]
+    assert find_repairable(store) == Repairable(killed=(name,))
 
     report = repair(store)
 
@@ -243,7 +244,7 @@ def test_a_damaged_file_is_recovered_up_to_there_and_kept(store: Store, database
     kept = store.spool / "kept"
     assert (kept / str(name) / "stdout.zst").read_bytes() == damaged
     assert [path.name for path in store.spool.iterdir()] == ["kept"]
-    assert recoverable(store) == []
+    assert not find_repairable(store)
     assert repair(store).folders == ()
 
 
@@ -252,7 +253,7 @@ def test_a_living_program_is_left_alone(store: Store, database: str) -> None:
         name = UUID(writer.do("start"))
         writer.do("write stdout so far")
         writer.do("flush stdout")
-        assert recoverable(store) == []
+        assert not find_repairable(store)
         assert repair(store).folders == (RepairedFolder(name, "running"),)
         writer.do("write stdout further")
         writer.do("close stdout")
@@ -295,9 +296,9 @@ def test_what_another_store_has_in_the_same_spool_is_left_alone(
     )
     name = kill_after(other, str(tmp_path / "other.db"), "write stdout x", "flush stdout")
     empty = kill_after(other, str(tmp_path / "other.db"))
-    assert recoverable(store) == []
+    assert not find_repairable(store)
     assert repair(store).folders == ()
-    assert recoverable(other) == [name, empty]
+    assert find_repairable(other) == Repairable(killed=(name, empty))
     assert [one.outcome for one in repair(other).folders] == ["interrupted"] * 2
     other.close()
 
@@ -307,7 +308,7 @@ def test_a_start_that_never_was_committed_leaves_nothing(store: Store) -> None:
     name = uuid4()
     owner.claim(name)
     del owner
-    assert recoverable(store) == []
+    assert not find_repairable(store)
     assert repair(store, dry_run=True).folders == repair(store).folders
     assert list(store.spool.iterdir()) == []
 
@@ -327,7 +328,7 @@ def test_output_of_an_invocation_that_nobody_knows_is_left_and_said(store: Store
     (one,) = repair(store).folders
     assert (one.outcome, one.reason) == ("unknown", f"this store does not know {folder}")
     assert list(spooled_streams(folder)) == ["stdout"]
-    assert recoverable(store) == []
+    assert not find_repairable(store)
 
 
 def finished_with_leftovers(store: Store, output: bytes, left: bytes) -> UUID:
@@ -343,12 +344,12 @@ def finished_with_leftovers(store: Store, output: bytes, left: bytes) -> UUID:
 @pytest.mark.parametrize("output", [b"short\n", b"a long line of output\n" * 4_000])
 def test_a_folder_whose_content_is_stored_goes(store: Store, output: bytes) -> None:
     name = finished_with_leftovers(store, output, output)
-    assert recoverable(store) == [name]
+    assert find_repairable(store) == Repairable(leftover=(name,))
     (one,) = repair(store, dry_run=True).folders
-    assert (one.outcome, recoverable(store)) == ("cleared", [name])
+    assert (one.outcome, find_repairable(store).leftover) == ("cleared", (name,))
     assert repair(store).folders == (one,)
     assert not (store.spool / str(name)).exists()
-    assert recoverable(store) == []
+    assert not find_repairable(store)
 
 
 def test_a_file_that_is_not_stored_is_kept_when_its_record_has_ended(store: Store) -> None:
@@ -451,7 +452,7 @@ def test_one_that_cannot_be_repaired_does_not_keep_the_others_from_it(
 
 
 def test_a_store_without_a_spool_has_nothing_to_repair(sqlite_store: Store) -> None:
-    assert recoverable(sqlite_store) == []
+    assert not find_repairable(sqlite_store)
     assert repair(sqlite_store).folders == ()
 
 
@@ -567,4 +568,4 @@ def is_waited_for(store: Store) -> bool:
 def test_a_spool_that_cannot_be_listed_is_unavailable(sqlite_store: Store) -> None:
     sqlite_store.spool.write_text("")
     with pytest.raises(UnavailableError):
-        recoverable(sqlite_store)
+        find_repairable(sqlite_store)

@@ -15,7 +15,7 @@ from tests.support.recording import content_of, stream_of
 
 from tooltrail.artifacts import CapturedStream
 from tooltrail.records import CommandOutput, CompleteOutput, ToolCall
-from tooltrail.store import InvocationDetail, Store, open_store, recoverable, repair
+from tooltrail.store import InvocationDetail, Store, find_repairable, open_store, repair
 
 KILLS = int(os.environ.get("TOOLTRAIL_TEST_KILLS", "100"))
 """Kills of a writer, and as many of a repair; set it to 200 or more for a longer look."""
@@ -116,7 +116,7 @@ def test_a_kill_at_any_moment_of_a_call_or_of_its_repair_loses_nothing(
     for seed in range(1, KILLS + 1):
         said = Said(tmp_path / "said")
         run_and_kill(partial(call, database, seed, said), random.randrange(moments))
-        if recoverable(sqlite_store):
+        if find_repairable(sqlite_store):
             # As many calls as a repair of one makes at the least, so that most are hit.
             done = run_and_kill(partial(mend, database), random.randrange(1, moments // 2))
             killed_repairs += not done

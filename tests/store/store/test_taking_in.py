@@ -37,14 +37,15 @@ from tooltrail.records import (
 )
 from tooltrail.store import (
     Aside,
+    Repairable,
     RepairedFolder,
     Store,
     WantedStore,
+    find_repairable,
     iter_record_checks,
     iter_rerenderings,
     open_aside,
     open_store,
-    recoverable,
     repair,
     set_aside,
 )
@@ -65,7 +66,7 @@ def assert_clean(store: Store) -> None:
     """Nothing is left in the spool, and what the store holds is whole and as its ledger says."""
     # The file of this process, which lives, may be there still.
     assert [path for path in store.spool.iterdir() if not path.name.startswith("owner-")] == []
-    assert recoverable(store) == []
+    assert not find_repairable(store)
     check_evidence(store)
     assert {check.problem for check in iter_record_checks(store.reader)} <= {""}
     assert {r.state for r in iter_rerenderings(store.reader, store.families)} <= {"same"}
@@ -94,7 +95,7 @@ def test_a_record_that_was_set_aside_is_recorded_whole_and_as_it_was(
     )
     record, name = record_of(aside), id_of(aside)
     covering = policy.covering(store.families)
-    assert recoverable(store) == [name]
+    assert find_repairable(store) == Repairable(set_aside=(name,))
 
     report = repair(store)
 
@@ -256,7 +257,7 @@ def test_another_spool_is_looked_into_when_it_is_named(store: Store, tmp_path: P
     aside = set_aside_whole(tmp_path / "own", wanted(store), stdout=OUT)
     name = id_of(aside)
     assert repair(store).folders == ()
-    assert recoverable(store, also=[tmp_path / "own"]) == [name]
+    assert find_repairable(store, also=[tmp_path / "own"]) == Repairable(set_aside=(name,))
     report = repair(store, also=[tmp_path / "own", store.spool, tmp_path / "nowhere"])
     assert [one.outcome for one in report.folders] == ["recorded"]
     assert not aside.folder.exists()
@@ -271,7 +272,7 @@ def test_a_record_whose_program_lives_is_left_alone(store: Store) -> None:
     with in_a_fork(task):
         assert [one.outcome for one in repair(store).folders] == ["running"]
         assert [one.state for one in set_aside(store)] == ["running"]
-        assert recoverable(store) == []
+        assert not find_repairable(store)
     assert [one.state for one in set_aside(store)] == ["unfinished"]
 
 
@@ -463,7 +464,7 @@ def test_a_record_for_another_store_is_left_alone_and_said(store: Store, by: str
     name = id_of(aside)
     assert repair(store).folders == (RepairedFolder(name, "foreign", reason=f"it is for {said}"),)
     assert [(one.state, one.database) for one in set_aside(store)] == [("foreign", other.database)]
-    assert recoverable(store) == []
+    assert not find_repairable(store)
     assert runs_of(store) == []
     assert (aside.folder / "stdout.zst").is_file()
 

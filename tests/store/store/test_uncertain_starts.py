@@ -24,11 +24,11 @@ from tooltrail.store import (
     RepairedFolder,
     Store,
     create_store,
+    find_repairable,
     iter_record_checks,
     iter_rerenderings,
     new_id,
     open_store,
-    recoverable,
     repair,
 )
 
@@ -50,7 +50,7 @@ def uncertain(store: Store, name: UUID) -> StartUncertainError:
 def assert_whole(store: Store) -> None:
     """Nothing is left to repair, and what the store holds is whole and as its ledger says."""
     assert [path for path in store.spool.iterdir() if not path.name.startswith("owner-")] == []
-    assert recoverable(store) == []
+    assert not find_repairable(store)
     check_evidence(store)
     assert {check.problem for check in iter_record_checks(store.reader)} <= {""}
     assert {r.state for r in iter_rerenderings(store.reader, store.families)} <= {"same"}
