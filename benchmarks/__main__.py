@@ -26,7 +26,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="tooltrail-bench-") as name:
         ratio = recording.measure_recording(Path(name))
         raw = "raw sqlite3, two FULL transactions"
-        _report("start + finish of a 1 KB command", raw, ratio, recording.INVOCATIONS, "/s")
+        _report("start + finish, one by one", raw, ratio, recording.INVOCATIONS, "/s")
+        ratio = recording.measure_many_recorders(Path(name))
+        several = f"start + finish by {recording.RECORDERS} at once"
+        _report(several, "one recorder", ratio, recording.INVOCATIONS, "/s")
     ratio = projecting.measure_projecting()
     plain = "json.dumps + json.loads of the record"
     _report("project + render 2 KB, validated", plain, ratio, projecting.REPEATS, "/s")

@@ -1,51 +1,125 @@
-"""Recording small invocations one by one, beside raw sqlite3 with the same durability."""
+"""Recording small invocations, beside raw sqlite3 that writes the same bytes as durably."""
 
-import sqlite3
+import json
+import random
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from benchmarks._measure import Ratio, compare
-from tooltrail.records import CommandOutput, CompleteOutput, StreamRecord, ToolCall
-from tooltrail.store import create_store
+from benchmarks._raw_recording import Documents, RawStore
+from tooltrail.records import (
+    DEFAULT_POLICY,
+    ArtifactReference,
+    CommandOutput,
+    CompleteOutput,
+    StreamRecord,
+    ToolCall,
+    default_families,
+    project,
+    render,
+)
+from tooltrail.store import Session, create_store
 
-INVOCATIONS = 300
+INVOCATIONS = 320
 ROUNDS = 5
-_OUTPUT = b"collected 24 items\n" * 60
+RECORDERS = 64
+_SIZES = ((0.5, 20, 400), (0.9, 400, 5_000), (0.99, 5_000, 33_000), (1.0, 33_000, 60_000))
+"""Bytes of outputs by quantile, as of real tools: half have up to 400, nine tenths up to 5,000."""
+
+_LINE = "tests/store/test_%05d.py::test_case[%d-%08x] PASSED\n"
+_LINE_BYTES = 48
+
+
+class _Call(NamedTuple):
+    """A call with its output, made before anything is measured."""
+
+    arguments: dict[str, Any]
+    output: bytes
+
+    def complete_output(self) -> CompleteOutput:
+        """As a runtime makes it of what a command printed."""
+        result = CommandOutput(
+            command=self.arguments["command"],
+            exit_status=0,
+            stdout=StreamRecord.from_bytes("stdout", self.output),
+            stderr=StreamRecord.from_bytes("stderr", b""),
+        )
+        return CompleteOutput.success("Bash", result)
+
+
+class _NamingPublisher:
+    """Names what is published, and keeps nothing."""
+
+    def publish(self, stream: StreamRecord) -> ArtifactReference:
+        return ArtifactReference(path=stream.digest.replace(":", "/"))
 
 
 def measure_recording(folder: Path) -> Ratio:
-    """Start and finish, each durable, beside two raw transactions of the same bytes."""
-    store = create_store(folder / "store" / "tooltrail.db")
-    raw = sqlite3.connect(folder / "raw.db", isolation_level=None)
-    raw.execute("PRAGMA journal_mode = WAL")
-    raw.execute("PRAGMA synchronous = FULL")
-    raw.execute("CREATE TABLE invocations (key INTEGER PRIMARY KEY, state TEXT, body BLOB)")
-
-    def subject() -> None:
-        with store.open_session() as session:
-            for number in range(INVOCATIONS):
-                invocation = session.start(ToolCall.of("Bash", {"command": f"pytest -k {number}"}))
-                result = CommandOutput(
-                    command="pytest",
-                    exit_status=0,
-                    stdout=StreamRecord.from_bytes("stdout", b"%d\n" % number + _OUTPUT),
-                    stderr=StreamRecord.from_bytes("stderr", b""),
-                )
-                invocation.finish(CompleteOutput.success("Bash", result))
-
-    def baseline() -> None:
-        for number in range(INVOCATIONS):
-            raw.execute("BEGIN IMMEDIATE")
-            cursor = raw.execute("INSERT INTO invocations (state) VALUES ('started')")
-            raw.execute("COMMIT")
-            raw.execute("BEGIN IMMEDIATE")
-            raw.execute(
-                "UPDATE invocations SET state = 'success', body = ? WHERE key = ?",
-                (b"%d\n" % number + _OUTPUT, cursor.lastrowid),
-            )
-            raw.execute("COMMIT")
-
+    """Start and finish one by one, each durable, beside two raw transactions of the same bytes."""
+    rounds = _rounds()
+    store = create_store(folder / "one" / "tooltrail.db")
+    raw = RawStore(folder / "raw.db")
     try:
-        return compare(subject, baseline, ROUNDS)
+        with store.open_session() as session:
+            ours, theirs = iter(rounds), iter([_with_documents(calls) for calls in rounds])
+
+            def baseline() -> None:
+                for call, documents in next(theirs):
+                    raw.record(json.dumps(call.arguments), call.output, documents)
+
+            return compare(lambda: _record(session, next(ours)), baseline, ROUNDS)
     finally:
         store.close()
         raw.close()
+
+
+def measure_many_recorders(folder: Path) -> Ratio:
+    """The same calls by `RECORDERS` at once, each in a session of its own, beside one recorder."""
+    ours, theirs = iter(_rounds()), iter(_rounds(seed=1))
+    store = create_store(folder / "many" / "tooltrail.db")
+    sessions = [store.open_session() for _ in range(RECORDERS)]
+    try:
+        with ThreadPoolExecutor(RECORDERS) as pool, store.open_session() as session:
+
+            def at_once() -> None:
+                calls = next(ours)
+                list(pool.map(_record, sessions, (calls[n::RECORDERS] for n in range(RECORDERS))))
+
+            return compare(at_once, lambda: _record(session, next(theirs)), ROUNDS)
+    finally:
+        store.close()
+
+
+def _rounds(seed: int = 0) -> list[list[_Call]]:
+    """The calls of each round, none of which prints what another one does."""
+    numbers = random.Random(seed)
+    return [
+        [_Call({"command": f"pytest -k {n}"}, _output(numbers, n)) for n in range(INVOCATIONS)]
+        for _ in range(ROUNDS + 1)
+    ]
+
+
+def _output(numbers: random.Random, number: int) -> bytes:
+    share = numbers.random()
+    size = next(numbers.randint(low, high) for most, low, high in _SIZES if share <= most)
+    lines = (_LINE % (number, n, numbers.getrandbits(32)) for n in range(size // _LINE_BYTES + 1))
+    return "".join(lines).encode()[:size]
+
+
+def _record(session: Session, calls: Sequence[_Call]) -> None:
+    for call in calls:
+        session.start(ToolCall.of("Bash", call.arguments)).finish(call.complete_output())
+
+
+def _with_documents(calls: Sequence[_Call]) -> list[tuple[_Call, Documents]]:
+    return list(zip(calls, map(_documents, calls), strict=True))
+
+
+def _documents(call: _Call) -> Documents:
+    output = call.complete_output()
+    family = default_families().of_tool("Bash")
+    canonical = project(output, family, DEFAULT_POLICY, _NamingPublisher()).canonical
+    receipt = render(canonical, family, DEFAULT_POLICY)
+    return output.to_json().decode(), canonical.to_json().decode(), receipt.to_bytes()

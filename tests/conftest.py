@@ -68,6 +68,13 @@ def sqlite_store(tmp_path: Path) -> Iterator[Store]:
         yield created
 
 
+@pytest.fixture
+def postgres_store(postgres_url: str, tmp_path: Path) -> Iterator[Store]:
+    """A fresh store on a server, where nothing is to be tried on a file."""
+    with create_store(postgres_url, artifacts=str(tmp_path / "a"), spool=tmp_path / "s") as created:
+        yield created
+
+
 @pytest.fixture(scope="session")
 def s3_server() -> Iterator[ServerProcess]:
     """A server that speaks S3, for all tests of this worker; each makes buckets of its own."""

@@ -52,11 +52,57 @@ class LedgerEntry(Record):
 
     def to_json(self) -> bytes:
         """The canonical JSON that the digest is taken of."""
-        # The payload goes past pydantic, whose JSON mode alters lone surrogates in keys.
-        fields = self.model_dump(mode="json", exclude={"payload"})
-        return canonical_json.encode(fields | {"payload": self.payload})
+        return entry_json(
+            session_id=self.session_id,
+            n=self.n,
+            kind=self.kind,
+            subject_id=self.subject_id,
+            happened_at=self.happened_at,
+            payload=canonical_json.encode(self.payload),
+            previous=self.previous,
+        )
 
     @property
     def digest(self) -> Digest:
         """The digest of this entry, which the next one commits to."""
         return digest_of(self.to_json())
+
+
+def entry_json(
+    *,
+    session_id: UUID,
+    n: int,
+    kind: EntryKind,
+    subject_id: UUID,
+    happened_at: datetime,
+    payload: bytes,
+    previous: str,
+) -> bytes:
+    """The canonical JSON of an entry whose payload is canonical JSON already.
+
+    It is put together here, since an entry is made for each start and each end: nothing but the
+    payload holds anything that JSON would write in another way.
+
+    Args:
+        session_id: and the others: see `LedgerEntry`.
+        n: see there.
+        kind: see there.
+        subject_id: see there.
+        happened_at: aware, of any zone.
+        payload: canonical JSON of an object.
+        previous: see there.
+    """
+    moment = happened_at.astimezone(UTC).isoformat().removesuffix("+00:00")
+    return (
+        b'{"happened_at":"%bZ","kind":"%b","n":%d,"payload":%b,"previous":"%b","session_id":"%b",'
+        b'"subject_id":"%b"}'
+        % (
+            moment.encode(),
+            kind.encode(),
+            n,
+            payload,
+            previous.encode(),
+            str(session_id).encode(),
+            str(subject_id).encode(),
+        )
+    )

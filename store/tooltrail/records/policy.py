@@ -160,6 +160,10 @@ class Policy(Record):
 
     def to_json(self) -> bytes:
         """The canonical JSON of all budgets."""
+        return self._json
+
+    @cached_property
+    def _json(self) -> bytes:
         return canonical_json.encode(self.model_dump())
 
     @cached_property

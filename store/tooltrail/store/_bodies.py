@@ -1,5 +1,7 @@
 """Bodies: bytes in the database, stored once by digest, compressed when that makes them smaller."""
 
+import threading
+
 import zstandard
 
 from tooltrail.records import DamageError, DigestMismatchError, digest_of
@@ -10,10 +12,20 @@ _MIN_COMPRESSED = 64
 _LEVEL = 3
 
 
+class _Compressors(threading.local):
+    """One for each thread: to make one takes as long as to compress a short output."""
+
+    def __init__(self) -> None:
+        self.own = zstandard.ZstdCompressor(level=_LEVEL)
+
+
+_COMPRESSORS = _Compressors()
+
+
 def encode_body(data: bytes) -> tuple[str, bytes]:
     """The encoding and the stored bytes of a body."""
     if len(data) >= _MIN_COMPRESSED:
-        packed = zstandard.ZstdCompressor(level=_LEVEL).compress(data)
+        packed = _COMPRESSORS.own.compress(data)
         if len(packed) < len(data):
             return "zstd", packed
     return "raw", data

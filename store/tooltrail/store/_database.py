@@ -24,6 +24,8 @@ from tooltrail.store._targets import PostgresTarget, SqliteTarget, Target
 _CONNECT_TIMEOUT_S = 10
 _READ_ONLY = "tooltrail_read_only"
 _NO_TRANSACTION = "tooltrail_no_transaction"
+_QUERY_ONLY = "tooltrail_query_only"
+"""What a connection was last set to; not known of a new one."""
 
 _engines: weakref.WeakSet[Engine] = weakref.WeakSet()
 
@@ -139,7 +141,9 @@ def _sqlite_engine(target: SqliteTarget, *, create: bool, foreign_keys: bool) ->
         if connection.get_execution_options().get(_NO_TRANSACTION, False):
             return
         reading = connection.get_execution_options().get(_READ_ONLY, False)
-        connection.exec_driver_sql(f"PRAGMA query_only = {'ON' if reading else 'OFF'}")
+        if connection.info.pop(_QUERY_ONLY, None) is not reading:
+            connection.exec_driver_sql(f"PRAGMA query_only = {'ON' if reading else 'OFF'}")
+        connection.info[_QUERY_ONLY] = reading
         connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
 
     return engine

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from uuid import UUID
 
 from sqlalchemy import Connection
@@ -21,8 +22,9 @@ from tooltrail.records.canonical_json import encode
 from tooltrail.records.tool_calls import storable
 from tooltrail.store import _writes as writes
 from tooltrail.store._clock import now
+from tooltrail.store._prepared import Row
 from tooltrail.store._publisher import StreamPublisher
-from tooltrail.store._writes import Body, Chain, Row
+from tooltrail.store._writes import Body, Chain
 from tooltrail.store.tables import (
     ArtifactRow,
     CanonicalResultRow,
@@ -34,7 +36,7 @@ from tooltrail.store.tables import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FinishedRows:
     """Everything that is known of an invocation at its end.
 
@@ -61,8 +63,18 @@ class FinishedRows:
     @property
     def size(self) -> int:
         """Bytes of the documents and bodies, which make up all of a record that can be large."""
-        documents = (self.output.to_json(), self.projection.canonical.to_json())
-        return sum(map(len, documents)) + sum(len(body.data) for body in self.bodies)
+        documents = len(self.complete_document) + len(self.canonical_document)
+        return documents + sum(len(body.data) for body in self.bodies)
+
+    @cached_property
+    def complete_document(self) -> bytes:
+        """The complete output as canonical JSON."""
+        return self.output.to_json()
+
+    @cached_property
+    def canonical_document(self) -> bytes:
+        """The canonical result as canonical JSON."""
+        return self.projection.canonical.to_json()
 
 
 def inline_bodies(
@@ -145,7 +157,7 @@ def _final_columns(rows: FinishedRows, finished_at: datetime) -> Row:
 
 
 def _write_complete(connection: Connection, rows: FinishedRows, publisher: StreamPublisher) -> str:
-    document = rows.output.to_json()
+    document = rows.complete_document
     digest = digest_of(document)
     writes.insert_rows(
         connection,
@@ -166,7 +178,7 @@ def _write_complete(connection: Connection, rows: FinishedRows, publisher: Strea
 
 def _write_canonical(connection: Connection, rows: FinishedRows) -> str:
     canonical = rows.projection.canonical
-    document = canonical.to_json()
+    document = rows.canonical_document
     digest = digest_of(document)
     row = {
         "invocation_key": rows.key,

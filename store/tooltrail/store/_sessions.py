@@ -10,7 +10,8 @@ from sqlalchemy import Connection, select
 
 from tooltrail.records import InvalidRecordError, canonical_json, digest_of
 from tooltrail.store import _writes as writes
-from tooltrail.store._writes import Chain, Row
+from tooltrail.store._prepared import Row
+from tooltrail.store._writes import Chain
 from tooltrail.store.tables import LedgerEntryRow
 
 _ONLY_CALL = "only_call"

@@ -12,17 +12,17 @@ from sqlalchemy import Connection
 
 from tooltrail.artifacts import remove_spool_folder
 from tooltrail.records import (
-    DiskFullError,
     Family,
     Policy,
     StartUncertainError,
     ToolCall,
-    TooltrailError,
     UnavailableError,
 )
 from tooltrail.store import _writes as writes
 from tooltrail.store._clock import new_id, now
-from tooltrail.store._writes import Chain, Row
+from tooltrail.store._group_commit import Write
+from tooltrail.store._prepared import Row
+from tooltrail.store._writes import Chain
 from tooltrail.store.tables import PolicyRow
 
 if TYPE_CHECKING:
@@ -82,26 +82,20 @@ def commit_start(
     # nothing can be written now, each capture tries again.
     with suppress(OSError):
         store.owner.claim(started.id)
-    is_committing = False
+
+    def write(connection: Connection) -> tuple[int, Chain]:
+        chain = chain_of(connection)
+        return write_started(connection, chain, started, arguments), chain
+
+    writing = Write(write)
     try:
-        with store.database.write() as connection:
-            chain = chain_of(connection)
-            key = write_started(connection, chain, started, arguments)
-            is_committing = True
+        return store.writes.run(writing)
     except BaseException as error:
-        if not is_committing or _is_refusal(error):
+        if not writing.is_uncertain:
             remove_spool_folder(folder)
-            raise
-        if isinstance(error, UnavailableError):
+        elif isinstance(error, UnavailableError):
             raise _uncertain(error, folder, started.id) from error
         raise
-    return key, chain
-
-
-def _is_refusal(error: BaseException) -> bool:
-    """Whether a commit that failed so has come to nothing for sure."""
-    is_away = isinstance(error, UnavailableError) and not isinstance(error, DiskFullError)
-    return isinstance(error, TooltrailError) and not is_away
 
 
 def _uncertain(error: UnavailableError, folder: Path, name: UUID) -> StartUncertainError:

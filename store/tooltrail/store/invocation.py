@@ -40,6 +40,7 @@ from tooltrail.records import (
 from tooltrail.store import _writes as writes
 from tooltrail.store._clock import now
 from tooltrail.store._finishing import FinishedRows, inline_bodies, write_finished
+from tooltrail.store._group_commit import Write
 from tooltrail.store._interruption import interrupted_output, with_unshown, without_room
 from tooltrail.store._publisher import StreamPublisher, refuse_false_digests
 from tooltrail.store._reserve import SMALL_RECORD
@@ -296,10 +297,12 @@ class Invocation:
         )
 
     def _commit(self, rows: FinishedRows, publisher: StreamPublisher, seen: Upkeep) -> None:
-        with self._store.database.write() as connection:
+        def write(connection: Connection) -> None:
             if publisher.published or publisher.away is not None:
                 self._ensure_standing(connection, publisher, seen)
             self._write(connection, rows, publisher)
+
+        self._store.writes.run(Write(write))
 
     def _write(
         self, connection: Connection, rows: FinishedRows, publisher: StreamPublisher

@@ -14,6 +14,7 @@ from sqlalchemy import Connection
 from tooltrail.records import Policy, SessionClosedError, ToolCall
 from tooltrail.store import _writes as writes
 from tooltrail.store._clock import new_id, now
+from tooltrail.store._group_commit import Write
 from tooltrail.store._sessions import write_closed
 from tooltrail.store._starting import commit_start, plan_start
 from tooltrail.store.invocation import Invocation
@@ -85,7 +86,8 @@ class Session:
         """
         message_id, created_at = new_id(), now()
         body = writes.Body.of(text.encode("utf-8", "surrogatepass"))
-        with self._store.database.write() as connection:
+
+        def write(connection: Connection) -> None:
             chain = self._open_chain(connection)
             writes.put_bodies(connection, [body])
             row = {"seq": chain.take_seq(), "role": role, "body_digest": body.digest}
@@ -95,6 +97,8 @@ class Session:
             )
             event = writes.Event("message", message_id, created_at, row)
             writes.append_entry(connection, chain, event)
+
+        self._store.writes.run(Write(write))
         return message_id
 
     def close(self) -> None:
@@ -104,8 +108,9 @@ class Session:
             SessionClosedError: it was closed before.
             UnavailableError: the store cannot be written now.
         """
-        with self._store.database.write() as connection:
-            write_closed(connection, self._open_chain(connection), now())
+        self._store.writes.run(
+            Write(lambda connection: write_closed(connection, self._open_chain(connection), now()))
+        )
 
     def _open_chain(self, connection: Connection) -> writes.Chain:
         chain = writes.lock_chain(connection, self.key, self.id)

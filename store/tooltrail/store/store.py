@@ -10,6 +10,7 @@ from tooltrail.artifacts import ArtifactArchive, SpoolOwner, defer_sink
 from tooltrail.records import FamilyRegistry, Policy, ToolCall, UnavailableError
 from tooltrail.store._clock import new_id, now
 from tooltrail.store._database import Database
+from tooltrail.store._group_commit import GroupCommit, Write
 from tooltrail.store._mark_names import mark_path
 from tooltrail.store._reserve import DiskReserve
 from tooltrail.store._room import StoreRoom
@@ -33,6 +34,7 @@ class Store:
 
     Attributes:
         database: the connection.
+        writes: how records get into it.
         archive: the artifacts. When `relocate` has moved them, the next record that has some finds
             that out and goes on at the new root; a store that only reads is to be opened again.
         info: what the store knows about itself.
@@ -57,6 +59,7 @@ class Store:
         limits: StoreLimits,
     ) -> None:
         self.database = database
+        self.writes = GroupCommit(database)
         self.archive = archive
         self.info = info
         self.upkeep = upkeep
@@ -93,8 +96,7 @@ class Store:
         named = None if parent is None else (self.reader.session_key(parent), parent)
         environment = environment_json(current_environment())
         opening = Opening(new_id(), now(), environment, title, agent, named)
-        with self.database.write() as connection:
-            chain = write_opened(connection, opening)
+        chain = self.writes.run(Write(lambda connection: write_opened(connection, opening)))
         return Session(self, chain.session_key, opening.id, is_own=True)
 
     def start_alone(

@@ -1,24 +1,14 @@
 """Who follows a store is told of each beginning and each end once."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
 from tests.support.recording import run_command
 
 from tooltrail.records import ToolCall
-from tooltrail.store import InvocationFeed, InvocationFilter, Session, Store, create_store
+from tooltrail.store import InvocationFeed, InvocationFilter, Session, Store
 from tooltrail.store import _writes as writes
 from tooltrail.store._clock import new_id, now
 from tooltrail.store._starting import Started, write_started
 
 BASH = ToolCall(tool_name="Bash")
-
-
-@pytest.fixture
-def postgres_store(postgres_url: str, tmp_path: Path) -> Iterator[Store]:
-    with create_store(postgres_url, artifacts=str(tmp_path / "a"), spool=tmp_path / "s") as store:
-        yield store
 
 
 def told(feed: InvocationFeed) -> list[tuple[str, str]]:
