@@ -1,20 +1,49 @@
 """Statements that are compiled once and then go to the driver as they are.
 
-SQLAlchemy's own execution of a statement takes five times as long as SQLite takes for it. What is
-compiled here is the same statement over the same tables, and its values pass through the same
-column types; only the way is shorter. Errors are translated as everywhere (`translated_errors`).
+SQLAlchemy takes several times as long to execute a statement as SQLite takes for it. What is
+compiled here is the same statement over the same tables, on the same connection and in the same
+transaction, and its values pass through the same column types; only the way is shorter. Errors are
+the same, too.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from operator import itemgetter
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, Protocol, cast
 
-from sqlalchemy import ClauseElement, Connection, CursorResult, Dialect
+from sqlalchemy import ClauseElement, Connection, Dialect
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql.compiler import SQLCompiler
 
 Row = dict[str, Any]
 
 _Process = Callable[[Any], Any]
+_Values = tuple[Any, ...] | Row
+"""As a driver takes them: by place, or by name."""
+
+
+class Answer(Protocol):
+    """What a driver answers to a statement; values are as the driver gives them.
+
+    Attributes:
+        rowcount: how many rows were inserted or updated.
+    """
+
+    rowcount: int
+
+    def fetchone(self) -> tuple[Any, ...] | None:
+        """The next row, None behind the last."""
+        ...
+
+
+class _Driver(Protocol):
+    """What the connections of both drivers have in common beyond PEP 249."""
+
+    def execute(self, sql: str, values: _Values, /) -> Answer: ...
+
+    def cursor(self) -> "_Cursor": ...
+
+
+class _Cursor(Protocol):
+    def executemany(self, sql: str, values: Sequence[_Values], /) -> object: ...
 
 
 class _Compiled(NamedTuple):
@@ -22,22 +51,11 @@ class _Compiled(NamedTuple):
 
     Attributes:
         sql: what the driver gets.
-        values: takes the values of a row in the driver's order; None where they go by name.
-        processes: turn values into what the driver takes, by name.
-        constants: values that are part of the statement.
+        values_of: makes of a row what the driver takes.
     """
 
     sql: str
-    values: Callable[[Row], Any] | None
-    processes: Sequence[tuple[str, _Process]]
-    constants: Row
-
-    def of(self, row: Row) -> Any:
-        """The values of a row as the driver takes them."""
-        taken = row | self.constants
-        for name, process in self.processes:
-            taken[name] = process(taken[name])
-        return taken if self.values is None else self.values(taken)
+    values_of: Callable[[Row], _Values]
 
 
 class Prepared:
@@ -50,23 +68,41 @@ class Prepared:
             build: gives the statement for the dialect of this name.
         """
         self._build = build
-        self._compiled: dict[tuple[object, ...], _Compiled] = {}
+        self._compiled: dict[tuple[str, ...], _Compiled] = {}
 
-    def run(self, connection: Connection, row: Row) -> CursorResult[Any]:
-        """Execute it once; values by column, or by the name of their parameter.
+    def run(self, connection: Connection, row: Row) -> Answer:
+        """Execute it once.
 
-        What it answers is as the driver gives it.
+        Args:
+            connection: within a transaction.
+            row: values by column, or by the name of their parameter.
+
+        Raises:
+            sqlalchemy.exc.DBAPIError: the driver refused it.
         """
-        compiled = self._for(connection.dialect, row)
-        return connection.exec_driver_sql(compiled.sql, compiled.of(row))
+        sql, values_of = self._for(connection.dialect, row)
+        driver = _driver_of(connection)
+        try:
+            return driver.execute(sql, values_of(row))
+        except connection.dialect.loaded_dbapi.Error as error:
+            raise _as_raised(error, connection, sql) from error
 
     def run_many(self, connection: Connection, rows: Sequence[Row]) -> None:
-        """Execute it for each of several rows of the same columns; for none, nothing."""
-        if rows:
-            compiled = self._for(connection.dialect, rows[0])
-            connection.exec_driver_sql(compiled.sql, [compiled.of(row) for row in rows])
+        """Execute it for each of several rows of the same columns; for none, nothing.
 
-    def _for(self, dialect: Dialect, row: Mapping[str, Any]) -> _Compiled:
+        Raises:
+            sqlalchemy.exc.DBAPIError: the driver refused it.
+        """
+        if not rows:
+            return
+        sql, values_of = self._for(connection.dialect, rows[0])
+        driver = _driver_of(connection)
+        try:
+            driver.cursor().executemany(sql, [values_of(row) for row in rows])
+        except connection.dialect.loaded_dbapi.Error as error:
+            raise _as_raised(error, connection, sql) from error
+
+    def _for(self, dialect: Dialect, row: Row) -> _Compiled:
         key = (dialect.name, *row)
         found = self._compiled.get(key)
         if found is None:
@@ -74,24 +110,57 @@ class Prepared:
         return found
 
 
+def _driver_of(connection: Connection) -> _Driver:
+    return cast("_Driver", connection.connection.driver_connection)
+
+
+def _as_raised(error: Exception, connection: Connection, sql: str) -> BaseException:
+    """A driver's error as SQLAlchemy raises it; a connection that it ended is used no more."""
+    dialect = connection.dialect
+    is_lost = dialect.is_disconnect(cast("Any", error), connection.connection, None)
+    if is_lost:
+        connection.invalidate(error)
+    return DBAPIError.instance(
+        sql,
+        None,
+        error,
+        dialect.loaded_dbapi.Error,
+        hide_parameters=True,
+        connection_invalidated=is_lost,
+        dialect=dialect,
+    )
+
+
 def _compile(statement: ClauseElement, dialect: Dialect, names: list[str]) -> _Compiled:
     compiled = cast("SQLCompiler", statement.compile(dialect=dialect, column_keys=names))
-    processes: list[tuple[str, _Process]] = []
-    constants: Row = {}
-    for name, parameter in compiled.binds.items():
-        if name not in names:
-            constants[name] = parameter.value
-        process = parameter.type.dialect_impl(dialect).bind_processor(dialect)
-        if process is not None:
-            processes.append((name, process))
-    return _Compiled(str(compiled), _taker(compiled.positiontup), processes, constants)
-
-
-def _taker(order: list[str] | None) -> Callable[[Row], Any] | None:
-    """What takes the values of a row in an order; None for drivers that take them by name."""
+    processes = {
+        name: parameter.type.dialect_impl(dialect).bind_processor(dialect)
+        for name, parameter in compiled.binds.items()
+    }
+    constants = {
+        name: parameter.value for name, parameter in compiled.binds.items() if name not in names
+    }
+    order = compiled.positiontup
     if order is None:
-        return None
-    if len(order) == 1:
-        (only,) = order
-        return lambda row: (row[only],)
-    return itemgetter(*order)
+        return _Compiled(str(compiled), _by_name(processes, constants))
+    return _Compiled(str(compiled), _by_place([(n, processes[n]) for n in order], constants))
+
+
+def _by_name(processes: Mapping[str, _Process | None], constants: Row) -> Callable[[Row], _Values]:
+    places = tuple(processes.items())
+
+    def values_of(row: Row) -> _Values:
+        row = row | constants
+        return {n: row[n] if process is None else process(row[n]) for n, process in places}
+
+    return values_of
+
+
+def _by_place(
+    places: Sequence[tuple[str, _Process | None]], constants: Row
+) -> Callable[[Row], _Values]:
+    def values_of(row: Row) -> _Values:
+        row = row | constants if constants else row
+        return tuple(row[n] if process is None else process(row[n]) for n, process in places)
+
+    return values_of

@@ -60,11 +60,12 @@ def lock_chain(connection: Connection, session_key: int, session_id: UUID) -> Ch
     Raises:
         DamageError: the session has no head.
     """
-    head = _LOCK_HEAD.run(connection, {"which": session_key}).one_or_none()
+    head = _LOCK_HEAD.run(connection, {"which": session_key}).fetchone()
     if head is None:
         raise DamageError(f"session {session_id} has no ledger head", path="ledger_heads")
-    closed_at = _TIME.process_result_value(head.closed_at, connection.dialect)
-    return Chain(session_key, session_id, head.entry_count, head.digest, head.next_seq, closed_at)
+    entry_count, digest, next_seq, closed_at = head
+    closed_at = _TIME.process_result_value(closed_at, connection.dialect)
+    return Chain(session_key, session_id, entry_count, digest, next_seq, closed_at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +192,10 @@ def numbered(invocation_key: int, rows: Iterable[Row]) -> list[Row]:
 def _insert_returning(
     connection: Connection, table: type[SessionRow | InvocationRow], row: Row
 ) -> int:
-    key: int = _insert_key(table).run(connection, row).scalar_one()
+    answer = _insert_key(table).run(connection, row).fetchone()
+    if answer is None:
+        raise AssertionError("an insert that is to return its key returned nothing")
+    key: int = answer[0]
     return key
 
 
