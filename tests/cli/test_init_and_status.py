@@ -254,14 +254,22 @@ def test_a_disk_that_is_full_is_a_warning(disk: SmallDisk) -> None:
     assert status["room"] == {
         "database_free_bytes": 0,
         "is_database_full": True,
-        "is_reserve_used_up": False,
+        "is_reserve_missing": False,
         "spool_free_bytes": 0,
         "spool_held_back_bytes": 8_388,
     }
     (disk.folder / "trail.db-reserve").unlink()
     (only,) = warned(cli)
     assert only.startswith("the disk of the database has 1,0")
-    assert only.endswith(" free bytes; the room that was held back is used up")
+    assert only.endswith(" free bytes; no megabyte is held back for the end of a call")
+
+
+@pytest.mark.fault
+def test_a_disk_on_which_there_was_never_room_to_hold_any_back_is_a_warning(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", 3 << 20) as disk:
+        create_store(disk.folder / "trail.db").close()
+        (only,) = warned(Cli(str(disk.folder / "trail.db")))
+        assert only.endswith(" free bytes; no megabyte is held back for the end of a call")
 
 
 @pytest.mark.parametrize(

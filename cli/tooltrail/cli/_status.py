@@ -90,7 +90,7 @@ def _room(room: LocalRoom) -> dict[str, Any]:
     return {
         "database_free_bytes": room.database_free,
         "is_database_full": room.is_database_full,
-        "is_reserve_used_up": room.is_reserve_used_up,
+        "is_reserve_missing": room.is_reserve_missing,
         "spool_free_bytes": room.spool.free if room.spool else None,
         "spool_held_back_bytes": room.spool.held_back if room.spool else None,
     }

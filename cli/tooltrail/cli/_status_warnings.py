@@ -30,10 +30,10 @@ def warnings_of(status: dict[str, Any], *, utc: bool) -> Iterator[str]:
 
 
 def _room_warnings(room: dict[str, Any]) -> Iterator[str]:
-    if room["is_database_full"] or room["is_reserve_used_up"]:
+    if room["is_database_full"] or room["is_reserve_missing"]:
         free = counted(room["database_free_bytes"], "free byte")
-        gone = "; the room that was held back is used up" if room["is_reserve_used_up"] else ""
-        yield f"the disk of the database has {free}{gone}"
+        held = "; no megabyte is held back for the end of a call"
+        yield f"the disk of the database has {free}{held if room['is_reserve_missing'] else ''}"
     free, held = room["spool_free_bytes"], room["spool_held_back_bytes"]
     if free is not None and free < held:
         yield (
