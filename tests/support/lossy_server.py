@@ -1,4 +1,4 @@
-"""A PostgreSQL server that commits a start, and is gone before it can say so."""
+"""A PostgreSQL server that commits, and is gone before it can say so."""
 
 import select
 import socket
@@ -9,7 +9,6 @@ from contextlib import contextmanager
 
 from sqlalchemy import URL, make_url
 
-_START = b"INSERT INTO invocations"
 _COMMIT = b"COMMIT"
 
 
@@ -20,7 +19,9 @@ class LossyServer:
         url: through which it is reached.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, statement: str = "INSERT INTO invocations") -> None:
+        """Prepare to lose the answer to the commit of a transaction with that statement."""
+        self._statement = statement.encode()
         self._behind = make_url(url)
         self._to_lose = threading.Semaphore(0)
         outer = self
@@ -35,7 +36,7 @@ class LossyServer:
         self.url = _to(self._behind, self._listener.server_address[1])
 
     def lose_an_answer(self) -> None:
-        """Of the next transaction that starts an invocation."""
+        """Of the next such transaction, which starts an invocation by default."""
         self._to_lose.release()
 
     @contextmanager
@@ -61,17 +62,15 @@ class LossyServer:
 
     def relay(self, client: socket.socket, server: socket.socket) -> None:
         """Pass on what either says, until one has nothing more to say or its answer is lost."""
-        is_start = is_lost = False
+        is_such = is_lost = False
         while True:
             for speaker in select.select([client, server], [], [])[0]:
                 data = speaker.recv(65_536)
                 if not data or (speaker is server and is_lost):
                     return
                 if speaker is client:
-                    is_start |= _START in data
-                    is_lost |= (
-                        is_start and _COMMIT in data and self._to_lose.acquire(blocking=False)
-                    )
+                    is_such |= self._statement in data
+                    is_lost |= is_such and _COMMIT in data and self._to_lose.acquire(blocking=False)
                 (server if speaker is client else client).sendall(data)
 
 

@@ -29,7 +29,12 @@ from sqlalchemy import Connection, select, update
 
 from tooltrail.artifacts import ArtifactArchive, ArtifactSink, open_sink
 from tooltrail.artifacts.archive import DAMAGED
-from tooltrail.records import DamageError, InvalidRecordError, MissingArtifactError
+from tooltrail.records import (
+    DamageError,
+    InvalidRecordError,
+    MissingArtifactError,
+    UnavailableError,
+)
 from tooltrail.store._copying import ObjectCopier
 from tooltrail.store._maintenance import MaintenanceRun, maintenance_run
 from tooltrail.store._references import ASKED_AT_ONCE, in_chunks, is_artifact, referenced
@@ -205,7 +210,8 @@ class _Relocation:
 
     def delete_old(self, run: MaintenanceRun) -> None:
         """Delete at the old root what was read back from the new one, and its mark."""
-        unmark_root(self._old.sink, self._store.info.id)
+        with suppress(UnavailableError):
+            unmark_root(self._old.sink, self._store.info.id)
         for chunk in in_chunks(self._at_both.items(), _COUNTED_AT_ONCE):
             deleted = Amount()
             for path, stored_size in chunk:
