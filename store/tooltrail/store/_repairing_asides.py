@@ -14,7 +14,13 @@ from tooltrail.records import (
 )
 from tooltrail.store._repaired import RepairedFolder, as_interrupted, clear, put_away
 from tooltrail.store._spooled import find_known, remove_staging
-from tooltrail.store._taking_in import is_for, look_into, refuse_another, take_in
+from tooltrail.store._taking_in import (
+    StartedMeanwhileError,
+    is_for,
+    look_into,
+    refuse_another,
+    take_in,
+)
 from tooltrail.store.asides import AsideFolder, AsideRecord, iter_asides
 from tooltrail.store.store import Store
 
@@ -82,16 +88,16 @@ def _taken_in(
         known = find_known(connection, record.id)
     if known is not None and known.state != "started":
         return clear(store, known, aside.path, dry_run=dry_run)
-    if known is not None:
-        refuse_another(store, record, known)
     note = ""
     if dry_run:
+        if known is not None:
+            refuse_another(record, known)
         files = look_into(record, aside)
     else:
         try:
-            files, note = take_in(store, record, aside)
-        except InvocationFinishedError:
-            # Another repair was quicker.
+            files, note = take_in(store, record, aside, known)
+        except (InvocationFinishedError, StartedMeanwhileError):
+            # Another repair was quicker, or the commit of its start comes through only now.
             return _taken_in(store, record, aside, dry_run=dry_run)
         put_away(aside.path, [file.path for file in files if file.problem])
     one = as_interrupted(record.id, files)

@@ -6,7 +6,7 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import event, text
 from tests.support.asides import (
     CALL,
     begin_aside,
@@ -19,7 +19,14 @@ from tests.support.lossy_server import LossyServer
 from tests.support.recording import content_of, stream_of
 
 from tooltrail.artifacts import is_in_use, is_spooled
-from tooltrail.records import InvalidRecordError, StartUncertainError, ToolCall
+from tooltrail.records import (
+    DEFAULT_POLICY,
+    FamilyRegistry,
+    InvalidRecordError,
+    StartUncertainError,
+    ToolCall,
+    default_families,
+)
 from tooltrail.store import (
     RepairedFolder,
     Store,
@@ -30,7 +37,10 @@ from tooltrail.store import (
     new_id,
     open_store,
     repair,
+    set_aside,
 )
+from tooltrail.store._sessions import Opening, write_opened
+from tooltrail.store._starting import Started, commit_start
 
 OUT = b"".join(b"line %d\n" % n for n in range(40_000))
 
@@ -200,3 +210,78 @@ def test_a_record_with_the_id_of_another_call_is_left(sqlite_store: Store) -> No
         assert one.reason.startswith(f"invocation {other.id} was started as another call; left in")
     assert aside.folder.is_dir()
     assert sqlite_store.reader.invocation(other.id).summary.state == "started"
+
+
+def assert_budgets_are_those_of_the_start(store: Store, name: UUID) -> None:
+    with store.database.read() as connection:
+        (row,) = connection.execute(text("SELECT policy_digest FROM invocations")).scalars()
+        (shown,) = connection.execute(text("SELECT policy_digest FROM receipts")).scalars()
+    detail = store.reader.invocation(name)
+    assert detail.receipt is not None
+    assert detail.policy_digest == row == shown == detail.receipt.policy_digest
+
+
+def test_a_repair_that_knows_more_families_than_the_recorder_takes_it_in(
+    database: str, tmp_path: Path
+) -> None:
+    artifacts, spool = str(tmp_path / "artifacts"), tmp_path / "spool"
+    fewer = FamilyRegistry(*(f for f in default_families() if f.name in ("command", "generic")))
+    with create_store(database, artifacts=artifacts, spool=spool, families=fewer) as recorder:
+        started = recorder.start_alone(CALL, family="command")
+        digest = recorder.policy.digest
+        attempted = uncertain(recorder, started.id)
+        set_aside_whole(
+            spool, wanted(recorder), policy=recorder.policy, attempted=attempted, stdout=OUT
+        )
+    with open_store(database, artifacts=artifacts, spool=spool) as store:
+        assert store.policy.digest != digest
+        assert repair(store).folders == (RepairedFolder(started.id, "recorded", len(OUT)),)
+        assert store.reader.invocation(started.id).policy_digest == digest
+        assert_budgets_are_those_of_the_start(store, started.id)
+        assert_whole(store)
+
+
+def test_what_was_started_is_shown_within_the_budgets_that_it_was_started_with(
+    store: Store,
+) -> None:
+    policy = DEFAULT_POLICY.for_tool("exec", preview_chars=900)
+    started = store.start_alone(CALL, family="command", policy=policy)
+    set_aside_whole(store.spool, wanted(store), attempted=uncertain(store, started.id), stdout=OUT)
+    assert [one.outcome for one in repair(store).folders] == ["recorded"]
+    receipt = store.reader.invocation(started.id).receipt
+    assert receipt is not None
+    assert len(receipt.text) < 2_000
+    assert_budgets_are_those_of_the_start(store, started.id)
+    assert_whole(store)
+
+
+def test_a_start_that_comes_through_while_it_is_taken_in_keeps_its_budgets(
+    sqlite_store: Store, tmp_path: Path
+) -> None:
+    aside = set_aside_whole(sqlite_store.spool, wanted(sqlite_store), stdout=OUT)
+    name = UUID(aside.folder.name.removeprefix("aside-"))
+    policy = DEFAULT_POLICY.for_tool("exec", preview_chars=900).covering(sqlite_store.families)
+    family = sqlite_store.families.named("command")
+    starts: list[int] = []
+
+    def come_through(_c: object, _cursor: object, sql: str, *_: object) -> None:
+        # The transaction of the repair is about to begin.
+        if sql == "BEGIN IMMEDIATE" and not starts:
+            starts.append(0)
+            (waiting,) = set_aside(sqlite_store)
+            assert waiting.started_at is not None
+            started = Started(name, waiting.started_at, CALL, family, policy)
+            opening = Opening(new_id(), waiting.started_at, "{}", only_call=name)
+            with open_store(str(sqlite_store.database.target), spool=tmp_path / "own") as other:
+                commit_start(other, started, lambda connection: write_opened(connection, opening))
+
+    engine = sqlite_store.database.engine
+    event.listen(engine, "before_cursor_execute", come_through)
+    try:
+        (one,) = repair(sqlite_store).folders
+    finally:
+        event.remove(engine, "before_cursor_execute", come_through)
+    assert (one.outcome, starts) == ("recorded", [0])
+    assert sqlite_store.reader.invocation(name).policy_digest == policy.digest
+    assert_budgets_are_those_of_the_start(sqlite_store, name)
+    assert_whole(sqlite_store)
