@@ -3,6 +3,7 @@
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from uuid import UUID
 
 from tooltrail.artifacts import exclusive_spool, remove_dead_owners, spooled_streams
 from tooltrail.records import (
@@ -12,8 +13,9 @@ from tooltrail.records import (
     TooltrailError,
     UnavailableError,
 )
+from tooltrail.records.canonical_json import encode
 from tooltrail.store._repaired import RepairedFolder, as_interrupted, clear, put_away
-from tooltrail.store._spooled import find_known, remove_staging
+from tooltrail.store._spooled import KnownInvocation, find_known, remove_staging
 from tooltrail.store._taking_in import (
     StartedMeanwhileError,
     is_for,
@@ -21,7 +23,7 @@ from tooltrail.store._taking_in import (
     refuse_another,
     take_in,
 )
-from tooltrail.store.asides import AsideFolder, AsideRecord, iter_asides
+from tooltrail.store.asides import RECORD_FILE, AsideFolder, AsideRecord, iter_asides
 from tooltrail.store.store import Store
 
 
@@ -58,7 +60,7 @@ def _visit_aside(store: Store, aside: AsideFolder, *, dry_run: bool) -> Repaired
     try:
         record = aside.read()
         if record is None:
-            return _without_record(aside, dry_run=dry_run)
+            return _without_record(store, aside, dry_run=dry_run)
         if not is_for(store, record):
             return RepairedFolder(name, "foreign", reason=f"it is for {record.store}")
         if aside.is_running:
@@ -70,9 +72,13 @@ def _visit_aside(store: Store, aside: AsideFolder, *, dry_run: bool) -> Repaired
         return RepairedFolder(name, "failed", reason=str(error))
 
 
-def _without_record(aside: AsideFolder, *, dry_run: bool) -> RepairedFolder | None:
+def _without_record(store: Store, aside: AsideFolder, *, dry_run: bool) -> RepairedFolder | None:
     if aside.is_running:
         return None
+    known = _known(store, aside.id)
+    if known is not None and known.state != "started":
+        # A repair was killed after it had recorded it, while it deleted the folder.
+        return clear(store, known, aside.path, dry_run=dry_run)
     if spooled_streams(aside.path):
         reason = f"it has output and no record; left in {aside.path}"
         return RepairedFolder(aside.id, "unreadable", reason=reason)
@@ -84,10 +90,11 @@ def _without_record(aside: AsideFolder, *, dry_run: bool) -> RepairedFolder | No
 def _taken_in(
     store: Store, record: AsideRecord, aside: AsideFolder, *, dry_run: bool
 ) -> RepairedFolder:
-    with store.database.read() as connection:
-        known = find_known(connection, record.id)
+    known = _known(store, record.id)
     if known is not None and known.state != "started":
-        return clear(store, known, aside.path, dry_run=dry_run)
+        # It comes last, so that whoever is killed in between leaves a folder that has one.
+        untold = [] if _is_told(store, record) else [aside.path / RECORD_FILE]
+        return clear(store, known, aside.path, dry_run=dry_run, untold=untold)
     note = ""
     if dry_run:
         if known is not None:
@@ -104,3 +111,23 @@ def _taken_in(
     if record.complete_output is None:
         return replace(one, reason="; ".join(filter(None, (one.reason, note))))
     return replace(one, outcome="recorded", lost_bytes=0, reason=note)
+
+
+def _known(store: Store, name: UUID) -> KnownInvocation | None:
+    with store.database.read() as connection:
+        return find_known(connection, name)
+
+
+def _is_told(store: Store, record: AsideRecord) -> bool:
+    """Whether the store has the call that a record tells of, and the end if it tells of one.
+
+    Raises:
+        DamageError, UnavailableError: the store cannot be asked, or what it has is damaged.
+    """
+    stored = store.reader.invocation(record.id)
+    call = (stored.summary.tool_name, stored.summary.family, stored.arguments)
+    if call != (record.call.tool_name, record.family, record.call.arguments_bytes):
+        return False
+    if record.complete_output is None:
+        return True
+    return (stored.complete_json or "").encode() == encode(record.complete_output)

@@ -18,7 +18,7 @@ from tests.support.evidence import check_evidence, ledger_of
 from tests.support.lossy_server import LossyServer
 from tests.support.recording import content_of, stream_of
 
-from tooltrail.artifacts import is_in_use, is_spooled
+from tooltrail.artifacts import encode, is_in_use, is_spooled
 from tooltrail.records import (
     DEFAULT_POLICY,
     FamilyRegistry,
@@ -198,6 +198,81 @@ def test_both_that_a_killed_program_left_are_one_record(sqlite_store: Store) -> 
     assert found == {"recorded": len(OUT), "cleared": 0}
     assert sqlite_store.reader.counts().invocations == {"success": 1}
     assert_whole(sqlite_store)
+
+
+def test_an_end_that_is_not_the_stored_one_is_kept_with_its_output(
+    store: Store, tmp_path: Path
+) -> None:
+    started = store.start_alone(CALL, family="command")
+    attempted = uncertain(store, started.id)
+    own = tmp_path / "own"
+    aside = set_aside_whole(own, wanted(store), attempted=attempted, stdout=OUT, stderr=b"short")
+    told = {path.name: path.read_bytes() for path in aside.folder.iterdir()}
+    assert set(told) == {"record.json", "stdout.zst", "stderr.zst"}
+    # The link could not be removed, and this repair does not look into the other spool.
+    link = attempted.folder.with_name(f"{started.id}.owner")
+    link.symlink_to(f"owner-{store.info.id}-0123456789abcdef")
+    assert [one.outcome for one in repair(store).folders] == ["interrupted"]
+
+    for dry_run in (True, False):
+        assert {path.name: path.read_bytes() for path in aside.folder.iterdir()} == told
+        found = repair(store, also=[own], dry_run=dry_run).folders
+        reason = "not in the store: stderr, stdout, record.json"
+        assert found == (RepairedFolder(started.id, "kept", reason=reason),)
+
+    kept = own / "kept" / f"aside-{started.id}"
+    assert {path.name: path.read_bytes() for path in kept.iterdir()} == told
+    assert not aside.folder.exists()
+    assert repair(store, also=[own]).folders == ()
+    assert store.reader.counts().invocations == {"interrupted": 1}
+
+
+def test_the_start_of_a_killed_program_is_not_kept_when_the_store_has_it(
+    sqlite_store: Store, tmp_path: Path
+) -> None:
+    started = sqlite_store.start_alone(CALL, family="command")
+
+    def task() -> object:
+        attempted = uncertain(sqlite_store, started.id)
+        return begin_aside(tmp_path / "own", wanted(sqlite_store), attempted=attempted)
+
+    with in_a_fork(task) as kill:
+        kill()
+    started.interrupt("by hand")
+    (one,) = repair(sqlite_store, also=[tmp_path / "own"]).folders
+    assert (one.outcome, one.reason) == ("cleared", "its record had ended already")
+    assert list((tmp_path / "own").iterdir()) == []
+
+
+def test_a_call_with_other_arguments_than_the_stored_one_is_kept(sqlite_store: Store) -> None:
+    other = ToolCall.of("exec", {"argv": ["make", "nothing"]})
+    started = sqlite_store.start_alone(other, family="command")
+    aside = set_aside_whole(
+        sqlite_store.spool, wanted(sqlite_store), attempted=uncertain(sqlite_store, started.id)
+    )
+    started.interrupt("by hand")
+    (one,) = repair(sqlite_store).folders
+    assert (one.outcome, one.reason) == ("kept", "not in the store: record.json")
+    assert (sqlite_store.spool / "kept" / aside.folder.name / "record.json").is_file()
+
+
+@pytest.mark.parametrize("is_stored", [True, False])
+def test_what_is_left_of_a_folder_whose_record_is_gone_already_is_no_riddle(
+    sqlite_store: Store, is_stored: bool
+) -> None:
+    aside = set_aside_whole(sqlite_store.spool, wanted(sqlite_store), stdout=OUT)
+    data = (aside.folder / "stdout.zst").read_bytes()
+    (one,) = repair(sqlite_store).folders
+    # As if the repair had been killed while it deleted the folder.
+    aside.folder.mkdir()
+    name = "stdout" if is_stored else "other"
+    rest = data if is_stored else encode(b"never seen")
+    (aside.folder / f"{name}.zst").write_bytes(rest)
+    (again,) = repair(sqlite_store).folders
+    assert again.invocation_id == one.invocation_id
+    kept = sqlite_store.spool / "kept" / aside.folder.name / f"{name}.zst"
+    assert (again.outcome, kept.is_file()) == (("cleared", False) if is_stored else ("kept", True))
+    assert not aside.folder.exists()
 
 
 def test_a_record_with_the_id_of_another_call_is_left(sqlite_store: Store) -> None:
