@@ -6,8 +6,8 @@ spool alone, of processes that are gone (see `tooltrail.artifacts.SpoolOwner`): 
 that is `started` and is not in it runs on another machine or with another spool, or its
 process could make none. Nobody can tell these apart from here, so they are counted and left.
 
-What cannot be put into the store is never deleted: it moves to `kept/<invocation id>/`, and what was
-set aside to `kept/aside-<invocation id>/`.
+What cannot be put into the store is never deleted: it moves to `kept/<invocation id>/`, and what
+was set aside to `kept/aside-<invocation id>/`.
 """
 
 from collections.abc import Sequence
