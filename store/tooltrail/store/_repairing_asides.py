@@ -1,7 +1,9 @@
 """Takes what was set aside for a store into it, folder by folder."""
 
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from uuid import UUID
 
@@ -44,14 +46,17 @@ def repair_asides(store: Store, spool: Path, *, dry_run: bool) -> list[RepairedF
     return [one for one in found if one is not None]
 
 
-def may_be_taken_in(store: Store, aside: AsideFolder) -> bool:
-    """Whether a repair of this store would take it in."""
-    if aside.is_running:
-        return False
-    with suppress(InvalidRecordError, UnavailableError):
-        record = aside.read()
-        return record is not None and is_for(store, record)
-    return False
+def iter_asides_for(store: Store, spools: Iterable[Path]) -> Iterator[AsideFolder]:
+    """Every record in some spools that is for this store and can be read, running ones too.
+
+    Raises:
+        UnavailableError: a spool cannot be read.
+    """
+    for aside in chain.from_iterable(map(iter_asides, spools)):
+        with suppress(InvalidRecordError, UnavailableError):
+            record = aside.read()
+            if record is not None and is_for(store, record):
+                yield aside
 
 
 def _visit_aside(store: Store, aside: AsideFolder, *, dry_run: bool) -> RepairedFolder | None:

@@ -1,6 +1,7 @@
 """A start that may be in the store although nobody said so is one record in the end."""
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import UUID
@@ -18,7 +19,7 @@ from tests.support.evidence import check_evidence, ledger_of
 from tests.support.lossy_server import LossyServer
 from tests.support.recording import content_of, stream_of
 
-from tooltrail.artifacts import encode, is_in_use, is_spooled
+from tooltrail.artifacts import encode, is_in_use, is_spooled, remove_spool_folder
 from tooltrail.records import (
     DEFAULT_POLICY,
     FamilyRegistry,
@@ -28,10 +29,13 @@ from tooltrail.records import (
     default_families,
 )
 from tooltrail.store import (
+    Repairable,
     RepairedFolder,
     Store,
+    Unended,
     create_store,
     find_repairable,
+    find_unended,
     iter_record_checks,
     iter_rerenderings,
     new_id,
@@ -55,6 +59,12 @@ def uncertain(store: Store, name: UUID) -> StartUncertainError:
     """What a program is told that lost the answer, and what it leaves in the spool."""
     folder = store.owner.claim(name)
     return StartUncertainError("the answer was lost", invocation_id=name, folder=folder)
+
+
+def dead_link(store: Store, name: UUID) -> None:
+    """What a program leaves that is killed while it has an invocation."""
+    owner = f"owner-{store.info.id}-0123456789abcdef"
+    (store.spool / f"{name}.owner").symlink_to(owner)
 
 
 def assert_whole(store: Store) -> None:
@@ -192,8 +202,7 @@ def test_both_that_a_killed_program_left_are_one_record(sqlite_store: Store) -> 
     attempted = uncertain(sqlite_store, started.id)
     set_aside_whole(sqlite_store.spool, wanted(sqlite_store), attempted=attempted, stdout=OUT)
     # As if it had been killed after its record was durable, and before that took this place.
-    link = attempted.folder.with_name(f"{started.id}.owner")
-    link.symlink_to(f"owner-{sqlite_store.info.id}-0123456789abcdef")
+    dead_link(sqlite_store, started.id)
     found = {one.outcome: one.recovered_bytes for one in repair(sqlite_store).folders}
     assert found == {"recorded": len(OUT), "cleared": 0}
     assert sqlite_store.reader.counts().invocations == {"success": 1}
@@ -210,8 +219,7 @@ def test_an_end_that_is_not_the_stored_one_is_kept_with_its_output(
     told = {path.name: path.read_bytes() for path in aside.folder.iterdir()}
     assert set(told) == {"record.json", "stdout.zst", "stderr.zst"}
     # The link could not be removed, and this repair does not look into the other spool.
-    link = attempted.folder.with_name(f"{started.id}.owner")
-    link.symlink_to(f"owner-{store.info.id}-0123456789abcdef")
+    dead_link(store, started.id)
     assert [one.outcome for one in repair(store).folders] == ["interrupted"]
 
     for dry_run in (True, False):
@@ -360,3 +368,63 @@ def test_a_start_that_comes_through_while_it_is_taken_in_keeps_its_budgets(
     assert sqlite_store.reader.invocation(name).policy_digest == policy.digest
     assert_budgets_are_those_of_the_start(sqlite_store, name)
     assert_whole(sqlite_store)
+
+
+@pytest.mark.parametrize("has_link", [False, True])
+def test_a_start_whose_end_was_set_aside_is_counted_once(
+    store: Store, tmp_path: Path, has_link: bool
+) -> None:
+    started, own = store.start_alone(CALL, family="command"), tmp_path / "own"
+    set_aside_whole(own, wanted(store), attempted=uncertain(store, started.id), stdout=OUT)
+    if has_link:  # as if its program had been killed between the two
+        dead_link(store, started.id)
+        assert find_repairable(store) == Repairable(killed=(started.id,))
+    else:
+        assert find_unended(store) == Unended(running=0, elsewhere=1, unknown=0)
+        assert repair(store, dry_run=True).elsewhere_count == 1
+
+    assert find_repairable(store, also=[own]) == Repairable(set_aside=(started.id,))
+    assert find_unended(store, also=[own]) == Unended(running=0, elsewhere=0, unknown=0)
+    for dry_run in (True, False):
+        assert repair(store, also=[own], dry_run=dry_run).elsewhere_count == 0
+    assert not find_repairable(store, also=[own])
+    assert_whole(store)
+
+
+@pytest.mark.parametrize("has_spool", [True, False])
+def test_a_start_whose_program_sets_its_end_aside_is_running(
+    store: Store, tmp_path: Path, has_spool: bool
+) -> None:
+    started, own = store.start_alone(CALL, family="command"), tmp_path / "own"
+
+    def task() -> object:
+        return begin_aside(own, wanted(store), attempted=uncertain(store, started.id))
+
+    with in_a_fork(task) as kill:
+        remove_spool_folder(store.spool / str(started.id))
+        if not has_spool:
+            shutil.rmtree(store.spool)
+        assert find_unended(store, also=[own]) == Unended(running=1, elsewhere=0, unknown=0)
+        assert not find_repairable(store, also=[own])
+        assert repair(store, also=[own]).elsewhere_count == 0
+        kill()
+    assert find_repairable(store, also=[own]) == Repairable(set_aside=(started.id,))
+
+
+def test_what_is_recorded_already_and_still_lies_in_the_spool_is_a_leftover(
+    sqlite_store: Store, tmp_path: Path
+) -> None:
+    aside = set_aside_whole(sqlite_store.spool, wanted(sqlite_store), stdout=OUT)
+    shutil.copytree(aside.folder, tmp_path / "copy")
+    (one,) = repair(sqlite_store).folders
+    shutil.copytree(tmp_path / "copy", aside.folder)
+    assert find_repairable(sqlite_store) == Repairable(leftover=(one.invocation_id,))
+
+
+def test_a_record_that_cannot_be_read_settles_nothing(sqlite_store: Store) -> None:
+    started = sqlite_store.start_alone(CALL, family="command")
+    attempted = uncertain(sqlite_store, started.id)
+    aside = set_aside_whole(sqlite_store.spool, wanted(sqlite_store), attempted=attempted)
+    (aside.folder / "record.json").write_text("{")
+    assert find_unended(sqlite_store) == Unended(running=0, elsewhere=1, unknown=0)
+    assert not find_repairable(sqlite_store)
