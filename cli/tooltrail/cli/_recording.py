@@ -2,7 +2,8 @@
 
 What happens to the command never depends on the record: once it has been started it runs to its
 end and its status is mirrored, and a record that could not be finished stays in the store as
-started, with the captured output in the spool, which is said on stderr.
+started, with the captured output in the spool, which is said on stderr; so is that nobody knows
+whether it could.
 """
 
 import shlex
@@ -24,6 +25,7 @@ from tooltrail.records import (
     DEFAULT_POLICY,
     CommandOutput,
     CompleteOutput,
+    EndUncertainError,
     Policy,
     StartUncertainError,
     StreamRecord,
@@ -224,6 +226,9 @@ class _Recording:
         try:
             with held_signals():
                 finished = self.invocation.finish(output)
+        except EndUncertainError as error:
+            say(f"tooltrail: {error}; {self._what_is_kept()}; `tooltrail repair` settles it")
+            return
         except (TooltrailError, OSError) as error:
             say(
                 f"tooltrail: {error}; invocation {self.invocation.id} stays in the store as "
