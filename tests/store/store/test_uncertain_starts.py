@@ -129,6 +129,21 @@ def test_a_start_that_was_refused_leaves_nothing_in_the_spool(sqlite_store: Stor
     assert [path for path in sqlite_store.spool.iterdir() if path.suffix == ".owner"] == []
 
 
+def test_a_program_that_is_interrupted_at_its_commit_leaves_its_claim(sqlite_store: Store) -> None:
+    def press_ctrl_c(_: object) -> None:
+        raise KeyboardInterrupt
+
+    engine = sqlite_store.database.engine
+    event.listen(engine, "commit", press_ctrl_c)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            sqlite_store.start_alone(CALL)
+    finally:
+        event.remove(engine, "commit", press_ctrl_c)
+    (link,) = sqlite_store.spool.glob("*-*.owner")
+    assert is_in_use(link.with_suffix(""))
+
+
 @pytest.mark.parametrize("in_session", [False, True])
 def test_what_was_set_aside_ends_what_had_been_started(store: Store, in_session: bool) -> None:
     session = store.open_session()
