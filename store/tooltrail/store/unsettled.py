@@ -113,10 +113,12 @@ def find_open(store: Store, *, also: Sequence[Path] = ()) -> Open:
     Raises:
         UnavailableError: a spool or the store cannot be read.
     """
+    # What is there in place of a folder holds nothing.
+    spools = [spool for spool in distinct_spools(store.spool, *also) if spool.is_dir()]
     # In this order: an invocation is in its spool before it is started, and set aside before it
     # leaves the spool for that.
-    folders = tuple(iter_spool_folders(store.spool))
-    asides = tuple(iter_asides_for(store, distinct_spools(store.spool, *also)))
+    folders = tuple(iter_spool_folders(store.spool)) if store.spool.is_dir() else ()
+    asides = tuple(iter_asides_for(store, spools))
     return Open(folders, asides, frozenset(started_ids(store)))
 
 
