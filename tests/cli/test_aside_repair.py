@@ -15,7 +15,7 @@ from tests.support.asides import set_aside_whole, wanted
 from tests.support.cli import Cli, kill_group, python, without_coverage
 from tests.support.disks import small_disk
 from tests.support.evidence import ledger_of
-from tests.support.lossy_server import LossyServer
+from tests.support.lossy_server import END, LossyServer
 from tests.support.postgres import closed_database
 
 from tooltrail.artifacts import SpoolReader
@@ -370,3 +370,24 @@ def test_a_start_that_was_recorded_although_nobody_said_so_is_one_record(
     assert cli.ok("repair", "--json").records == []
     assert cli.ok("verify").code == 0
     assert list((tmp_path / "spool").iterdir()) == []
+
+
+@pytest.mark.parametrize("is_committed", [True, False])
+def test_an_end_of_which_nobody_knows_whether_it_is_recorded_is_told_as_that(
+    postgres_url: str, tmp_path: Path, is_committed: bool
+) -> None:
+    create_store(postgres_url, artifacts=str(tmp_path / "artifacts")).close()
+    cli = Cli(postgres_url, {"TOOLTRAIL_SPOOL": str(tmp_path / "spool")})
+    with LossyServer(postgres_url).running() as server:
+        server.lose_an_answer(END, is_committed=is_committed)
+        ended = Cli(server.url, cli.environment).exec("--", "sh", "-c", PRINT)
+    (row,) = cli.ok("log", "--json").records
+    assert (ended.code, row["state"]) == (4, "success" if is_committed else "started")
+    assert ended.message.endswith(
+        f"; whether the end of invocation {row['id']} is recorded is not known; its output is kept"
+        f" in {tmp_path}/spool/{row['id']}; `tooltrail repair` settles it\n"
+    )
+    (one,) = cli.ok("repair", "--json").records
+    assert one["outcome"] == ("cleared" if is_committed else "interrupted")
+    assert cli.ok("show", "--stream", "stdout").stdout == ended.stdout
+    assert cli.ok("verify").code == 0

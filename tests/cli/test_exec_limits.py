@@ -1,6 +1,7 @@
 """`exec` keeps the beginning of what is too long, passes all of it on, and says what is missing."""
 
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -69,6 +70,33 @@ def test_bytes_that_must_stay_free_are_not_taken(cli: Cli) -> None:
     assert (ended.code, len(ended.stdout)) == (0, PRINTED)
     assert f"{1 << 60:,} are held back" in ended.sentence
     assert stream(cli)["produced_size"] == PRINTED
+
+
+@pytest.mark.parametrize("limit", ["stream", "free"])
+def test_a_limit_holds_for_what_is_set_aside_and_is_in_the_record_when_it_is_stored(
+    cli: Cli, limit: str
+) -> None:
+    file = cli.folder / "policy.toml"
+    file.write_text("[tools.exec]\nstream_bytes = 60\n")
+    held = f"{1 << 60:,} are held back"
+    flags, size, reason = {
+        "stream": (["--policy", str(file)], 60, "longer than the limit of 60 bytes for one stream"),
+        "free": (["--free-bytes", str(1 << 60)], 0, held),
+    }[limit]
+    away = Path(f"{cli.database}-wal")
+    away.mkdir()
+    ended = cli.exec(*flags, "--", *NOISE)
+    away.rmdir()
+    assert (ended.code, len(ended.stdout)) == (0, PRINTED)
+    said = [line for line in ended.message.splitlines() if line.startswith("tooltrail: stdout: ")]
+    assert [f"{PRINTED - size:,} bytes not kept: " in line for line in said] == [True]
+    assert reason in said[0]
+    assert [row["outcome"] for row in cli.ok("repair", "--json").records] == ["recorded"]
+    assert stream(cli) == {"size": size, "produced_size": PRINTED}
+    assert reason in cli.ok("show", "--surface", "receipt").text
+    (row,) = cli.ok("log", "--json").records
+    assert (row["truncated"], row["lost_size"]) == (True, PRINTED - size)
+    assert cli.ok("verify").code == 0
 
 
 @pytest.mark.parametrize("value", ["-1", "1.5", "10 GB", "1GB", "K", "\u0663", ""])

@@ -1,15 +1,32 @@
-"""A PostgreSQL server that commits, and is gone before it can say so."""
+"""A PostgreSQL server that is gone before it can say whether it has committed."""
 
 import select
 import socket
 import socketserver
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from typing import NamedTuple
 
 from sqlalchemy import URL, make_url
 
+START = b"INSERT INTO invocations"
+END = b"UPDATE invocations"
 _COMMIT = b"COMMIT"
+
+
+class Loss(NamedTuple):
+    """What is to be lost of a transaction.
+
+    Attributes:
+        statement: which it has in it.
+        is_committed: whether the server hears of its commit.
+        delay: called before it does, when the client is gone already; None when it is to go last.
+    """
+
+    statement: bytes
+    is_committed: bool
+    delay: Callable[[], object] | None
 
 
 class LossyServer:
@@ -19,11 +36,9 @@ class LossyServer:
         url: through which it is reached.
     """
 
-    def __init__(self, url: str, statement: str = "INSERT INTO invocations") -> None:
-        """Prepare to lose the answer to the commit of a transaction with that statement."""
-        self._statement = statement.encode()
+    def __init__(self, url: str) -> None:
         self._behind = make_url(url)
-        self._to_lose = threading.Semaphore(0)
+        self._losses: list[Loss] = []
         outer = self
 
         class Handler(socketserver.BaseRequestHandler):
@@ -35,9 +50,15 @@ class LossyServer:
         self._listener.daemon_threads = True
         self.url = _to(self._behind, self._listener.server_address[1])
 
-    def lose_an_answer(self) -> None:
-        """Of the next such transaction, which starts an invocation by default."""
-        self._to_lose.release()
+    def lose_an_answer(
+        self,
+        to: bytes = START,
+        *,
+        is_committed: bool = True,
+        delay: Callable[[], object] | None = None,
+    ) -> None:
+        """Of the commit of the next transaction that has such a statement."""
+        self._losses.append(Loss(to, is_committed, delay))
 
     @contextmanager
     def running(self) -> Generator["LossyServer"]:
@@ -62,15 +83,27 @@ class LossyServer:
 
     def relay(self, client: socket.socket, server: socket.socket) -> None:
         """Pass on what either says, until one has nothing more to say or its answer is lost."""
-        is_such = is_lost = False
+        said = b""
         while True:
             for speaker in select.select([client, server], [], [])[0]:
                 data = speaker.recv(65_536)
-                if not data or (speaker is server and is_lost):
+                if not data:
                     return
                 if speaker is client:
-                    is_such |= self._statement in data
-                    is_lost |= is_such and _COMMIT in data and self._to_lose.acquire(blocking=False)
+                    said += data
+                if _COMMIT in said:
+                    loss = next((one for one in self._losses if one.statement in said), None)
+                    said = b""
+                    if loss is not None:
+                        self._losses.remove(loss)
+                        if not loss.is_committed:
+                            return
+                        if loss.delay is not None:
+                            client.shutdown(socket.SHUT_RDWR)
+                            loss.delay()
+                        server.sendall(data)
+                        server.recv(65_536)
+                        return
                 (server if speaker is client else client).sendall(data)
 
 

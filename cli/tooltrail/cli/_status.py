@@ -51,7 +51,8 @@ def status_of(store: Store, other_spools: Sequence[Path]) -> dict[str, Any]:
         "database_bytes": engine.size,
         "spool_bytes": room.spool_size,
         "room": _room(room),
-        "unsettled": asdict(find_unended(store)) | _repairable(store, other_spools),
+        "unsettled": asdict(find_unended(store, also=other_spools))
+        | _repairable(store, other_spools),
         "waiting_streams": _waiting(store),
         "set_aside": _set_aside(store, other_spools),
     }

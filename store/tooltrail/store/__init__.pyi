@@ -6,8 +6,9 @@ from .commitments import RecordCheck, iter_record_checks
 from .engine import EngineFacts, engine_facts
 from .feed import InvocationFeed
 from .filters import InvocationFilter
+from .finished import Finished
 from .info import StoreInfo
-from .invocation import Finished, Invocation
+from .invocation import Invocation
 from .limits import StoreLimits
 from .local_room import LocalRoom, find_local_room
 from .lookup import ArtifactPlace, look_up_artifact, look_up_store_id

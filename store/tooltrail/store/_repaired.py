@@ -73,8 +73,22 @@ def as_interrupted(invocation_id: UUID, files: Sequence[SpoolFile]) -> RepairedF
     )
 
 
-def clear(store: Store, known: KnownInvocation, folder: Path, *, dry_run: bool) -> RepairedFolder:
+def clear(
+    store: Store,
+    known: KnownInvocation,
+    folder: Path,
+    *,
+    dry_run: bool,
+    untold: Sequence[Path] = (),
+) -> RepairedFolder:
     """Remove the folder of an invocation that has ended; what is not stored is stored, or kept.
+
+    Args:
+        store: that has it.
+        known: what it has of it.
+        folder: of the invocation.
+        dry_run: look, and change nothing.
+        untold: files of the folder that are no streams, and tell what the store does not.
 
     Raises:
         DamageError, UnavailableError: it cannot be asked or done now.
@@ -89,18 +103,18 @@ def clear(store: Store, known: KnownInvocation, folder: Path, *, dry_run: bool) 
     stored |= {(file.role, file.digest) for file in waiting}
     kept = [f for f in files if f.problem or (f.size and (f.role, f.digest) not in stored)]
     if not dry_run:
-        put_away(folder, [file.path for file in kept])
-    if waiting and not kept:
+        put_away(folder, [*(file.path for file in kept), *untold])
+    names = [*(file.role for file in kept), *(path.name for path in untold)]
+    if waiting and not names:
         size = sum(file.size for file in waiting if file.role != "order")
         return RepairedFolder(known.id, "stored", size, reason="the artifacts had been away")
-    if not kept:
+    if not names:
         return RepairedFolder(known.id, "cleared", reason="its record had ended already")
-    roles = ", ".join(file.role for file in kept)
-    return RepairedFolder(known.id, "kept", reason=f"not in the store: {roles}")
+    return RepairedFolder(known.id, "kept", reason=f"not in the store: {', '.join(names)}")
 
 
 def put_away(folder: Path, kept: Iterable[Path]) -> None:
-    """Move some files of a folder aside and delete the rest of it.
+    """Move some files of a folder aside, in this order, and delete the rest of it.
 
     Raises:
         UnavailableError: that cannot be done now.

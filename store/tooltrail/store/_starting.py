@@ -4,6 +4,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -11,17 +12,10 @@ from uuid import UUID
 from sqlalchemy import Connection
 
 from tooltrail.artifacts import remove_spool_folder
-from tooltrail.records import (
-    DiskFullError,
-    Family,
-    Policy,
-    StartUncertainError,
-    ToolCall,
-    TooltrailError,
-    UnavailableError,
-)
+from tooltrail.records import Family, Policy, StartUncertainError, ToolCall
 from tooltrail.store import _writes as writes
 from tooltrail.store._clock import new_id, now
+from tooltrail.store._committing import answered_commit
 from tooltrail.store._writes import Chain, Row
 from tooltrail.store.tables import PolicyRow
 
@@ -72,8 +66,8 @@ def commit_start(
         chain_of: gives the chain of its session, locked, within the transaction.
 
     Raises:
-        StartUncertainError: it may be committed. The spool says that it is of this process, so that
-            `repair` ends it later.
+        StartUncertainError: it may be committed. Unless the spool cannot be written, it says that
+            the invocation is of this process, so that `repair` ends it later.
         SessionClosedError, UnavailableError: see `Session.start`; nothing is left in the spool.
     """
     folder = store.spool / str(started.id)
@@ -82,30 +76,16 @@ def commit_start(
     # nothing can be written now, each capture tries again.
     with suppress(OSError):
         store.owner.claim(started.id)
-    is_committing = False
-    try:
-        with store.database.write() as connection:
-            chain = chain_of(connection)
-            key = write_started(connection, chain, started, arguments)
-            is_committing = True
-    except BaseException as error:
-        if not is_committing or _is_refusal(error):
-            remove_spool_folder(folder)
-            raise
-        if isinstance(error, UnavailableError):
-            raise _uncertain(error, folder, started.id) from error
-        raise
+    uncertain = partial(_uncertain, started.id, folder)
+    nothing = partial(remove_spool_folder, folder)
+    with answered_commit(store.database, uncertain, nothing) as connection:
+        chain = chain_of(connection)
+        key = write_started(connection, chain, started, arguments)
     return key, chain
 
 
-def _is_refusal(error: BaseException) -> bool:
-    """Whether a commit that failed so has come to nothing for sure."""
-    is_away = isinstance(error, UnavailableError) and not isinstance(error, DiskFullError)
-    return isinstance(error, TooltrailError) and not is_away
-
-
-def _uncertain(error: UnavailableError, folder: Path, name: UUID) -> StartUncertainError:
-    message = f"{error}; whether the start of invocation {name} is recorded is not known"
+def _uncertain(name: UUID, folder: Path, reason: str) -> StartUncertainError:
+    message = f"{reason}; whether the start of invocation {name} is recorded is not known"
     return StartUncertainError(message, invocation_id=name, folder=folder)
 
 

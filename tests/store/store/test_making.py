@@ -357,8 +357,8 @@ def test_a_store_whose_commit_was_not_answered_keeps_its_mark(
     postgres_url: str, tmp_path: Path
 ) -> None:
     root = str(tmp_path / "root")
-    with LossyServer(postgres_url, "INSERT INTO store_info").running() as lossy:
-        lossy.lose_an_answer()
+    with LossyServer(postgres_url).running() as lossy:
+        lossy.lose_an_answer(b"INSERT INTO store_info")
         with pytest.raises(UnavailableError):
             create_store(lossy.url, artifacts=root)
     with open_store(postgres_url, spool=tmp_path / "spool") as store:
