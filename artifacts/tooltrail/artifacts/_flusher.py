@@ -34,7 +34,8 @@ class Flusher:
     def watch(self, capture: Flushable) -> None:
         """Flush a capture after the interval; one that is watched already is flushed earlier.
 
-        A flush that fails, as for want of memory, is tried again after another interval. Where no thread is to be had its bytes wait for the end of their frame.
+        A flush that fails, as for want of memory, is tried again after another interval. Where no
+        thread is to be had its bytes wait for the end of their frame.
         """
         with self._lock:
             self._waiting[capture] = None
