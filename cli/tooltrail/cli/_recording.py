@@ -228,6 +228,8 @@ class _Recording:
             )
             return
         self._say_losses()
+        for damage in finished.damages:
+            say(f"tooltrail: {damage}")
         if finished.postponed:
             say(
                 "tooltrail: the artifacts are away, so the output waits in"

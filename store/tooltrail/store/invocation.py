@@ -64,6 +64,8 @@ class Finished:
         receipt: what to show to the model.
         postponed: streams whose bytes wait in the spool, since the artifact sink was away; `repair`
             stores them.
+        damages: what is known to be damaged in what was stored, each in one sentence, since a spool
+            file was altered after it was captured; all that is left is kept.
     """
 
     invocation_id: UUID
@@ -71,6 +73,7 @@ class Finished:
     canonical: CanonicalResult
     receipt: Receipt
     postponed: tuple[StreamRecord, ...] = ()
+    damages: tuple[str, ...] = ()
 
 
 class _SinkGoneError(Exception):
@@ -292,7 +295,12 @@ class Invocation:
         else:
             remove_spool_folder(self.spool)
         return Finished(
-            self.id, output.final_state, projection.canonical, receipt, tuple(postponed)
+            self.id,
+            output.final_state,
+            projection.canonical,
+            receipt,
+            tuple(postponed),
+            publisher.damages,
         )
 
     def _commit(self, rows: FinishedRows, publisher: StreamPublisher, seen: Upkeep) -> None:
