@@ -61,7 +61,7 @@ class Failing(Flushed):
 
 
 def test_a_flush_that_fails_holds_up_no_other_and_is_tried_again(flusher: Flusher) -> None:
-    errors = [MemoryError(), SystemExit(), KeyboardInterrupt(), ValueError()]
+    errors: list[BaseException] = [MemoryError(), SystemExit(), KeyboardInterrupt(), ValueError()]
     failing, other = Failing(errors), Flushed()
     flusher.watch(failing)
     flusher.watch(other)
@@ -71,14 +71,25 @@ def test_a_flush_that_fails_holds_up_no_other_and_is_tried_again(flusher: Flushe
     assert errors == []
 
 
-def test_a_thread_that_is_gone_is_replaced(flusher: Flusher) -> None:
-    gone = threading.Thread()
-    gone.start()
-    gone.join()
-    flusher._thread = gone
+def test_a_thread_that_is_gone_is_replaced(
+    flusher: Flusher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[None] = []
+
+    def end_the_first() -> None:
+        begun.append(None)
+        if len(begun) == 1:
+            raise SystemExit
+
+    monkeypatch.setattr("tooltrail.artifacts._flusher.leave_signals_to_others", end_the_first)
+    before = set(threading.enumerate())
     capture = Flushed()
     flusher.watch(capture)
+    for thread in set(threading.enumerate()) - before:
+        thread.join(60)
+    flusher.watch(capture)
     assert capture.event.wait(60)
+    assert len(begun) == 2
 
 
 def test_after_beginning_anew_nothing_of_before_is_watched() -> None:

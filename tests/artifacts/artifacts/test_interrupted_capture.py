@@ -181,6 +181,7 @@ def test_what_was_taken_is_flushed_soon_whenever_ctrl_c_came(
 
 
 def test_what_is_written_after_a_close_that_was_interrupted_is_counted(tmp_path: Path) -> None:
+    moment = 0
     for moment in count(1):
         capture = small_capture(tmp_path / str(moment) / "stdout.zst")
         capture.write(CHUNKS[0])
