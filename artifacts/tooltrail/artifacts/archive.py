@@ -250,12 +250,11 @@ class ArtifactArchive:
         return CheckedReader(PlainReader(self._sink.open(path), path), path, size)
 
     def _known_index(self, path: str, placed: _Placed) -> FrameIndex | None:
-        try:
+        if placed.damage is None:
             return self.index_of(path)
-        except DamageError:
-            if placed.damage is None:
-                raise
-            return None
+        with contextlib.suppress(DamageError):
+            return self.index_of(path)
+        return None
 
     def _place(
         self, path: str, source: Source, record: StreamRecord, scratch: Path | None
