@@ -237,6 +237,8 @@ class _Recording:
             return
         for sentence in _losses(stream.record for stream in self._streams):
             say(f"tooltrail: {sentence}")
+        for damage in finished.damages:
+            say(f"tooltrail: {damage}")
         if finished.postponed:
             say(
                 "tooltrail: the artifacts are away, so the output waits in"

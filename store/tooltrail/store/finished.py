@@ -25,6 +25,8 @@ class Finished:
         receipt: what to show to the model.
         postponed: streams whose bytes wait in the spool, since the artifact sink was away; `repair`
             stores them.
+        damages: what is known to be damaged in what was stored, each in one sentence, since a spool
+            file was altered after it was captured; all that is left is kept.
     """
 
     invocation_id: UUID
@@ -32,6 +34,7 @@ class Finished:
     canonical: CanonicalResult
     receipt: Receipt
     postponed: tuple[StreamRecord, ...] = ()
+    damages: tuple[str, ...] = ()
 
 
 def find_recorded(reader: Reader, output: CompleteOutput, attempt: Finished) -> Finished | None:

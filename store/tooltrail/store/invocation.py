@@ -6,6 +6,7 @@ every artifact that they refer to was durable before.
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -278,9 +279,10 @@ class Invocation:
         try:
             self._commit(rows, publisher, seen)
         except EndUncertainError:
-            self._attempt = finished
+            self._attempt = replace(finished, damages=publisher.damages)
             raise
-        return self._settled(finished)
+        # A file may be found altered as late as in the commit.
+        return self._settled(replace(finished, damages=publisher.damages))
 
     def _commit(self, rows: FinishedRows, publisher: StreamPublisher, seen: Upkeep) -> None:
         with answered_commit(self._store.database, self._uncertain) as connection:

@@ -25,8 +25,8 @@ def command(location: Location, grace: timedelta, yes: bool, as_json: bool) -> N
     """Delete stored objects that no record refers to, as crashes leave them.
 
     A dry run unless --yes is given. Safe beside running writers and readers, on any machine, with
-    any grace period. Never deleted: what a record refers to, damaged objects that were kept aside,
-    and files that tooltrail has not made. An artifact root belongs to one store: one that is
+    any grace period. Never deleted: what a record refers to, what was kept aside as damaged, and
+    files that tooltrail has not made. An artifact root belongs to one store: one that is
     marked as that of another is refused.
 
     A run that deleted something, or was interrupted, is on record in the table maintenance_runs.
