@@ -39,6 +39,8 @@ class SpoolFolder(NamedTuple):
 def iter_spool_folders(spool: Path) -> Iterator[SpoolFolder]:
     """Every invocation in a spool, the oldest first; whatever else lies there is passed over.
 
+    What goes meanwhile is there as running, or not at all; what comes meanwhile may be missing.
+
     Raises:
         UnavailableError: the spool cannot be read. One that is not there is empty.
     """
@@ -47,7 +49,10 @@ def iter_spool_folders(spool: Path) -> Iterator[SpoolFolder]:
         with contextlib.suppress(ValueError):
             invocation_id = UUID(name)
             if str(invocation_id) == name:
-                yield _folder(spool, invocation_id, known)
+                folder = _folder(spool, invocation_id, known)
+                # It may have ended, and its process too, since it was listed.
+                if folder.is_running or is_spooled(folder.path):
+                    yield folder
 
 
 def is_in_use(folder: Path) -> bool:

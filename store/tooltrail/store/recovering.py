@@ -89,14 +89,15 @@ def repair(store: Store, *, dry_run: bool = False, also: Sequence[Path] = ()) ->
 
 
 def _repair_folders(store: Store, *, dry_run: bool) -> tuple[list[RepairedFolder], int]:
+    # Asked for before the folders and after them: what is started all the while is in its spool.
+    before = started_ids(store)
     if not store.spool.is_dir():
-        return [], len(started_ids(store))
+        return [], len(before)
     with exclusive_spool(store.spool):
         if not dry_run:
             remove_staging(store.spool)
         folders = list(iter_spool_folders(store.spool))
-        # Asked for after the folders: an invocation is in its spool before it is started.
-        started = started_ids(store)
+        started = before & started_ids(store)
         found = [one for folder in folders if (one := _visit(store, folder, dry_run=dry_run))]
         if not dry_run:
             remove_dead_owners(store.spool)

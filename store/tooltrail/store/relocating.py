@@ -38,8 +38,8 @@ from tooltrail.records import (
 )
 from tooltrail.store._copying import ObjectCopier
 from tooltrail.store._maintenance import MaintenanceRun, maintenance_run
-from tooltrail.store._references import ASKED_AT_ONCE, in_chunks, is_artifact, referenced
 from tooltrail.store._mark_names import mark_path
+from tooltrail.store._references import ASKED_AT_ONCE, in_chunks, is_artifact, referenced
 from tooltrail.store._root_marks import mark_root, unmark_root
 from tooltrail.store._roots import remembered_root, resolve_root
 from tooltrail.store._upkeep import read_upkeep

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from sqlalchemy import select
 
-from tooltrail.artifacts import SpoolFolder, iter_spool_folders, spooled_streams
+from tooltrail.artifacts import SpoolFolder, is_spooled, iter_spool_folders, spooled_streams
 from tooltrail.store._repairing_asides import may_be_taken_in
 from tooltrail.store._spooled import started_ids
 from tooltrail.store.asides import distinct_spools, iter_asides
@@ -81,7 +81,10 @@ def find_repairable(store: Store, *, also: Sequence[Path] = ()) -> Repairable:
     return Repairable(
         killed=tuple(name for name in dead if states.get(name) == "started"),
         waiting=tuple(name for name in ended if name in waiting),
-        leftover=tuple(name for name in ended if name not in waiting),
+        # A repair may have cleared it meanwhile.
+        leftover=tuple(
+            name for name in ended if name not in waiting and is_spooled(store.spool / str(name))
+        ),
         set_aside=tuple(aside.id for aside in asides if may_be_taken_in(store, aside)),
     )
 
@@ -92,7 +95,8 @@ def find_unended(store: Store) -> Unended:
     Raises:
         UnavailableError: the spool or the store cannot be read.
     """
-    # Asked for after the folders: an invocation is in its spool before it is started.
+    # Asked for before the folders and after them: what is started all the while is in its spool.
+    before = started_ids(store)
     folders = list(_folders(store))
     started = started_ids(store)
     here = {folder.invocation_id for folder in folders}
@@ -103,7 +107,7 @@ def find_unended(store: Store) -> Unended:
         for folder in folders
         if folder.invocation_id not in running | known.keys() and spooled_streams(folder.path)
     ]
-    return Unended(len(running & started), len(started - here), len(unknown))
+    return Unended(len(running & started), len((before & started) - here), len(unknown))
 
 
 def _folders(store: Store) -> Iterator[SpoolFolder]:
