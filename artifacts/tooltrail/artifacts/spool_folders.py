@@ -51,7 +51,7 @@ def iter_spool_folders(spool: Path) -> Iterator[SpoolFolder]:
             if str(invocation_id) == name:
                 folder = _folder(spool, invocation_id, known)
                 # It may have ended, and its process too, since it was listed.
-                if folder.is_running or is_spooled(folder.path):
+                if folder.is_running or not _is_gone(folder.path):
                     yield folder
 
 
@@ -130,6 +130,19 @@ def _folder(spool: Path, invocation_id: UUID, known: dict[str, bool]) -> SpoolFo
     match = OWNER.fullmatch(owner)
     assert match is not None
     return SpoolFolder(folder, invocation_id, match[1], known[owner])
+
+
+def _is_gone(folder: Path) -> bool:
+    """Whether there is nothing of an invocation; False when that cannot be found out."""
+    for path in (_link_of(folder), folder):
+        try:
+            path.lstat()
+        except FileNotFoundError:
+            continue
+        except OSError:
+            pass
+        return False
+    return True
 
 
 def _owner_of(folder: Path) -> str | None:

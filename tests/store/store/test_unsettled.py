@@ -28,14 +28,11 @@ def finish(invocation: Invocation) -> None:
     invocation.finish(command_output(invocation, b"done\n"))
 
 
-@pytest.fixture(params=[unsettled, recovering])
+@pytest.fixture
 def meanwhile(
-    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Callable[[Callable[[], object], Callable[[], object]], None]:
-    """Has something done just before the folders of a spool are listed, and something just after.
-
-    What follows the look at a spool follows it then for whoever it is that looks.
-    """
+    """Has something done just before the folders of a spool are listed, and something after."""
 
     def place(before: Callable[[], object], after: Callable[[], object]) -> None:
         def listing(spool: Path) -> Iterator[SpoolFolder]:
@@ -44,7 +41,9 @@ def meanwhile(
             after()
             return iter(folders)
 
-        monkeypatch.setattr(request.param, "iter_spool_folders", listing)
+        # Wherever they are listed.
+        for module in (unsettled, recovering):
+            monkeypatch.setattr(module, "iter_spool_folders", listing, raising=False)
 
     return place
 
