@@ -223,6 +223,20 @@ def test_a_stream_without_f_is_wrong_usage(cli: Cli) -> None:
     assert ended.usage_error == ("--stream goes with -f; `tooltrail show ID --stream` prints one")
 
 
+def test_an_invocation_without_f_is_told_how_its_output_is_read(cli: Cli) -> None:
+    with cli.open() as store:
+        name = run_command(store.open_session(), b"short\n").invocation_id
+    for spelled in ("@last", str(name), name.hex[-8:]):
+        ended = cli.run("artifact", "tail", spelled)
+        assert ended.code == 2
+        assert ended.usage_error == (
+            f"{spelled} is an invocation: -f prints its last lines and what follows, "
+            f"`tooltrail show {spelled} --stream stdout` prints all of a stream"
+        )
+    ended = cli.run("artifact", "tail", "nothing")
+    assert (ended.code, ended.sentence) == (2, "not the path of an artifact: 'nothing'")
+
+
 def test_what_runs_with_another_spool_cannot_be_followed(cli: Cli, tmp_path: Path) -> None:
     with SpoolWriter(cli.database, cli.folder / "artifacts", tmp_path / "other") as writer:
         name = writer.do("start")

@@ -3,7 +3,7 @@
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import BinaryIO
 from uuid import UUID
@@ -22,7 +22,7 @@ from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._location import Location
 from tooltrail.cli._output import copy_blocks, say, write_block
 from tooltrail.cli._waiting import wait_for_more
-from tooltrail.records.errors import AmbiguousNameError, NotFoundError
+from tooltrail.records.errors import AmbiguousNameError, NotFoundError, TooltrailError
 from tooltrail.store import InvocationDetail, SetAside, Store, StreamView, set_aside
 
 _DIGITS = re.compile(r"[0-9a-f]{4,64}")
@@ -61,6 +61,20 @@ def follow_output(
             return ExitCode.OK
         with _Following(store, found, lines, role, location.other_spools()) as following:
             return following.run()
+
+
+def refuse_invocation(location: Location, name: str) -> None:
+    """Raise for the name of an invocation, since it was taken for that of an artifact.
+
+    Raises:
+        click.UsageError: it is one; how its output is read is said.
+    """
+    with suppress(TooltrailError), location.open(announce=False) as store:
+        store.reader.invocation(name)
+        raise click.UsageError(
+            f"{name} is an invocation: -f prints its last lines and what follows,"
+            f" `tooltrail show {name} --stream stdout` prints all of a stream"
+        )
 
 
 def _find(store: Store, name: str) -> UUID | str:
