@@ -207,7 +207,11 @@ def test_what_runs_is_counted_and_no_warning(cli: Cli) -> None:
     spooled = sum(file.stat().st_size for file in (cli.folder / "spool").rglob("*.zst"))
     assert status["spool_bytes"] >= spooled > 0
     assert f", spool {size_of(status['spool_bytes'])}\n" in ended.text
-    stored = status["database_bytes"] + status["artifact_stored_bytes"] + status["spool_bytes"]
+    held_back = Path(f"{cli.database}-reserve").stat().st_size
+    assert status["reserve_bytes"] == held_back > 0
+    parts = ("database_bytes", "reserve_bytes", "artifact_stored_bytes", "spool_bytes")
+    stored = sum(status[part] for part in parts)
+    assert f", {size_of(held_back)} held back for a full disk, " in ended.text
     assert f"on disk      {size_of(stored)}: database " in ended.text
 
 

@@ -41,7 +41,7 @@ def test_repair_prints_a_line_for_each_and_a_summary(cli: Cli) -> None:
         ]
         assert ended.message == ("1 invocation ended as interrupted, 70 kB recovered, 1 running\n")
     assert len(cli.ok("show", name, "--stream", "stdout").stdout) == 70_000
-    assert "state      interrupted (interrupted)\n" in cli.ok("show", name).text
+    assert "state      interrupted\n" in cli.ok("show", name).text
     assert cli.ok("verify").code == 0
 
 
@@ -56,6 +56,7 @@ def test_a_dry_run_says_what_would_be_done(cli: Cli) -> None:
             "recovered_bytes": 2,
             "lost_bytes": 0,
             "reason": "",
+            "kept_in": None,
         }
     ]
     assert ended.message == (
@@ -93,9 +94,45 @@ def test_what_cannot_be_stored_is_kept_and_incomplete(cli: Cli) -> None:
     folder.mkdir()
     (folder / "stdout.zst").write_bytes(compress_frame(b"not stored\n").data)
     ended = cli.run("repair")
+    kept = folder.parent / "kept" / folder.name
     assert ended.code == 4
-    assert ended.lines[1].split(maxsplit=2) == [str(name), "kept", "not in the store: stdout"]
+    why = f"not in the store: stdout; kept in {kept}"
+    assert ended.lines[1].split(maxsplit=2) == [str(name), "kept", why]
     assert cli.ok("repair").stdout == b""
+
+
+def test_a_damaged_file_is_named_where_it_is_kept_and_incomplete(cli: Cli) -> None:
+    name = kill_after(cli, "write stdout whole", "flush stdout")
+    file = cli.folder / "spool" / name / "stdout.zst"
+    with file.open("ab") as spooled:
+        spooled.write(bytes(100))
+    kept = cli.folder / "spool" / "kept" / name / "stdout.zst"
+
+    dry, done, again = (cli.run("repair", *flags) for flags in (["--dry-run"], [], []))
+
+    assert (dry.code, done.code, again.code) == (4, 4, 0)
+    assert f" {file} is damaged: " in dry.text
+    assert f" {kept} is damaged: " in done.text
+    assert f"1 byte was not kept: {kept} is damaged: " in cli.run(
+        "show", name, "--stream", "stdout"
+    ).message.replace("1 bytes were", "1 byte was")
+    assert kept.exists()
+
+
+def test_status_says_what_is_kept_that_could_not_be_stored(cli: Cli) -> None:
+    (status,) = cli.ok("status", "--json").records
+    assert status["kept"] == {"invocations": 0, "folder": None}
+    assert "kept " not in cli.ok("status").text
+    kept = cli.folder / "spool" / "kept"
+    for name in ("one", "two"):
+        (kept / name).mkdir(parents=True)
+    (status,) = cli.ok("status", "--json").records
+    assert status["kept"] == {"invocations": 2, "folder": str(kept)}
+    ended = cli.ok("status")
+    assert ended.lines[-1] == (
+        f"kept         files of 2 invocations that are not in the store as they are: {kept}"
+    )
+    assert "kept" not in ended.message
 
 
 def test_what_cannot_be_repaired_now_is_unavailable(cli: Cli) -> None:

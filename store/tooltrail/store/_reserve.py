@@ -57,6 +57,12 @@ class DiskReserve:
         """Whether what little room there is on the disk is all that there is."""
         return self._path is not None and not self._path.exists() and self.is_needed()
 
+    def size(self) -> int:
+        """Bytes that the file takes; 0 while there is none, or it cannot be asked."""
+        with suppress(OSError):
+            return 0 if self._path is None else self._path.stat().st_size
+        return 0
+
     def is_used_up(self) -> bool:
         """Whether the file is not there, and there is too little room to make it."""
         if self._path is None or self._path.exists():

@@ -20,6 +20,7 @@ class LocalRoom:
         is_database_full: whether that is less than one record may take.
         is_reserve_used_up: whether the room that was held back there is gone, and cannot be made
             anew.
+        reserve_size: bytes that are held back there.
         spool: room on the disk of the spool.
         spool_size: bytes that the files of the spool take, whichever store they are of.
     """
@@ -27,6 +28,7 @@ class LocalRoom:
     database_free: int | None
     is_database_full: bool
     is_reserve_used_up: bool
+    reserve_size: int
     spool: DiskRoom | None
     spool_size: int
 
@@ -38,6 +40,7 @@ def find_local_room(store: Store) -> LocalRoom:
         free_bytes(target.path.parent) if isinstance(target, SqliteTarget) else None,
         store.reserve.is_needed(),
         store.reserve.is_used_up(),
+        store.reserve.size(),
         _spool_room(store),
         sum(map(_size_of, _files_of(store.spool))),
     )
