@@ -2,6 +2,7 @@
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from tests.support.cli import Cli
@@ -119,18 +120,19 @@ def test_a_damaged_file_is_named_where_it_is_kept_and_incomplete(cli: Cli) -> No
     assert kept.exists()
 
 
-def test_status_says_what_is_kept_that_could_not_be_stored(cli: Cli) -> None:
+def test_status_says_what_is_kept_that_could_not_be_stored(cli: Cli, own_state: Path) -> None:
     (status,) = cli.ok("status", "--json").records
-    assert status["kept"] == {"invocations": 0, "folder": None}
+    assert status["kept"] == {"invocations": 0, "folders": []}
     assert "kept " not in cli.ok("status").text
     kept = cli.folder / "spool" / "kept"
-    for name in ("one", "two"):
-        (kept / name).mkdir(parents=True)
+    own = own_state / "tooltrail" / "spool" / "kept"
+    for folder in (kept / "one", kept / "two", own / "aside-three"):
+        folder.mkdir(parents=True)
     (status,) = cli.ok("status", "--json").records
-    assert status["kept"] == {"invocations": 2, "folder": str(kept)}
+    assert status["kept"] == {"invocations": 3, "folders": [str(own), str(kept)]}
     ended = cli.ok("status")
     assert ended.lines[-1] == (
-        f"kept         files of 2 invocations that are not in the store as they are: {kept}"
+        f"kept         files of 3 invocations that are not in the store as they are: {own}, {kept}"
     )
     assert "kept" not in ended.message
 

@@ -64,7 +64,7 @@ def status_of(store: Store, other_spools: Sequence[Path]) -> dict[str, Any]:
 def _spooled(store: Store, other_spools: Sequence[Path]) -> dict[str, Any]:
     """What can be told of a store only by its spool."""
     return {
-        "kept": _kept(store),
+        "kept": _kept(store, other_spools),
         "unsettled": asdict(find_unended(store)) | _repairable(store, other_spools),
         "waiting_streams": _waiting(store),
         "set_aside": _set_aside(store, other_spools),
@@ -93,8 +93,8 @@ def lines_of(status: dict[str, Any], *, utc: bool) -> Iterator[str]:
     yield f"on disk      {_on_disk(status)}"
     if status["kept"] and status["kept"]["invocations"]:
         of = counted(status["kept"]["invocations"], "invocation")
-        folder = status["kept"]["folder"]
-        yield f"kept         files of {of} that are not in the store as they are: {folder}"
+        where = ", ".join(status["kept"]["folders"])
+        yield f"kept         files of {of} that are not in the store as they are: {where}"
 
 
 def _lost(status: dict[str, Any]) -> str:
@@ -161,10 +161,10 @@ def _oldest(moments: Sequence[datetime | None]) -> datetime | None:
     return min((moment for moment in moments if moment is not None), default=None)
 
 
-def _kept(store: Store) -> dict[str, Any]:
-    """What repairs have put away in the spool, for people to look at."""
-    folders = kept_folders(store)
-    return {"invocations": len(folders), "folder": str(folders[0].parent) if folders else None}
+def _kept(store: Store, other_spools: Sequence[Path]) -> dict[str, Any]:
+    """What repairs have put away in the spools, for people to look at."""
+    found = kept_folders(store, also=other_spools)
+    return {"invocations": len(found), "folders": sorted({str(one.parent) for one in found})}
 
 
 def _why_unreadable(spools: Sequence[Path]) -> str | None:

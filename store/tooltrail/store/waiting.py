@@ -55,15 +55,20 @@ def set_aside(store: Store, *, also: Sequence[Path] = ()) -> list[SetAside]:
     return sorted((one for one in found if one is not None), key=lambda one: one.invocation_id)
 
 
-def kept_folders(store: Store) -> list[Path]:
-    """The folders, one for each invocation, of files in the spool of a store that a repair has put
-    away, since they are not in the store as they are; see `RepairedFolder.kept_in`.
+def kept_folders(store: Store, *, also: Sequence[Path] = ()) -> list[Path]:
+    """The folders, one for each invocation, of files that repairs have put away in spools.
+
+    They are not in a store as they are; see `RepairedFolder.kept_in`.
+
+    Args:
+        store: whose spool it is.
+        also: as for `repair`.
 
     Raises:
-        UnavailableError: the spool cannot be read.
+        UnavailableError: a spool cannot be read.
     """
-    kept = store.spool / KEPT
-    return [kept / name for name in sorted(names_in(kept))]
+    places = [spool / KEPT for spool in distinct_spools(store.spool, *also)]
+    return [kept / name for kept in places for name in sorted(names_in(kept))]
 
 
 def _described(store: Store, aside: AsideFolder) -> SetAside | None:
