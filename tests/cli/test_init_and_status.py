@@ -1,5 +1,6 @@
 """Creating a store, and seeing at a glance what it holds."""
 
+import shutil
 import sqlite3
 import stat
 from collections.abc import Iterator
@@ -234,6 +235,18 @@ def test_output_of_an_invocation_that_nobody_knows_is_one_warning(cli: Cli) -> N
             " `tooltrail repair` names it"
         )
     ]
+
+
+def test_a_file_in_place_of_the_spool_is_two_warnings(cli: Cli) -> None:
+    spool = cli.folder / "spool"
+    shutil.rmtree(spool, ignore_errors=True)
+    spool.write_text("in the way")
+    assert warned(cli) == [
+        f"the spool cannot be written, so no output can be captured in it: {spool}",
+        f"the spool cannot be read, so nobody knows what is in it: {spool}: Not a directory",
+    ]
+    (status,) = cli.ok("status", "--json").records
+    assert (status["spool_bytes"], status["unsettled"], status["kept"]) == (None, None, None)
 
 
 @pytest.fixture

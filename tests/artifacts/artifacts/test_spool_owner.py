@@ -102,6 +102,18 @@ def test_what_goes_while_a_spool_is_read_is_not_left_over(
     assert [folder.path for folder in iter_spool_folders(tmp_path)] == [stays]
 
 
+def test_what_cannot_be_asked_for_any_more_is_not_taken_for_gone(tmp_path: Path) -> None:
+    spool, names = tmp_path / "spool", sorted((uuid4() for _ in range(2)), key=str)
+    owner = SpoolOwner(spool, "store-1")
+    for name in names:
+        owner.claim(name)
+    found = iter_spool_folders(spool)
+    assert next(found).is_running
+    spool.rename(tmp_path / "away")
+    spool.write_text("in the way")
+    assert [(folder.invocation_id, folder.is_running) for folder in found] == [(names[1], False)]
+
+
 @pytest.mark.parametrize("how", ["os.kill(os.getpid(), signal.SIGKILL)", "os._exit(0)", "pass"])
 def test_a_folder_is_free_when_its_process_has_ended(tmp_path: Path, how: str) -> None:
     folder = claim_and(tmp_path, how, expected=-signal.SIGKILL if "kill" in how else 0)
