@@ -301,6 +301,13 @@ def without_spool(cli: Cli) -> str:
     root, disk = cli.folder / "artifacts", cli.folder / "disk"
     root.rename(disk)
     assert "the artifacts are away" in cli.exec("--", "seq", "9000").message
+    ended = cli.ok("log")
+    assert ended.message == (
+        "tooltrail: 1 invocation with output that waits until the artifacts are back:"
+        " `tooltrail repair`\n"
+    )
+    message = cli.ok("status").message
+    assert ": `tooltrail repair` stores it when the artifacts are back\n" in message
     disk.rename(root)
     (row,) = cli.ok("log", "--json").records
     return str(row["id"])
@@ -314,6 +321,7 @@ def test_output_that_waits_is_counted_and_stored(cli: Cli) -> None:
     assert waiting["oldest_at"] == row["finished_at"]
     message = cli.ok("status", "--utc").message
     assert "1 invocation has ended with output that waits in the spool, the oldest of 2" in message
+    assert ": `tooltrail repair` stores it\n" in message
     assert (message.count("invocation"), message.count("`tooltrail repair`")) == (1, 1)
     assert cli.ok("log").message == (
         "tooltrail: 1 invocation with output that waits: `tooltrail repair`\n"

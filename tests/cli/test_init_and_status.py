@@ -1,5 +1,6 @@
 """Creating a store, and seeing at a glance what it holds."""
 
+import shutil
 import sqlite3
 import stat
 from collections.abc import Iterator
@@ -207,7 +208,11 @@ def test_what_runs_is_counted_and_no_warning(cli: Cli) -> None:
     spooled = sum(file.stat().st_size for file in (cli.folder / "spool").rglob("*.zst"))
     assert status["spool_bytes"] >= spooled > 0
     assert f", spool {size_of(status['spool_bytes'])}\n" in ended.text
-    stored = status["database_bytes"] + status["artifact_stored_bytes"] + status["spool_bytes"]
+    held_back = Path(f"{cli.database}-reserve").stat().st_size
+    assert status["reserve_bytes"] == held_back > 0
+    parts = ("database_bytes", "reserve_bytes", "artifact_stored_bytes", "spool_bytes")
+    stored = sum(status[part] for part in parts)
+    assert f", {size_of(held_back)} held back for a full disk, " in ended.text
     assert f"on disk      {size_of(stored)}: database " in ended.text
 
 
@@ -230,6 +235,18 @@ def test_output_of_an_invocation_that_nobody_knows_is_one_warning(cli: Cli) -> N
             " `tooltrail repair` names it"
         )
     ]
+
+
+def test_a_file_in_place_of_the_spool_is_two_warnings(cli: Cli) -> None:
+    spool = cli.folder / "spool"
+    shutil.rmtree(spool, ignore_errors=True)
+    spool.write_text("in the way")
+    assert warned(cli) == [
+        f"the spool cannot be written, so no output can be captured in it: {spool}",
+        f"the spool cannot be read, so nobody knows what is in it: {spool}: Not a directory",
+    ]
+    (status,) = cli.ok("status", "--json").records
+    assert (status["spool_bytes"], status["unsettled"], status["kept"]) == (None, None, None)
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from tooltrail.cli._output import counted, printable, size_of
+from tooltrail.cli._output import counted, printable
 from tooltrail.cli._times import shown
 
 _SAFE_SQLITE = (3, 51, 3)
@@ -22,9 +22,11 @@ def warnings_of(status: dict[str, Any], *, utc: bool) -> Iterator[str]:
     if (reason := status["artifacts_away"]) is not None:
         yield f"the artifacts are away, so long output waits in the spool: {reason}"
     yield from _room_warnings(status["room"])
-    if status["lost_bytes"]:
-        of = counted(status["lossy_invocations"], "invocation")
-        yield f"{size_of(status['lost_bytes'])} of output of {of} not kept: `log` marks them"
+    if not status["is_spool_writable"]:
+        yield f"the spool cannot be written, so no output can be captured in it: {status['spool']}"
+    if (reason := status["spool_unreadable"]) is not None:
+        yield f"the spool cannot be read, so nobody knows what is in it: {printable(reason)}"
+        return
     yield from _unsettled_warnings(status, utc=utc)
     yield from _aside_warnings(status["set_aside"], utc=utc)
 
@@ -51,9 +53,10 @@ def _unsettled_warnings(status: dict[str, Any], *, utc: bool) -> Iterator[str]:
         )
     if count := unsettled["waiting"]:
         since = _since(streams["oldest_at"], utc=utc)
+        when = "" if status["artifacts_away"] is None else " when the artifacts are back"
         yield (
             f"{counted(count, 'invocation')} {'has' if count == 1 else 'have'} ended with output"
-            f" that waits in the spool{since}: `tooltrail repair` stores it"
+            f" that waits in the spool{since}: `tooltrail repair` stores it{when}"
         )
     if count := unsettled["leftover"]:
         yield (

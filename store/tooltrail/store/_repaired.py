@@ -14,11 +14,14 @@ from tooltrail.artifacts import (
 )
 from tooltrail.records import UnavailableError
 from tooltrail.store._postponed import is_stored
-from tooltrail.store._spooled import KnownInvocation, SpoolFile, look_at, store_waiting
+from tooltrail.store._spooled import (
+    KnownInvocation,
+    SpoolFile,
+    kept_folder,
+    look_at,
+    store_waiting,
+)
 from tooltrail.store.store import Store
-
-KEPT = "kept"
-"""Folder of the spool for files that could not be stored as they are."""
 
 RepairOutcome = Literal[
     "interrupted",
@@ -52,6 +55,8 @@ class RepairedFolder:
         recovered_bytes: plain bytes that were put into the store.
         lost_bytes: plain bytes, at the least, of frames that cannot be decoded.
         reason: one sentence where there is something to say, else empty.
+        kept_in: the folder to which files were moved that are not in the store as they are; None
+            when there are none.
     """
 
     invocation_id: UUID
@@ -59,6 +64,7 @@ class RepairedFolder:
     recovered_bytes: int = 0
     lost_bytes: int = 0
     reason: str = ""
+    kept_in: str | None = None
 
 
 def as_interrupted(invocation_id: UUID, files: Sequence[SpoolFile]) -> RepairedFolder:
@@ -70,6 +76,7 @@ def as_interrupted(invocation_id: UUID, files: Sequence[SpoolFile]) -> RepairedF
         recovered_bytes=sum(file.size for file in files if file.role != "order"),
         lost_bytes=sum(file.lost_size for file in files if file.role != "order"),
         reason="; ".join(problems),
+        kept_in=next((file.kept_in for file in files if file.problem), None),
     )
 
 
@@ -110,7 +117,9 @@ def clear(
         return RepairedFolder(known.id, "stored", size, reason="the artifacts had been away")
     if not names:
         return RepairedFolder(known.id, "cleared", reason="its record had ended already")
-    return RepairedFolder(known.id, "kept", reason=f"not in the store: {', '.join(names)}")
+    kept_in = str(kept_folder(folder))
+    reason = f"not in the store: {', '.join(names)}; kept in {kept_in}"
+    return RepairedFolder(known.id, "kept", reason=reason, kept_in=kept_in)
 
 
 def put_away(folder: Path, kept: Iterable[Path]) -> None:
@@ -121,7 +130,7 @@ def put_away(folder: Path, kept: Iterable[Path]) -> None:
     """
     try:
         for file in kept:
-            target = folder.parent / KEPT / folder.name / file.relative_to(folder)
+            target = kept_folder(folder) / file.relative_to(folder)
             make_private_folders(target.parent)
             file.replace(target)
     except OSError as error:

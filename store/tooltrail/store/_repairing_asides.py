@@ -113,9 +113,10 @@ def _taken_in(
             return _taken_in(store, record, aside, dry_run=dry_run)
         put_away(aside.path, [file.path for file in files if file.problem])
     one = as_interrupted(record.id, files)
+    one = replace(one, reason="; ".join(filter(None, (one.reason, note))))
     if record.complete_output is None:
-        return replace(one, reason="; ".join(filter(None, (one.reason, note))))
-    return replace(one, outcome="recorded", lost_bytes=0, reason=note)
+        return one
+    return replace(one, outcome="recorded", lost_bytes=0)
 
 
 def _known(store: Store, name: UUID) -> KnownInvocation | None:

@@ -53,6 +53,12 @@ class DiskReserve:
         """Whether what little room there is on the disk is all that there is."""
         return self._path is not None and not self._is_held() and self.is_needed()
 
+    def size(self) -> int:
+        """Bytes that the file takes; 0 while there is none, or it cannot be asked."""
+        with suppress(OSError):
+            return 0 if self._path is None else self._path.stat().st_size
+        return 0
+
     def is_out_of_reach(self) -> bool:
         """Whether no room is held back, and there is too little to do so."""
         if self._path is None or self._is_held():

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from sqlalchemy import select
 
-from tooltrail.artifacts import SpoolFolder, iter_spool_folders, spooled_streams
+from tooltrail.artifacts import SpoolFolder, is_spooled, iter_spool_folders, spooled_streams
 from tooltrail.store._repairing_asides import iter_asides_for
 from tooltrail.store._spooled import started_ids
 from tooltrail.store.asides import AsideFolder, distinct_spools
@@ -82,7 +82,10 @@ def find_repairable(store: Store, *, also: Sequence[Path] = ()) -> Repairable:
     return Repairable(
         killed=tuple(sorted(n for n in dead - aside if states.get(n) == "started")),
         waiting=tuple(name for name in ended if name in waiting),
-        leftover=tuple(name for name in ended if name not in waiting),
+        # A repair may have cleared it meanwhile.
+        leftover=tuple(
+            name for name in ended if name not in waiting and is_spooled(store.spool / str(name))
+        ),
         set_aside=tuple(sorted(aside.difference(ended))),
     )
 
@@ -94,17 +97,13 @@ class Open(NamedTuple):
         folders: of the spool of the store, the oldest first.
         asides: records that were set aside for the store, in any of the spools.
         started: the invocations that have not ended.
+        elsewhere: those of them that are in none of the spools.
     """
 
     folders: tuple[SpoolFolder, ...]
     asides: tuple[AsideFolder, ...]
     started: frozenset[UUID]
-
-    @property
-    def elsewhere(self) -> frozenset[UUID]:
-        """Those that are in none of the spools."""
-        here = {folder.invocation_id for folder in self.folders}
-        return self.started - here - {aside.id for aside in self.asides}
+    elsewhere: frozenset[UUID]
 
 
 def find_open(store: Store, *, also: Sequence[Path] = ()) -> Open:
@@ -116,10 +115,13 @@ def find_open(store: Store, *, also: Sequence[Path] = ()) -> Open:
     # What is there in place of a folder holds nothing.
     spools = [spool for spool in distinct_spools(store.spool, *also) if spool.is_dir()]
     # In this order: an invocation is in its spool before it is started, and set aside before it
-    # leaves the spool for that.
+    # leaves the spool for that. So what is started all the while is in what was looked into.
+    before = started_ids(store)
     folders = tuple(iter_spool_folders(store.spool)) if store.spool.is_dir() else ()
     asides = tuple(iter_asides_for(store, spools))
-    return Open(folders, asides, frozenset(started_ids(store)))
+    started = started_ids(store)
+    here = {folder.invocation_id for folder in folders} | {aside.id for aside in asides}
+    return Open(folders, asides, frozenset(started), frozenset((before & started) - here))
 
 
 def find_unended(store: Store, *, also: Sequence[Path] = ()) -> Unended:

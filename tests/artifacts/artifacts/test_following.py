@@ -173,7 +173,9 @@ def test_an_altered_frame_is_damage(folder: Path) -> None:
     stored[9] ^= 0xFF  # behind six bytes of header and three of a block
     file.write_bytes(stored)
     with StreamFollower(folder, "stdout") as follower:
-        with pytest.raises(DamageError, match="the frame at byte 0 cannot be decoded"):
+        with pytest.raises(
+            DamageError, match="the frame at byte 0 of the stored file cannot be decoded"
+        ):
             polled(follower)
         with pytest.raises(DamageError):
             follower.skip_to_last(1)
