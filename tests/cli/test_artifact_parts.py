@@ -306,7 +306,7 @@ class TestGrep:
         whole = TEXT[: TEXT.rindex(b"\n", 0, FRAME_SIZE) + 1]
         ended = cli.run("artifact", "grep", "line", damaged)
         assert (ended.code, ended.stdout) == (1, whole)
-        assert f"in the frame at byte {FRAME_SIZE:,}: " in ended.sentence
+        assert f"in the frame at byte {FRAME_SIZE:,} of the output: " in ended.sentence
         assert cli.run("artifact", "grep", "-n", "line 7$", damaged).text == "7:line 7\n"
 
     def test_json_is_closed_before_the_error_is_said(self, cli: Cli, damaged: str) -> None:

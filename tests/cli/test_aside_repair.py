@@ -15,7 +15,7 @@ from tests.support.asides import set_aside_whole, wanted
 from tests.support.cli import Cli, kill_group, python, without_coverage
 from tests.support.disks import small_disk
 from tests.support.evidence import ledger_of
-from tests.support.lossy_server import LossyServer
+from tests.support.lossy_server import END, LossyServer
 from tests.support.postgres import closed_database
 
 from tooltrail.artifacts import SpoolReader
@@ -301,6 +301,13 @@ def without_spool(cli: Cli) -> str:
     root, disk = cli.folder / "artifacts", cli.folder / "disk"
     root.rename(disk)
     assert "the artifacts are away" in cli.exec("--", "seq", "9000").message
+    ended = cli.ok("log")
+    assert ended.message == (
+        "tooltrail: 1 invocation with output that waits until the artifacts are back:"
+        " `tooltrail repair`\n"
+    )
+    message = cli.ok("status").message
+    assert ": `tooltrail repair` stores it when the artifacts are back\n" in message
     disk.rename(root)
     (row,) = cli.ok("log", "--json").records
     return str(row["id"])
@@ -314,6 +321,7 @@ def test_output_that_waits_is_counted_and_stored(cli: Cli) -> None:
     assert waiting["oldest_at"] == row["finished_at"]
     message = cli.ok("status", "--utc").message
     assert "1 invocation has ended with output that waits in the spool, the oldest of 2" in message
+    assert ": `tooltrail repair` stores it\n" in message
     assert (message.count("invocation"), message.count("`tooltrail repair`")) == (1, 1)
     assert cli.ok("log").message == (
         "tooltrail: 1 invocation with output that waits: `tooltrail repair`\n"
@@ -370,3 +378,24 @@ def test_a_start_that_was_recorded_although_nobody_said_so_is_one_record(
     assert cli.ok("repair", "--json").records == []
     assert cli.ok("verify").code == 0
     assert list((tmp_path / "spool").iterdir()) == []
+
+
+@pytest.mark.parametrize("is_committed", [True, False])
+def test_an_end_of_which_nobody_knows_whether_it_is_recorded_is_told_as_that(
+    postgres_url: str, tmp_path: Path, is_committed: bool
+) -> None:
+    create_store(postgres_url, artifacts=str(tmp_path / "artifacts")).close()
+    cli = Cli(postgres_url, {"TOOLTRAIL_SPOOL": str(tmp_path / "spool")})
+    with LossyServer(postgres_url).running() as server:
+        server.lose_an_answer(END, is_committed=is_committed)
+        ended = Cli(server.url, cli.environment).exec("--", "sh", "-c", PRINT)
+    (row,) = cli.ok("log", "--json").records
+    assert (ended.code, row["state"]) == (4, "success" if is_committed else "started")
+    assert ended.message.endswith(
+        f"; whether the end of invocation {row['id']} is recorded is not known; its output is kept"
+        f" in {tmp_path}/spool/{row['id']}; `tooltrail repair` settles it\n"
+    )
+    (one,) = cli.ok("repair", "--json").records
+    assert one["outcome"] == ("cleared" if is_committed else "interrupted")
+    assert cli.ok("show", "--stream", "stdout").stdout == ended.stdout
+    assert cli.ok("verify").code == 0

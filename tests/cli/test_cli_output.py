@@ -255,6 +255,7 @@ ERROR_CODES = {
     errors.StartUncertainError(
         "x", invocation_id=UUID(int=1), folder=Path("x")
     ): ExitCode.UNAVAILABLE,
+    errors.EndUncertainError("x", invocation_id=UUID(int=1)): ExitCode.UNAVAILABLE,
     errors.TooltrailError("x"): ExitCode.USAGE,
 }
 

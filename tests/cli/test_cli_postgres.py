@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from tests.support.cli import Cli
@@ -47,6 +48,43 @@ def test_status_on_postgresql_names_the_server_and_has_no_warning(team: Cli) -> 
     assert status["engine"].startswith("PostgreSQL ")
     assert status["database_bytes"] > 0
     assert ended.message == ""
+
+
+def kinds_in(value: object) -> Any:
+    """The same with the kind of each value in its place."""
+    match value:
+        case dict():
+            members = cast("dict[str, object]", value)
+            return {name: kinds_in(member) for name, member in members.items()}
+        case list():
+            return [kinds_in(member) for member in cast("list[object]", value)]
+        case _:
+            return type(value).__name__
+
+
+def test_the_json_of_both_engines_is_of_the_same_kinds(team: Cli, cli: Cli) -> None:
+    policy = cli.folder / "policy.toml"
+    policy.write_text("[tools.noisy]\nstream_bytes = 60\n")
+    found: list[dict[str, Any]] = []
+    for one in (cli, team):
+        one.exec("--", "seq", "20000")
+        one.exec("--policy", str(policy), "--tool", "noisy", "--", "seq", "500")
+        reading = (
+            "log",
+            "show",
+            "session ls",
+            "artifact ls",
+            "transcript",
+            "verify",
+            "status",
+            "gc",
+        )
+        shown = {name: one.ok(*name.split(), "--json").text for name in reading}
+        found.append({name: json.loads(text) for name, text in shown.items()})
+        del found[-1]["status"][0]["room"]  # the disk of a server is not on this machine
+    on_sqlite, on_postgres = found
+    assert kinds_in(on_sqlite) == kinds_in(on_postgres)
+    assert [row["lost_size"] for row in on_postgres["log"]] == [1_832, 0]
 
 
 def test_a_database_without_a_store_says_how_to_create_one(postgres_url: str) -> None:

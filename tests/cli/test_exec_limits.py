@@ -1,6 +1,7 @@
 """`exec` keeps the beginning of what is too long, passes all of it on, and says what is missing."""
 
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -71,6 +72,33 @@ def test_bytes_that_must_stay_free_are_not_taken(cli: Cli) -> None:
     assert stream(cli)["produced_size"] == PRINTED
 
 
+@pytest.mark.parametrize("limit", ["stream", "free"])
+def test_a_limit_holds_for_what_is_set_aside_and_is_in_the_record_when_it_is_stored(
+    cli: Cli, limit: str
+) -> None:
+    file = cli.folder / "policy.toml"
+    file.write_text("[tools.exec]\nstream_bytes = 60\n")
+    held = f"{1 << 60:,} are held back"
+    flags, size, reason = {
+        "stream": (["--policy", str(file)], 60, "longer than the limit of 60 bytes for one stream"),
+        "free": (["--free-bytes", str(1 << 60)], 0, held),
+    }[limit]
+    away = Path(f"{cli.database}-wal")
+    away.mkdir()
+    ended = cli.exec(*flags, "--", *NOISE)
+    away.rmdir()
+    assert (ended.code, len(ended.stdout)) == (0, PRINTED)
+    said = [line for line in ended.message.splitlines() if line.startswith("tooltrail: stdout: ")]
+    assert [f"{PRINTED - size:,} bytes not kept: " in line for line in said] == [True]
+    assert reason in said[0]
+    assert [row["outcome"] for row in cli.ok("repair", "--json").records] == ["recorded"]
+    assert stream(cli) == {"size": size, "produced_size": PRINTED}
+    assert reason in cli.ok("show", "--surface", "receipt").text
+    (row,) = cli.ok("log", "--json").records
+    assert (row["truncated"], row["lost_size"]) == (True, PRINTED - size)
+    assert cli.ok("verify").code == 0
+
+
 @pytest.mark.parametrize("value", ["-1", "1.5", "10 GB", "1GB", "K", "\u0663", ""])
 def test_what_is_no_number_of_bytes_is_refused_before_anything_runs(cli: Cli, value: str) -> None:
     marker = cli.folder / "ran"
@@ -111,8 +139,10 @@ def test_what_was_not_kept_is_said_by_log_and_status(cli: Cli) -> None:
     (status,) = ended.records
     assert (status["produced_bytes"], status["lost_bytes"]) == (2 * PRINTED, PRINTED - 60)
     assert status["lossy_invocations"] == 1
-    assert "warning: 300 kB of output of 1 invocation not kept: `log` marks them\n" in ended.message
-    assert "produced     600 kB, of which 300 kB not kept\n" in cli.ok("status").text
+    lost = "of which 300 kB of 1 invocation not kept: `log` marks them"
+    assert f"produced     600 kB, {lost}\n" in cli.ok("status").text
+    # It was asked for, and stays so for good.
+    assert "not kept" not in ended.message
 
 
 def test_nothing_is_said_of_loss_where_all_is_kept(cli: Cli) -> None:

@@ -284,10 +284,11 @@ def test_an_aside_record_says_what_it_could_not_keep(disk: SmallDisk) -> None:
     assert (ended.code, len(ended.stdout)) == (0, NOISE_BYTES)
     folder, record = aside_of(disk.folder / "spool")
     kept = plain(folder / "stdout.zst")
-    assert ended.message.splitlines()[-1] == (
-        f"tooltrail: the record is kept in {folder}, "
-        f"without {NOISE_BYTES - len(kept):,} bytes of output; `tooltrail repair` stores it"
+    lost, last = ended.message.splitlines()[-2:]
+    assert lost.startswith(
+        f"tooltrail: stdout: {NOISE_BYTES - len(kept):,} bytes not kept: low disk"
     )
+    assert last == kept_in(folder)
     assert record["complete_output"]["result"]["stdout"]["size"] == len(kept)
 
 

@@ -9,11 +9,12 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
+from tests.support.asides import CALL, begin_aside, output_of, streams_of, wanted
 from tests.support.cli import Cli, Ended
 from tests.support.recording import fail_tool, run_command
 from tests.support.spool_writer import SpoolWriter, digits
 
-from tooltrail.records import ToolCall
+from tooltrail.records import StartUncertainError, ToolCall
 from tooltrail.store import repair
 
 MANY = ("-n", "1000000")
@@ -222,6 +223,20 @@ def test_a_stream_without_f_is_wrong_usage(cli: Cli) -> None:
     assert ended.usage_error == ("--stream goes with -f; `tooltrail show ID --stream` prints one")
 
 
+def test_an_invocation_without_f_is_told_how_its_output_is_read(cli: Cli) -> None:
+    with cli.open() as store:
+        name = run_command(store.open_session(), b"short\n").invocation_id
+    for spelled in ("@last", str(name), name.hex[-8:]):
+        ended = cli.run("artifact", "tail", spelled)
+        assert ended.code == 2
+        assert ended.usage_error == (
+            f"{spelled} is an invocation: -f prints its last lines and what follows, "
+            f"`tooltrail show {spelled} --stream stdout` prints all of a stream"
+        )
+    ended = cli.run("artifact", "tail", "nothing")
+    assert (ended.code, ended.sentence) == (2, "not the path of an artifact: 'nothing'")
+
+
 def test_what_runs_with_another_spool_cannot_be_followed(cli: Cli, tmp_path: Path) -> None:
     with SpoolWriter(cli.database, cli.folder / "artifacts", tmp_path / "other") as writer:
         name = writer.do("start")
@@ -235,6 +250,27 @@ def test_what_runs_with_another_spool_cannot_be_followed(cli: Cli, tmp_path: Pat
         with following(there, "artifact", "tail", "-f", name) as follower:
             writer.do("write stdout here")
             assert follower.read(5) == b"here\n"
+
+
+@pytest.mark.parametrize("spool", ["store/spool", "state/tooltrail/spool"])
+def test_what_was_set_aside_is_named_with_its_folder(cli: Cli, tmp_path: Path, spool: str) -> None:
+    with cli.open() as store:
+        name = store.start_alone(CALL, family="command").id
+        attempted = StartUncertainError(
+            "the answer was lost", invocation_id=name, folder=store.spool / str(name)
+        )
+        aside = begin_aside(tmp_path / spool, wanted(store), attempted=attempted)
+        it = f"tooltrail: invocation {name} has not ended"
+        where = f"{it}, and its record was set aside in {aside.folder}"
+        ended = cli.run("artifact", "tail", "-f", str(name))
+        assert ended.code == 4
+        assert ended.message.splitlines()[-1] == f"{where}: its program goes on there"
+        aside.finish(output_of(streams_of(aside, stdout=b"whole\n")))
+        ended = cli.run("artifact", "tail", "-f", str(name))
+        assert ended.code == 4
+        assert ended.message.splitlines()[-1] == f"{where}: `tooltrail repair` stores it"
+    cli.ok("repair")
+    assert cli.ok("artifact", "tail", "-f", str(name)).stdout == b"whole\n"
 
 
 def test_log_tells_the_beginning_and_the_end_of_one_invocation(

@@ -80,6 +80,12 @@ def test_json_has_every_number(cli: Cli, root: Path) -> None:
         assert record[f"{name}_count"] == dry[f"{name}_count"] == (name == "unreferenced")
 
 
+def test_a_run_that_has_nothing_to_delete_leaves_no_account(cli: Cli) -> None:
+    cli.ok("gc", "--yes")
+    with cli.open() as store:
+        assert runs_of(store) == []
+
+
 def test_the_grace_decides_what_is_young(cli: Cli, root: Path) -> None:
     for grace, young in (("26h", 1), ("1d", 0), ("25 H", 0), ("0s", 0)):
         (record,) = cli.ok("gc", "--grace", grace, "--json").records

@@ -1,5 +1,6 @@
 """Creating a store, and seeing at a glance what it holds."""
 
+import shutil
 import sqlite3
 import stat
 from collections.abc import Iterator
@@ -207,7 +208,11 @@ def test_what_runs_is_counted_and_no_warning(cli: Cli) -> None:
     spooled = sum(file.stat().st_size for file in (cli.folder / "spool").rglob("*.zst"))
     assert status["spool_bytes"] >= spooled > 0
     assert f", spool {size_of(status['spool_bytes'])}\n" in ended.text
-    stored = status["database_bytes"] + status["artifact_stored_bytes"] + status["spool_bytes"]
+    held_back = Path(f"{cli.database}-reserve").stat().st_size
+    assert status["reserve_bytes"] == held_back > 0
+    parts = ("database_bytes", "reserve_bytes", "artifact_stored_bytes", "spool_bytes")
+    stored = sum(status[part] for part in parts)
+    assert f", {size_of(held_back)} held back for a full disk, " in ended.text
     assert f"on disk      {size_of(stored)}: database " in ended.text
 
 
@@ -232,6 +237,18 @@ def test_output_of_an_invocation_that_nobody_knows_is_one_warning(cli: Cli) -> N
     ]
 
 
+def test_a_file_in_place_of_the_spool_is_two_warnings(cli: Cli) -> None:
+    spool = cli.folder / "spool"
+    shutil.rmtree(spool, ignore_errors=True)
+    spool.write_text("in the way")
+    assert warned(cli) == [
+        f"the spool cannot be written, so no output can be captured in it: {spool}",
+        f"the spool cannot be read, so nobody knows what is in it: {spool}: Not a directory",
+    ]
+    (status,) = cli.ok("status", "--json").records
+    assert (status["spool_bytes"], status["unsettled"], status["kept"]) == (None, None, None)
+
+
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[SmallDisk]:
     with small_disk(tmp_path / "disk", 8 << 20) as mounted:
@@ -254,14 +271,22 @@ def test_a_disk_that_is_full_is_a_warning(disk: SmallDisk) -> None:
     assert status["room"] == {
         "database_free_bytes": 0,
         "is_database_full": True,
-        "is_reserve_used_up": False,
+        "is_reserve_missing": False,
         "spool_free_bytes": 0,
         "spool_held_back_bytes": 8_388,
     }
     (disk.folder / "trail.db-reserve").unlink()
     (only,) = warned(cli)
     assert only.startswith("the disk of the database has 1,0")
-    assert only.endswith(" free bytes; the room that was held back is used up")
+    assert only.endswith(" free bytes; no megabyte is held back for the end of a call")
+
+
+@pytest.mark.fault
+def test_a_disk_on_which_there_was_never_room_to_hold_any_back_is_a_warning(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", 3 << 20) as disk:
+        create_store(disk.folder / "trail.db").close()
+        (only,) = warned(Cli(str(disk.folder / "trail.db")))
+        assert only.endswith(" free bytes; no megabyte is held back for the end of a call")
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from tests.support.cli import Cli
@@ -41,7 +42,7 @@ def test_repair_prints_a_line_for_each_and_a_summary(cli: Cli) -> None:
         ]
         assert ended.message == ("1 invocation ended as interrupted, 70 kB recovered, 1 running\n")
     assert len(cli.ok("show", name, "--stream", "stdout").stdout) == 70_000
-    assert "state      interrupted (interrupted)\n" in cli.ok("show", name).text
+    assert "state      interrupted\n" in cli.ok("show", name).text
     assert cli.ok("verify").code == 0
 
 
@@ -56,6 +57,7 @@ def test_a_dry_run_says_what_would_be_done(cli: Cli) -> None:
             "recovered_bytes": 2,
             "lost_bytes": 0,
             "reason": "",
+            "kept_in": None,
         }
     ]
     assert ended.message == (
@@ -93,9 +95,46 @@ def test_what_cannot_be_stored_is_kept_and_incomplete(cli: Cli) -> None:
     folder.mkdir()
     (folder / "stdout.zst").write_bytes(compress_frame(b"not stored\n").data)
     ended = cli.run("repair")
+    kept = folder.parent / "kept" / folder.name
     assert ended.code == 4
-    assert ended.lines[1].split(maxsplit=2) == [str(name), "kept", "not in the store: stdout"]
+    why = f"not in the store: stdout; kept in {kept}"
+    assert ended.lines[1].split(maxsplit=2) == [str(name), "kept", why]
     assert cli.ok("repair").stdout == b""
+
+
+def test_a_damaged_file_is_named_where_it_is_kept_and_incomplete(cli: Cli) -> None:
+    name = kill_after(cli, "write stdout whole", "flush stdout")
+    file = cli.folder / "spool" / name / "stdout.zst"
+    with file.open("ab") as spooled:
+        spooled.write(bytes(100))
+    kept = cli.folder / "spool" / "kept" / name / "stdout.zst"
+
+    dry, done, again = (cli.run("repair", *flags) for flags in (["--dry-run"], [], []))
+
+    assert (dry.code, done.code, again.code) == (4, 4, 0)
+    assert f" {file} is damaged: " in dry.text
+    assert f" {kept} is damaged: " in done.text
+    assert f"1 byte was not kept: {kept} is damaged: " in cli.run(
+        "show", name, "--stream", "stdout"
+    ).message.replace("1 bytes were", "1 byte was")
+    assert kept.exists()
+
+
+def test_status_says_what_is_kept_that_could_not_be_stored(cli: Cli, own_state: Path) -> None:
+    (status,) = cli.ok("status", "--json").records
+    assert status["kept"] == {"invocations": 0, "folders": []}
+    assert "kept " not in cli.ok("status").text
+    kept = cli.folder / "spool" / "kept"
+    own = own_state / "tooltrail" / "spool" / "kept"
+    for folder in (kept / "one", kept / "two", own / "aside-three"):
+        folder.mkdir(parents=True)
+    (status,) = cli.ok("status", "--json").records
+    assert status["kept"] == {"invocations": 3, "folders": [str(own), str(kept)]}
+    ended = cli.ok("status")
+    assert ended.lines[-1] == (
+        f"kept         files of 3 invocations that are not in the store as they are: {own}, {kept}"
+    )
+    assert "kept" not in ended.message
 
 
 def test_what_cannot_be_repaired_now_is_unavailable(cli: Cli) -> None:

@@ -120,7 +120,8 @@ def test_a_store_that_may_only_be_read_can_be_read_and_is_left_as_it_is(foreign:
     foreign.folder.chmod(0o555)
     for command, ended in zip(READING, as_nobody(foreign, *READING), strict=True):
         assert ended.code == (3 if "cat" in command else 0), f"{command}: {ended.message}"
-    for command, ended in zip(WRITING, as_nobody(foreign, *WRITING), strict=True):
+    writing = (*WRITING, "gc --yes")
+    for command, ended in zip(writing, as_nobody(foreign, *writing), strict=True):
         assert (ended.code, ended.text) == (5, ""), command
         assert ended.sentence.endswith("it is read-only")
     runs_unrecorded(foreign, "it is read-only")
@@ -138,10 +139,40 @@ def test_a_store_cannot_be_created_where_nobody_may_write(foreign: Cli) -> None:
 def test_a_spool_that_nobody_may_read_is_said_by_status(foreign: Cli) -> None:
     foreign.folder.chmod(0o777)
     Path(foreign.database).chmod(0o666)
-    (foreign.folder / "spool").chmod(0)
+    spool = foreign.folder / "spool"
+    for mode in (0, 0o444):
+        spool.chmod(mode)
+        ended, in_json = as_nobody(foreign, "status", "status --json")
+        assert (ended.code, in_json.code) == (0, 0)
+        assert "invocations  1 (1 success)" in ended.lines
+        assert ended.lines[-1].endswith(", spool of unknown size")
+        assert warnings_in(ended) == [
+            f"the spool cannot be written, so no output can be captured in it: {spool}",
+            f"the spool cannot be read, so nobody knows what is in it: {spool}: Permission denied",
+        ]
+        (status,) = in_json.records
+        unknown = ("spool_bytes", "kept", "unsettled", "waiting_streams", "set_aside")
+        assert {status[name] for name in unknown} == {None}
+        assert status["spool_unreadable"] == f"{spool}: Permission denied"
+        assert status["is_spool_writable"] is False
+
+
+def test_a_spool_that_may_only_be_read_is_counted_and_a_warning(foreign: Cli) -> None:
+    foreign.folder.chmod(0o777)
+    Path(foreign.database).chmod(0o666)
+    spool = foreign.folder / "spool"
+    spool.chmod(0o555)
     (ended,) = as_nobody(foreign, "status")
-    assert ended.code == 5
-    assert ended.sentence == f"{foreign.folder / 'spool'}: Permission denied"
+    assert ended.code == 0
+    assert warnings_in(ended) == [
+        f"the spool cannot be written, so no output can be captured in it: {spool}"
+    ]
+
+
+def warnings_in(ended: Ended) -> list[str]:
+    """The warnings of `status`, without that of an old SQLite."""
+    lines = ended.message.splitlines()
+    return [line.removeprefix("warning: ") for line in lines if " SQLite " not in line]
 
 
 def test_without_a_home_folder_it_asks_for_the_store() -> None:

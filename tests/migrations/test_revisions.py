@@ -33,6 +33,7 @@ from tooltrail.migrations import HEAD_REVISION, VERSION_TABLE
 from tooltrail.records import InvalidRecordError, StoreNotFoundError
 from tooltrail.store import Store, create_store, open_store, store_revision, upgrade_store
 from tooltrail.store._database import Database, open_database
+from tooltrail.store._mark_names import mark_path
 from tooltrail.store._schema import migrate
 from tooltrail.store._targets import parse_target
 from tooltrail.store.tables import metadata
@@ -106,6 +107,10 @@ def test_a_store_with_rows_can_go_down_and_is_no_store_then(
 
     with pytest.raises(StoreNotFoundError):
         store_revision(database)
+    # Whoever takes a store away says what becomes of its artifacts.
+    with pytest.raises(InvalidRecordError, match="When that one is gone, delete the file"):
+        create_store(database, artifacts=str(tmp_path / "artifacts"))
+    (tmp_path / "artifacts" / mark_path(store.info.id)).unlink()
     create_store(database, artifacts=str(tmp_path / "artifacts")).close()
     with open_store(database, artifacts=str(tmp_path / "artifacts")) as again:
         check_evidence(again)

@@ -27,6 +27,7 @@ TREE = [
     (errors.UnavailableError, errors.TooltrailError),
     (errors.DiskFullError, errors.UnavailableError),
     (errors.StartUncertainError, errors.UnavailableError),
+    (errors.EndUncertainError, errors.UnavailableError),
 ]
 EVERY = [
     value

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import traceback
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -102,10 +103,15 @@ def in_a_fork(task: Callable[[], object]) -> Generator[Callable[[], None]]:
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
-        kept = task()
-        os.write(write, b".")
-        signal.pause()
-        os._exit(kept is None)
+        try:
+            kept = task()
+            os.write(write, b".")
+            signal.pause()
+            del kept
+        except BaseException:  # noqa: BLE001  a fork must not go on as its parent
+            traceback.print_exc()
+        finally:
+            os._exit(1)
     os.close(write)
     alive = [child]
 

@@ -1,16 +1,32 @@
-"""A PostgreSQL server that commits a start, and is gone before it can say so."""
+"""A PostgreSQL server that is gone before it can say whether it has committed."""
 
 import select
 import socket
 import socketserver
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from typing import NamedTuple
 
 from sqlalchemy import URL, make_url
 
-_START = b"INSERT INTO invocations"
+START = b"INSERT INTO invocations"
+END = b"UPDATE invocations"
 _COMMIT = b"COMMIT"
+
+
+class Loss(NamedTuple):
+    """What is to be lost of a transaction.
+
+    Attributes:
+        statement: which it has in it.
+        is_committed: whether the server hears of its commit.
+        delay: called before it does, when the client is gone already; None when it is to go last.
+    """
+
+    statement: bytes
+    is_committed: bool
+    delay: Callable[[], object] | None
 
 
 class LossyServer:
@@ -22,7 +38,7 @@ class LossyServer:
 
     def __init__(self, url: str) -> None:
         self._behind = make_url(url)
-        self._to_lose = threading.Semaphore(0)
+        self._losses: list[Loss] = []
         outer = self
 
         class Handler(socketserver.BaseRequestHandler):
@@ -34,9 +50,15 @@ class LossyServer:
         self._listener.daemon_threads = True
         self.url = _to(self._behind, self._listener.server_address[1])
 
-    def lose_an_answer(self) -> None:
-        """Of the next transaction that starts an invocation."""
-        self._to_lose.release()
+    def lose_an_answer(
+        self,
+        to: bytes = START,
+        *,
+        is_committed: bool = True,
+        delay: Callable[[], object] | None = None,
+    ) -> None:
+        """Of the commit of the next transaction that has such a statement."""
+        self._losses.append(Loss(to, is_committed, delay))
 
     @contextmanager
     def running(self) -> Generator["LossyServer"]:
@@ -61,17 +83,27 @@ class LossyServer:
 
     def relay(self, client: socket.socket, server: socket.socket) -> None:
         """Pass on what either says, until one has nothing more to say or its answer is lost."""
-        is_start = is_lost = False
+        said = b""
         while True:
             for speaker in select.select([client, server], [], [])[0]:
                 data = speaker.recv(65_536)
-                if not data or (speaker is server and is_lost):
+                if not data:
                     return
                 if speaker is client:
-                    is_start |= _START in data
-                    is_lost |= (
-                        is_start and _COMMIT in data and self._to_lose.acquire(blocking=False)
-                    )
+                    said += data
+                if _COMMIT in said:
+                    loss = next((one for one in self._losses if one.statement in said), None)
+                    said = b""
+                    if loss is not None:
+                        self._losses.remove(loss)
+                        if not loss.is_committed:
+                            return
+                        if loss.delay is not None:
+                            client.shutdown(socket.SHUT_RDWR)
+                            loss.delay()
+                        server.sendall(data)
+                        server.recv(65_536)
+                        return
                 (server if speaker is client else client).sendall(data)
 
 

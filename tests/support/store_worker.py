@@ -2,7 +2,8 @@
 
 many DB ARTIFACTS SPOOL SESSION COUNT   record COUNT messages and COUNT commands
 loop DB                                 record commands until it is killed
-create DB AT                            create a store, be killed before a statement with AT
+create DB ARTIFACTS AT [NTH]            create a store, be killed before the NTH statement with AT,
+                                        or AT being "before the mark" or "after the mark"
 """
 
 import os
@@ -10,13 +11,16 @@ import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import patch
 from uuid import UUID
 
 from sqlalchemy import Connection, Engine, event
 from tests.support.recording import command_output, run_command
 
+from tooltrail.artifacts import ArtifactSink
 from tooltrail.records import ToolCall
-from tooltrail.store import create_store, open_store
+from tooltrail.store import _making, create_store, open_store
+from tooltrail.store._root_marks import mark_root
 
 
 def many(database: str, artifacts: str, spool: str, session_id: str, count: str) -> None:
@@ -39,9 +43,13 @@ def loop(database: str) -> None:
             print(number, flush=True)  # noqa: T201  the parent waits for it
 
 
-def create(database: str, artifacts: str, at: str) -> None:
+def create(database: str, artifacts: str, at: str, nth: str = "1") -> None:
+    left = int(nth)
+
     def kill_at(statement: str) -> None:
-        if at in statement:
+        nonlocal left
+        left -= at in statement
+        if not left:
             os.kill(os.getpid(), signal.SIGKILL)
 
     def before_statement(_c: Connection, _cursor: object, statement: str, *_: object) -> None:
@@ -50,6 +58,12 @@ def create(database: str, artifacts: str, at: str) -> None:
     def before_commit(_: Connection) -> None:
         kill_at("COMMIT")
 
+    def marking(sink: ArtifactSink, store_id: UUID, place: str, scratch: Path | None) -> None:
+        kill_at("before the mark")
+        mark_root(sink, store_id, place, scratch)
+        kill_at("after the mark")
+
+    patch.object(_making, "mark_root", marking).start()
     event.listen(Engine, "before_cursor_execute", before_statement)
     event.listen(Engine, "commit", before_commit)
     create_store(database, artifacts=artifacts).close()

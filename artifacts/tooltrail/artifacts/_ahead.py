@@ -1,7 +1,8 @@
 """What is made of an artifact's blocks by other threads, ahead of whoever takes it, in order.
 
 Decoding lets go of the interpreter, so that it goes on while somebody uses what came before. The
-threads belong to the process and are shared by all readers; a child of a fork makes its own.
+threads belong to the process and are shared by all readers; a child of a fork makes its own. Where
+no thread is to be had, at the end of the program for instance, the taker's own does it.
 """
 
 import os
@@ -60,16 +61,30 @@ def _batches(
 ) -> Iterator[_Batch[T]]:
     make = partial(_batch, frames, index, made_of=made_of)
     waiting: deque[Future[_Batch[T]]] = deque()
+    has_threads = True
     try:
         for first, end in batches(index, start, stop, FRAMES * frames.frame_size):
-            waiting.append(_threads().submit(make, first, end))
-            if len(waiting) > IN_FLIGHT:
+            if has_threads:
+                try:
+                    waiting.append(_threads().submit(make, first, end))
+                except RuntimeError:
+                    # As in `FrameQueue.put`: what the pool was given all the same goes with it.
+                    has_threads = False
+                    _threads.cache_clear()
+            if not has_threads:
+                yield from _taken(waiting)
+                yield make(first, end)
+            elif len(waiting) > IN_FLIGHT:
                 yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+        yield from _taken(waiting)
     finally:
         for future in waiting:
             future.cancel()
+
+
+def _taken(waiting: deque[Future[_Batch[T]]]) -> Iterator[_Batch[T]]:
+    while waiting:
+        yield waiting.popleft().result()
 
 
 def _batch(

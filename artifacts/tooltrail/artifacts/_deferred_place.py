@@ -28,8 +28,8 @@ class DeferredPlace:
         return self._capabilities
 
     @property
-    def is_mounted(self) -> bool:
-        return self._place.is_mounted
+    def may_be_replaced(self) -> bool:
+        return self._place.may_be_replaced
 
     def locate(self, path: str) -> str:
         return self._place.locate(path)

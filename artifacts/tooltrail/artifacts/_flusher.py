@@ -29,30 +29,29 @@ class Flusher:
         self._interval_s = interval_s
         self._lock = threading.Lock()
         self._waiting: dict[Flushable, None] = {}
-        self._is_running = False
+        self._thread: threading.Thread | None = None
 
     def watch(self, capture: Flushable) -> None:
         """Flush a capture after the interval; one that is watched already is flushed earlier.
 
-        Where no thread is to be had its bytes wait for the end of their frame.
+        A flush that fails, as for want of memory, is tried again after another interval. Where no
+        thread is to be had its bytes wait for the end of their frame.
         """
         with self._lock:
             self._waiting[capture] = None
-            if self._is_running:
+            if self._thread is not None and self._thread.is_alive():
                 return
-            thread = threading.Thread(target=self._run, name="tooltrail-flush", daemon=True)
+            self._thread = threading.Thread(target=self._run, name="tooltrail-flush", daemon=True)
             try:
-                thread.start()
+                self._thread.start()
             except RuntimeError:
                 self._waiting.clear()
-            else:
-                self._is_running = True
 
     def begin_anew(self) -> None:
         """Forget everything, in a process that was forked."""
         self._lock = threading.Lock()
         self._waiting = {}
-        self._is_running = False
+        self._thread = None
 
     def _run(self) -> None:
         leave_signals_to_others()
@@ -62,10 +61,19 @@ class Flusher:
             with self._lock:
                 due, self._waiting = self._waiting, {}
                 if not due:
-                    self._is_running = False
+                    # Said under the lock: whoever comes next must not count on this thread.
+                    self._thread = None
                     return
             for capture in due:
-                capture.flush()
+                self._flush(capture)
+
+    def _flush(self, capture: Flushable) -> None:
+        try:
+            capture.flush()
+        except BaseException:  # noqa: BLE001  the other captures wait for this thread as well
+            # Its bytes are in memory still, and whoever writes or closes meets the same error.
+            with self._lock:
+                self._waiting[capture] = None
 
 
 FLUSHER = Flusher(INTERVAL_S)

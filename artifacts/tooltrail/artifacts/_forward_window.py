@@ -51,8 +51,8 @@ class ForwardWindow:
     def _hold(self, size: int) -> None:
         if size > self._limit:
             raise DamageError(
-                f"artifact {self._path} is damaged: the frame at byte {self._start:,} has more"
-                f" than {self._limit:,} bytes",
+                f"artifact {self._path} is damaged: the frame at byte {self._start:,} of the stored"
+                f" file has more than {self._limit:,} bytes",
                 path=self._path,
             )
         while len(self._held) < size and (data := self._stored.read(READ_SIZE)):

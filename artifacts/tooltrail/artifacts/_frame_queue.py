@@ -52,11 +52,6 @@ class FrameQueue:
         self._has_threads = True
 
     @property
-    def is_empty(self) -> bool:
-        """Whether all blocks were taken."""
-        return not self._waiting
-
-    @property
     def size(self) -> int:
         """Bytes of the blocks that were not taken."""
         return sum(len(block) for block, _ in self._waiting)
@@ -93,18 +88,26 @@ class FrameQueue:
     def ready(self) -> Iterator[Compressed]:
         """Take the first blocks, as long as they are done or more wait than may."""
         while self._waiting:
-            block, frame = self._waiting[0]
-            if len(self._waiting) <= self._most and not frame.done():
+            if len(self._waiting) <= self._most and not self._waiting[0][1].done():
                 return
-            yield Compressed(block, frame.result())
+            yield self._first()
             self._waiting.popleft()
 
     def drain(self) -> Iterator[Compressed]:
         """Take all blocks."""
         while self._waiting:
-            block, frame = self._waiting[0]
-            yield Compressed(block, frame.result())
+            yield self._first()
             self._waiting.popleft()
+
+    def _first(self) -> Compressed:
+        """The first block, once it is compressed; here, when the other thread could not.
+
+        Raises:
+            MemoryError: there is no memory for it here either; the next call tries again.
+        """
+        block, frame = self._waiting[0]
+        # There may have been no memory for a moment, and an outcome stays as it is.
+        return Compressed(block, compress_frame(block) if frame.exception() else frame.result())
 
 
 @cache

@@ -29,7 +29,8 @@ def read_frame(file: BinaryIO, span: FrameSpan, path: str) -> ReadFrame:
         return ReadFrame(stored, decode_unknown(stored))
     except ValueError as error:
         raise DamageError(
-            f"{path} is damaged: the frame at byte {span.start:,} cannot be decoded: {error}",
+            f"{path} is damaged: the frame at byte {span.start:,} of the stored file cannot be"
+            f" decoded: {error}",
             path=path,
         ) from error
 

@@ -217,7 +217,8 @@ class Frames:
         held = _read_own(self._sink, self._path)
         if held.frame_index == used:
             raise DamageError(
-                f"artifact {self._path} is damaged in the frame at byte {reason.start:,}: {reason}",
+                f"artifact {self._path} is damaged in the frame at byte {reason.start:,} of the"
+                f" output: {reason}",
                 path=self._path,
             ) from reason
         check = PlainCheck(used)

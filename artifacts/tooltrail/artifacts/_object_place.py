@@ -75,7 +75,7 @@ class ObjectStore(Protocol):
 class ObjectPlace:
     """Objects below a prefix of a bucket."""
 
-    is_mounted = False
+    may_be_replaced = False
     capabilities = SinkCapabilities(
         durable=True,
         exclusive_create=True,

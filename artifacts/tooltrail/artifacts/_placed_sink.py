@@ -133,7 +133,7 @@ class FsspecSink:
 
     def _need_mark(self) -> None:
         # A disk can be unmounted at any moment, since nothing of it is held open. A bucket stays.
-        if not self._is_marked or self._place.is_mounted:
+        if not self._is_marked or self._place.may_be_replaced:
             self._check_root()
             self._is_marked = True
 

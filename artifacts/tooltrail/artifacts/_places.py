@@ -48,7 +48,7 @@ class Place(Protocol):
         ...
 
     @property
-    def is_mounted(self) -> bool:
+    def may_be_replaced(self) -> bool:
         """Whether the root can go, and another folder be in its place, while it is used."""
         ...
 
@@ -88,7 +88,7 @@ class Place(Protocol):
 class LocalPlace:
     """A folder of this machine."""
 
-    is_mounted = True
+    may_be_replaced = True
     capabilities = SinkCapabilities(
         durable=True,
         exclusive_create=True,
@@ -141,7 +141,7 @@ class LocalPlace:
 class MemoryPlace:
     """Objects in the memory of this process, for tests and for stores that need not last."""
 
-    is_mounted = False
+    may_be_replaced = False
     capabilities = SinkCapabilities(
         durable=False,
         exclusive_create=True,

@@ -1,7 +1,8 @@
 """How far a capture has come.
 
-A `KeyboardInterrupt` may come between any two steps. So what is known of a stream is one immutable
-value: it is made beside the old one and takes its place at once, whole or not at all.
+A `KeyboardInterrupt` may come between any two steps. So what is known of a stream is one value of
+which nothing is ever changed, not its hasher and not its block either: the next one is made beside
+it and takes its place at once, whole or not at all.
 """
 
 import hashlib
@@ -14,7 +15,7 @@ from tooltrail.artifacts.frame_index import Frame
 from tooltrail.records.digests import Digest, digest_from_hex
 
 
-class Frames(Protocol):
+class FrameSink(Protocol):
     """Where frames go."""
 
     def append(self, frame: Frame) -> bool:
@@ -72,7 +73,7 @@ class Progress(NamedTuple):
         return digest_from_hex(self.hasher.hexdigest())
 
     def after(
-        self, compressed: Compressed, frames: Frames, edges: Edges, most: int | None
+        self, compressed: Compressed, frames: FrameSink, edges: Edges, most: int | None
     ) -> "Progress":
         """With one more block, of whose bytes those are kept that are within the first `most`."""
         block, frame = compressed
@@ -88,7 +89,9 @@ class Progress(NamedTuple):
             return kept._replace(produced=produced, block=block)
         return self._replace(produced=produced, block=block)
 
-    def _keeping(self, block: bytearray, frame: Frame, frames: Frames, edges: Edges) -> "Progress":
+    def _keeping(
+        self, block: bytearray, frame: Frame, frames: FrameSink, edges: Edges
+    ) -> "Progress":
         room = edges.prefix - len(self.prefix)
         longer = self._replace(prefix=self.prefix + block[:room]) if room > 0 else self
         if not frames.append(frame):

@@ -6,14 +6,13 @@ needs them any more. The same content in full frames is the same artifact, for t
 plain bytes; and it is the same object, byte for byte, as if it had come at once.
 """
 
-import hashlib
 from pathlib import Path
 
 from tooltrail.artifacts._private import create_private
-from tooltrail.artifacts.codec import FrameWriter, compress_frame, open_plain
+from tooltrail.artifacts._staged import plain_blocks
+from tooltrail.artifacts.codec import FrameWriter, compress_frame
 from tooltrail.artifacts.frame_index import FrameIndex
-from tooltrail.records.digests import Digest, hex_of
-from tooltrail.records.errors import DamageError
+from tooltrail.records.digests import Digest
 
 FEW_FRAMES = 16
 """Up to so many frames nothing is worth the work."""
@@ -49,20 +48,8 @@ def repack(staged: Path, target: Path, digest: Digest, frame_size: int) -> Frame
         OSError: it cannot be opened, or the target cannot be written, as on a full disk; what was
             written of that is left.
     """
-    hasher = hashlib.sha256()
-    with (
-        staged.open("rb") as stored,
-        open_plain(stored, path=str(staged)) as plain,
-        create_private(target) as raw,
-    ):
+    with create_private(target) as raw:
         writer = FrameWriter(raw)
-        while block := plain.read(frame_size):
-            hasher.update(block)
+        for block in plain_blocks(staged, digest, frame_size):
             writer.append(compress_frame(block))
-        index = writer.close()
-    if hasher.hexdigest() != hex_of(digest):
-        raise DamageError(
-            f"staged file {staged} is damaged: its content has another digest than was captured",
-            path=str(staged),
-        )
-    return index
+        return writer.close()

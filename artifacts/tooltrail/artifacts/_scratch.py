@@ -2,15 +2,18 @@
 
 import contextlib
 import io
+import os
 import shutil
 import tempfile
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
+from tooltrail.artifacts._local import sync_folder
 from tooltrail.artifacts._private import create_private, make_private_folders
 from tooltrail.artifacts._repacking import is_scattered, repack
+from tooltrail.artifacts._staged import as_it_stands
 from tooltrail.artifacts.capture import CapturedStream
 from tooltrail.artifacts.codec import READ_SIZE, encode_into
 from tooltrail.artifacts.frame_index import FrameIndex
@@ -20,10 +23,18 @@ from tooltrail.records.errors import DamageError, InvalidRecordError, Unavailabl
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A local file with a stored object, and its index, None when it has none."""
+    """A local file with a stored object.
+
+    Attributes:
+        file: with the object.
+        index: of the object, None when it has none.
+        is_damaged: whether it was found to hold something else than was captured; a staged file
+            that stays as it is was not looked through.
+    """
 
     file: Path
     index: FrameIndex | None
+    is_damaged: bool = False
 
 
 @contextlib.contextmanager
@@ -31,11 +42,13 @@ def source_of(
     captured: CapturedStream, scratch: Path | None, frame_size: int, limits: CaptureLimits
 ) -> Generator[Source]:
     """A local file with the stored object of a stream; see `ArtifactArchive.publish`."""
-    if captured.staged is not None:
-        _refuse_cut(captured.staged, captured.stored_size)
+    staged = captured.staged
+    if staged is not None:
+        captured = as_it_stands(captured)
         with contextlib.ExitStack() as stack:
-            packed = _packed(captured, scratch, frame_size, limits, stack)
-            yield packed or Source(captured.staged, captured.index)
+            yield _best_of(
+                captured, staged, scratch, frame_size=frame_size, limits=limits, stack=stack
+            )
         return
     content = captured.record.content
     if content is None:
@@ -60,8 +73,10 @@ def in_full_frames(
 ) -> CapturedStream:
     """A closed capture whose staged file takes less room, if that came slowly in many small frames.
 
-    The new file takes the place of the old one at once; who has that open reads it to its end.
-    What cannot be done, for want of room or since the file is damaged, is left as it is.
+    The new file is synced and takes the place of the old one at once; who has that open reads it to
+    its end. What cannot be done, for want of room or since the file is damaged, is left as it is.
+    Idempotent: for a capture whose file was replaced by a call that was interrupted, the file is
+    read, and its size and its index are given.
 
     Args:
         captured: what was captured.
@@ -71,61 +86,69 @@ def in_full_frames(
     staged = captured.staged
     if staged is None:
         return captured
-    with contextlib.suppress(OSError, UnavailableError), contextlib.ExitStack() as stack:
-        packed = _packed(captured, staged.parent, frame_size, limits, stack)
-        if packed is not None and packed.index is not None:
-            packed.file.replace(staged)
-            return CapturedStream(captured.record, staged, packed.index.object_size, packed.index)
+    with (
+        contextlib.suppress(OSError, DamageError, InvalidRecordError, UnavailableError),
+        contextlib.ExitStack() as stack,
+    ):
+        captured = as_it_stands(captured)
+        best = _best_of(
+            captured, staged, staged.parent, frame_size=frame_size, limits=limits, stack=stack
+        )
+        if best.file != staged and best.index is not None:
+            _take_the_place(best.file, staged)
+            return replace(captured, stored_size=best.index.object_size, index=best.index)
     return captured
 
 
-def _packed(
+def _best_of(
     captured: CapturedStream,
+    staged: Path,
     scratch: Path | None,
+    *,
     frame_size: int,
     limits: CaptureLimits,
     stack: contextlib.ExitStack,
-) -> Source | None:
-    """A staged object in full frames, until the stack ends; None when it is as good as it is.
+) -> Source:
+    """A staged object in full frames, until the stack ends; itself when it is as good as it is.
 
-    None too when it is damaged: all frames but one may be good, and `verify` says which one.
+    Itself too when it is damaged: all frames but one may be good, and `verify` says which one.
 
     Raises:
         UnavailableError: it cannot be read.
     """
-    staged = captured.staged
-    if staged is None or not is_scattered(captured.index, frame_size):
-        return None
+    itself = Source(staged, captured.index)
+    if not is_scattered(captured.index, frame_size):
+        return itself
     with contextlib.ExitStack() as own:
         try:
             file = own.enter_context(_temporary(scratch))
         except UnavailableError:
-            return None
+            return itself
         try:
             # No room for records is taken for what saves some room.
             if limits.refusal(file.parent, 0, staged.stat().st_size) is not None:
-                return None
+                return itself
             index = repack(staged, file, captured.record.digest, frame_size)
-        except (OSError, DamageError):
-            return None
+        except OSError:
+            return itself
+        except DamageError:
+            return replace(itself, is_damaged=True)
         stack.push(own.pop_all())
     return Source(file, index)
 
 
-def _refuse_cut(staged: Path, stored_size: int | None) -> None:
-    """Compare sizes, which finds what a crash or a clean-up cuts without reading the file."""
-    try:
-        found = staged.stat().st_size
-    except FileNotFoundError as error:
-        raise InvalidRecordError(f"there is no file {staged} to publish") from error
-    except OSError as error:
-        raise UnavailableError(f"cannot read {staged}: {error.strerror}") from error
-    if stored_size is not None and found != stored_size:
-        raise DamageError(
-            f"staged file {staged} is damaged: it has {found} bytes,"
-            f" and had {stored_size} when its capture was closed",
-            path=str(staged),
-        )
+def _take_the_place(file: Path, staged: Path) -> None:
+    """Replace a staged file, so that after a power loss one of both is there, and whole.
+
+    Raises:
+        OSError: it was not replaced.
+    """
+    with file.open("rb") as new:
+        os.fsync(new.fileno())
+    file.replace(staged)
+    # Which of both it is then, nobody needs to know.
+    with contextlib.suppress(OSError):
+        sync_folder(staged.parent)
 
 
 @contextlib.contextmanager

@@ -43,6 +43,11 @@ class SpoolFile:
         """Bytes of the frames completed so far: the size that a sound file has when closed."""
         return self._writer.stored_size if self._writer else 0
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether nothing can be added any more, since `close` has come that far."""
+        return self._raw is not None and self._raw.closed
+
     def create(self) -> None:
         """Make the file and its folders, unless that was tried before."""
         if self._writer is not None or self.failure is not None:

@@ -4,7 +4,8 @@ An object's path is the digest of its plain bytes, so equal content is stored on
 knows what it must find. Nothing that stands in a sink is trusted because it has the right name.
 
 A damaged object that is replaced is evidence too: its stored bytes are kept beside the artifacts,
-as `damaged/<64 hex digits of its artifact>-<8 random hex digits>.zst`, for people to look at.
+as `damaged/<64 hex digits of its artifact>-<8 random hex digits>.zst`, for people to look at. So
+are those of a damaged source that cannot heal a damaged object.
 """
 
 import contextlib
@@ -12,10 +13,11 @@ import io
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import BinaryIO, Literal, NamedTuple
 
 from tooltrail.artifacts._checked import CheckedReader
-from tooltrail.artifacts._scratch import copy_of, source_of
+from tooltrail.artifacts._scratch import Source, copy_of, source_of
+from tooltrail.artifacts._staged import is_sound
 from tooltrail.artifacts._verifying import Told, verify_object
 from tooltrail.artifacts.capture import CapturedStream
 from tooltrail.artifacts.codec import READ_SIZE, PlainReader
@@ -26,6 +28,7 @@ from tooltrail.artifacts.reading import ArtifactReader, open_reader
 from tooltrail.artifacts.sink import ArtifactSink, ObjectStat
 from tooltrail.records.digests import Digest, hex_of
 from tooltrail.records.errors import DamageError, MissingArtifactError, UnavailableError
+from tooltrail.records.streams import StreamRecord
 
 HEAL_ATTEMPTS = 3
 """Replacements of a damaged object before giving up: one, and two races lost to other healers."""
@@ -46,9 +49,12 @@ class StoredArtifact:
         size: plain bytes.
         stored_size: bytes as stored.
         line_count: lines in the plain bytes.
-        outcome: `created` by this call; `existed` and was found to be right; `healed` when a
-            damaged object stood there, was kept aside and was replaced.
+        outcome: `created` by this call; `existed`, and has the same stored bytes or was found to be
+            right, unless `damage` says otherwise; `healed` when a damaged object stood there, was
+            kept aside and was replaced.
         index: of the object that stands there; None when it has none.
+        damage: what is known to be damaged in the object that stands there, in one sentence, since
+            what was to be stored had been altered after it was captured; else None.
     """
 
     path: str
@@ -58,6 +64,15 @@ class StoredArtifact:
     line_count: int
     outcome: Outcome
     index: FrameIndex | None = None
+    damage: str | None = None
+
+
+class _Placed(NamedTuple):
+    """How an object came to stand there, and whether it is that of the source, byte for byte."""
+
+    outcome: Outcome
+    is_ours: bool
+    damage: str | None = None
 
 
 class ArtifactArchive:
@@ -90,9 +105,9 @@ class ArtifactArchive:
         """Store a captured stream; the staged file is left for the caller to delete.
 
         Idempotent: publishing the same content again finds it there. An object that is there is
-        compared, and one that is damaged is replaced, because these bytes are the proof of how
-        it should be. The damaged bytes are kept under `damaged/` first. What came slowly, in
-        many small frames, is stored in full ones where there is room for another file.
+        compared, and one that is damaged is replaced when these bytes have the digest that it
+        should have. The damaged bytes are kept under `damaged/` first. What came slowly, in many
+        small frames, is stored in full ones where there is room for another file.
 
         Args:
             captured: what to store.
@@ -104,24 +119,27 @@ class ArtifactArchive:
 
         Raises:
             InvalidRecordError: the stream has neither content nor a staged file that is there.
-            DamageError: the staged file has another size than its capture left it with, or the
-                object stays damaged although it was replaced. A staged file that is altered in
-                some frame is stored as it is, so that all others can be read.
+            DamageError: the staged file has another size than its capture left it with, and other
+                content; or the object stays damaged although it was replaced. A staged file that
+                is altered in some frame is stored as it is, so that all others can be read, where
+                nothing stands; see `StoredArtifact.damage`. Where it need be neither compared nor
+                put into full frames it is not read, and `verify` finds what was altered.
             UnavailableError: the sink or the staged file cannot serve.
         """
         record = captured.record
         path = artifact_path(record.digest)
         with source_of(captured, scratch, self.frame_size, limits) as source:
-            outcome, is_ours = self._place(path, source.file, record.size, scratch)
+            placed = self._place(path, source, record, scratch)
         return StoredArtifact(
             path=path,
             digest=record.digest,
             size=record.size,
             stored_size=self._sink.stat(path).stored_size,
             line_count=record.line_count,
-            outcome=outcome,
+            outcome=placed.outcome,
             # Equal content may stand there in other frames.
-            index=source.index if is_ours else self.index_of(path),
+            index=source.index if placed.is_ours else self._known_index(path, placed),
+            damage=placed.damage,
         )
 
     def open(self, path: str, *, size: int | None = None) -> BinaryIO:
@@ -231,30 +249,48 @@ class ArtifactArchive:
         digest_of_path(path)
         return CheckedReader(PlainReader(self._sink.open(path), path), path, size)
 
+    def _known_index(self, path: str, placed: _Placed) -> FrameIndex | None:
+        if placed.damage is None:
+            return self.index_of(path)
+        with contextlib.suppress(DamageError):
+            return self.index_of(path)
+        return None
+
     def _place(
-        self, path: str, source: Path, size: int, scratch: Path | None
-    ) -> tuple[Outcome, bool]:
-        """How the object came to stand there, and whether it is that of `source`, byte for byte."""
-        if self._sink.put(path, source):
-            return "created", True
+        self, path: str, source: Source, record: StreamRecord, scratch: Path | None
+    ) -> _Placed:
+        altered = f"artifact {path} is damaged: it was altered after it was captured"
+        damage = altered if source.is_damaged else None
+        if self._sink.put(path, source.file):
+            return _Placed("created", is_ours=True, damage=damage)
         outcome: Outcome = "existed"
         for _ in range(HEAL_ATTEMPTS):
-            sameness = self._compare(path, source, size)
-            if sameness != "damaged":
-                return outcome, sameness == "equal"
+            sameness = self._compare(path, source.file, record.size)
+            if sameness == "equal":
+                return _Placed(outcome, is_ours=True, damage=damage)
+            if sameness == "sound":
+                return _Placed(outcome, is_ours=False)
+            if source.is_damaged or not is_sound(source.file, source.index, record.digest):
+                aside = self._put_aside(path, source.file)
+                damage = f"{altered}, and so is what stands there; it is kept as {aside}"
+                return _Placed(outcome, is_ours=False, damage=damage)
             outcome = "healed"
             # Whoever heals the same object may have deleted it first.
             with contextlib.suppress(MissingArtifactError):
                 self._keep_aside(path, scratch)
                 self._sink.delete(path)
-            if self._sink.put(path, source):
-                return outcome, True
+            if self._sink.put(path, source.file):
+                return _Placed(outcome, is_ours=True)
         raise DamageError(f"artifact {path} is damaged and cannot be replaced", path=path)
 
     def _keep_aside(self, path: str, scratch: Path | None) -> None:
-        digits = hex_of(digest_of_path(path))
         with self._sink.open(path) as stored, copy_of(stored, path, scratch) as copy:
-            self._sink.put(f"{DAMAGED}/{digits}-{secrets.token_hex(4)}.zst", copy)
+            self._put_aside(path, copy)
+
+    def _put_aside(self, path: str, damaged: Path) -> str:
+        aside = f"{DAMAGED}/{hex_of(digest_of_path(path))}-{secrets.token_hex(4)}.zst"
+        self._sink.put(aside, damaged)
+        return aside
 
     def _compare(self, path: str, source: Path, size: int) -> Literal["equal", "sound", "damaged"]:
         try:

@@ -98,8 +98,9 @@ class Capture:
         self._buffer = bytearray()
         self._queue = FrameQueue(frame_size)
         self._edges = Edges(max(edge_bytes, inline_bytes), edge_bytes)
-        self._offered_size = 0
+        self._counted_size = 0
         self._uncounted: list[int] = []
+        self._mended_count = 0
         self._progress = Progress()
         self._is_torn = False
         self._spool = SpoolFile(spool_path, limits, claim)
@@ -125,21 +126,21 @@ class Capture:
         Raises:
             InvalidRecordError: the capture is closed.
         """
-        rest = _bytes_of(chunk)
+        size = memoryview(chunk).nbytes
         is_counted = False
         try:
             with self._lock:
                 self._refuse_closed()
                 self._begin()
-                self._offered_size += len(rest)
+                self._counted_size += size
                 is_counted = True
-                if rest:
-                    self._take(rest)
+                if size:
+                    self._take(_bytes_of(chunk))
                 self._is_torn = False
         except BaseException:
             # As when it is interrupted while it waits for another thread.
             if not is_counted:
-                self._uncounted.append(len(rest))
+                self._uncounted.append(size)
             raise
 
     def flush(self) -> None:
@@ -186,36 +187,48 @@ class Capture:
 
         A `KeyboardInterrupt` may come at any moment, in here, too. Then the next step mends.
         """
-        if self._is_torn or self._uncounted:
-            self._mend()
+        uncounted = len(self._uncounted)
+        is_torn = self._is_torn or uncounted > self._mended_count
+        # Before anything is mended, for that may be interrupted as well.
         self._is_torn = True
+        if is_torn:
+            self._mend()
+            self._mended_count = uncounted
+
+    @property
+    def _offered_size(self) -> int:
+        """Bytes that were written, whatever became of them."""
+        # Other threads add to the list without the lock, so nothing is ever taken out of it.
+        return self._counted_size + sum(self._uncounted)
 
     def _mend(self) -> None:
-        """Make whole what an interrupted step left, and keep nothing behind bytes that are gone."""
+        """Make whole what an interrupted step left, and keep nothing behind bytes that are gone.
+
+        Each step may be done again, and the one that says that bytes are gone comes last.
+        """
         self._spool.go_back(self._progress.frame_count)
         self._queue.drop(self._progress.block)
         if self._queue.ends_with(self._buffer):
             self._buffer = bytearray()
         if len(self._buffer) == self._frame_size:
             self._queue_block()
-        while self._uncounted:
-            self._offered_size += self._uncounted.pop()
         taken = self._progress.produced.size + self._queue.size + len(self._buffer)
-        if taken < self._offered_size and (self._most is None or taken < self._most):
-            self._stop_reason = INTERRUPTED
-            self._most = taken
+        is_short = taken < self._offered_size or self._spool.is_closed
+        if is_short and (self._most is None or taken < self._most):
             if not taken:
                 # There may be a file that nobody holds.
                 self._spool.stop(INTERRUPTED)
+            self._stop_reason = INTERRUPTED
+            self._most = taken
 
     def _take(self, rest: memoryview) -> None:
         self._spool.create()
-        was_empty = not self._buffer
+        if not self._buffer:
+            # Before it is filled, so that what was taken is watched whenever this is interrupted.
+            # A stream that stops at the end of a block has nothing in the buffer, but in the queue.
+            FLUSHER.watch(self)
         self._fill(rest)
         self._keep(self._queue.ready())
-        # A stream that stops at the end of a block has nothing in the buffer.
-        if was_empty and (self._buffer or not self._queue.is_empty):
-            FLUSHER.watch(self)
 
     def _fill(self, rest: memoryview) -> None:
         while rest:

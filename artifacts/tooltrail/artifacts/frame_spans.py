@@ -66,16 +66,16 @@ def _span(stored: BinaryIO, header: bytes, start: int, path: str) -> FrameSpan |
             return None
         return FrameSpan(start, start + 8 + int.from_bytes(header[4:8], "little"), is_data=False)
     if header[:4] != _MAGIC[: len(header)]:
-        raise DamageError(f"{path} is damaged: no frame begins at byte {start:,}", path=path)
+        raise DamageError(
+            f"{path} is damaged: no frame begins at byte {start:,} of the stored file", path=path
+        )
     try:
         parameters = zstandard.get_frame_parameters(header)
         offset = start + zstandard.frame_header_size(header)
     except zstandard.ZstdError:
         if len(header) < HEADER_SIZE:
             return None
-        raise DamageError(
-            f"{path} is damaged: no frame begins at byte {start:,}", path=path
-        ) from None
+        raise _no_frame(start, path) from None
     end = _end_of_blocks(stored, offset)
     if end is None:
         return None
@@ -99,3 +99,9 @@ def _reaches(stored: BinaryIO, stop: int) -> bool:
     """Whether the file has so many bytes."""
     stored.seek(stop - 1)
     return len(stored.read(1)) == 1
+
+
+def _no_frame(start: int, path: str) -> DamageError:
+    return DamageError(
+        f"{path} is damaged: no frame begins at byte {start:,} of the stored file", path=path
+    )

@@ -96,6 +96,7 @@ def salvage(
     edge_bytes: int,
     inline_bytes: int,
     frame_size: int = FRAME_SIZE,
+    moves_to: Path | None = None,
 ) -> Salvaged:
     """Capture what is whole in a spool file once more; the file stays as it is.
 
@@ -106,6 +107,8 @@ def salvage(
         edge_bytes: see `Capture`.
         inline_bytes: see `Capture`.
         frame_size: see `Capture`.
+        moves_to: where the file will be when it is damaged, which is what the record says of it;
+            where it is by default.
 
     Raises:
         InvalidRecordError: no record can have this role.
@@ -116,7 +119,7 @@ def salvage(
     ) as capture:
         try:
             with spool_file.open("rb") as stored:
-                reader = SpoolReader(stored, str(spool_file))
+                reader = SpoolReader(stored, str(moves_to or spool_file))
                 for block in reader:
                     capture.write(block)
         except OSError as error:

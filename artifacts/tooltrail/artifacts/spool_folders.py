@@ -39,6 +39,8 @@ class SpoolFolder(NamedTuple):
 def iter_spool_folders(spool: Path) -> Iterator[SpoolFolder]:
     """Every invocation in a spool, the oldest first; whatever else lies there is passed over.
 
+    What goes meanwhile is there as running, or not at all; what comes meanwhile may be missing.
+
     Raises:
         UnavailableError: the spool cannot be read. One that is not there is empty.
     """
@@ -47,7 +49,10 @@ def iter_spool_folders(spool: Path) -> Iterator[SpoolFolder]:
         with contextlib.suppress(ValueError):
             invocation_id = UUID(name)
             if str(invocation_id) == name:
-                yield _folder(spool, invocation_id, known)
+                folder = _folder(spool, invocation_id, known)
+                # It may have ended, and its process too, since it was listed.
+                if folder.is_running or not _is_gone(folder.path):
+                    yield folder
 
 
 def is_in_use(folder: Path) -> bool:
@@ -125,6 +130,19 @@ def _folder(spool: Path, invocation_id: UUID, known: dict[str, bool]) -> SpoolFo
     match = OWNER.fullmatch(owner)
     assert match is not None
     return SpoolFolder(folder, invocation_id, match[1], known[owner])
+
+
+def _is_gone(folder: Path) -> bool:
+    """Whether there is nothing of an invocation; False when that cannot be found out."""
+    for path in (_link_of(folder), folder):
+        try:
+            path.lstat()
+        except FileNotFoundError:
+            continue
+        except OSError:
+            pass
+        return False
+    return True
 
 
 def _owner_of(folder: Path) -> str | None:

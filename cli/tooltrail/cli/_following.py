@@ -2,8 +2,9 @@
 
 import re
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
 from typing import BinaryIO
 from uuid import UUID
 
@@ -21,8 +22,8 @@ from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._location import Location
 from tooltrail.cli._output import copy_blocks, say, write_block
 from tooltrail.cli._waiting import wait_for_more
-from tooltrail.records.errors import AmbiguousNameError, NotFoundError
-from tooltrail.store import InvocationDetail, Store, StreamView
+from tooltrail.records.errors import AmbiguousNameError, NotFoundError, TooltrailError
+from tooltrail.store import InvocationDetail, SetAside, Store, StreamView, set_aside
 
 _DIGITS = re.compile(r"[0-9a-f]{4,64}")
 """How a digest may be shortened."""
@@ -58,8 +59,22 @@ def follow_output(
         if isinstance(found, str):
             copy_blocks(open_known(store, found).iter_tail(lines), sys.stdout.buffer)
             return ExitCode.OK
-        with _Following(store, found, lines, role) as following:
+        with _Following(store, found, lines, role, location.other_spools()) as following:
             return following.run()
+
+
+def refuse_invocation(location: Location, name: str) -> None:
+    """Raise for the name of an invocation, since it was taken for that of an artifact.
+
+    Raises:
+        click.UsageError: it is one; how its output is read is said.
+    """
+    with suppress(TooltrailError), location.open(announce=False) as store:
+        store.reader.invocation(name)
+        raise click.UsageError(
+            f"{name} is an invocation: -f prints its last lines and what follows,"
+            f" `tooltrail show {name} --stream stdout` prints all of a stream"
+        )
 
 
 def _find(store: Store, name: str) -> UUID | str:
@@ -84,9 +99,17 @@ def _find(store: Store, name: str) -> UUID | str:
 class _Following(ExitStack):
     """The streams of one invocation: from its spool while that is there, then from the store."""
 
-    def __init__(self, store: Store, invocation: UUID, lines: int, role: str | None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        invocation: UUID,
+        lines: int,
+        role: str | None,
+        other_spools: Sequence[Path],
+    ) -> None:
         super().__init__()
         self._store = store
+        self._other_spools = other_spools
         self._invocation = invocation
         self._folder = store.spool / str(invocation)
         self._lines = lines
@@ -173,10 +196,19 @@ class _Following(ExitStack):
     def _said_killed(self) -> int:
         if is_spooled(self._folder):
             why = "but its program is gone; `tooltrail repair` ends the record"
+        elif aside := self._aside():
+            goes_on = "its program goes on there"
+            then = goes_on if aside.state == "running" else "`tooltrail repair` stores it"
+            why = f"and its record was set aside in {aside.path}: {then}"
         else:
             why = f"and has nothing in {self._store.spool}: it runs elsewhere, or was killed there"
         say(f"tooltrail: invocation {self._invocation} has not ended, {why}")
         return ExitCode.INCOMPLETE
+
+    def _aside(self) -> SetAside | None:
+        """What was set aside of it, since nobody knew whether its start is in the store."""
+        asides = set_aside(self._store, also=self._other_spools)
+        return next((one for one in asides if one.invocation_id == self._invocation), None)
 
 
 def _said_interrupted(detail: InvocationDetail) -> int:

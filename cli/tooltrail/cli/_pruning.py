@@ -62,7 +62,7 @@ def print_plan(plan: PruningPlan) -> None:
         ("unfinished", total_of(plan.leftovers), f"prunable: older than {age}"),
         ("young", plan.young, f"kept: younger than {age}"),
         ("referenced", plan.referenced, "kept: records refer to them"),
-        ("damaged", plan.damaged, "kept: evidence of damage that was healed"),
+        ("damaged", plan.damaged, "kept: evidence of damage"),
         ("foreign", plan.foreign, "kept: nothing that tooltrail has made"),
     )
     header = ("OBJECTS", "COUNT", "STORED", "")

@@ -2,11 +2,12 @@
 
 What happens to the command never depends on the record: once it has been started it runs to its
 end and its status is mirrored, and a record that could not be finished stays in the store as
-started, with the captured output in the spool, which is said on stderr.
+started, with the captured output in the spool, which is said on stderr; so is that nobody knows
+whether it could.
 """
 
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from uuid import UUID
@@ -24,6 +25,7 @@ from tooltrail.records import (
     DEFAULT_POLICY,
     CommandOutput,
     CompleteOutput,
+    EndUncertainError,
     Policy,
     StartUncertainError,
     StreamRecord,
@@ -136,28 +138,31 @@ def run_aside(
         session=session_name,
         family="command",
         policy=request.policy or DEFAULT_POLICY,
+        free_bytes=None if request.limits is None else request.limits.free_bytes,
         attempted=failure if isinstance(failure, StartUncertainError) else None,
     )
     output, code = run_request(request, aside.capture, lambda stream: stream.record)
     with held_signals():
-        say(f"tooltrail: {_set_aside(aside, output)}")
+        for sentence in _set_aside(aside, output):
+            say(f"tooltrail: {sentence}")
     return code
 
 
-def _set_aside(aside: Aside, output: CompleteOutput) -> str:
-    """One sentence that says what is kept and where."""
+def _set_aside(aside: Aside, output: CompleteOutput) -> Iterator[str]:
+    """Keep the end, and say in sentences what is kept and where."""
     try:
         aside.finish(output)
     except UnavailableError as error:
-        if not aside.is_begun:
-            return f"nothing was recorded: {error}"
-        return (
-            f"the end was not recorded: {error}; `tooltrail repair` records the call as"
-            " interrupted, with what is kept"
-        )
-    lost = sum(stream.produced_size - stream.size for stream in output.streams)
-    without = f", without {lost:,} bytes of output" if lost else ""
-    return f"the record is kept in {aside.folder}{without}; `tooltrail repair` stores it"
+        if aside.is_begun:
+            yield (
+                f"the end was not recorded: {error}; `tooltrail repair` records the call as"
+                " interrupted, with what is kept"
+            )
+        else:
+            yield f"nothing was recorded: {error}"
+        return
+    yield from _losses(output.streams)
+    yield f"the record is kept in {aside.folder}; `tooltrail repair` stores it"
 
 
 def run_request(
@@ -221,13 +226,19 @@ class _Recording:
         try:
             with held_signals():
                 finished = self.invocation.finish(output)
+        except EndUncertainError as error:
+            say(f"tooltrail: {error}; {self._what_is_kept()}; `tooltrail repair` settles it")
+            return
         except (TooltrailError, OSError) as error:
             say(
                 f"tooltrail: {error}; invocation {self.invocation.id} stays in the store as "
                 f"started; {self._what_is_kept()}"
             )
             return
-        self._say_losses()
+        for sentence in _losses(stream.record for stream in self._streams):
+            say(f"tooltrail: {sentence}")
+        for damage in finished.damages:
+            say(f"tooltrail: {damage}")
         if finished.postponed:
             say(
                 "tooltrail: the artifacts are away, so the output waits in"
@@ -235,12 +246,6 @@ class _Recording:
             )
         if verbose:
             say(f"tooltrail: recorded {self.invocation.id}")
-
-    def _say_losses(self) -> None:
-        for record in (stream.record for stream in self._streams):
-            if record.loss_reason is not None:
-                lost = record.produced_size - record.size
-                say(f"tooltrail: {record.role}: {lost:,} bytes not kept: {record.loss_reason}")
 
     def _what_is_kept(self) -> str:
         streams = [stream for stream in self._streams if stream.record.role != "order"]
@@ -262,6 +267,14 @@ def _begin(store: Store, session_name: str | None, request: Request) -> _Recordi
         return _Recording(store.start_alone(call, family="command", policy=policy))
     session = store.join_session(store.reader.session(session_name).id)
     return _Recording(session.start(call, family="command", policy=policy))
+
+
+def _losses(streams: Iterable[StreamRecord]) -> Iterator[str]:
+    """What was not kept of each stream, and why."""
+    for stream in streams:
+        if stream.loss_reason is not None:
+            lost = stream.produced_size - stream.size
+            yield f"{stream.role}: {lost:,} bytes not kept: {stream.loss_reason}"
 
 
 def _say_faults(ended: ChildExit) -> None:

@@ -17,15 +17,23 @@ def say_recoverable(store: Store, also: Sequence[Path]) -> None:
     Who reads a store is told, and never kept from it.
     """
     with suppress(TooltrailError):
-        if sentence := waiting_sentence(find_repairable(store, also=also)):
+        found = find_repairable(store, also=also)
+        are_away = bool(found.waiting) and store.find_artifacts() is not None
+        if sentence := waiting_sentence(found, are_away=are_away):
             say(f"tooltrail: {sentence}")
 
 
-def waiting_sentence(found: Repairable) -> str:
-    """What there is to repair, each kind that there is; empty when there is nothing."""
+def waiting_sentence(found: Repairable, *, are_away: bool) -> str:
+    """What there is to repair, each kind that there is; empty when there is nothing.
+
+    Args:
+        found: what there is.
+        are_away: whether the artifacts are, without which no output that waits is stored.
+    """
+    until = " until the artifacts are back" if are_away else ""
     kinds = (
         (found.killed, "invocation", " of killed programs"),
-        (found.waiting, "invocation", " with output that waits"),
+        (found.waiting, "invocation", f" with output that waits{until}"),
         (found.leftover, "invocation", " ended with something left in the spool"),
         (found.set_aside, "record", " set aside"),
     )
@@ -67,4 +75,5 @@ def code_of_report(report: RepairReport) -> ExitCode:
     outcomes = {one.outcome for one in report.folders}
     if "failed" in outcomes:
         return ExitCode.UNAVAILABLE
-    return ExitCode.INCOMPLETE if outcomes & {"kept", "unknown", "unreadable"} else ExitCode.OK
+    is_left = outcomes & {"unknown", "unreadable"} or any(one.kept_in for one in report.folders)
+    return ExitCode.INCOMPLETE if is_left else ExitCode.OK

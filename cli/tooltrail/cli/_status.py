@@ -1,5 +1,6 @@
 """The facts behind `tooltrail status`."""
 
+import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -18,6 +19,7 @@ from tooltrail.store import (
     find_local_room,
     find_repairable,
     find_unended,
+    kept_folders,
     set_aside,
 )
 
@@ -26,8 +28,8 @@ def status_of(store: Store, other_spools: Sequence[Path]) -> dict[str, Any]:
     """Where a store is, what it holds, how much room that takes, and what waits for it."""
     counts = store.reader.counts()
     engine = engine_facts(store.database)
-    _readable(store.spool)
     room = find_local_room(store)
+    unreadable = _why_unreadable([store.spool, *other_spools])
     return {
         "database": str(store.database.target),
         "engine": f"{engine.name} {engine.version}",
@@ -35,6 +37,8 @@ def status_of(store: Store, other_spools: Sequence[Path]) -> dict[str, Any]:
         "artifact_root": store.archive.sink.url,
         "artifacts_away": store.find_artifacts(),
         "spool": str(store.spool),
+        "spool_unreadable": unreadable,
+        "is_spool_writable": _is_writable(store.spool),
         "store_id": store.info.id,
         "created_at": store.info.created_at,
         "sessions": counts.sessions,
@@ -49,9 +53,20 @@ def status_of(store: Store, other_spools: Sequence[Path]) -> dict[str, Any]:
         "artifact_bytes": counts.artifact_bytes,
         "artifact_stored_bytes": counts.artifact_stored_bytes,
         "database_bytes": engine.size,
-        "spool_bytes": room.spool_size,
+        "reserve_bytes": room.reserve_size,
+        "spool_bytes": room.spool_size if unreadable is None else None,
         "room": _room(room),
-        "unsettled": asdict(find_unended(store)) | _repairable(store, other_spools),
+        **dict.fromkeys(("kept", "unsettled", "waiting_streams", "set_aside")),
+        **(_spooled(store, other_spools) if unreadable is None else {}),
+    }
+
+
+def _spooled(store: Store, other_spools: Sequence[Path]) -> dict[str, Any]:
+    """What can be told of a store only by its spool."""
+    return {
+        "kept": _kept(store, other_spools),
+        "unsettled": asdict(find_unended(store, also=other_spools))
+        | _repairable(store, other_spools),
         "waiting_streams": _waiting(store),
         "set_aside": _set_aside(store, other_spools),
     }
@@ -73,15 +88,35 @@ def lines_of(status: dict[str, Any], *, utc: bool) -> Iterator[str]:
     yield f"created      {shown(status['created_at'], utc=utc)}"
     yield f"sessions     {status['sessions']:,}"
     yield f"invocations  {sum(states.values()):,}{f' ({by_state})' if states else ''}"
-    if status["unsettled"]["running"]:
+    if status["unsettled"] and status["unsettled"]["running"]:
         yield f"running      {status['unsettled']['running']:,}"
-    lost = f", of which {size_of(status['lost_bytes'])} not kept" if status["lost_bytes"] else ""
-    yield f"produced     {size_of(status['produced_bytes'])}{lost}"
-    stored = status["database_bytes"] + status["artifact_stored_bytes"] + status["spool_bytes"]
-    yield (
-        f"on disk      {size_of(stored)}: database {size_of(status['database_bytes'])}, "
+    yield f"produced     {size_of(status['produced_bytes'])}{_lost(status)}"
+    yield f"on disk      {_on_disk(status)}"
+    if status["kept"] and status["kept"]["invocations"]:
+        of = counted(status["kept"]["invocations"], "invocation")
+        where = ", ".join(status["kept"]["folders"])
+        yield f"kept         files of {of} that are not in the store as they are: {where}"
+
+
+def _lost(status: dict[str, Any]) -> str:
+    """What was not kept of the output: no warning, since nothing can be done about it any more."""
+    if not status["lost_bytes"]:
+        return ""
+    of = counted(status["lossy_invocations"], "invocation")
+    return f", of which {size_of(status['lost_bytes'])} of {of} not kept: `log` marks them"
+
+
+def _on_disk(status: dict[str, Any]) -> str:
+    spool = status["spool_bytes"]
+    sizes = ("database_bytes", "reserve_bytes", "artifact_stored_bytes")
+    reserve = status["reserve_bytes"]
+    held_back = f", {size_of(reserve)} held back for a full disk" if reserve else ""
+    return (
+        f"{size_of(sum(status[size] for size in sizes) + (spool or 0))}: "
+        f"database {size_of(status['database_bytes'])}{held_back}, "
         f"{counted(status['artifacts'], 'artifact')} {size_of(status['artifact_stored_bytes'])} "
-        f"for {size_of(status['artifact_bytes'])}, spool {size_of(status['spool_bytes'])}"
+        f"for {size_of(status['artifact_bytes'])}, "
+        f"spool {'of unknown size' if spool is None else size_of(spool)}"
     )
 
 
@@ -90,7 +125,7 @@ def _room(room: LocalRoom) -> dict[str, Any]:
     return {
         "database_free_bytes": room.database_free,
         "is_database_full": room.is_database_full,
-        "is_reserve_used_up": room.is_reserve_used_up,
+        "is_reserve_missing": room.is_reserve_missing,
         "spool_free_bytes": room.spool.free if room.spool else None,
         "spool_held_back_bytes": room.spool.held_back if room.spool else None,
     }
@@ -127,7 +162,26 @@ def _oldest(moments: Sequence[datetime | None]) -> datetime | None:
     return min((moment for moment in moments if moment is not None), default=None)
 
 
-def _readable(spool: Path) -> None:
-    """Raise for a spool that may not be read, by its name."""
-    if spool.is_dir():
-        next(spool.iterdir(), None)
+def _kept(store: Store, other_spools: Sequence[Path]) -> dict[str, Any]:
+    """What repairs have put away in the spools, for people to look at."""
+    found = kept_folders(store, also=other_spools)
+    return {"invocations": len(found), "folders": sorted({str(one.parent) for one in found})}
+
+
+def _why_unreadable(spools: Sequence[Path]) -> str | None:
+    """Why one of several spools cannot be read; None when all can, or are not there."""
+    for spool in spools:
+        try:
+            os.listdir(spool)  # noqa: PTH208  that it can be is all that is wanted
+            os.stat(f"{spool}/.")  # noqa: PTH116  a path would be without the dot
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            return f"{spool}: {error.strerror}"
+    return None
+
+
+def _is_writable(spool: Path) -> bool:
+    """Whether output can be captured there, as far as rights go; it is made when it is needed."""
+    there = next(folder for folder in (spool, *spool.absolute().parents) if folder.exists())
+    return there.is_dir() and os.access(there, os.W_OK | os.X_OK)

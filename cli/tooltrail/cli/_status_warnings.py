@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from tooltrail.cli._output import counted, printable, size_of
+from tooltrail.cli._output import counted, printable
 from tooltrail.cli._times import shown
 
 _SAFE_SQLITE = (3, 51, 3)
@@ -22,18 +22,20 @@ def warnings_of(status: dict[str, Any], *, utc: bool) -> Iterator[str]:
     if (reason := status["artifacts_away"]) is not None:
         yield f"the artifacts are away, so long output waits in the spool: {reason}"
     yield from _room_warnings(status["room"])
-    if status["lost_bytes"]:
-        of = counted(status["lossy_invocations"], "invocation")
-        yield f"{size_of(status['lost_bytes'])} of output of {of} not kept: `log` marks them"
+    if not status["is_spool_writable"]:
+        yield f"the spool cannot be written, so no output can be captured in it: {status['spool']}"
+    if (reason := status["spool_unreadable"]) is not None:
+        yield f"the spool cannot be read, so nobody knows what is in it: {printable(reason)}"
+        return
     yield from _unsettled_warnings(status, utc=utc)
     yield from _aside_warnings(status["set_aside"], utc=utc)
 
 
 def _room_warnings(room: dict[str, Any]) -> Iterator[str]:
-    if room["is_database_full"] or room["is_reserve_used_up"]:
+    if room["is_database_full"] or room["is_reserve_missing"]:
         free = counted(room["database_free_bytes"], "free byte")
-        gone = "; the room that was held back is used up" if room["is_reserve_used_up"] else ""
-        yield f"the disk of the database has {free}{gone}"
+        held = "; no megabyte is held back for the end of a call"
+        yield f"the disk of the database has {free}{held if room['is_reserve_missing'] else ''}"
     free, held = room["spool_free_bytes"], room["spool_held_back_bytes"]
     if free is not None and free < held:
         yield (
@@ -51,9 +53,10 @@ def _unsettled_warnings(status: dict[str, Any], *, utc: bool) -> Iterator[str]:
         )
     if count := unsettled["waiting"]:
         since = _since(streams["oldest_at"], utc=utc)
+        when = "" if status["artifacts_away"] is None else " when the artifacts are back"
         yield (
             f"{counted(count, 'invocation')} {'has' if count == 1 else 'have'} ended with output"
-            f" that waits in the spool{since}: `tooltrail repair` stores it"
+            f" that waits in the spool{since}: `tooltrail repair` stores it{when}"
         )
     if count := unsettled["leftover"]:
         yield (

@@ -77,7 +77,7 @@ def _facts(detail: InvocationDetail, utc: bool) -> Iterator[str]:
 def _ending(detail: InvocationDetail) -> str:
     summary = detail.summary
     if summary.error_kind is not None:
-        return f" ({summary.error_kind})"
+        return "" if summary.error_kind == summary.state else f" ({summary.error_kind})"
     if summary.timed_out:
         return ", timed out"
     if summary.signal is not None:

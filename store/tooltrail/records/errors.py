@@ -16,7 +16,8 @@
     ├── SchemaMismatchError                   run `tooltrail db upgrade`, or a newer program
     └── UnavailableError                      try again later: locked, full, unreachable
         ├── DiskFullError                     make room first
-        └── StartUncertainError               the start may be in the store
+        ├── StartUncertainError               the start may be in the store
+        └── EndUncertainError                 the end may be; `finish` once more tells
 
 Messages are lower-case sentences that name the object. They never hold a password or tool output.
 """
@@ -136,14 +137,31 @@ class DiskFullError(UnavailableError):
 class StartUncertainError(UnavailableError):
     """The store went away while it was committing a start, and nobody knows whether it has.
 
-    Whatever else is recorded of that call takes its id, so that it is one record.
+    To start the call once more makes another record of it, beside the one that there may be. Where
+    this is given to `open_aside`, what is set aside of the call has the id of that start, and both
+    are one record.
 
     Attributes:
         invocation_id: that the start has, if it is in the store.
-        folder: of the invocation in the spool; `repair` ends it when the program is gone.
+        folder: of the invocation in the spool. Unless the spool could not be written, either, it
+            is claimed there, so that `repair` ends the start when the program is gone.
     """
 
     def __init__(self, message: str, *, invocation_id: UUID, folder: Path) -> None:
         super().__init__(message)
         self.invocation_id = invocation_id
         self.folder = folder
+
+
+class EndUncertainError(UnavailableError):
+    """The store went away while it was committing an end, and nobody knows whether it has.
+
+    To finish the invocation once more is safe, and finds out.
+
+    Attributes:
+        invocation_id: of the invocation, which is in the store for sure.
+    """
+
+    def __init__(self, message: str, *, invocation_id: UUID) -> None:
+        super().__init__(message)
+        self.invocation_id = invocation_id

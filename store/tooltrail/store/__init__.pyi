@@ -1,4 +1,5 @@
 from ._clock import new_id, now
+from ._maintenance import refuse_read_only
 from ._repaired import RepairedFolder
 from .asides import Aside, WantedStore, open_aside, wanted_store
 from .checking import check_database
@@ -6,8 +7,9 @@ from .commitments import RecordCheck, iter_record_checks
 from .engine import EngineFacts, engine_facts
 from .feed import InvocationFeed
 from .filters import InvocationFilter
+from .finished import Finished
 from .info import StoreInfo
-from .invocation import Finished, Invocation
+from .invocation import Invocation
 from .limits import StoreLimits
 from .local_room import LocalRoom, find_local_room
 from .lookup import ArtifactPlace, look_up_artifact, look_up_store_id
@@ -40,7 +42,7 @@ from .views import (
     StreamView,
     WaitingStream,
 )
-from .waiting import ASIDE_STATES, SetAside, set_aside
+from .waiting import ASIDE_STATES, SetAside, kept_folders, set_aside
 
 __all__ = [
     "ASIDE_STATES",
@@ -90,6 +92,7 @@ __all__ = [
     "find_unended",
     "iter_record_checks",
     "iter_rerenderings",
+    "kept_folders",
     "look_up_artifact",
     "look_up_store_id",
     "new_id",
@@ -98,6 +101,7 @@ __all__ = [
     "open_store",
     "plan_pruning",
     "prune",
+    "refuse_read_only",
     "relocate",
     "repair",
     "rerender",

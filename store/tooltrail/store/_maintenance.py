@@ -14,10 +14,10 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from uuid import UUID
 
-from sqlalchemy import Connection, insert, select, text, update
+from sqlalchemy import Connection, false, insert, select, text, update
 from sqlalchemy.exc import DBAPIError
 
 from tooltrail.artifacts import PRIVATE_FILE
@@ -29,6 +29,9 @@ from tooltrail.store._targets import SqliteTarget
 from tooltrail.store._upkeep import admit_no_references
 from tooltrail.store.environment import current_environment, environment_json
 from tooltrail.store.tables import MaintenanceRunRow
+
+if TYPE_CHECKING:
+    from tooltrail.store.store import Store
 
 Kind = Literal["gc", "relocate", "repair"]
 Outcome = Literal["finished", "interrupted", "failed", "abandoned"]
@@ -98,6 +101,17 @@ class MaintenanceRun:
             .where(MaintenanceRunRow.id == self.id, MaintenanceRunRow.finished_at.is_(None))
             .values(finished_at=now(), outcome=outcome, report=encode_text(dict(self.report)))
         )
+
+
+def refuse_read_only(store: "Store") -> None:
+    """Raise for a store in which no run can be recorded, before one is found to have nothing to do.
+
+    Raises:
+        UnavailableError: its database is read-only, or cannot be written now.
+    """
+    with store.database.write() as connection:
+        # SQLite begins to write only with a statement that could.
+        connection.execute(update(MaintenanceRunRow).where(false()).values(outcome="failed"))
 
 
 @contextmanager

@@ -142,6 +142,11 @@ class StreamPublisher:
         """Everything published so far."""
         return tuple(self._published.values())
 
+    @property
+    def damages(self) -> tuple[str, ...]:
+        """What is known to be damaged of that, each in one sentence."""
+        return tuple(stored.damage for stored in self.published if stored.damage is not None)
+
     def _stored(self, source: CapturedStream) -> StoredArtifact:
         for _ in range(_ATTEMPTS - 1):
             # An old object may be found there and be pruned before it is looked at once more.

@@ -1,11 +1,21 @@
 """The questions as SQL. Lists read small columns; surfaces are read for chosen invocations only."""
 
 from collections import defaultdict
-from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, case, func, or_, select
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    case,
+    cast,
+    func,
+    or_,
+    select,
+)
 from sqlalchemy.orm import InstrumentedAttribute
 
 from tooltrail.artifacts import digest_of_path
@@ -34,10 +44,16 @@ MAX_KEY_DIGITS = 18
 AnySelect = Select[*tuple[Any, ...]]
 AnyRow = Row[*tuple[Any, ...]]
 
+
+def _sum_of(column: ColumnElement[int] | InstrumentedAttribute[int | None]) -> ColumnElement[int]:
+    """The sum, 0 of no rows; an integer, where PostgreSQL gives a decimal."""
+    return cast(func.coalesce(func.sum(column), 0), BigInteger)
+
+
 _LOST = OutputStreamRow.produced_size - OutputStreamRow.size
 _IS_OUTPUT = OutputStreamRow.role != "order"
 _LOST_SIZE = (
-    select(func.coalesce(func.sum(_LOST), 0))
+    select(_sum_of(_LOST))
     .where(OutputStreamRow.invocation_key == InvocationRow.key, _IS_OUTPUT)
     .scalar_subquery()
 )
@@ -224,44 +240,24 @@ def counts(connection: Connection) -> StoreCounts:
     states: dict[str, int] = defaultdict(int)
     produced = 0
     by_state = select(
-        InvocationRow.state, func.count(), func.sum(InvocationRow.output_size)
+        InvocationRow.state, func.count(), _sum_of(InvocationRow.output_size)
     ).group_by(InvocationRow.state)
     for state, number, size in connection.execute(by_state):
         states[state] = number
-        produced += int(size or 0)
+        produced += size
     bodies = connection.execute(
-        select(
-            func.count(),
-            func.sum(BodyRow.size),
-            func.sum(func.length(BodyRow.data)),
-        )
+        select(func.count(), _sum_of(BodyRow.size), _sum_of(func.length(BodyRow.data)))
     ).one()
     stored = connection.execute(
-        select(
-            func.count(),
-            func.sum(ArtifactRow.size),
-            func.sum(ArtifactRow.stored_size),
-        )
+        select(func.count(), _sum_of(ArtifactRow.size), _sum_of(ArtifactRow.stored_size))
     ).one()
     lost = connection.execute(
-        select(func.sum(_LOST), func.count(OutputStreamRow.invocation_key.distinct())).where(
+        select(_sum_of(_LOST), func.count(OutputStreamRow.invocation_key.distinct())).where(
             _LOST > 0, _IS_OUTPUT
         )
     ).one()
     session_count = connection.scalars(select(func.count()).select_from(SessionRow)).one()
-    # PostgreSQL sums integers into a decimal.
-    return StoreCounts(
-        session_count,
-        dict(states),
-        produced,
-        *_integers(lost),
-        *_integers(bodies),
-        *_integers(stored),
-    )
-
-
-def _integers(row: Iterable[int | None]) -> list[int]:
-    return [int(value or 0) for value in row]
+    return StoreCounts(session_count, dict(states), produced, *lost, *bodies, *stored)
 
 
 def _check_limit(limit: int | None) -> None:

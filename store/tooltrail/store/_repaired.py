@@ -14,11 +14,14 @@ from tooltrail.artifacts import (
 )
 from tooltrail.records import UnavailableError
 from tooltrail.store._postponed import is_stored
-from tooltrail.store._spooled import KnownInvocation, SpoolFile, look_at, store_waiting
+from tooltrail.store._spooled import (
+    KnownInvocation,
+    SpoolFile,
+    kept_folder,
+    look_at,
+    store_waiting,
+)
 from tooltrail.store.store import Store
-
-KEPT = "kept"
-"""Folder of the spool for files that could not be stored as they are."""
 
 RepairOutcome = Literal[
     "interrupted",
@@ -52,6 +55,8 @@ class RepairedFolder:
         recovered_bytes: plain bytes that were put into the store.
         lost_bytes: plain bytes, at the least, of frames that cannot be decoded.
         reason: one sentence where there is something to say, else empty.
+        kept_in: the folder to which files were moved that are not in the store as they are; None
+            when there are none.
     """
 
     invocation_id: UUID
@@ -59,6 +64,7 @@ class RepairedFolder:
     recovered_bytes: int = 0
     lost_bytes: int = 0
     reason: str = ""
+    kept_in: str | None = None
 
 
 def as_interrupted(invocation_id: UUID, files: Sequence[SpoolFile]) -> RepairedFolder:
@@ -70,11 +76,26 @@ def as_interrupted(invocation_id: UUID, files: Sequence[SpoolFile]) -> RepairedF
         recovered_bytes=sum(file.size for file in files if file.role != "order"),
         lost_bytes=sum(file.lost_size for file in files if file.role != "order"),
         reason="; ".join(problems),
+        kept_in=next((file.kept_in for file in files if file.problem), None),
     )
 
 
-def clear(store: Store, known: KnownInvocation, folder: Path, *, dry_run: bool) -> RepairedFolder:
+def clear(
+    store: Store,
+    known: KnownInvocation,
+    folder: Path,
+    *,
+    dry_run: bool,
+    untold: Sequence[Path] = (),
+) -> RepairedFolder:
     """Remove the folder of an invocation that has ended; what is not stored is stored, or kept.
+
+    Args:
+        store: that has it.
+        known: what it has of it.
+        folder: of the invocation.
+        dry_run: look, and change nothing.
+        untold: files of the folder that are no streams, and tell what the store does not.
 
     Raises:
         DamageError, UnavailableError: it cannot be asked or done now.
@@ -89,25 +110,27 @@ def clear(store: Store, known: KnownInvocation, folder: Path, *, dry_run: bool) 
     stored |= {(file.role, file.digest) for file in waiting}
     kept = [f for f in files if f.problem or (f.size and (f.role, f.digest) not in stored)]
     if not dry_run:
-        put_away(folder, [file.path for file in kept])
-    if waiting and not kept:
+        put_away(folder, [*(file.path for file in kept), *untold])
+    names = [*(file.role for file in kept), *(path.name for path in untold)]
+    if waiting and not names:
         size = sum(file.size for file in waiting if file.role != "order")
         return RepairedFolder(known.id, "stored", size, reason="the artifacts had been away")
-    if not kept:
+    if not names:
         return RepairedFolder(known.id, "cleared", reason="its record had ended already")
-    roles = ", ".join(file.role for file in kept)
-    return RepairedFolder(known.id, "kept", reason=f"not in the store: {roles}")
+    kept_in = str(kept_folder(folder))
+    reason = f"not in the store: {', '.join(names)}; kept in {kept_in}"
+    return RepairedFolder(known.id, "kept", reason=reason, kept_in=kept_in)
 
 
 def put_away(folder: Path, kept: Iterable[Path]) -> None:
-    """Move some files of a folder aside and delete the rest of it.
+    """Move some files of a folder aside, in this order, and delete the rest of it.
 
     Raises:
         UnavailableError: that cannot be done now.
     """
     try:
         for file in kept:
-            target = folder.parent / KEPT / folder.name / file.relative_to(folder)
+            target = kept_folder(folder) / file.relative_to(folder)
             make_private_folders(target.parent)
             file.replace(target)
     except OSError as error:

@@ -2,7 +2,8 @@
 
 On a full disk SQLite can neither commit nor delete. A file that holds some room and nothing else is
 removed then, so that the end of what runs can still be recorded, and so that `gc` and `repair` can
-work. These, and the next session that begins, make it anew when there is room again.
+work. These, and the next session that begins, make it anew when there is room again. It gets its
+name when it is whole, and one of another size counts for nothing.
 """
 
 import os
@@ -20,6 +21,7 @@ SMALL_RECORD = 4096
 record of an error takes, which would stand for it."""
 
 _SUFFIX = "-reserve"
+_PART = ".part"
 
 
 class DiskReserve:
@@ -34,20 +36,14 @@ class DiskReserve:
 
         Without it a full disk is reported, as without this class; so no failure is worth a word.
         """
-        if self._path is None or self._path.exists():
+        if self._path is None or self._is_held():
             return
         if is_below(self._path.parent, 4 * RESERVE_BYTES):
             return
-        with suppress(OSError):
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-            with os.fdopen(os.open(self._path, flags, PRIVATE_FILE), "wb") as file:
-                try:
-                    # Neither sparse nor compressible: what is not allocated cannot be given up.
-                    file.write(os.urandom(RESERVE_BYTES))
-                    file.flush()
-                except OSError:
-                    self.release()
-                    raise
+        try:
+            self._write(self._path)
+        except OSError:
+            self.release()
 
     def is_needed(self) -> bool:
         """Whether there is less room on the disk than the file holds, or would."""
@@ -55,16 +51,44 @@ class DiskReserve:
 
     def is_given_up(self) -> bool:
         """Whether what little room there is on the disk is all that there is."""
-        return self._path is not None and not self._path.exists() and self.is_needed()
+        return self._path is not None and not self._is_held() and self.is_needed()
 
-    def is_used_up(self) -> bool:
-        """Whether the file is not there, and there is too little room to make it."""
-        if self._path is None or self._path.exists():
+    def size(self) -> int:
+        """Bytes that the file takes; 0 while there is none, or it cannot be asked."""
+        with suppress(OSError):
+            return 0 if self._path is None else self._path.stat().st_size
+        return 0
+
+    def is_out_of_reach(self) -> bool:
+        """Whether no room is held back, and there is too little to do so."""
+        if self._path is None or self._is_held():
             return False
         return is_below(self._path.parent, 4 * RESERVE_BYTES)
 
     def release(self) -> None:
         """Give the room up."""
         if self._path is not None:
-            with suppress(OSError):
-                self._path.unlink()
+            for path in (self._path, _part_of(self._path)):
+                with suppress(OSError):
+                    path.unlink()
+
+    def _is_held(self) -> bool:
+        with suppress(OSError):
+            return self._path is not None and self._path.stat().st_size == RESERVE_BYTES
+        return False
+
+    def _write(self, path: Path) -> None:
+        # One name for all processes, so that what a killed one left is written over.
+        part = _part_of(path)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+        with os.fdopen(os.open(part, flags, PRIVATE_FILE), "wb") as file:
+            # Neither sparse nor compressible: what is not allocated cannot be given up.
+            file.write(os.urandom(RESERVE_BYTES))
+            file.flush()
+            os.fsync(file.fileno())
+        with suppress(FileNotFoundError):  # another process was faster
+            part.replace(path)
+
+
+def _part_of(path: Path) -> Path:
+    return path.with_name(path.name + _PART)

@@ -84,14 +84,14 @@ class StoreRoom:
         free_bytes: int | None,
     ) -> CapturedStream:
         """What is kept of a closed capture; see `in_full_frames`, and then `shortened`."""
-        record, file, size = captured.record, captured.staged, captured.stored_size
-        if file is None or size is None or record.content is not None:
+        record, file = captured.record, captured.staged
+        if file is None or captured.stored_size is None or record.content is not None:
             return captured
         left = self._left_for(record.digest, file)
-        if left is None or size <= left:
+        if left is None or _fits(captured, file, left):
             return captured
         captured = in_full_frames(captured, frame_size, CaptureLimits(free_bytes=free_bytes))
-        if (captured.stored_size or size) <= left:
+        if _fits(captured, file, left):
             return captured
         return shortened(
             captured, left, self.reason, edge_bytes=edge_bytes, inline_bytes=inline_bytes
@@ -137,6 +137,15 @@ class CaptureRoom:
             return self._room.reason
         self._granted = stored_size + STEP
         return None
+
+
+def _fits(captured: CapturedStream, file: Path, left: int) -> bool:
+    """Whether a staged file is as small as it should be.
+
+    A call that was interrupted may have left another file than its capture knows.
+    """
+    size = _size(file)
+    return size == captured.stored_size and size <= left
 
 
 def _size(path: Path) -> int:

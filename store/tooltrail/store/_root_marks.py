@@ -3,6 +3,10 @@
 Without it the folder on which a disk is not mounted would be taken for the root, and so would the
 root of another store, whose objects all look unreferenced. The object is named after the store, so
 that to look for it is one request, and who it belongs to is seen by whoever lists the root.
+
+A mark is never removed for another store: that one cannot know whether this one lives. Of several
+that mark a root at the same time at most one keeps it, for each looks once more when its own mark
+stands.
 """
 
 import tempfile
@@ -10,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from uuid import UUID
 
-from tooltrail.artifacts import PRIVATE_FOLDER, ArtifactSink
+from tooltrail.artifacts import ArtifactSink, make_private_folders
 from tooltrail.records import InvalidRecordError, MissingArtifactError, UnavailableError
 from tooltrail.store._mark_names import MARK_PREFIX, mark_path
 
@@ -21,8 +25,7 @@ def mark_root(sink: ArtifactSink, store_id: UUID, place: str, scratch: Path | No
     Args:
         sink: at the root.
         store_id: of the store.
-        place: of its database, without credentials. The mark of another store with its database
-            there gives way: whoever calls this knows that it was never finished.
+        place: of its database, without credentials; for whoever reads the mark.
         scratch: folder for a temporary file, which is made when it is missing; the system's by
             default.
 
@@ -30,24 +33,23 @@ def mark_root(sink: ArtifactSink, store_id: UUID, place: str, scratch: Path | No
         InvalidRecordError: the root is that of another store.
         UnavailableError: the root or the temporary file cannot be read or written.
     """
-    for other in other_marks(sink, store_id):
-        if sink.read(other, 0) != _content(other.removeprefix(MARK_PREFIX), place):
-            raise InvalidRecordError(_belongs(sink, other))
-        sink.delete(other)
+    _refuse_others(sink, store_id)
+    if not put_mark(sink, store_id, place, scratch):
+        return
     try:
-        if scratch is not None:
-            scratch.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(prefix="tooltrail-", dir=scratch) as file:
-            file.write(_content(str(store_id), place))
-            file.flush()
-            sink.put(mark_path(store_id), Path(file.name))
-    except OSError as error:
-        raise UnavailableError(f"{sink.url} cannot be marked: {error}") from error
+        _refuse_others(sink, store_id)
+    except InvalidRecordError:
+        unmark_root(sink, store_id)
+        raise
 
 
 def unmark_root(sink: ArtifactSink, store_id: UUID) -> None:
-    """Remove the mark of a store; nothing happens when there is none, or it cannot be removed."""
-    with suppress(MissingArtifactError, UnavailableError):
+    """Remove the mark of a store; nothing happens when there is none.
+
+    Raises:
+        UnavailableError: it cannot be removed.
+    """
+    with suppress(MissingArtifactError):
         sink.delete(mark_path(store_id))
 
 
@@ -58,8 +60,7 @@ def refuse_other_roots(sink: ArtifactSink, store_id: UUID) -> None:
         InvalidRecordError: it is not.
         UnavailableError: the root cannot be read.
     """
-    for other in other_marks(sink, store_id):
-        raise InvalidRecordError(_belongs(sink, other))
+    _refuse_others(sink, store_id)
     # By the list, since it is not for a missing mark to say that the disk is away.
     if not any(stat.path == mark_path(store_id) for stat in sink.list(MARK_PREFIX)):
         raise InvalidRecordError(
@@ -68,25 +69,32 @@ def refuse_other_roots(sink: ArtifactSink, store_id: UUID) -> None:
         )
 
 
-def other_marks(sink: ArtifactSink, store_id: UUID) -> list[str]:
-    """The marks of other stores in a root.
+def _refuse_others(sink: ArtifactSink, store_id: UUID) -> None:
+    own = mark_path(store_id)
+    for other in sink.list(MARK_PREFIX):
+        if other.path != own:
+            raise InvalidRecordError(
+                f"{sink.url} is the artifact root of another store, as its file {other.path} says: "
+                "an artifact root belongs to one store. When that one is gone, delete the file"
+            )
+
+
+def put_mark(sink: ArtifactSink, store_id: UUID, place: str, scratch: Path | None) -> bool:
+    """Put the mark of a store; False when it stands already.
 
     Raises:
-        UnavailableError: the root cannot be read.
+        UnavailableError: see `mark_root`.
     """
-    own = mark_path(store_id)
-    return [stat.path for stat in sink.list(MARK_PREFIX) if stat.path != own]
-
-
-def _content(store_id: str, place: str) -> bytes:
-    return (
+    content = (
         f"The artifacts of the Tooltrail store {store_id} are here.\n"
         f"Its database, when this was written: {place}\n"
-    ).encode("utf-8", "surrogateescape")
-
-
-def _belongs(sink: ArtifactSink, mark: str) -> str:
-    return (
-        f"{sink.url} is the artifact root of another store, as its file {mark} says: "
-        "an artifact root belongs to one store. When that one is gone, delete the file"
     )
+    try:
+        if scratch is not None:
+            make_private_folders(scratch)
+        with tempfile.NamedTemporaryFile(prefix="tooltrail-", dir=scratch) as file:
+            file.write(content.encode("utf-8", "surrogateescape"))
+            file.flush()
+            return sink.put(mark_path(store_id), Path(file.name))
+    except OSError as error:
+        raise UnavailableError(f"{sink.url} cannot be marked: {error}") from error

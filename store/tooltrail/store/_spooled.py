@@ -34,6 +34,9 @@ from tooltrail.store.tables import InvocationRow, SessionRow
 if TYPE_CHECKING:
     from tooltrail.store.store import Store
 
+KEPT = "kept"
+"""Folder of a spool for files that could not be stored as they are."""
+
 REASON = (
     "the program that recorded it ended without finishing it, could not record its end, or was "
     "not told that its start is recorded; "
@@ -83,6 +86,11 @@ class SpoolFile:
     size: int
     lost_size: int
     problem: str | None
+
+    @property
+    def kept_in(self) -> str | None:
+        """Where the file is to be moved, since something in it is damaged; None otherwise."""
+        return str(kept_folder(_folder_of(self.role, self.path))) if self.problem else None
 
 
 def find_known(connection: Connection, invocation_id: UUID) -> KnownInvocation | None:
@@ -243,7 +251,17 @@ def salvage_stream(store: "Store", invocation: Invocation, role: str, path: Path
         edge_bytes=policy.edge_bytes,
         inline_bytes=policy.applied_to(invocation.call.tool_name).inline_bytes,
         frame_size=store.archive.frame_size,
+        moves_to=kept_folder(_folder_of(role, path)) / f"{role}{_SUFFIX}",
     )
+
+
+def kept_folder(folder: Path) -> Path:
+    """Where those files of a spool folder are moved that are not in the store as they are."""
+    return folder.parent / KEPT / folder.name
+
+
+def _folder_of(role: str, path: Path) -> Path:
+    return path.parents[role.count("/")]
 
 
 def stored_file(path: Path, stream: StreamRecord, problem: str | None) -> SpoolFile:

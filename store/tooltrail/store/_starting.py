@@ -4,6 +4,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -11,16 +12,10 @@ from uuid import UUID
 from sqlalchemy import Connection
 
 from tooltrail.artifacts import remove_spool_folder
-from tooltrail.records import (
-    Family,
-    Policy,
-    StartUncertainError,
-    ToolCall,
-    UnavailableError,
-)
+from tooltrail.records import Family, Policy, StartUncertainError, ToolCall
 from tooltrail.store import _writes as writes
 from tooltrail.store._clock import new_id, now
-from tooltrail.store._group_commit import Write
+from tooltrail.store._committing import commit
 from tooltrail.store._prepared import Row
 from tooltrail.store._writes import Chain
 from tooltrail.store.tables import PolicyRow
@@ -72,8 +67,8 @@ def commit_start(
         chain_of: gives the chain of its session, locked, within the transaction.
 
     Raises:
-        StartUncertainError: it may be committed. The spool says that it is of this process, so that
-            `repair` ends it later.
+        StartUncertainError: it may be committed. Unless the spool cannot be written, it says that
+            the invocation is of this process, so that `repair` ends it later.
         SessionClosedError, UnavailableError: see `Session.start`; nothing is left in the spool.
     """
     folder = store.spool / str(started.id)
@@ -87,19 +82,13 @@ def commit_start(
         chain = chain_of(connection)
         return write_started(connection, chain, started, arguments), chain
 
-    writing = Write(write)
-    try:
-        return store.writes.run(writing)
-    except BaseException as error:
-        if not writing.is_uncertain:
-            remove_spool_folder(folder)
-        elif isinstance(error, UnavailableError):
-            raise _uncertain(error, folder, started.id) from error
-        raise
+    uncertain = partial(_uncertain, started.id, folder)
+    nothing = partial(remove_spool_folder, folder)
+    return commit(store.writes, write, uncertain, nothing)
 
 
-def _uncertain(error: UnavailableError, folder: Path, name: UUID) -> StartUncertainError:
-    message = f"{error}; whether the start of invocation {name} is recorded is not known"
+def _uncertain(name: UUID, folder: Path, reason: str) -> StartUncertainError:
+    message = f"{reason}; whether the start of invocation {name} is recorded is not known"
     return StartUncertainError(message, invocation_id=name, folder=folder)
 
 

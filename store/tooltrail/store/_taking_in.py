@@ -4,27 +4,24 @@ One transaction writes all of it, with the id that it was given when it began, s
 is killed has recorded it or has not, and the next one sees which.
 """
 
-from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 from uuid import UUID
 
-from pydantic import ValidationError
 from sqlalchemy import Connection
 
-from tooltrail.artifacts import CapturedStream, spooled_streams
+from tooltrail.artifacts import spooled_streams
 from tooltrail.records import (
     CompleteOutput,
-    Family,
     InvalidRecordError,
     InvocationFinishedError,
     NotFoundError,
     StreamRecord,
     UnavailableError,
     load_policy,
+    stored_policy,
 )
-from tooltrail.records.canonical_json import encode
 from tooltrail.store import _writes as writes
 from tooltrail.store._clock import new_id, now
 from tooltrail.store._finishing import FinishedRows, write_finished
@@ -44,8 +41,9 @@ from tooltrail.store._spooled import (
     stored_file,
 )
 from tooltrail.store._starting import Started, write_started
+from tooltrail.store._told_outputs import as_told, output_of, refuse_others
 from tooltrail.store._writes import Chain
-from tooltrail.store.asides import RECORD_FILE, AsideFolder, AsideRecord
+from tooltrail.store.asides import AsideFolder, AsideRecord
 from tooltrail.store.environment import environment_json
 from tooltrail.store.invocation import Invocation
 from tooltrail.store.recorder import Session
@@ -62,8 +60,20 @@ def is_for(store: "Store", record: AsideRecord) -> bool:
     return wanted.database == store.database.target.place
 
 
-def take_in(store: "Store", record: AsideRecord, aside: AsideFolder) -> tuple[list[SpoolFile], str]:
+class StartedMeanwhileError(Exception):
+    """Its start is in the store by now, with the budgets that count."""
+
+
+def take_in(
+    store: "Store", record: AsideRecord, aside: AsideFolder, known: KnownInvocation | None
+) -> tuple[list[SpoolFile], str]:
     """Record what was set aside; the folder stays as it is.
+
+    Args:
+        store: where to.
+        record: what is known of it.
+        aside: its folder.
+        known: what is in the store of it: that it was started, or nothing.
 
     Returns:
         What was found in the folder, as far as it is stored; and why it is not in the session that
@@ -71,37 +81,41 @@ def take_in(store: "Store", record: AsideRecord, aside: AsideFolder) -> tuple[li
 
     Raises:
         InvocationFinishedError: it is recorded already.
-        InvalidRecordError, NotFoundError: the record or a file of its output is not whole, or this
-            program does not know its family.
+        StartedMeanwhileError: there is more in the store of it than is known.
+        InvalidRecordError, NotFoundError: the record or a file of its output is not whole, it is of
+            another call than was started, or this program does not know its family.
+        DamageError: the policy that it was started with is damaged.
         UnavailableError: a file cannot be read, there is no room, the store cannot be written.
     """
-    started = _started(store, record)
+    if known is not None:
+        refuse_another(record, known)
+    started = _started(store, record, known)
     with staging_in(aside.path.parent, record.id) as staging:
-        invocation = _SetAside(store, started, record, staging)
+        invocation = _SetAside(store, started, record, staging, is_known=known is not None)
         paths = spooled_streams(aside.path)
         found = {r: salvage_stream(store, invocation, r, path) for r, path in paths.items()}
         streams = {
             stream.record.role: invocation.captured(stream)
-            for stream in _as_told(record, [one.captured for one in found.values()])
+            for stream in as_told(record, [one.captured for one in found.values()])
         }
         if record.complete_output is None:
             output = interrupted_output(record.call.tool_name, REASON, tuple(streams.values()))
         else:
-            output = _output_of(record, started.family, streams)
+            output = output_of(record, started.family, streams)
         invocation.record(output, tuple(streams.values()))
     files = [stored_file(paths[role], streams[role], one.problem) for role, one in found.items()]
     return files, invocation.note
 
 
-def refuse_another(store: "Store", record: AsideRecord, known: KnownInvocation) -> None:
-    """Raise for a record that is not of the invocation that has its id.
+def refuse_another(record: AsideRecord, known: KnownInvocation) -> None:
+    """Raise for a record that is not of the call that was started with its id.
+
+    Budgets are not compared: the program that started it may have known other families.
 
     Raises:
-        InvalidRecordError, NotFoundError: it is not, or this program does not know its family.
+        InvalidRecordError: it is not.
     """
-    started = _started(store, record)
-    told = (started.call.tool_name, started.family.name, started.policy.digest)
-    if told != (known.tool_name, known.family, known.policy_digest):
+    if (record.call.tool_name, record.family) != (known.tool_name, known.family):
         raise InvalidRecordError(f"invocation {known.id} was started as another call")
 
 
@@ -114,7 +128,7 @@ def look_into(record: AsideRecord, aside: AsideFolder) -> list[SpoolFile]:
     """
     files = [look_at(*file) for file in spooled_streams(aside.path).items()]
     if record.complete_output is not None:
-        _refuse_others(record, {file.role: (file.digest, file.size) for file in files})
+        refuse_others(record, {file.role: (file.digest, file.size) for file in files})
     return files
 
 
@@ -131,7 +145,13 @@ class _SetAside(Invocation):
     is_limited = False  # it is kept already, and has no other place
 
     def __init__(
-        self, store: "Store", started: Started, record: AsideRecord, staging: Path
+        self,
+        store: "Store",
+        started: Started,
+        record: AsideRecord,
+        staging: Path,
+        *,
+        is_known: bool,
     ) -> None:
         opening = Opening(
             new_id(),
@@ -143,6 +163,7 @@ class _SetAside(Invocation):
         # Which session it will be is settled in the transaction.
         super().__init__(store, Session(store, 0, opening.id, is_own=False), 0, started)
         self.note = ""
+        self._is_known = is_known
         self._started = started
         self._record = record
         self._staging = staging
@@ -160,6 +181,7 @@ class _SetAside(Invocation):
 
         Raises:
             InvocationFinishedError: it is recorded already.
+            StartedMeanwhileError: see `take_in`.
             DamageError: see `Invocation.finish`.
             UnavailableError: the same; also when the database refuses it.
         """
@@ -175,6 +197,8 @@ class _SetAside(Invocation):
     ) -> None:
         known = find_known(connection, self.id)
         if known is not None:
+            if not self._is_known:
+                raise StartedMeanwhileError
             self._write_end(connection, known, rows, publisher)
             return
         named = self._named_chain(connection)
@@ -233,93 +257,11 @@ def _session_of(connection: Connection, name: str) -> UUID:
     return find_session(connection, name)
 
 
-def _started(store: "Store", record: AsideRecord) -> Started:
+def _started(store: "Store", record: AsideRecord, known: KnownInvocation | None) -> Started:
+    """The start as it is told, with the budgets that are recorded of it where it is known."""
     family = store.families.named(record.family)
-    policy = load_policy(record.policy, store.families)
+    if known is None:
+        policy = load_policy(record.policy, store.families)
+    else:
+        policy = stored_policy(store.reader.policy_json(known.policy_digest), store.families)
     return Started(record.id, record.started_at, record.call, family, policy)
-
-
-def _as_told(record: AsideRecord, found: list[CapturedStream]) -> Iterator[CapturedStream]:
-    """The streams with what the record tells of them besides their bytes, if it has an end."""
-    if record.complete_output is None:
-        yield from found
-        return
-    told = _refuse_others(record, {s.record.role: (s.record.digest, s.record.size) for s in found})
-    there = {stream.record.role: stream for stream in found}
-    for role, facts in told.items():
-        empty = CapturedStream(StreamRecord.from_bytes(role, b""), None)
-        stream = there.get(role, empty)
-        produced = ("produced_size", "produced_line_count", "loss_reason")
-        known = {name: facts.get(name) for name in produced}
-        yield replace(stream, record=stream.record.model_copy(update=known))
-
-
-def _refuse_others(
-    record: AsideRecord, found: Mapping[str, tuple[str, int]]
-) -> dict[str, dict[str, Any]]:
-    """What a record tells of its streams, by role, when it is these that were found.
-
-    Raises:
-        InvalidRecordError: one is missing, has other bytes, or is not told of.
-    """
-    result = (record.complete_output or {}).get("result")
-    told = {facts["role"]: facts for facts in _streams_in(result)}
-    for role in sorted({*told, *found}):
-        facts = told.get(role)
-        if facts is None:
-            raise InvalidRecordError(f"{role}.zst is not told of in {RECORD_FILE}")
-        if role not in found and facts.get("size"):
-            raise InvalidRecordError(f"{role}.zst is missing")
-        if role in found and found[role] != (facts["digest"], facts.get("size")):
-            raise InvalidRecordError(f"{role}.zst was cut or altered since it was captured")
-    return told
-
-
-def _streams_in(value: object) -> Iterator[dict[str, Any]]:
-    """What a result tells of each of its streams."""
-    match value:
-        case {"role": str(), "digest": str(), "produced_size": int()}:
-            yield cast("dict[str, Any]", value)
-        case dict():
-            for member in cast("dict[str, object]", value).values():
-                yield from _streams_in(member)
-        case list():
-            for member in cast("list[object]", value):
-                yield from _streams_in(member)
-        case _:
-            pass
-
-
-def _filled(value: object, streams: Mapping[str, StreamRecord]) -> object:
-    """A result with its streams in the places where it tells of them."""
-    match value:
-        case {"role": str(role), "digest": str(), "produced_size": int()}:
-            return streams[role]
-        case dict():
-            members = cast("dict[str, object]", value)
-            return {name: _filled(member, streams) for name, member in members.items()}
-        case list():
-            return [_filled(member, streams) for member in cast("list[object]", value)]
-        case _:
-            return value
-
-
-def _output_of(
-    record: AsideRecord, family: Family, streams: Mapping[str, StreamRecord]
-) -> CompleteOutput:
-    """The output whose JSON is that of the record.
-
-    Raises:
-        InvalidRecordError: there is none in this family.
-    """
-    document = record.complete_output or {}
-    result = _filled(document.get("result"), streams)
-    for kind in family.result_types:
-        try:
-            typed = None if result is None else kind.model_validate(result)
-            output = CompleteOutput.model_validate({**document, "result": typed})
-        except ValidationError:
-            continue
-        if output.to_json() == encode(document):
-            return output
-    raise InvalidRecordError(f"its complete output is none of family {family.name}")

@@ -23,6 +23,7 @@ from pydantic import AwareDatetime, ValidationError
 from tooltrail.artifacts import (
     PRIVATE_FILE,
     Capture,
+    CaptureLimits,
     SpoolOwner,
     is_in_use,
     make_private_folders,
@@ -140,13 +141,19 @@ class Aside:
     """
 
     def __init__(
-        self, spool: Path, record: AsideRecord, policy: Policy, attempted: Path | None = None
+        self,
+        spool: Path,
+        record: AsideRecord,
+        edge_bytes: int,
+        limits: CaptureLimits,
+        attempted: Path | None = None,
     ) -> None:
         self.folder = spool / f"aside-{record.id}"
         self.is_begun = False
         self._owner = SpoolOwner(spool, _OWNER)
         self._record = record
-        self._policy = policy
+        self._edge_bytes = edge_bytes
+        self._limits = limits
         self._attempted = attempted
 
     def begin(self) -> None:
@@ -167,8 +174,9 @@ class Aside:
         return Capture(
             role,
             self.folder / f"{role}.zst",
-            edge_bytes=self._policy.edge_bytes,
+            edge_bytes=self._edge_bytes,
             inline_bytes=0,
+            limits=self._limits,
             claim=self._claim,
         )
 
@@ -249,6 +257,7 @@ def open_aside(
     session: str | None,
     family: str,
     policy: Policy,
+    free_bytes: int | None = None,
     attempted: StartUncertainError | None = None,
 ) -> Aside:
     """Set a record aside in the first of several spools that can take its start.
@@ -258,7 +267,23 @@ def open_aside(
 
     A start that was `attempted` and may be in the store is not recorded twice: the record has its
     id, and a repair ends what was started.
+
+    Args:
+        spools: where to.
+        call: what is about to run.
+        wanted: the store that it is for.
+        session: the name that was given for it; None for one of its own.
+        family: of the tool.
+        policy: the budgets; its `stream_bytes` hold here too. The limit of the store does not,
+            since nobody can ask the store what it leaves.
+        free_bytes: bytes that stay free on the disk of the spool; see `CaptureLimits`.
+        attempted: of a start whose answer was lost.
+
+    Raises:
+        InvalidRecordError: the policy's numbers for the tool are none.
     """
+    stream_bytes = policy.applied_to(call.tool_name).stream_bytes
+    limits = CaptureLimits(stream_bytes, free_bytes)
     record = AsideRecord(
         id=new_id() if attempted is None else attempted.invocation_id,
         store=wanted,
@@ -270,7 +295,7 @@ def open_aside(
         started_at=now(),
     )
     folder = None if attempted is None else attempted.folder
-    asides = [Aside(spool, record, policy, folder) for spool in spools]
+    asides = [Aside(spool, record, policy.edge_bytes, limits, folder) for spool in spools]
     return next(filter(_could_begin, asides), asides[0])
 
 

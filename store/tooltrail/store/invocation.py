@@ -6,11 +6,10 @@ every artifact that they refer to was durable before.
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
-from uuid import UUID
 
 from sqlalchemy import Connection
 
@@ -23,15 +22,13 @@ from tooltrail.artifacts import (
     remove_spool_folder,
 )
 from tooltrail.records import (
-    CanonicalResult,
     CompleteOutput,
     Digest,
     DiskFullError,
+    EndUncertainError,
     InvalidRecordError,
     InvocationFinishedError,
-    InvocationState,
     Postponed,
-    Receipt,
     StreamRecord,
     UnavailableError,
     project,
@@ -39,8 +36,8 @@ from tooltrail.records import (
 )
 from tooltrail.store import _writes as writes
 from tooltrail.store._clock import now
+from tooltrail.store._committing import commit
 from tooltrail.store._finishing import FinishedRows, inline_bodies, write_finished
-from tooltrail.store._group_commit import Write
 from tooltrail.store._interruption import interrupted_output, with_unshown, without_room
 from tooltrail.store._publisher import StreamPublisher, refuse_false_digests
 from tooltrail.store._reserve import SMALL_RECORD
@@ -48,30 +45,11 @@ from tooltrail.store._room import StoreRoom
 from tooltrail.store._sessions import write_closed
 from tooltrail.store._starting import Started
 from tooltrail.store._upkeep import Upkeep, ensure_standing
+from tooltrail.store.finished import Finished, find_recorded
 
 if TYPE_CHECKING:
     from tooltrail.store.recorder import Session
     from tooltrail.store.store import Store
-
-
-@dataclass(frozen=True, slots=True)
-class Finished:
-    """What `Invocation.finish` hands back once everything is durable.
-
-    Attributes:
-        invocation_id: of the invocation.
-        state: its final state.
-        canonical: the canonical result.
-        receipt: what to show to the model.
-        postponed: streams whose bytes wait in the spool, since the artifact sink was away; `repair`
-            stores them.
-    """
-
-    invocation_id: UUID
-    state: InvocationState
-    canonical: CanonicalResult
-    receipt: Receipt
-    postponed: tuple[StreamRecord, ...] = ()
 
 
 class _SinkGoneError(Exception):
@@ -101,6 +79,7 @@ class Invocation:
         self._key = key
         self._captured: dict[Digest, CapturedStream] = {}
         self._is_finished = False
+        self._attempt: Finished | None = None
         self.id = started.id
         self.call = started.call
         self.family = started.family
@@ -175,12 +154,19 @@ class Invocation:
 
         The spool of this invocation is removed when everything is durable, and left when not.
 
+        After any `UnavailableError` it may be called again. After an `EndUncertainError` that asks
+        first what is recorded: where that is this output after all, it is handed back what was
+        recorded then, with the receipt of that time.
+
         Raises:
-            InvocationFinishedError: it was finished before; nothing is changed.
+            InvocationFinishedError: it was finished before, or was ended otherwise; nothing is
+                changed.
             InvalidRecordError: the output is of another tool or not of its family, or the bytes of
                 a stream are not at hand or not those of its digest.
             DamageError: a spool file was cut since it was captured, or the session has no ledger
                 head; nothing was recorded.
+            EndUncertainError: the database went away at a moment at which the end may be recorded
+                all the same.
             UnavailableError: the database cannot be written now; `DiskFullError` when there is no
                 room for any record. While the sink cannot be written the record is finished, and
                 its output waits in the spool: see `Finished.postponed`.
@@ -229,6 +215,11 @@ class Invocation:
         Raises:
             DiskFullError: there is no room, or the record would take more than `most` bytes.
         """
+        if self._attempt is not None:
+            recorded = self._find_recorded(output, self._attempt)
+            if recorded is not None:
+                return self._settled(recorded)
+            self._attempt = None
         try:
             return self._record_end(output, streams, None, most)
         except _SinkGoneError as error:
@@ -283,18 +274,15 @@ class Invocation:
             raise DiskFullError(
                 f"the disk is nearly full: of {rows.size:,} bytes no more than {most:,} are written"
             )
-        self._commit(rows, publisher, seen)
-        self._is_finished = True
-        postponed = [stream for stream in streams if publisher.postponed_reason(stream)]
-        if postponed:
-            # Whoever repairs the spool may store it from now on, this process among them.
-            with suppress(UnavailableError):
-                release_spool_folder(self.spool)
-        else:
-            remove_spool_folder(self.spool)
-        return Finished(
-            self.id, output.final_state, projection.canonical, receipt, tuple(postponed)
-        )
+        postponed = tuple(stream for stream in streams if publisher.postponed_reason(stream))
+        finished = Finished(self.id, output.final_state, projection.canonical, receipt, postponed)
+        try:
+            self._commit(rows, publisher, seen)
+        except EndUncertainError:
+            self._attempt = replace(finished, damages=publisher.damages)
+            raise
+        # A file may be found altered as late as in the commit.
+        return self._settled(replace(finished, damages=publisher.damages))
 
     def _commit(self, rows: FinishedRows, publisher: StreamPublisher, seen: Upkeep) -> None:
         def write(connection: Connection) -> None:
@@ -302,7 +290,29 @@ class Invocation:
                 self._ensure_standing(connection, publisher, seen)
             self._write(connection, rows, publisher)
 
-        self._store.writes.run(Write(write))
+        commit(self._store.writes, write, self._uncertain)
+
+    def _uncertain(self, reason: str) -> EndUncertainError:
+        message = f"{reason}; whether the end of invocation {self.id} is recorded is not known"
+        return EndUncertainError(message, invocation_id=self.id)
+
+    def _find_recorded(self, output: CompleteOutput, attempt: Finished) -> Finished | None:
+        """See `find_recorded`; for sure, when whoever is committing has come to an end."""
+        with self._store.database.write() as connection:
+            # A server may commit yet what a client asked for that was cut off.
+            writes.lock_chain(connection, self._session.key, self._session.id)
+        return find_recorded(self._store.reader, output, attempt)
+
+    def _settled(self, finished: Finished) -> Finished:
+        """Leave in the spool what waits there, and nothing else."""
+        self._is_finished, self._attempt = True, None
+        if finished.postponed:
+            # Whoever repairs the spool may store it from now on, this process among them.
+            with suppress(UnavailableError):
+                release_spool_folder(self.spool)
+        else:
+            remove_spool_folder(self.spool)
+        return finished
 
     def _write(
         self, connection: Connection, rows: FinishedRows, publisher: StreamPublisher

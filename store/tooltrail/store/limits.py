@@ -11,7 +11,8 @@ class StoreLimits:
         store_bytes: stored bytes of all artifacts together, and of the output in the spool of this
             machine that is to become some; None for no limit. Content that is an artifact already
             costs nothing. The database is not in it: a call's record and its short streams, up to
-            `inline_bytes` of the policy each, are kept whatever the limit.
+            `inline_bytes` of the policy each, are kept whatever the limit. Nor is what is set
+            aside while the store is away.
         free_bytes: see `CaptureLimits`.
     """
 

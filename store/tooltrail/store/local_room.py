@@ -18,15 +18,16 @@ class LocalRoom:
     Attributes:
         database_free: may be written to the disk of the database file.
         is_database_full: whether that is less than one record may take.
-        is_reserve_used_up: whether the room that was held back there is gone, and cannot be made
-            anew.
+        is_reserve_missing: whether no room is held back there, and there is too little to do so.
+        reserve_size: bytes that are held back there.
         spool: room on the disk of the spool.
         spool_size: bytes that the files of the spool take, whichever store they are of.
     """
 
     database_free: int | None
     is_database_full: bool
-    is_reserve_used_up: bool
+    is_reserve_missing: bool
+    reserve_size: int
     spool: DiskRoom | None
     spool_size: int
 
@@ -37,7 +38,8 @@ def find_local_room(store: Store) -> LocalRoom:
     return LocalRoom(
         free_bytes(target.path.parent) if isinstance(target, SqliteTarget) else None,
         store.reserve.is_needed(),
-        store.reserve.is_used_up(),
+        store.reserve.is_out_of_reach(),
+        store.reserve.size(),
         _spool_room(store),
         sum(map(_size_of, _files_of(store.spool))),
     )

@@ -1,43 +1,28 @@
 """Creating, opening and upgrading a store: the functions that do work, so constructors need not."""
 
 import os
-from collections.abc import Generator
-from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
 from pathlib import Path
 
-from sqlalchemy import insert
-
-from tooltrail.artifacts import PRIVATE_FILE, PRIVATE_FOLDER, ArtifactArchive, defer_sink, open_sink
+from tooltrail.artifacts import ArtifactArchive, defer_sink
 from tooltrail.records import (
     FamilyRegistry,
     InvalidRecordError,
     Policy,
     SchemaMismatchError,
-    StoreExistsError,
     StoreNotFoundError,
-    UnavailableError,
     default_families,
     default_policy,
 )
-from tooltrail.store._clock import new_id
 from tooltrail.store._database import Database, open_database
+from tooltrail.store._making import is_there, make_store
 from tooltrail.store._mark_names import mark_path
-from tooltrail.store._root_marks import mark_root, unmark_root
 from tooltrail.store._roots import named_root, remembered_root, resolve_root
-from tooltrail.store._schema import (
-    check_revision,
-    lock_schema,
-    migrate,
-    migrate_within,
-    read_revision,
-)
+from tooltrail.store._schema import check_revision, migrate, read_revision
 from tooltrail.store._targets import SqliteTarget, Target, parse_target
 from tooltrail.store._upkeep import Upkeep, read_upkeep
 from tooltrail.store.info import FORMAT, StoreInfo, read_info
 from tooltrail.store.limits import StoreLimits
 from tooltrail.store.store import Store
-from tooltrail.store.tables import StoreInfoRow
 
 _SPOOL_FOLDER = "spool"
 
@@ -52,6 +37,8 @@ def create_store(
     limits: StoreLimits | None = None,
 ) -> Store:
     """Make a new store and open it. The schema and the store's row appear together or not at all.
+
+    When it was killed, the next call for the same database goes on where it ended.
 
     Args:
         database: a file path, `sqlite:///PATH` or `postgresql://…`.
@@ -71,33 +58,7 @@ def create_store(
     target = parse_target(database)
     root = remembered_root(target, artifacts)
     _refuse_file(resolve_root(target, root))
-    is_new = _make_private_file(target)
-    opened = open_database(target, create=True, foreign_keys=False)
-    try:
-        with opened.write() as connection, _taken_back(target, is_new=is_new):
-            lock_schema(connection)
-            if read_revision(connection) is not None:
-                raise StoreExistsError(f"there is a store in {target} already")
-            store_id, sink = new_id(), open_sink(resolve_root(target, root), create=True)
-            # Before the commit, so that there is no store without it.
-            mark_root(sink, store_id, target.place, _folder_of(target))
-            try:
-                migrate_within(connection, target)
-                connection.execute(
-                    insert(StoreInfoRow).values(
-                        key=1,
-                        id=store_id,
-                        format=FORMAT,
-                        artifact_root=root,
-                        created_at=datetime.now(UTC),
-                    )
-                )
-            except BaseException:
-                unmark_root(sink, store_id)
-                raise
-        opened.ensure_wal()
-    finally:
-        opened.close()
+    make_store(target, root)
     return open_store(database, spool=spool, policy=policy, families=families, limits=limits)
 
 
@@ -198,7 +159,7 @@ def open_existing(target: Target, *, foreign_keys: bool = True) -> Database:
         InvalidRecordError: a folder.
         UnavailableError: it cannot be found out whether it is.
     """
-    if isinstance(target, SqliteTarget) and not _is_there(target.path):
+    if isinstance(target, SqliteTarget) and not is_there(target.path):
         raise StoreNotFoundError(f"no store at {target}; create one with `tooltrail init`")
     return open_database(target, foreign_keys=foreign_keys)
 
@@ -241,25 +202,6 @@ def _checked_info(database: Database) -> tuple[StoreInfo, Upkeep]:
     return info, upkeep
 
 
-def _is_there(path: Path) -> bool:
-    """Whether there is a database file.
-
-    Raises:
-        InvalidRecordError: there is a folder.
-        UnavailableError: it cannot be found out.
-    """
-    try:
-        if path.is_dir():
-            raise InvalidRecordError(f"{path} is a folder; a database is a file")
-        return path.exists()
-    except OSError as error:
-        raise UnavailableError(f"database {path} cannot be opened: {error.strerror}") from error
-
-
-def _folder_of(target: Target) -> Path | None:
-    return target.path.parent if isinstance(target, SqliteTarget) else None
-
-
 def _refuse_file(root: str) -> None:
     """Raise for an artifact root that is a file: no time makes a folder of it.
 
@@ -269,34 +211,3 @@ def _refuse_file(root: str) -> None:
     path = root.removeprefix("file://")
     if "://" not in path and os.path.isfile(path):  # noqa: PTH113  raises nothing, whatever the name
         raise InvalidRecordError(f"{path} is a file; an artifact root is a folder or a URL")
-
-
-def _make_private_file(target: Target) -> bool:
-    """Make the empty file of a database, and say whether it was not there."""
-    if not isinstance(target, SqliteTarget) or _is_there(target.path):
-        return False
-    try:
-        target.path.parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
-        # SQLite would make the file readable for everybody, and its WAL after its example.
-        is_new = not os.path.lexists(target.path)
-        target.path.touch(mode=PRIVATE_FILE)
-    except OSError as error:
-        raise UnavailableError(f"database {target} cannot be made: {error.strerror}") from error
-    return is_new
-
-
-@contextmanager
-def _taken_back(target: Target, *, is_new: bool) -> Generator[None]:
-    """Remove the file that was made, when the block fails; it is still empty then.
-
-    The block has the lock of the database. Who waits for that meanwhile to create a store finds
-    none in the end, and says so.
-    """
-    try:
-        yield
-    except BaseException:
-        if is_new and isinstance(target, SqliteTarget):
-            with suppress(OSError):
-                if not target.path.stat().st_size:
-                    target.path.unlink()
-        raise

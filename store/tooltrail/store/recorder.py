@@ -67,7 +67,8 @@ class Session:
             InvalidRecordError: the policy's numbers for a tool do not fit its family.
             SessionClosedError: the session was closed.
             UnavailableError: the store cannot be written now; `StartUncertainError` when it went
-                away at a moment at which the start may be recorded all the same.
+                away at a moment at which the start may be recorded all the same: to start the
+                call again makes a second record of it.
         """
         started = plan_start(self._store, call, family, policy)
         key, _ = commit_start(self._store, started, self._open_chain)

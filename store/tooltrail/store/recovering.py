@@ -6,7 +6,8 @@ spool alone, of processes that are gone (see `tooltrail.artifacts.SpoolOwner`): 
 that is `started` and is not in it runs on another machine or with another spool, or its
 process could make none. Nobody can tell these apart from here, so they are counted and left.
 
-What cannot be put into the store is never deleted: it moves to `kept/<invocation id>/`.
+What cannot be put into the store is never deleted: it moves to `kept/<invocation id>/`, and what
+was set aside to `kept/aside-<invocation id>/`.
 """
 
 from collections.abc import Sequence
@@ -17,7 +18,6 @@ from pathlib import Path
 from tooltrail.artifacts import (
     SpoolFolder,
     exclusive_spool,
-    iter_spool_folders,
     remove_dead_owners,
     spooled_streams,
 )
@@ -33,10 +33,10 @@ from tooltrail.store._spooled import (
     interrupt,
     look_at,
     remove_staging,
-    started_ids,
 )
 from tooltrail.store.asides import distinct_spools
 from tooltrail.store.store import Store
+from tooltrail.store.unsettled import find_open
 
 _NOTHING_DONE = ("running", "unknown", "foreign", "unreadable", "failed")
 
@@ -48,7 +48,7 @@ class RepairReport:
     Attributes:
         folders: every invocation of this store in the spool, the oldest first, and after them each
             record that was set aside, for other stores too.
-        elsewhere_count: invocations that have not ended and are not in this spool.
+        elsewhere_count: invocations that have not ended and are in none of the spools.
     """
 
     folders: tuple[RepairedFolder, ...]
@@ -80,7 +80,7 @@ def repair(store: Store, *, dry_run: bool = False, also: Sequence[Path] = ()) ->
     asides: list[RepairedFolder] = []
     for spool in distinct_spools(store.spool, *also):
         asides += repair_asides(store, spool, dry_run=dry_run)
-    found, elsewhere_count = _repair_folders(store, dry_run=dry_run)
+    found, elsewhere_count = _repair_folders(store, also, dry_run=dry_run)
     report = RepairReport((*found, *asides), elsewhere_count)
     if not dry_run:
         _leave_account(store, began_at, report)
@@ -88,19 +88,19 @@ def repair(store: Store, *, dry_run: bool = False, also: Sequence[Path] = ()) ->
     return report
 
 
-def _repair_folders(store: Store, *, dry_run: bool) -> tuple[list[RepairedFolder], int]:
+def _repair_folders(
+    store: Store, also: Sequence[Path], *, dry_run: bool
+) -> tuple[list[RepairedFolder], int]:
     if not store.spool.is_dir():
-        return [], len(started_ids(store))
+        return [], len(find_open(store, also=also).elsewhere)
     with exclusive_spool(store.spool):
         if not dry_run:
             remove_staging(store.spool)
-        folders = list(iter_spool_folders(store.spool))
-        # Asked for after the folders: an invocation is in its spool before it is started.
-        started = started_ids(store)
-        found = [one for folder in folders if (one := _visit(store, folder, dry_run=dry_run))]
+        opened = find_open(store, also=also)
+        found = [_visit(store, folder, dry_run=dry_run) for folder in opened.folders]
         if not dry_run:
             remove_dead_owners(store.spool)
-    return found, len(started - {folder.invocation_id for folder in folders})
+    return [one for one in found if one is not None], len(opened.elsewhere)
 
 
 def _leave_account(store: Store, began_at: datetime, report: RepairReport) -> None:

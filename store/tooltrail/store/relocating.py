@@ -20,7 +20,8 @@ Damaged objects that were kept aside are evidence and come along.
 """
 
 import os
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -29,9 +30,15 @@ from sqlalchemy import Connection, select, update
 
 from tooltrail.artifacts import ArtifactArchive, ArtifactSink, open_sink
 from tooltrail.artifacts.archive import DAMAGED
-from tooltrail.records import DamageError, InvalidRecordError, MissingArtifactError
+from tooltrail.records import (
+    DamageError,
+    InvalidRecordError,
+    MissingArtifactError,
+    UnavailableError,
+)
 from tooltrail.store._copying import ObjectCopier
 from tooltrail.store._maintenance import MaintenanceRun, maintenance_run
+from tooltrail.store._mark_names import mark_path
 from tooltrail.store._references import ASKED_AT_ONCE, in_chunks, is_artifact, referenced
 from tooltrail.store._root_marks import mark_root, unmark_root
 from tooltrail.store._roots import remembered_root, resolve_root
@@ -103,11 +110,13 @@ def relocate(
     Raises:
         InvalidRecordError: the new root is the old one, does not last, is that of another store, or
             holds artifacts of something else.
-        UnavailableError: another run is under way, a root cannot be used, or the new one does not
-            give back what was put there.
+        UnavailableError: another run is under way, a root cannot be used, the old one is not marked
+            as that of this store, or the new one does not give back what was put there.
     """
     target = store.database.target
     remembered = remembered_root(target, new_root)
+    if (reason := store.find_artifacts()) is not None:
+        raise UnavailableError(f"nothing can be moved, since the artifacts are away: {reason}")
     sink = open_sink(resolve_root(target, remembered), create=True)
     _refuse_unfit(store, sink)
     facts = {
@@ -118,10 +127,10 @@ def relocate(
     with maintenance_run(store.database, "relocate", {"step": "copy", **facts}) as run:
         moving = _Relocation(store, ArtifactArchive(sink), run, on_progress)
         try:
-            mark_root(sink, store.info.id, target.place, store.spool)
-            moving.copy_evidence()
-            moving.copy_artifacts()
-            moving.switch(remembered, allow_damage=allow_damage)
+            with moving.marked():
+                moving.copy_evidence()
+                moving.copy_artifacts()
+                moving.switch(remembered, allow_damage=allow_damage)
         finally:
             run.report = moving.summary()
             moving.copier.clean_up()
@@ -155,11 +164,30 @@ class _Relocation:
     ) -> None:
         self._store = store
         self._old = store.archive
+        self._new = new
         self._run = run
         self._on_progress = on_progress
         self._at_both: dict[str, int] = {}
         self.copier = ObjectCopier(self._old, new, store.spool / f"relocating-{store.info.id}.part")
         self.report = RelocationReport(run.id, self._old.sink.url, new.sink.url)
+
+    @contextmanager
+    def marked(self) -> Generator[None]:
+        """The new root is marked as the store's, and stays so when the store has come to use it.
+
+        A mark on a folder that does not have the artifacts would say that it has: should it be the
+        one on which a disk is mounted later, or not yet. So it goes again unless it was there, also
+        when nothing was wrong but the artifacts. A killed run leaves it for the next one.
+        """
+        sink, store = self._new.sink, self._store
+        was_marked = sink.exists(mark_path(store.info.id))
+        try:
+            mark_root(sink, store.info.id, store.database.target.place, store.spool)
+            yield
+        finally:
+            # A commit that has failed may have come through; then all of the artifacts are there.
+            if not (was_marked or self.report.switched):
+                unmark_root(sink, store.info.id)
 
     def copy_evidence(self) -> None:
         """Copy the damaged objects that were kept aside."""
@@ -204,8 +232,10 @@ class _Relocation:
             self._store.follow(read_upkeep(connection))
 
     def delete_old(self, run: MaintenanceRun) -> None:
-        """Delete at the old root what was read back from the new one, and its mark."""
-        unmark_root(self._old.sink, self._store.info.id)
+        """Delete at the old root what was read back from the new one, and its mark.
+
+        What is not there any more was deleted by a run that was killed.
+        """
         for chunk in in_chunks(self._at_both.items(), _COUNTED_AT_ONCE):
             deleted = Amount()
             for path, stored_size in chunk:
@@ -218,6 +248,8 @@ class _Relocation:
             with self._store.database.write() as connection:
                 run.go_on(connection)
                 run.count(connection, deleted.count, deleted.stored_bytes)
+        # Last: without it nobody could tell what is gone from what is on a disk that is away.
+        unmark_root(self._old.sink, self._store.info.id)
 
     def summary(self) -> dict[str, Any]:
         """The report as its row says it."""

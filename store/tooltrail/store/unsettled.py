@@ -6,14 +6,15 @@ Each is counted once, by what became of it.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 from uuid import UUID
 
 from sqlalchemy import select
 
-from tooltrail.artifacts import SpoolFolder, iter_spool_folders, spooled_streams
-from tooltrail.store._repairing_asides import may_be_taken_in
+from tooltrail.artifacts import SpoolFolder, is_spooled, iter_spool_folders, spooled_streams
+from tooltrail.store._repairing_asides import iter_asides_for
 from tooltrail.store._spooled import started_ids
-from tooltrail.store.asides import distinct_spools, iter_asides
+from tooltrail.store.asides import AsideFolder, distinct_spools
 from tooltrail.store.store import Store
 from tooltrail.store.tables import ArtifactRow, InvocationRow, OutputStreamRow
 
@@ -28,8 +29,9 @@ class Repairable:
     Attributes:
         killed: they have not ended, and their program is gone.
         waiting: they have ended, and output of theirs waits in the spool.
-        leftover: they have ended and all is stored; only their folder is there still.
-        set_aside: records in no store yet, whose program is gone or has ended them.
+        leftover: they have ended, and nothing waits; only their folder is there still.
+        set_aside: records whose program is gone or has ended them, and whose end is in no store
+            yet; nor is their start, unless it was recorded and nobody said so.
     """
 
     killed: tuple[UUID, ...] = ()
@@ -48,8 +50,8 @@ class Unended:
 
     Attributes:
         running: their program lives.
-        elsewhere: not in this spool: they run with another spool or on another machine, or were
-            killed there.
+        elsewhere: in none of the spools that were looked into: they run with another spool or on
+            another machine, or were killed there.
         unknown: their program is gone and there is output of theirs in the spool, but the store
             has no such invocation.
     """
@@ -71,30 +73,69 @@ def find_repairable(store: Store, *, also: Sequence[Path] = ()) -> Repairable:
     Raises:
         UnavailableError: a spool or the store cannot be read.
     """
-    dead = sorted(folder.invocation_id for folder in _folders(store) if not folder.is_running)
-    states = dict(_states(store, dead))
-    ended = [name for name in dead if states.get(name, "started") != "started"]
+    spools = distinct_spools(store.spool, *also)
+    dead = {folder.invocation_id for folder in _folders(store) if not folder.is_running}
+    aside = {one.id for one in iter_asides_for(store, spools) if not one.is_running}
+    states = dict(_states(store, sorted(dead | aside)))
+    ended = sorted(name for name, state in states.items() if state != "started")
     waiting = {name for name, role in _postponed(store, ended) if _is_in(store.spool, name, role)}
-    asides = (
-        aside for spool in distinct_spools(store.spool, *also) for aside in iter_asides(spool)
-    )
     return Repairable(
-        killed=tuple(name for name in dead if states.get(name) == "started"),
+        killed=tuple(sorted(n for n in dead - aside if states.get(n) == "started")),
         waiting=tuple(name for name in ended if name in waiting),
-        leftover=tuple(name for name in ended if name not in waiting),
-        set_aside=tuple(aside.id for aside in asides if may_be_taken_in(store, aside)),
+        # A repair may have cleared it meanwhile.
+        leftover=tuple(
+            name for name in ended if name not in waiting and is_spooled(store.spool / str(name))
+        ),
+        set_aside=tuple(sorted(aside.difference(ended))),
     )
 
 
-def find_unended(store: Store) -> Unended:
-    """What has not ended and was not killed with this spool, and what nobody began.
+class Open(NamedTuple):
+    """The invocations of a store that have not ended, and what is in spools of this machine.
+
+    Attributes:
+        folders: of the spool of the store, the oldest first.
+        asides: records that were set aside for the store, in any of the spools.
+        started: the invocations that have not ended.
+        elsewhere: those of them that are in none of the spools.
+    """
+
+    folders: tuple[SpoolFolder, ...]
+    asides: tuple[AsideFolder, ...]
+    started: frozenset[UUID]
+    elsewhere: frozenset[UUID]
+
+
+def find_open(store: Store, *, also: Sequence[Path] = ()) -> Open:
+    """What is open, wherever it runs.
 
     Raises:
-        UnavailableError: the spool or the store cannot be read.
+        UnavailableError: a spool or the store cannot be read.
     """
-    # Asked for after the folders: an invocation is in its spool before it is started.
-    folders = list(_folders(store))
+    # What is there in place of a folder holds nothing.
+    spools = [spool for spool in distinct_spools(store.spool, *also) if spool.is_dir()]
+    # In this order: an invocation is in its spool before it is started, and set aside before it
+    # leaves the spool for that. So what is started all the while is in what was looked into.
+    before = started_ids(store)
+    folders = tuple(iter_spool_folders(store.spool)) if store.spool.is_dir() else ()
+    asides = tuple(iter_asides_for(store, spools))
     started = started_ids(store)
+    here = {folder.invocation_id for folder in folders} | {aside.id for aside in asides}
+    return Open(folders, asides, frozenset(started), frozenset((before & started) - here))
+
+
+def find_unended(store: Store, *, also: Sequence[Path] = ()) -> Unended:
+    """What has not ended and was not killed with this spool, and what nobody began.
+
+    Args:
+        store: whose spool it is.
+        also: as for `repair`.
+
+    Raises:
+        UnavailableError: a spool or the store cannot be read.
+    """
+    found = find_open(store, also=also)
+    folders = [folder for folder in found.folders if _may_be_of(store, folder)]
     here = {folder.invocation_id for folder in folders}
     running = {folder.invocation_id for folder in folders if folder.is_running}
     known = dict(_states(store, sorted(here - running)))
@@ -103,14 +144,17 @@ def find_unended(store: Store) -> Unended:
         for folder in folders
         if folder.invocation_id not in running | known.keys() and spooled_streams(folder.path)
     ]
-    return Unended(len(running & started), len(started - here), len(unknown))
+    running.update(aside.id for aside in found.asides if aside.is_running)
+    return Unended(len(running & found.started), len(found.elsewhere), len(unknown))
 
 
 def _folders(store: Store) -> Iterator[SpoolFolder]:
     """What is in the spool and may be of this store."""
-    for folder in iter_spool_folders(store.spool):
-        if folder.store_id in (None, str(store.info.id)):
-            yield folder
+    return (folder for folder in iter_spool_folders(store.spool) if _may_be_of(store, folder))
+
+
+def _may_be_of(store: Store, folder: SpoolFolder) -> bool:
+    return folder.store_id in (None, str(store.info.id))
 
 
 def _states(store: Store, ids: Sequence[UUID]) -> Iterator[tuple[UUID, str]]:

@@ -8,7 +8,9 @@ from typing import Literal, get_args
 from uuid import UUID
 
 from tooltrail.artifacts import spooled_streams
+from tooltrail.artifacts.spool_owner import names_in
 from tooltrail.records import InvalidRecordError, UnavailableError
+from tooltrail.store._spooled import KEPT
 from tooltrail.store._taking_in import is_for
 from tooltrail.store.asides import AsideFolder, AsideRecord, distinct_spools, iter_asides
 from tooltrail.store.store import Store
@@ -51,6 +53,22 @@ def set_aside(store: Store, *, also: Sequence[Path] = ()) -> list[SetAside]:
     spools = distinct_spools(store.spool, *also)
     found = [_described(store, aside) for spool in spools for aside in iter_asides(spool)]
     return sorted((one for one in found if one is not None), key=lambda one: one.invocation_id)
+
+
+def kept_folders(store: Store, *, also: Sequence[Path] = ()) -> list[Path]:
+    """The folders, one for each invocation, of files that repairs have put away in spools.
+
+    They are not in a store as they are; see `RepairedFolder.kept_in`.
+
+    Args:
+        store: whose spool it is.
+        also: as for `repair`.
+
+    Raises:
+        UnavailableError: a spool cannot be read.
+    """
+    places = [spool / KEPT for spool in distinct_spools(store.spool, *also)]
+    return [kept / name for kept in places for name in sorted(names_in(kept))]
 
 
 def _described(store: Store, aside: AsideFolder) -> SetAside | None:

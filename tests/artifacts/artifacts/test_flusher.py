@@ -47,6 +47,52 @@ def test_the_thread_ends_when_nothing_is_watched_and_comes_back(flusher: Flusher
                 assert not thread.is_alive()
 
 
+class Failing(Flushed):
+    """Fails as often as it is told to, and is flushed then."""
+
+    def __init__(self, errors: list[BaseException]) -> None:
+        super().__init__()
+        self._errors = errors
+
+    def flush(self) -> None:
+        if self._errors:
+            raise self._errors.pop()
+        super().flush()
+
+
+def test_a_flush_that_fails_holds_up_no_other_and_is_tried_again(flusher: Flusher) -> None:
+    errors: list[BaseException] = [MemoryError(), SystemExit(), KeyboardInterrupt(), ValueError()]
+    failing, other = Failing(errors), Flushed()
+    flusher.watch(failing)
+    flusher.watch(other)
+    for capture in (failing, other):
+        assert capture.event.wait(60)
+        assert capture.count == 1
+    assert errors == []
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_thread_that_is_gone_is_replaced(
+    flusher: Flusher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[None] = []
+
+    def end_the_first() -> None:
+        begun.append(None)
+        if len(begun) == 1:
+            raise MemoryError
+
+    monkeypatch.setattr("tooltrail.artifacts._flusher.leave_signals_to_others", end_the_first)
+    before = set(threading.enumerate())
+    capture = Flushed()
+    flusher.watch(capture)
+    for thread in set(threading.enumerate()) - before:
+        thread.join(60)
+    flusher.watch(capture)
+    assert capture.event.wait(60)
+    assert len(begun) == 2
+
+
 def test_after_beginning_anew_nothing_of_before_is_watched() -> None:
     flusher = Flusher(3600)
     forgotten, capture = Flushed(), Flushed()

@@ -173,7 +173,9 @@ def test_an_altered_frame_is_damage(folder: Path) -> None:
     stored[9] ^= 0xFF  # behind six bytes of header and three of a block
     file.write_bytes(stored)
     with StreamFollower(folder, "stdout") as follower:
-        with pytest.raises(DamageError, match="the frame at byte 0 cannot be decoded"):
+        with pytest.raises(
+            DamageError, match="the frame at byte 0 of the stored file cannot be decoded"
+        ):
             polled(follower)
         with pytest.raises(DamageError):
             follower.skip_to_last(1)
@@ -227,6 +229,22 @@ def test_a_stream_that_is_shortened_for_its_store_has_ended_and_is_not_damaged(
         assert follower.ending == "closed"
     assert given == b"".join(lines[: max(seen, len(shorter))])
     assert result.record.size == shorter.plain_size
+
+
+def test_a_stream_that_is_shortened_to_just_what_was_given_has_ended(folder: Path) -> None:
+    file = folder / "stdout.zst"
+    capture = capture_in(folder)
+    with StreamFollower(folder, "stdout") as follower:
+        # The second frame has as many bytes as the index of the first one alone.
+        for part in (b"a line that is kept\n", os.urandom(48)):
+            capture.write(part)
+            capture.flush()
+        assert len(polled(follower)) == 68
+        assert (polled(follower), follower.ending) == (b"", None)
+        given_size = file.stat().st_size
+        shortened(capture.close(), given_size, "no room", edge_bytes=10, inline_bytes=0)
+        assert file.stat().st_size == given_size
+        assert (polled(follower), follower.ending) == (b"", "closed")
 
 
 def test_a_stream_that_is_being_shortened_is_waited_for(folder: Path) -> None:

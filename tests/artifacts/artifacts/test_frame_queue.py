@@ -5,12 +5,17 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import threading
 from pathlib import Path
 
 import pytest
 from tests.support.cli import without_coverage
 
+from tooltrail.artifacts import Capture
 from tooltrail.artifacts._frame_queue import IN_FLIGHT, IN_FLIGHT_BYTES, THREADS, FrameQueue
+from tooltrail.artifacts.codec import compress_frame, open_plain
+from tooltrail.artifacts.frame_index import Frame
+from tooltrail.records.digests import digest_of
 
 
 @pytest.mark.parametrize(
@@ -29,8 +34,58 @@ def test_no_more_blocks_wait_than_may_and_all_come_back_in_order(size: int, most
         taken += [compressed.block[0] for compressed in queue.ready()]
         assert number + 1 - len(taken) <= most
     taken += [compressed.block[0] for compressed in queue.drain()]
-    assert queue.is_empty
+    assert queue.size == 0
     assert taken == list(range(3 * most))
+
+
+class FullMemory:
+    """No memory for compressing: in other threads, or anywhere."""
+
+    def __init__(self) -> None:
+        self.is_here_too = False
+
+    def compress(self, block: bytearray) -> Frame:
+        if self.is_here_too or threading.current_thread() is not threading.main_thread():
+            raise MemoryError
+        return compress_frame(block)
+
+
+@pytest.fixture
+def full_memory(monkeypatch: pytest.MonkeyPatch) -> FullMemory:
+    memory = FullMemory()
+    monkeypatch.setattr("tooltrail.artifacts._frame_queue.compress_frame", memory.compress)
+    return memory
+
+
+def test_what_another_thread_had_no_memory_for_is_compressed_here(full_memory: FullMemory) -> None:
+    queue = FrameQueue(10)
+    for number in range(40):
+        queue.put(bytearray([number]) * 10)
+        assert all(one.frame == compress_frame(one.block) for one in queue.ready())
+    taken = list(queue.drain())
+    assert [one.frame for one in taken] == [compress_frame(one.block) for one in taken]
+    assert queue.size == 0
+
+
+def test_a_capture_goes_on_when_there_is_memory_again(
+    full_memory: FullMemory, tmp_path: Path
+) -> None:
+    data = os.urandom(50_000)
+    path = tmp_path / "stdout.zst"
+    capture = Capture("stdout", path, edge_bytes=10, inline_bytes=0, frame_size=1000)
+    capture.write(data[:1500])
+    full_memory.is_here_too = True
+    with pytest.raises(MemoryError):
+        capture.write(data[1500:40_000])
+    for _ in range(2):
+        with pytest.raises(MemoryError):
+            capture.close()
+    full_memory.is_here_too = False
+    capture.write(data[40_000:])
+    record = capture.close().record
+    assert (record.size, record.digest, record.loss_reason) == (50_000, digest_of(data), None)
+    with open_plain(path.open("rb")) as plain:
+        assert plain.read() == data
 
 
 ALONE = textwrap.dedent(

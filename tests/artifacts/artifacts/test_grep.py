@@ -453,12 +453,14 @@ def test_everything_before_a_damaged_frame_is_found_and_the_frame_is_named(
     seen: list[Match] = []
     reader = ArtifactArchive(sink).reader(made.path)
     start = made.index.plain_span(frame)[0]
-    with pytest.raises(DamageError, match=f"in the frame at byte {start:,}: ") as caught:
+    with pytest.raises(
+        DamageError, match=f"in the frame at byte {start:,} of the output: "
+    ) as caught:
         seen.extend(reader.grep("line"))
     assert caught.value.path == made.path
     # The line that goes on in the damaged frame is not whole.
     assert b"".join(match.line for match in seen) == plain[: plain.rfind(b"\n", 0, start) + 1]
-    with pytest.raises(DamageError, match=f"in the frame at byte {start:,}: "):
+    with pytest.raises(DamageError, match=f"in the frame at byte {start:,} of the output: "):
         reader.count_matches("line")
     assert reader.count_matches("line", max_count=len(seen)) == len(seen)
 

@@ -2,60 +2,26 @@
 
 import contextlib
 import os
-import signal
-import sys
-from collections.abc import Generator
+from functools import partial
+from itertools import count
 from pathlib import Path
-from types import FrameType
-from typing import Any
 
 import pytest
+from tests.support.interrupting import interrupted, interrupted_at
 
-import tooltrail.artifacts
 from tooltrail.artifacts import FrameIndex
+from tooltrail.artifacts._flusher import Flushable, Flusher
 from tooltrail.artifacts.capture import INTERRUPTED, Capture, CapturedStream
 from tooltrail.artifacts.codec import open_plain
 from tooltrail.artifacts.limits import CaptureLimits
 from tooltrail.records.digests import digest_of
+from tooltrail.records.errors import InvalidRecordError
 from tooltrail.records.streams import count_lines
 
 FRAME, EDGE = 1000, 150
 CHUNKS = [os.urandom(n) for n in (300, 2500, 10, 900, 0, 1000, 200)]
 WHOLE = b"".join(CHUNKS)
 TOO_LONG = "longer than the limit of 3,300 bytes for one stream"
-
-OURS = str(Path(tooltrail.artifacts.__file__).parent)
-BEFORE = ("write_all", "_bytes_of")
-"""Where a call has not begun yet."""
-
-
-@contextlib.contextmanager
-def interrupted_at(moment: int) -> Generator[list[int]]:
-    """Ctrl-C at the n-th call, of or in our own code; calls are where Python looks for signals.
-
-    Gives a list that has the moment in it when it was reached.
-    """
-    count = 0
-    reached: list[int] = []
-
-    def look(frame: FrameType, event: str, argument: Any) -> None:
-        nonlocal count
-        name = getattr(argument, "__name__", "")
-        if not frame.f_code.co_filename.startswith(OURS) or frame.f_code.co_name in BEFORE:
-            return
-        # A `with` lets go of its lock between two looks; before its call `write` knows nothing.
-        if name != "__exit__" and (event, frame.f_code.co_name) != ("call", "write"):
-            count += 1
-            if count == moment:
-                sys.setprofile(None)
-                reached.append(moment)
-                signal.raise_signal(signal.SIGINT)
-
-    sys.setprofile(look)
-    try:
-        yield reached
-    finally:
-        sys.setprofile(None)
 
 
 def content_of(captured: CapturedStream) -> bytes:
@@ -138,3 +104,93 @@ def test_what_is_behind_a_call_that_was_interrupted_is_counted_and_not_kept(tmp_
     assert content_of(captured) == b"a line\n"
     assert captured.record.produced_size == len(b"a line\nnot taken\nlater\n")
     assert captured.record.loss_reason == INTERRUPTED
+
+
+def small_capture(spool_path: Path) -> Capture:
+    return Capture("stdout", spool_path, edge_bytes=EDGE, inline_bytes=0, frame_size=FRAME)
+
+
+PAIRS = {"flush": Capture.flush, "close": Capture.close}
+
+
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
+@pytest.mark.parametrize("second", PAIRS)
+def test_a_second_ctrl_c_at_any_moment_after_a_first_one_leaves_a_true_beginning_too(
+    tmp_path: Path, second: str
+) -> None:
+    first_chunk, chunk, last_chunk = CHUNKS[0], CHUNKS[1][:900], CHUNKS[1][900:1200]
+    whole = WHOLE[:1500]
+    pair_count = 0
+    for moment in count(1):
+        is_reached = True
+        # A third of all pairs, evenly.
+        for other in count(1 + moment % 3, 3):
+            capture = small_capture(tmp_path / f"{moment}-{other}" / "stdout.zst")
+            capture.write(first_chunk)
+            is_reached = interrupted(partial(capture.write, chunk), moment)
+            if not is_reached or not interrupted(partial(PAIRS[second], capture), other):
+                capture.close()
+                break
+            pair_count += 1
+            written = len(whole)
+            try:
+                capture.write(last_chunk)
+            except InvalidRecordError:  # its close was done, but for the answer
+                written -= len(last_chunk)
+            captured = capture.close()
+            record, content = captured.record, content_of(captured)
+            assert whole[:written].startswith(content)
+            assert len(content) in (300, FRAME, 1200, written)
+            assert (record.size, record.digest) == (len(content), digest_of(content))
+            assert record.produced_size == written
+            assert record.loss_reason == (None if len(content) == written else INTERRUPTED)
+        if not is_reached:
+            break
+    assert pair_count > 200
+
+
+class RememberingFlusher(Flusher):
+    """Flushes nothing as long as a test runs, and knows what it was to flush."""
+
+    def __init__(self) -> None:
+        super().__init__(3600)
+        self.watched: set[Flushable] = set()
+
+    def watch(self, capture: Flushable) -> None:
+        super().watch(capture)
+        self.watched.add(capture)
+
+
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
+def test_what_was_taken_is_flushed_soon_whenever_ctrl_c_came(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flusher = RememberingFlusher()
+    monkeypatch.setattr("tooltrail.artifacts.capture.FLUSHER", flusher)
+    kept_count, is_reached = 0, True
+    for moment in count(1):
+        capture = small_capture(tmp_path / str(moment) / "stdout.zst")
+        is_reached = interrupted(partial(capture.write, CHUNKS[0]), moment)
+        capture.write(CHUNKS[1][:10])
+        if capture.close().record.size:
+            kept_count += 1
+            assert capture in flusher.watched
+        if not is_reached:
+            break
+    assert kept_count > 5
+
+
+def test_what_is_written_after_a_close_that_was_interrupted_is_counted(tmp_path: Path) -> None:
+    moment = 0
+    for moment in count(1):
+        capture = small_capture(tmp_path / str(moment) / "stdout.zst")
+        capture.write(CHUNKS[0])
+        assert interrupted(capture.close, moment)
+        try:
+            capture.write(CHUNKS[1][:10])
+        except InvalidRecordError:
+            break
+        record = capture.close().record
+        assert record.produced_size == 310
+        assert record.loss_reason == (None if record.size == 310 else INTERRUPTED)
+    assert moment > 20

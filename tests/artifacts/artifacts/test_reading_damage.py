@@ -80,7 +80,7 @@ def test_a_damaged_frame_is_named_by_its_beginning(
 ) -> None:
     offset = MADE.index.stored_span(3)[0] + 20
     put_raw(sink, tmp_path, MADE.path, flipped(MADE.stored, offset))
-    with pytest.raises(DamageError, match=r"in the frame at byte 3,000: "):
+    with pytest.raises(DamageError, match=r"in the frame at byte 3,000 of the output: "):
         archive.reader(MADE.path).read_bytes(3_456, 3_460)
 
 

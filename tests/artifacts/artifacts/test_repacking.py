@@ -150,6 +150,10 @@ def test_what_was_altered_since_it_was_captured_is_stored_as_it_is_but_for_that_
     stored = archive.publish(captured, scratch=folder)
     assert stored_bytes(sink, stored.path) == data
     assert stored.index == captured.index
+    altered = f"artifact {stored.path} is damaged: it was altered after it was captured"
+    assert (stored.outcome, stored.damage) == ("created", altered)
+    again = archive.publish(captured, scratch=folder)
+    assert (again.outcome, again.damage) == ("existed", altered)
     with pytest.raises(DamageError, match=stored.path):
         archive.verify(stored.path, size=stored.size, index=stored.index)
     first, last = captured.index.plain_span(3)
@@ -169,6 +173,40 @@ def test_what_was_cut_since_it_was_captured_is_not_published(
     with pytest.raises(DamageError, match=str(captured.staged)):
         archive.publish(captured, scratch=folder)
     assert list(sink.list()) == []
+
+
+def test_what_was_put_into_full_frames_by_a_call_without_an_answer_is_published(
+    archive: ArtifactArchive, sink: ArtifactSink, folder: Path
+) -> None:
+    captured = slowly(folder)
+    full = in_full_frames(captured, archive.frame_size)
+    assert in_full_frames(captured, archive.frame_size) == full
+    stored = archive.publish(captured, scratch=folder)
+    assert stored_bytes(sink, stored.path) == encode(PLAIN)
+    assert (stored.outcome, stored.index, stored.damage) == ("created", full.index, None)
+    assert archive.verify(stored.path, size=stored.size, index=stored.index) == len(PLAIN)
+
+
+def test_the_file_that_takes_the_place_of_another_is_synced_before_and_its_folder_after(
+    archive: ArtifactArchive, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    captured = slowly(folder)
+    staged = captured.staged
+    assert staged is not None
+    before = staged.read_bytes()
+    synced: list[tuple[bytes, bool]] = []
+    sync = os.fsync
+
+    def watching(descriptor: int) -> None:
+        path = Path(f"/proc/self/fd/{descriptor}").resolve()
+        # What is synced, and whether the file was replaced by then.
+        content = path.read_bytes() if path.is_file() else bytes(path)
+        synced.append((content, staged.read_bytes() != before))
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", watching)
+    in_full_frames(captured, archive.frame_size)
+    assert synced == [(encode(PLAIN), False), (bytes(folder), True)]
 
 
 def test_room_that_must_stay_free_is_not_taken_for_full_frames(

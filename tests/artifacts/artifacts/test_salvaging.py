@@ -114,7 +114,7 @@ def test_what_the_frames_behind_an_altered_one_speak_of_is_lost_with_it(tmp_path
     altered[ends[2] - 1] ^= 0xFF  # of the checksum
     found = salvaged(tmp_path, bytes(altered))
     assert found.problem is not None
-    assert f"the frame at byte {ends[1]} cannot be decoded" in found.problem
+    assert f"the frame at byte {ends[1]} of the stored file cannot be decoded" in found.problem
     check(found, b"first\n", 63 + 6, found.problem)
 
 
@@ -122,7 +122,8 @@ def test_zeros_in_place_of_what_was_written_are_a_problem(tmp_path: Path) -> Non
     stored, ends = framed(b"first\n", b"second\n")
     found = salvaged(tmp_path, stored[: ends[1]] + bytes(4096))
     assert found.problem == (
-        f"{tmp_path / 'stdout.zst'} is damaged: no frame begins at byte {ends[1]}"
+        f"{tmp_path / 'stdout.zst'} is damaged: "
+        f"no frame begins at byte {ends[1]} of the stored file"
     )
     check(found, b"first\n", 1, found.problem)
 
@@ -135,7 +136,7 @@ def test_a_header_that_asks_for_more_memory_than_a_frame_takes_is_not_believed(
     # One last raw block of one byte; the frame ends without a checksum.
     found = salvaged(tmp_path, stored + huge + b"\x09\x00\x00x")
     assert found.problem is not None
-    assert f"the frame at byte {ends[1]} cannot be decoded" in found.problem
+    assert f"the frame at byte {ends[1]} of the stored file cannot be decoded" in found.problem
     check(found, b"first\n", 1, found.problem)
 
 

@@ -1,31 +1,45 @@
 """A captured stream is shortened at the end of a frame, in place, and says what it lost."""
 
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
-from itertools import accumulate
+from functools import partial
+from itertools import accumulate, count
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.interrupting import interrupted
 
 from tooltrail.artifacts import (
     FRAME_SIZE,
     Capture,
     CapturedStream,
+    CaptureLimits,
     FrameIndex,
     artifact_path,
+    in_full_frames,
     open_plain,
     open_reader,
     open_sink,
     shortened,
 )
+from tooltrail.artifacts._repacking import FEW_FRAMES
 from tooltrail.records.digests import digest_of
 from tooltrail.records.streams import count_lines
 
 EDGE, INLINE = 10, 20
+DEFAULT = CaptureLimits()
+
+ANYWHERE = pytest.mark.filterwarnings(
+    # Between the call that opens a file and the next step nobody holds it; a generator that nobody
+    # goes on with is closed where no error can go.
+    "ignore:unclosed file:ResourceWarning",
+    "ignore:Exception ignored in:pytest.PytestUnraisableExceptionWarning",
+)
 
 
 def captured(folder: Path, *chunks: bytes, most: int = 0) -> CapturedStream:
@@ -78,7 +92,7 @@ def test_whole_frames_are_kept_that_fit_or_what_goes_into_memory(
     assert record.head == kept[:EDGE]
     assert record.tail == kept[max(EDGE, len(kept) - EDGE) :]
     assert (record.produced_size, record.produced_line_count) == (len(data), count_lines(data))
-    assert record.loss_reason == "no room"
+    assert record.loss_reason == (None if kept == data else "no room")
 
 
 def test_as_many_frames_are_kept_as_the_room_takes_to_the_byte(tmp_path: Path) -> None:
@@ -110,10 +124,135 @@ def test_what_is_shortened_is_a_sound_object(tmp_path: Path) -> None:
     assert b"".join(reader.iter_lines()) == kept
 
 
-def test_without_an_index_nothing_but_the_beginning_in_memory_is_kept(tmp_path: Path) -> None:
-    data = os.urandom(1000)
-    result = short(replace(captured(tmp_path, data), index=None), 10_000)
-    assert (result.staged, result.record.content) == (None, data[:INLINE])
+@pytest.mark.parametrize("is_index_there", [True, False])
+def test_without_a_known_index_the_frames_are_looked_for(
+    tmp_path: Path, is_index_there: bool
+) -> None:
+    data = os.urandom(1500)
+    whole = captured(tmp_path, data[:500], data[500:1000], data[1000:])
+    assert whole.index is not None
+    assert whole.staged is not None
+    if not is_index_there:
+        os.truncate(whole.staged, whole.index.frames_size)
+    result = short(replace(whole, index=None), whole.index.object_size - 1)
+    assert result.staged is not None
+    assert plain(result.staged) == data[:1000]
+    assert (result.record.size, result.record.loss_reason) == (1000, "no room")
+    assert result.index == FrameIndex.from_bytes(result.staged.read_bytes())
+
+
+def altered_at(stored: bytes, index: FrameIndex, frame: int) -> bytes:
+    """With another byte in the middle of a frame."""
+    start, stop = index.stored_span(frame)
+    middle = (start + stop) // 2
+    return stored[:middle] + bytes([stored[middle] ^ 1]) + stored[middle + 1 :]
+
+
+@pytest.mark.parametrize("damage", ["altered", "cut"])
+def test_of_a_damaged_file_the_frames_before_the_damage_are_kept_and_it_is_said(
+    tmp_path: Path, damage: str
+) -> None:
+    data = os.urandom(2500)
+    whole = captured(tmp_path, *(data[start : start + 500] for start in range(0, 2500, 500)))
+    assert whole.index is not None
+    assert whole.staged is not None
+    if damage == "altered":
+        whole.staged.write_bytes(altered_at(whole.staged.read_bytes(), whole.index, 2))
+    else:
+        os.truncate(whole.staged, whole.index.stored_span(2)[1] - 10)
+    result = short(whole, whole.index.object_size - 1)
+    assert result.staged is not None
+    assert plain(result.staged) == data[:1000]
+    record = result.record
+    assert (record.size, record.digest) == (1000, digest_of(data[:1000]))
+    assert record.loss_reason is not None
+    assert re.search(r"is damaged: .*frame at byte", record.loss_reason)
+
+
+def fit(stream: CapturedStream, room: int, limits: CaptureLimits = DEFAULT) -> CapturedStream:
+    """As a store does for which a stream is too long."""
+    stream = in_full_frames(stream, FRAME_SIZE, limits)
+    assert stream.staged is not None
+    size = stream.staged.stat().st_size if stream.staged.exists() else 0
+    return stream if size == stream.stored_size and size <= room else short(stream, room)
+
+
+def noise(count: int) -> list[bytes]:
+    return [os.urandom(100) for _ in range(count)]
+
+
+def check_kept(result: CapturedStream, data: bytes, room: int) -> None:
+    record = result.record
+    assert result.staged is not None
+    kept = plain(result.staged)
+    assert data.startswith(kept)
+    assert (record.size, record.digest) == (len(kept), digest_of(kept))
+    assert record.line_count == count_lines(kept)
+    assert result.staged.stat().st_size == result.stored_size
+    assert (result.stored_size or 0) <= room
+    assert result.index == FrameIndex.from_bytes(result.staged.read_bytes())
+
+
+def test_when_the_file_was_put_into_full_frames_unnoticed_nothing_is_made_undecodable(
+    tmp_path: Path,
+) -> None:
+    data = b"".join(b"a line of some output number %d\n" % n for n in range(300))
+    stream = captured(tmp_path, *data.splitlines(keepends=True))
+    assert stream.stored_size is not None
+    room = stream.stored_size // 2
+    in_full_frames(stream, FRAME_SIZE)
+    # Now there is no room for another file.
+    result = fit(stream, room, CaptureLimits(free_bytes=1 << 60))
+    check_kept(result, data, room)
+    assert result.record == stream.record
+
+
+@ANYWHERE
+@pytest.mark.parametrize("share", [0.95, 0.5], ids=["as one frame it fits", "nothing fits"])
+def test_after_ctrl_c_at_any_moment_the_same_capture_is_made_to_fit_by_another_call(
+    tmp_path: Path, share: float
+) -> None:
+    chunks = noise(FEW_FRAMES + 1)
+    data = b"".join(chunks)
+    moment = 0
+    for moment in count(1):
+        stream = captured(tmp_path / str(moment), *chunks)
+        assert stream.staged is not None
+        assert stream.stored_size is not None
+        room = int(stream.stored_size * share)
+        is_reached = interrupted(partial(fit, stream, room), moment)
+        is_there = stream.staged.exists()
+        result = fit(stream, room)
+        if result.staged is not None:
+            check_kept(result, data, room)
+            assert result.record == stream.record
+        else:
+            assert share == 0.5
+            # It is deleted last.
+            assert result.record.content == (data[:INLINE] if is_there else data[:EDGE])
+        if not is_reached:
+            break
+    assert moment > 100
+
+
+@ANYWHERE
+def test_after_ctrl_c_at_any_moment_of_shortening_no_more_is_lost_by_another_call(
+    tmp_path: Path,
+) -> None:
+    chunks = noise(5)
+    data = b"".join(chunks)
+    moment = 0
+    for moment in count(1):
+        stream = captured(tmp_path / str(moment), *chunks)
+        assert stream.index is not None
+        room = stream.index.object_size - 1
+        is_reached = interrupted(partial(short, stream, room), moment)
+        result = short(stream, room)
+        check_kept(result, data, room)
+        assert (result.record.size, result.record.loss_reason) == (400, "no room")
+        if not is_reached:
+            break
+    assert moment > 50
 
 
 @pytest.mark.parametrize("size", [None, 0, 300])

@@ -20,8 +20,10 @@ from tooltrail.artifacts import (
     iter_spool_folders,
     remove_dead_owners,
     remove_spool_folder,
+    spool_folders,
     spooled_streams,
 )
+from tooltrail.artifacts.spool_owner import is_held
 from tooltrail.records.errors import UnavailableError
 
 CLAIM = """
@@ -75,6 +77,41 @@ def test_many_folders_of_one_process_share_one_lock(tmp_path: Path) -> None:
     found = list(iter_spool_folders(tmp_path))
     assert [folder.invocation_id for folder in found] == names
     assert {(folder.store_id, folder.is_running) for folder in found} == {("store-1", True)}
+
+
+def test_what_goes_while_a_spool_is_read_is_not_left_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owners = [SpoolOwner(tmp_path, "store-1") for _ in range(3)]
+    names = sorted((uuid4() for _ in owners), key=str)
+    stays, ends, exits = map(SpoolOwner.claim, owners, names)
+    spool = iter_spool_folders(tmp_path)
+    assert next(spool).path == stays
+    remove_spool_folder(ends)
+    assert [(folder.path, folder.is_running) for folder in spool] == [(exits, True)]
+
+    its_owner = exits.with_name(f"{exits.name}.owner").readlink()
+
+    def exit_when_asked(path: Path) -> bool:
+        if path.name == str(its_owner):
+            remove_spool_folder(exits)
+            path.unlink()
+        return is_held(path)
+
+    monkeypatch.setattr(spool_folders, "is_held", exit_when_asked)
+    assert [folder.path for folder in iter_spool_folders(tmp_path)] == [stays]
+
+
+def test_what_cannot_be_asked_for_any_more_is_not_taken_for_gone(tmp_path: Path) -> None:
+    spool, names = tmp_path / "spool", sorted((uuid4() for _ in range(2)), key=str)
+    owner = SpoolOwner(spool, "store-1")
+    for name in names:
+        owner.claim(name)
+    found = iter_spool_folders(spool)
+    assert next(found).is_running
+    spool.rename(tmp_path / "away")
+    spool.write_text("in the way")
+    assert [(folder.invocation_id, folder.is_running) for folder in found] == [(names[1], False)]
 
 
 @pytest.mark.parametrize("how", ["os.kill(os.getpid(), signal.SIGKILL)", "os._exit(0)", "pass"])

@@ -270,5 +270,7 @@ def test_no_more_is_held_than_a_frame_can_have() -> None:
     window.forget(900)
     window.seek(1_000)
     assert len(window.read(900)) == 900
-    with pytest.raises(DamageError, match="the frame at byte 900 has more than 1,000 bytes"):
+    with pytest.raises(
+        DamageError, match="the frame at byte 900 of the stored file has more than 1,000 bytes"
+    ):
         window.read(1)

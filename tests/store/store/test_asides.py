@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.asides import CALL, begin_aside, output_of, streams_of
+from tests.support.processes import run_python
 
 from tooltrail.records import DEFAULT_POLICY, InvalidRecordError, ToolCall
 from tooltrail.store import WantedStore, look_up_store_id, now, open_aside, wanted_store
@@ -122,3 +123,21 @@ def test_spools_are_the_same_however_they_are_spelled(tmp_path: Path) -> None:
         tmp_path,
         tmp_path / "b",
     ]
+
+
+FAILING = """
+from tests.support.asides import in_a_fork
+def fail():
+    raise RuntimeError("in the child")
+try:
+    with in_a_fork(fail):
+        pass
+except (AssertionError, RuntimeError):
+    print("went on")
+"""
+
+
+def test_a_fork_whose_task_fails_says_so_and_does_not_go_on_as_its_parent() -> None:
+    said, complained = run_python(FAILING)
+    assert said == "went on\n"
+    assert "RuntimeError: in the child" in complained

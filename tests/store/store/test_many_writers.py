@@ -1,14 +1,12 @@
 """Several writers at once: one order, no gaps, no lost links, and nobody waits for ever."""
 
 import random
-import threading
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.support.evidence import check_evidence, ledger_of
 from tests.support.processes import finish_all, run_python, start_worker
 from tests.support.recording import run_command, run_tool
+from tests.support.threads import at_once
 
 from tooltrail.records import StoreExistsError
 from tooltrail.store import Store, create_store, open_store
@@ -16,18 +14,6 @@ from tooltrail.store import Store, create_store, open_store
 THREADS = 8
 PROCESSES = 4
 EACH = 5
-
-
-def at_once(*tasks: Callable[[], object]) -> list[object]:
-    """Run tasks that begin together, one thread for each."""
-    barrier = threading.Barrier(len(tasks))
-
-    def begin(task: Callable[[], object]) -> object:
-        barrier.wait()
-        return task()
-
-    with ThreadPoolExecutor(len(tasks)) as pool:
-        return list(pool.map(begin, tasks))
 
 
 def test_threads_of_one_session_share_one_order_without_gaps(store: Store) -> None:

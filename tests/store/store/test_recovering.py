@@ -238,11 +238,14 @@ def test_a_damaged_file_is_recovered_up_to_there_and_kept(store: Store, database
     (one,) = repair(store).folders
 
     assert (one.outcome, one.recovered_bytes, one.lost_bytes) == ("interrupted", 5, 1)
-    assert "no frame begins at byte" in one.reason
+    kept = store.spool / "kept" / str(name)
+    problem = f"{kept / 'stdout.zst'} is damaged: no frame begins at byte {len(damaged) - 100}"
+    assert one.reason == f"{problem} of the stored file"
+    assert one.kept_in == str(kept)
     detail = store.reader.invocation(name)
     assert content_of(store.reader, stream_of(detail, "stdout")) == b"kept\n"
-    kept = store.spool / "kept"
-    assert (kept / str(name) / "stdout.zst").read_bytes() == damaged
+    assert stream_of(detail, "stdout").loss_reason == one.reason
+    assert (kept / "stdout.zst").read_bytes() == damaged
     assert [path.name for path in store.spool.iterdir()] == ["kept"]
     assert not find_repairable(store)
     assert repair(store).folders == ()
@@ -355,8 +358,10 @@ def test_a_folder_whose_content_is_stored_goes(store: Store, output: bytes) -> N
 def test_a_file_that_is_not_stored_is_kept_when_its_record_has_ended(store: Store) -> None:
     name = finished_with_leftovers(store, b"stored\n", b"not stored\n")
     (one,) = repair(store).folders
-    assert (one.outcome, one.reason) == ("kept", "not in the store: stdout")
-    assert (store.spool / "kept" / str(name) / "stdout.zst").is_file()
+    kept = store.spool / "kept" / str(name)
+    assert (one.outcome, one.kept_in) == ("kept", str(kept))
+    assert one.reason == f"not in the store: stdout; kept in {kept}"
+    assert (kept / "stdout.zst").is_file()
     assert not (store.spool / str(name)).exists()
     assert repair(store).folders == ()
 

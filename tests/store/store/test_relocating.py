@@ -1,13 +1,14 @@
 """Moving the artifacts: everything arrives and is read back, or the store stays where it was."""
 
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
 from sqlalchemy import insert
 from tests.support.disks import small_disk
 from tests.support.evidence import check_evidence
-from tests.support.processes import start_worker
+from tests.support.processes import run_python, start_worker
 from tests.support.recording import run_command
 from tests.support.rows import row_for
 from tests.support.upkeep import folder_digest, publish, runs_of, scatter
@@ -15,6 +16,7 @@ from tests.support.upkeep import folder_digest, publish, runs_of, scatter
 from tooltrail.records import InvalidRecordError, UnavailableError
 from tooltrail.store import Amount, Store, create_store, open_store, relocate
 from tooltrail.store._copying import ObjectCopier
+from tooltrail.store._mark_names import mark_path
 from tooltrail.store.tables import metadata
 
 OUTPUTS = [b"output %d\n" % number * 20_000 for number in range(4)]
@@ -292,6 +294,87 @@ class _Lying(ObjectCopier):
         self._scratch.write_bytes(b"other bytes")
         self._new.sink.put(path, self._scratch)
         self._scratch.unlink()
+
+
+def test_a_run_that_fails_leaves_no_mark_on_the_folder_of_a_disk_that_is_not_mounted(
+    used_file: Store, tmp_path: Path, old: Path, new: Path
+) -> None:
+    """The store remembers the folder of the disk, and somebody moves to it what is elsewhere."""
+    relocate(used_file, str(new))
+    disk = new.rename(new.with_name("disk"))
+    new.mkdir()
+    (old / mark_path(used_file.info.id)).unlink()
+    with open_store(tmp_path / "trail.db", artifacts=str(old)) as behind:
+        with pytest.raises(UnavailableError, match="nothing can be moved, since the artifacts are"):
+            relocate(behind, str(new))
+        (old / mark_path(used_file.info.id)).touch()
+        min(old.rglob("*.zst")).unlink()
+        assert not relocate(behind, str(new)).switched
+        assert not (new / mark_path(used_file.info.id)).exists()
+
+    with open_store(tmp_path / "trail.db") as again:
+        assert "is not the artifact root that it should be" in str(again.find_artifacts())
+        shutil.rmtree(new)
+        disk.rename(new)
+        assert again.find_artifacts() is None
+        check_evidence(again)
+
+
+def test_a_run_that_fails_makes_no_root_while_the_old_one_is_away(
+    used_file: Store, old: Path, new: Path
+) -> None:
+    old.rename(old.with_name("away"))
+    with pytest.raises(UnavailableError, match="nothing can be moved"):
+        relocate(used_file, str(new))
+    assert not new.exists()
+
+
+def test_a_run_that_fails_leaves_the_mark_that_was_there(
+    used_file: Store, old: Path, new: Path
+) -> None:
+    relocate(used_file, str(new))
+    mark = old / mark_path(used_file.info.id)
+    min(new.rglob("*.zst")).unlink()
+    min(old.rglob("*.zst")).unlink()
+    assert not relocate(used_file, str(old)).switched
+    assert mark.exists()
+
+
+KILLED_WHILE_IT_DELETES = """
+import os, signal, sys
+from tooltrail.store import open_store, relocate
+from tooltrail.artifacts import FsspecSink
+delete, deleted = FsspecSink.delete, []
+def die(sink, path):
+    delete(sink, path)
+    deleted.append(path)
+    if len(deleted) == int(sys.argv[3]):
+        os.kill(os.getpid(), signal.SIGKILL)
+FsspecSink.delete = die
+with open_store(sys.argv[1]) as store:
+    relocate(store, sys.argv[2], delete_old=True)
+"""
+
+
+@pytest.mark.parametrize("count", [1, 3, len(OUTPUTS)])
+def test_a_run_that_is_killed_while_it_deletes_is_repeated(
+    used_file: Store, tmp_path: Path, old: Path, new: Path, count: int
+) -> None:
+    database = tmp_path / "trail.db"
+    run_python(
+        *(KILLED_WHILE_IT_DELETES, str(database), str(new), str(count)), expected=-signal.SIGKILL
+    )
+    left = objects(old)
+    assert left.count == len(OUTPUTS) - count
+
+    with open_store(database, artifacts=str(old)) as behind:
+        report = relocate(behind, str(new), delete_old=True)
+
+    assert (report.switched, report.sound.count, report.missing) == (True, len(OUTPUTS), [])
+    assert report.deleted == left
+    assert [file.name for file in old.rglob("*") if file.is_file()] == []
+    with open_store(database) as again:
+        check_evidence(again)
 
 
 @pytest.mark.fault

@@ -383,6 +383,28 @@ def test_what_must_stay_free_on_the_disk_is_not_taken_for_full_frames(
     assert stored_bytes(store) == stream.stored_size
 
 
+@pytest.mark.parametrize("room", [2 * FRAME_SIZE, 10 * FRAME_SIZE], ids=["no room", "room now"])
+def test_a_capture_may_be_given_again_after_an_answer_that_nobody_got(
+    limited: Callable[[int], Store], monkeypatch: pytest.MonkeyPatch, room: int
+) -> None:
+    data = noise(3 * FRAME_SIZE)
+    store = limited(10 * MIB)
+    invocation = store.open_session().start(BASH)
+    capture = invocation.capture("stdout")
+    capture.write(data)
+    stream = capture.close()
+    for limit in (2 * FRAME_SIZE, room):
+        settled = StoreRoom(limit, store.database, store.spool, str(store.info.id))
+        monkeypatch.setattr(store, "room", settled)
+        record = invocation.captured(stream)
+    finished = finished_with(invocation, record)
+    assert kept(store, finished) == data[:FRAME_SIZE]
+    stdout = stream_of(detail(store, finished), "stdout")
+    assert (stdout.size, stdout.produced_size) == (FRAME_SIZE, len(data))
+    assert stdout.loss_reason is not None
+    check_evidence(store)
+
+
 def test_one_bad_bit_in_the_spool_costs_one_frame_and_not_the_record(
     limited: Callable[[int], Store],
 ) -> None:
@@ -397,6 +419,9 @@ def test_one_bad_bit_in_the_spool_costs_one_frame_and_not_the_record(
     finished = finished_with(invocation, invocation.captured(stream))
     assert finished.state == "success"
     path = artifact_path(stream.record.digest)
+    assert finished.damages == (
+        f"artifact {path} is damaged: it was altered after it was captured",
+    )
     with pytest.raises(DamageError, match=path):
         store.archive.verify(path)
     assert store.archive.reader(path).read_bytes(0, 1080) == b"".join(SLOW[:10])

@@ -1,19 +1,27 @@
 """An artifact root says whose it is: nothing is written beside it, or pruned from another's."""
 
+import os
 import shutil
-import signal
+import stat
 from pathlib import Path
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from tests.support.evidence import check_evidence
-from tests.support.processes import run_python
 from tests.support.recording import run_command
 from tests.support.upkeep import NO_GRACE, prune_all, publish
 
-from tooltrail.artifacts import open_sink
+from tooltrail.artifacts import ArtifactSink, open_sink
 from tooltrail.records import InvalidRecordError, UnavailableError
-from tooltrail.store import Store, create_store, open_store, opening, plan_pruning, relocate, repair
+from tooltrail.store import (
+    Store,
+    _root_marks,
+    create_store,
+    open_store,
+    plan_pruning,
+    relocate,
+    repair,
+)
 from tooltrail.store._mark_names import mark_path
 from tooltrail.store._root_marks import mark_root
 
@@ -83,36 +91,6 @@ def test_a_store_is_not_made_in_the_root_of_another(database: Path, tmp_path: Pa
         assert prune_all(store).total.count == 0
 
 
-KILLED = """
-import os, signal, sys
-from tooltrail.store import create_store, opening
-opening.migrate_within = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
-create_store(sys.argv[1], artifacts=sys.argv[2])
-"""
-
-
-def test_the_mark_of_a_store_that_was_killed_while_it_was_made_gives_way(tmp_path: Path) -> None:
-    root, database = tmp_path / "root", tmp_path / "trail.db"
-    run_python(KILLED, str(database), str(root), expected=-signal.SIGKILL)
-    assert len(marks(root)) == 1
-    with pytest.raises(InvalidRecordError, match="When that one is gone, delete the file"):
-        create_store(tmp_path / "another.db", artifacts=str(root))
-    with create_store(database, artifacts=str(root)) as store:
-        assert marks(root) == [mark_path(store.info.id)]
-
-
-def test_a_store_that_could_not_be_made_leaves_no_mark(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: object) -> None:
-        raise UnavailableError("the disk is full")
-
-    monkeypatch.setattr(opening, "migrate_within", fail)
-    with pytest.raises(UnavailableError):
-        create_store(tmp_path / "trail.db")
-    assert marks(tmp_path / "artifacts") == []
-
-
 def test_a_root_that_cannot_be_marked_is_unavailable(tmp_path: Path) -> None:
     sink = open_sink(str(tmp_path / "root"), create=True)
     (tmp_path / "scratch").write_text("in the way")
@@ -148,6 +126,37 @@ def test_to_mark_a_root_again_changes_nothing(database: Path, root: Path) -> Non
         mark_root(open_sink(str(root)), store.info.id, "here")
         after = (root / mark_path(store.info.id)).stat()
     assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+
+
+def test_of_two_that_mark_a_root_at_the_same_time_one_takes_its_mark_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sink = open_sink(str(tmp_path / "root"), create=True)
+    late, early = uuid4(), uuid4()
+    really_put = _root_marks.put_mark
+
+    def put(sink: ArtifactSink, store_id: UUID, place: str, scratch: Path | None) -> bool:
+        if store_id == late:
+            # After the late one has looked whose root it is.
+            mark_root(sink, early, "there")
+        return really_put(sink, store_id, place, scratch)
+
+    monkeypatch.setattr(_root_marks, "put_mark", put)
+    with pytest.raises(InvalidRecordError, match="is the artifact root of another store"):
+        mark_root(sink, late, "here")
+    assert marks(tmp_path / "root") == [mark_path(early)]
+
+
+def test_the_folder_for_what_is_being_moved_is_for_its_owner_alone(tmp_path: Path) -> None:
+    spool = tmp_path / "a" / "b" / "spool"
+    before = os.umask(0)
+    try:
+        with create_store(tmp_path / "trail.db", spool=spool) as store:
+            relocate(store, str(tmp_path / "new"))
+    finally:
+        os.umask(before)
+    for folder in (spool, *spool.parents[:2]):
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
 def test_pruning_leaves_the_mark_and_does_not_count_it(database: Path, root: Path) -> None:

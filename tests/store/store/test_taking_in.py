@@ -44,6 +44,7 @@ from tooltrail.store import (
     find_repairable,
     iter_record_checks,
     iter_rerenderings,
+    kept_folders,
     open_aside,
     open_store,
     repair,
@@ -629,6 +630,18 @@ def test_a_damaged_file_of_a_killed_program_is_kept_beside_what_is_recovered(
     kept = sqlite_store.spool / "kept" / waiting.path.name / "stdout.zst"
     assert kept.read_bytes() == bytes(data)
     assert repair(sqlite_store).folders == ()
+
+
+def test_a_damaged_end_behind_all_that_was_told_is_kept_and_said(sqlite_store: Store) -> None:
+    aside = set_aside_whole(sqlite_store.spool, wanted(sqlite_store), stdout=OUT)
+    path = aside.folder / "stdout.zst"
+    with path.open("ab") as file:
+        file.write(bytes(100))
+    (one,) = repair(sqlite_store).folders
+    kept = sqlite_store.spool / "kept" / aside.folder.name
+    assert (one.outcome, one.lost_bytes, one.kept_in) == ("recorded", 0, str(kept))
+    assert one.reason.startswith(f"{kept / 'stdout.zst'} is damaged: no frame begins at byte ")
+    assert kept_folders(sqlite_store) == [kept]
 
 
 def test_a_session_whose_opening_cannot_be_read_is_left_open(sqlite_store: Store) -> None:

@@ -160,8 +160,16 @@ def tail(location: Location, path: str, lines: int, follow: bool, role: str | No
         from tooltrail.cli._following import follow_output
 
         return follow_output(location, path, lines, role, follow=follow)
-    with artifact_reader(location, path) as reader:
-        copy_blocks(reader.iter_tail(lines), sys.stdout.buffer)
+    from tooltrail.records.errors import InvalidRecordError, NotFoundError
+
+    try:
+        with artifact_reader(location, path) as reader:
+            copy_blocks(reader.iter_tail(lines), sys.stdout.buffer)
+    except (InvalidRecordError, NotFoundError):
+        from tooltrail.cli._following import refuse_invocation
+
+        refuse_invocation(location, path)
+        raise
     return ExitCode.OK
 
 

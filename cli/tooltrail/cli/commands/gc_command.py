@@ -25,11 +25,12 @@ def command(location: Location, grace: timedelta, yes: bool, as_json: bool) -> N
     """Delete stored objects that no record refers to, as crashes leave them.
 
     A dry run unless --yes is given. Safe beside running writers and readers, on any machine, with
-    any grace period. Never deleted: what a record refers to, damaged objects that were kept aside,
-    and files that tooltrail has not made. An artifact root belongs to one store: one that is
+    any grace period. Never deleted: what a record refers to, what was kept aside as damaged, and
+    files that tooltrail has not made. An artifact root belongs to one store: one that is
     marked as that of another is refused.
 
-    A run that deleted something, or was interrupted, is on record in the table maintenance_runs.
+    A run with --yes that finds something to delete is on record in the table maintenance_runs, also
+    when it fails or is interrupted.
     """
     from tooltrail.cli._pruning import (
         plan_with_bar,
@@ -38,8 +39,11 @@ def command(location: Location, grace: timedelta, yes: bool, as_json: bool) -> N
         record_of,
         say_outcome,
     )
+    from tooltrail.store import refuse_read_only
 
     with location.open() as store:
+        if yes:
+            refuse_read_only(store)
         plan = plan_with_bar(store, grace)
         report = prune_with_bar(store, plan) if yes and plan.total.count else None
     if as_json:

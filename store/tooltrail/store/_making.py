@@ -1,0 +1,233 @@
+"""Making a store: its database and the mark of its artifact root, in steps that may end anywhere.
+
+The mark stands before the store is committed, so that no store is without one. Whose it is has been
+decided before that: the first transaction commits the id of the store that is being made, in a
+table of its own, which the one that makes the store drops. So `init` after one that was killed
+finds that id in the database and goes on with the same mark, and no mark ever gives way to another
+store. Nothing else could tell an unfinished one from that of a living store: two databases may be
+at the same path of two machines, and two stores in two schemas of one database.
+
+Each step has the lock of the database, as has what takes them back after a failure.
+"""
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple, Self
+from uuid import UUID
+
+from sqlalchemy import Column, Connection, MetaData, Table, Uuid, insert, inspect, select
+
+from tooltrail.artifacts import PRIVATE_FILE, ArtifactSink, make_private_folders, open_sink
+from tooltrail.records import (
+    InvalidRecordError,
+    StoreExistsError,
+    TooltrailError,
+    UnavailableError,
+)
+from tooltrail.store._clock import new_id
+from tooltrail.store._database import Database, open_database
+from tooltrail.store._root_marks import mark_root, unmark_root
+from tooltrail.store._roots import resolve_root
+from tooltrail.store._schema import lock_schema, migrate_within, read_revision
+from tooltrail.store._targets import SqliteTarget, Target
+from tooltrail.store.info import FORMAT
+from tooltrail.store.tables import StoreInfoRow
+
+_ATTEMPT = Table("store_being_made", MetaData(), Column("id", Uuid(), nullable=False))
+"""One row while a store is being made; no store has this table."""
+
+
+class _Attempt(NamedTuple):
+    """A store that is being made: its id, and its artifact root."""
+
+    store_id: UUID
+    sink: ArtifactSink
+
+
+def make_store(target: Target, root: str) -> None:
+    """Make the database of a store, and mark its artifact root.
+
+    What fails leaves nothing, as far as it can be taken back. What stays, then or after a kill, is
+    what the next call for the same database goes on from.
+
+    Args:
+        target: the database.
+        root: artifact root, as the store is to remember it.
+
+    Raises:
+        StoreExistsError: there is a store already; it is left as it is.
+        InvalidRecordError: the root is that of another store, or cannot be what was named.
+        UnavailableError: the database or the root cannot be reached or written, or another process
+            gave up making this store at the same time.
+    """
+    file = _DatabaseFile.made(target.path) if isinstance(target, SqliteTarget) else None
+    database = open_database(target, foreign_keys=False)
+    try:
+        with _or_else(lambda: _remove_empty(database, file)):
+            attempt = _begin(database, root)
+        with _or_else(lambda: _take_back(database, file, attempt.sink)):
+            complete(database, file, attempt, root)
+        database.ensure_wal()
+    finally:
+        database.close()
+
+
+def is_there(path: Path) -> bool:
+    """Whether there is a database file.
+
+    Raises:
+        InvalidRecordError: there is a folder.
+        UnavailableError: it cannot be found out.
+    """
+    try:
+        if path.is_dir():
+            raise InvalidRecordError(f"{path} is a folder; a database is a file")
+        return path.exists()
+    except OSError as error:
+        raise UnavailableError(f"database {path} cannot be opened: {error.strerror}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class _DatabaseFile:
+    """The file of a database, known again by its inode.
+
+    Attributes:
+        path: of the file.
+        inode: its device and number.
+        is_new: whether it was made here, so that it may be removed.
+    """
+
+    path: Path
+    inode: tuple[int, int]
+    is_new: bool
+
+    @classmethod
+    def made(cls, path: Path) -> Self:
+        """Make an empty file, unless there is one."""
+        was_there = is_there(path)
+        try:
+            if not was_there:
+                make_private_folders(path.parent)
+                # SQLite would make the file readable for everybody, and its WAL after its example.
+                path.touch(mode=PRIVATE_FILE)
+            return cls(path, _inode(path), not was_there)
+        except OSError as error:
+            raise UnavailableError(f"database {path} cannot be made: {error.strerror}") from error
+
+    def is_in_place(self) -> bool:
+        """Whether the path still leads to this file."""
+        with suppress(OSError):
+            return _inode(self.path) == self.inode
+        return False
+
+    def remove(self) -> None:
+        """Remove the file, if it is in its place. The caller has a lock of the database.
+
+        Who waits for the lock meanwhile finds that it is not in its place any more.
+        """
+        if self.is_in_place():
+            self.path.unlink()
+
+
+@contextmanager
+def _or_else(take_back: Callable[[], None]) -> Generator[None]:
+    """Take back what the block has done, when it fails."""
+    try:
+        yield
+    except BaseException:
+        # What cannot be taken back now is gone on from later.
+        with suppress(TooltrailError, OSError):
+            take_back()
+        raise
+
+
+def _begin(database: Database, root: str) -> _Attempt:
+    """Decide the id of the store, durably, or take over that of an attempt that was killed."""
+    with database.write() as connection:
+        _refuse_existing(connection, database.target)
+        sink = open_sink(resolve_root(database.target, root), create=True)
+        store_id = _attempted(connection)
+        if store_id is None:
+            store_id = new_id()
+            _ATTEMPT.create(connection)
+            connection.execute(insert(_ATTEMPT).values(id=store_id))
+    return _Attempt(store_id, sink)
+
+
+def complete(database: Database, file: _DatabaseFile | None, attempt: _Attempt, root: str) -> None:
+    """Mark the root, and commit the store in the transaction that ends the attempt."""
+    target = database.target
+    with database.write() as connection:
+        _refuse_existing(connection, target)
+        is_in_place = file is None or file.is_in_place()
+        if not is_in_place or _attempted(connection) != attempt.store_id:
+            raise UnavailableError(
+                f"another process gave up making a store in {target} meanwhile; try again"
+            )
+        scratch = None if file is None else file.path.parent
+        mark_root(attempt.sink, attempt.store_id, target.place, scratch)
+        migrate_within(connection, target)
+        _ATTEMPT.drop(connection)
+        connection.execute(
+            insert(StoreInfoRow).values(
+                key=1,
+                id=attempt.store_id,
+                format=FORMAT,
+                artifact_root=root,
+                created_at=datetime.now(UTC),
+            )
+        )
+
+
+def _take_back(database: Database, file: _DatabaseFile | None, sink: ArtifactSink) -> None:
+    """Remove the mark, the attempt and the file, unless the attempt has ended.
+
+    It has with a store, when only the answer was lost, and when another process took it back.
+
+    Raises:
+        TooltrailError, OSError: some of it is left.
+    """
+    with database.write() as connection:
+        lock_schema(connection)
+        store_id = _attempted(connection)
+        if store_id is None:
+            return
+        # Before the attempt, which alone says whose it is.
+        unmark_root(sink, store_id)
+        if file is not None and file.is_new:
+            file.remove()
+        else:
+            _ATTEMPT.drop(connection)
+
+
+def _remove_empty(database: Database, file: _DatabaseFile | None) -> None:
+    """Remove a file in which nothing was begun.
+
+    By a read transaction, since on a full disk none can begin that writes to an empty file. While
+    it lasts nobody can commit, so what is empty stays so until it is removed.
+    """
+    if file is not None and file.is_new:
+        with database.read() as connection:
+            if not inspect(connection).get_table_names():
+                file.remove()
+
+
+def _refuse_existing(connection: Connection, target: Target) -> None:
+    lock_schema(connection)
+    if read_revision(connection) is not None:
+        raise StoreExistsError(f"there is a store in {target} already")
+
+
+def _attempted(connection: Connection) -> UUID | None:
+    """The id of the store that is being made."""
+    if not inspect(connection).has_table(_ATTEMPT.name):
+        return None
+    return connection.scalar(select(_ATTEMPT.c.id))
+
+
+def _inode(path: Path) -> tuple[int, int]:
+    status = path.stat()
+    return status.st_dev, status.st_ino

@@ -1,0 +1,59 @@
+"""What recording the end of an invocation comes to, also where nobody said that it was recorded."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from tooltrail.records import (
+    CanonicalResult,
+    CompleteOutput,
+    InvocationFinishedError,
+    InvocationState,
+    Receipt,
+    StreamRecord,
+)
+from tooltrail.store.reader import Reader
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """What `Invocation.finish` hands back once everything is durable.
+
+    Attributes:
+        invocation_id: of the invocation.
+        state: its final state.
+        canonical: the canonical result.
+        receipt: what to show to the model.
+        postponed: streams whose bytes wait in the spool, since the artifact sink was away; `repair`
+            stores them.
+        damages: what is known to be damaged in what was stored, each in one sentence, since a spool
+            file was altered after it was captured; all that is left is kept.
+    """
+
+    invocation_id: UUID
+    state: InvocationState
+    canonical: CanonicalResult
+    receipt: Receipt
+    postponed: tuple[StreamRecord, ...] = ()
+    damages: tuple[str, ...] = ()
+
+
+def find_recorded(reader: Reader, output: CompleteOutput, attempt: Finished) -> Finished | None:
+    """What an attempt to end an invocation came to of which nobody knows; None for nothing.
+
+    Args:
+        reader: of the store.
+        output: what the invocation is to end with.
+        attempt: what it comes to, if it is recorded.
+
+    Raises:
+        InvocationFinishedError: another end is recorded.
+        DamageError, UnavailableError: the store cannot be asked, or what it has is damaged.
+    """
+    stored = reader.invocation(attempt.invocation_id)
+    if stored.summary.state == "started":
+        return None
+    told = (stored.complete_json, stored.canonical_json, stored.receipt and stored.receipt.text)
+    documents = (output.to_json().decode(), attempt.canonical.to_json().decode())
+    if told != (*documents, attempt.receipt.text):
+        raise InvocationFinishedError(f"invocation {attempt.invocation_id} has ended otherwise")
+    return attempt

@@ -1,0 +1,49 @@
+"""Ctrl-C at a chosen moment of the code of `tooltrail.artifacts`."""
+
+import contextlib
+import signal
+import sys
+from collections.abc import Callable, Generator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import tooltrail.artifacts
+
+OURS = str(Path(tooltrail.artifacts.__file__).parent)
+
+
+@contextlib.contextmanager
+def interrupted_at(moment: int) -> Generator[list[int]]:
+    """Ctrl-C at the n-th call, of or in our own code; calls are where Python looks for signals.
+
+    Gives a list that has the moment in it when it was reached.
+    """
+    count = 0
+    reached: list[int] = []
+
+    def look(frame: FrameType, event: str, argument: Any) -> None:
+        nonlocal count
+        name = getattr(argument, "__name__", "")
+        if not frame.f_code.co_filename.startswith(OURS):
+            return
+        # A `with` lets go of its lock between two looks; before its call `write` knows nothing.
+        if name != "__exit__" and (event, frame.f_code.co_name) != ("call", "write"):
+            count += 1
+            if count == moment:
+                sys.setprofile(None)
+                reached.append(moment)
+                signal.raise_signal(signal.SIGINT)
+
+    sys.setprofile(look)
+    try:
+        yield reached
+    finally:
+        sys.setprofile(None)
+
+
+def interrupted(step: Callable[[], object], moment: int) -> bool:
+    """Do something with Ctrl-C at a moment of it; whether that was reached."""
+    with contextlib.suppress(KeyboardInterrupt), interrupted_at(moment) as reached:
+        step()
+    return bool(reached)
