@@ -82,10 +82,7 @@ def find_repairable(store: Store, *, also: Sequence[Path] = ()) -> Repairable:
     return Repairable(
         killed=tuple(sorted(n for n in dead - aside if states.get(n) == "started")),
         waiting=tuple(name for name in ended if name in waiting),
-        # A repair may have cleared it meanwhile.
-        leftover=tuple(
-            name for name in ended if name not in waiting and is_spooled(store.spool / str(name))
-        ),
+        leftover=tuple(n for n in ended if n not in waiting and (n in aside or _is_left(store, n))),
         set_aside=tuple(sorted(aside.difference(ended))),
     )
 
@@ -179,6 +176,11 @@ def _postponed(store: Store, ids: Sequence[UUID]) -> Iterator[tuple[UUID, str]]:
         )
         with store.database.read() as connection:
             yield from ((row.id, row.role) for row in connection.execute(query).all())
+
+
+def _is_left(store: Store, name: UUID) -> bool:
+    """Whether its folder is still in the spool; a repair may have cleared it meanwhile."""
+    return is_spooled(store.spool / str(name))
 
 
 def _is_in(spool: Path, name: UUID, role: str) -> bool:

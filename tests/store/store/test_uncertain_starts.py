@@ -237,13 +237,13 @@ def test_an_end_that_is_not_the_stored_one_is_kept_with_its_output(
     dead_link(store, started.id)
     assert [one.outcome for one in repair(store).folders] == ["interrupted"]
 
+    kept = own / "kept" / f"aside-{started.id}"
     for dry_run in (True, False):
         assert {path.name: path.read_bytes() for path in aside.folder.iterdir()} == told
         found = repair(store, also=[own], dry_run=dry_run).folders
-        reason = "not in the store: stderr, stdout, record.json"
-        assert found == (RepairedFolder(started.id, "kept", reason=reason),)
+        reason = f"not in the store: stderr, stdout, record.json; kept in {kept}"
+        assert found == (RepairedFolder(started.id, "kept", reason=reason, kept_in=str(kept)),)
 
-    kept = own / "kept" / f"aside-{started.id}"
     assert {path.name: path.read_bytes() for path in kept.iterdir()} == told
     assert not aside.folder.exists()
     assert repair(store, also=[own]).folders == ()
@@ -275,8 +275,10 @@ def test_a_call_with_other_arguments_than_the_stored_one_is_kept(sqlite_store: S
     )
     started.interrupt("by hand")
     (one,) = repair(sqlite_store).folders
-    assert (one.outcome, one.reason) == ("kept", "not in the store: record.json")
-    assert (sqlite_store.spool / "kept" / aside.folder.name / "record.json").is_file()
+    kept = sqlite_store.spool / "kept" / aside.folder.name
+    reason = f"not in the store: record.json; kept in {kept}"
+    assert (one.outcome, one.reason) == ("kept", reason)
+    assert (kept / "record.json").is_file()
 
 
 @pytest.mark.parametrize("is_stored", [True, False])
