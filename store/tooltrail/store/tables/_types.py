@@ -14,8 +14,6 @@ from tooltrail.records.tool_calls import storable
 # SQLite makes a rowid alias of INTEGER only; psycopg overflows on a plain Integer.
 BigInt = BigInteger().with_variant(Integer(), "sqlite")
 
-_ISO_MICROSECONDS = "%Y-%m-%dT%H:%M:%S.%fZ"
-
 
 class AnyText(TypeDecorator[str]):
     """Text that may hold what no database can: NUL and lone surrogates become escapes.
@@ -82,7 +80,10 @@ class UtcTime(TypeDecorator[datetime]):
         if value.tzinfo is None:
             raise ValueError("a stored time must know its zone")
         value = value.astimezone(UTC)
-        return value if dialect.name == "postgresql" else value.strftime(_ISO_MICROSECONDS)
+        if dialect.name == "postgresql":
+            return value
+        # Ten times as fast as `strftime`, which does not pad years either.
+        return value.isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"
 
     def process_result_value(self, value: object, dialect: Dialect) -> datetime | None:
         """From the driver."""
