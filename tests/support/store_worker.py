@@ -19,7 +19,7 @@ from tests.support.recording import command_output, run_command
 
 from tooltrail.artifacts import ArtifactSink
 from tooltrail.records import ToolCall
-from tooltrail.store import _making, create_store, open_store
+from tooltrail.store import Durability, _making, create_store, open_store
 from tooltrail.store._root_marks import mark_root
 
 
@@ -31,8 +31,8 @@ def many(database: str, artifacts: str, spool: str, session_id: str, count: str)
             run_command(session, f"{os.getpid()} prints {number}\n".encode())
 
 
-def loop(database: str) -> None:
-    with open_store(database) as store:
+def loop(database: str, durability: Durability = "full") -> None:
+    with open_store(database, durability=durability) as store:
         session = store.open_session(title="loop")
         number = 0
         while True:

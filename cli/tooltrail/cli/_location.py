@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from tooltrail.store import Store, StoreLimits
+    from tooltrail.store import Durability, Store, StoreLimits
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,18 +29,27 @@ class Location:
 
     @contextmanager
     def open(
-        self, *, limits: "StoreLimits | None" = None, announce: bool = True
+        self,
+        *,
+        limits: "StoreLimits | None" = None,
+        durability: "Durability" = "full",
+        announce: bool = True,
     ) -> "Generator[Store]":
         """The store, closed at the end of the block.
 
         Args:
             limits: how much of what tools print is kept.
+            durability: what records survive.
             announce: say on stderr when the spool holds output of killed programs.
         """
         from tooltrail.store import open_store  # noqa: PLC0415  heavy, and not every command needs it
 
         with open_store(
-            self.database, artifacts=self.artifacts, spool=self.spool, limits=limits
+            self.database,
+            artifacts=self.artifacts,
+            spool=self.spool,
+            limits=limits,
+            durability=durability,
         ) as store:
             if announce:
                 from tooltrail.cli._repairing import say_recoverable  # noqa: PLC0415  the same

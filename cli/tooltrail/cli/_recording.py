@@ -36,6 +36,7 @@ from tooltrail.records import (
 )
 from tooltrail.store import (
     Aside,
+    Durability,
     Invocation,
     Store,
     StoreLimits,
@@ -58,6 +59,7 @@ class Request:
         call_id: to record.
         policy: the budgets of the record, the default ones when None.
         limits: how much of the output is kept.
+        durability: what the record survives.
     """
 
     argv: tuple[str, ...]
@@ -68,6 +70,7 @@ class Request:
     call_id: str | None
     policy: Policy | None = None
     limits: StoreLimits | None = None
+    durability: Durability = "full"
 
     @property
     def command_line(self) -> str:
@@ -103,7 +106,9 @@ def run_recorded(
     store_id = None
     with ExitStack() as stack:
         try:
-            store = stack.enter_context(location.open(limits=request.limits, announce=False))
+            store = stack.enter_context(
+                location.open(limits=request.limits, durability=request.durability, announce=False)
+            )
             store_id = store.info.id
             recording = _begin(store, session_name, request)
         except UnavailableError as error:

@@ -4,6 +4,7 @@ from ._repaired import RepairedFolder
 from .asides import Aside, WantedStore, open_aside, wanted_store
 from .checking import check_database
 from .commitments import RecordCheck, iter_record_checks
+from .durability import DURABILITIES, Durability
 from .engine import EngineFacts, engine_facts
 from .feed import InvocationFeed
 from .filters import InvocationFilter
@@ -47,10 +48,12 @@ from .waiting import ASIDE_STATES, SetAside, kept_folders, set_aside
 __all__ = [
     "ASIDE_STATES",
     "DEFAULT_GRACE",
+    "DURABILITIES",
     "Amount",
     "ArtifactPlace",
     "ArtifactView",
     "Aside",
+    "Durability",
     "EngineFacts",
     "Finished",
     "Invocation",

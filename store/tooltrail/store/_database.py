@@ -1,13 +1,14 @@
 """A connection to either engine, with transactions that mean what they say.
 
 On SQLite every write transaction begins IMMEDIATE, since one that reads first and writes later can
-livelock, and every commit is synced (synchronous FULL: NORMAL was seen to lose acknowledged rows
-on power loss). A read transaction sees one snapshot on both engines.
+livelock. A read transaction sees one snapshot on both engines. What a commit survives is decided
+when the database is opened (`durability`).
 """
 
 import os
+import sqlite3
 import weakref
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -20,12 +21,16 @@ from tooltrail.records import UnavailableError
 from tooltrail.store import _sqlite_connections as _sqlite
 from tooltrail.store._failures import damage_if_unreadable, translated_errors
 from tooltrail.store._targets import PostgresTarget, SqliteTarget, Target
+from tooltrail.store.durability import Durability
 
 _CONNECT_TIMEOUT_S = 10
 _READ_ONLY = "tooltrail_read_only"
 _NO_TRANSACTION = "tooltrail_no_transaction"
 _QUERY_ONLY = "tooltrail_query_only"
 """What a connection was last set to; not known of a new one."""
+
+_SYNCHRONOUS: Mapping[Durability, str] = {"full": "FULL", "process": "NORMAL"}
+_SYNCHRONOUS_COMMIT: Mapping[Durability, str] = {"full": "on", "process": "off"}
 
 _engines: weakref.WeakSet[Engine] = weakref.WeakSet()
 
@@ -108,27 +113,40 @@ class Database:
         self.engine.dispose()
 
 
-def open_database(target: Target, *, create: bool = False, foreign_keys: bool = True) -> Database:
+def open_database(
+    target: Target,
+    *,
+    create: bool = False,
+    foreign_keys: bool = True,
+    durability: Durability = "full",
+) -> Database:
     """An engine for a target; nothing is contacted yet.
 
     Args:
         target: which database.
         create: whether a missing SQLite file may be made.
         foreign_keys: off for migrations alone, whose table rebuilds would delete child rows.
+        durability: what a commit survives.
 
     Raises:
         UnavailableError: the driver for PostgreSQL is not installed.
     """
     if isinstance(target, SqliteTarget):
-        engine = _sqlite_engine(target, create=create, foreign_keys=foreign_keys)
+        connect = partial(
+            _sqlite.connect,
+            target.path,
+            create=create,
+            foreign_keys=foreign_keys,
+            synchronous=_SYNCHRONOUS[durability],
+        )
+        engine = _sqlite_engine(connect)
     else:
-        engine = _postgres_engine(target)
+        engine = _postgres_engine(target, _SYNCHRONOUS_COMMIT[durability])
     _engines.add(engine)
     return Database(target, engine)
 
 
-def _sqlite_engine(target: SqliteTarget, *, create: bool, foreign_keys: bool) -> Engine:
-    connect = partial(_sqlite.connect, target.path, create=create, foreign_keys=foreign_keys)
+def _sqlite_engine(connect: Callable[[], sqlite3.Connection]) -> Engine:
     engine = create_engine("sqlite://", creator=connect, poolclass=QueuePool, hide_parameters=True)
 
     @event.listens_for(engine, "checkin")
@@ -149,8 +167,11 @@ def _sqlite_engine(target: SqliteTarget, *, create: bool, foreign_keys: bool) ->
     return engine
 
 
-def _postgres_engine(target: PostgresTarget) -> Engine:
-    ours = f"-c timezone=UTC -c lock_timeout={int(_sqlite.BUSY_TIMEOUT_S * 1000)}"
+def _postgres_engine(target: PostgresTarget, synchronous_commit: str) -> Engine:
+    ours = (
+        f"-c timezone=UTC -c lock_timeout={int(_sqlite.BUSY_TIMEOUT_S * 1000)}"
+        f" -c synchronous_commit={synchronous_commit}"
+    )
     named = target.url.query
     # What the URL says for itself stands; of two equal options the server takes the last.
     arguments: dict[str, Any] = {"options": f"{ours} {named.get('options', '')}".strip()}

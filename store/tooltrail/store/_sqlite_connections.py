@@ -27,7 +27,6 @@ TIGHT_BYTES = 4 * 1024 * 1024
 """Free bytes below which the log is emptied at once: as many as it grows to by itself."""
 
 _PRAGMAS = (
-    "PRAGMA synchronous = FULL",
     f"PRAGMA journal_size_limit = {JOURNAL_SIZE_LIMIT}",
     # Without it, INSERT OR REPLACE would delete rows behind the append-only triggers.
     "PRAGMA recursive_triggers = ON",
@@ -38,8 +37,16 @@ class LoneConnection(sqlite3.Connection):
     """One that nobody can connect beside; to be closed after one transaction."""
 
 
-def connect(path: Path, *, create: bool, foreign_keys: bool) -> sqlite3.Connection:
+def connect(
+    path: Path, *, create: bool, foreign_keys: bool, synchronous: str
+) -> sqlite3.Connection:
     """A connection that is set up, to a file that is there unless it may be made.
+
+    Args:
+        path: of the file.
+        create: whether it may be made.
+        foreign_keys: whether they are enforced.
+        synchronous: when SQLite waits for the disk, in its own word.
 
     Raises:
         sqlite3.Error: as SQLite says it.
@@ -49,6 +56,7 @@ def connect(path: Path, *, create: bool, foreign_keys: bool) -> sqlite3.Connecti
         connection.close()
         connection = _opened(path, create=create, kind=LoneConnection)
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+    connection.execute(f"PRAGMA synchronous = {synchronous}")
     for pragma in _PRAGMAS:
         connection.execute(pragma)
     connection.execute(f"PRAGMA foreign_keys = {'ON' if foreign_keys else 'OFF'}")

@@ -20,6 +20,7 @@ from tooltrail.store._roots import named_root, remembered_root, resolve_root
 from tooltrail.store._schema import check_revision, migrate, read_revision
 from tooltrail.store._targets import SqliteTarget, Target, parse_target
 from tooltrail.store._upkeep import Upkeep, read_upkeep
+from tooltrail.store.durability import Durability, checked_durability
 from tooltrail.store.info import FORMAT, StoreInfo, read_info
 from tooltrail.store.limits import StoreLimits
 from tooltrail.store.store import Store
@@ -35,6 +36,7 @@ def create_store(
     policy: Policy | None = None,
     families: FamilyRegistry | None = None,
     limits: StoreLimits | None = None,
+    durability: Durability = "full",
 ) -> Store:
     """Make a new store and open it. The schema and the store's row appear together or not at all.
 
@@ -48,6 +50,8 @@ def create_store(
         policy: the budgets of new records; each family's own by default.
         families: the tool families; all built-in ones by default.
         limits: how much is kept of what tools print; all that the disk takes by default.
+        durability: what records survive once they are acknowledged: `full` the loss of power,
+            `process` the end of the program alone; see `tooltrail.store.durability`.
 
     Raises:
         StoreExistsError: there is a store already; it is left as it is.
@@ -59,7 +63,14 @@ def create_store(
     root = remembered_root(target, artifacts)
     _refuse_file(resolve_root(target, root))
     make_store(target, root)
-    return open_store(database, spool=spool, policy=policy, families=families, limits=limits)
+    return open_store(
+        database,
+        spool=spool,
+        policy=policy,
+        families=families,
+        limits=limits,
+        durability=durability,
+    )
 
 
 def open_store(
@@ -70,6 +81,7 @@ def open_store(
     policy: Policy | None = None,
     families: FamilyRegistry | None = None,
     limits: StoreLimits | None = None,
+    durability: Durability = "full",
 ) -> Store:
     """Open a store that is there.
 
@@ -83,16 +95,19 @@ def open_store(
         policy: the budgets of new records; each family's own by default.
         families: the tool families; all built-in ones by default.
         limits: how much is kept of what tools print; all that the disk takes by default.
+        durability: what records survive once they are acknowledged: `full` the loss of power,
+            `process` the end of the program alone; see `tooltrail.store.durability`.
 
     Raises:
         StoreNotFoundError: there is no store here.
         SchemaMismatchError: the store is of another revision than this program's.
         DamageError: the database file is damaged.
-        InvalidRecordError: the artifact root cannot be what was named.
+        InvalidRecordError: the artifact root cannot be what was named, or there is no such
+            durability.
         UnavailableError: the database cannot be reached.
     """
     target = parse_target(database)
-    opened = open_existing(target)
+    opened = open_existing(target, durability=checked_durability(durability))
     try:
         info, upkeep = _checked_info(opened)
         root = info.artifact_root if artifacts is None else named_root(artifacts)
@@ -151,7 +166,9 @@ def store_revision(database: str | Path) -> str:
     return revision
 
 
-def open_existing(target: Target, *, foreign_keys: bool = True) -> Database:
+def open_existing(
+    target: Target, *, foreign_keys: bool = True, durability: Durability = "full"
+) -> Database:
     """Connect to a database that is there.
 
     Raises:
@@ -161,7 +178,7 @@ def open_existing(target: Target, *, foreign_keys: bool = True) -> Database:
     """
     if isinstance(target, SqliteTarget) and not is_there(target.path):
         raise StoreNotFoundError(f"no store at {target}; create one with `tooltrail init`")
-    return open_database(target, foreign_keys=foreign_keys)
+    return open_database(target, foreign_keys=foreign_keys, durability=durability)
 
 
 def spool_folder(database: str | Path) -> Path:

@@ -11,8 +11,8 @@ from tests.support.recording import run_command, statements_of
 from tests.support.rows import MOMENT
 from tests.support.schema import upgraded
 
-from tooltrail.records import UnavailableError
-from tooltrail.store import Store, _sqlite_connections, open_store
+from tooltrail.records import InvalidRecordError, UnavailableError
+from tooltrail.store import Durability, Store, _sqlite_connections, create_store, open_store
 from tooltrail.store._database import open_database
 from tooltrail.store._sqlite_connections import JOURNAL_SIZE_LIMIT
 from tooltrail.store._targets import parse_target
@@ -48,6 +48,37 @@ def test_every_connection_of_the_pool_is_durable_and_guarded(sqlite_store: Store
                 name: connection.exec_driver_sql(f"PRAGMA {name}").scalar_one() for name in PRAGMAS
             }
             assert found == PRAGMAS
+
+
+@pytest.mark.parametrize(("level", "number"), [("full", 2), ("process", 1)])
+def test_a_file_is_synced_as_its_durability_says(
+    tmp_path: Path, level: Durability, number: int
+) -> None:
+    with create_store(tmp_path / "trail.db", durability=level) as store:
+        store.open_session()
+        with store.database.write() as connection:
+            assert connection.exec_driver_sql("PRAGMA synchronous").scalar_one() == number
+
+
+@pytest.mark.parametrize(("level", "answer"), [("full", "on"), ("process", "off")])
+def test_a_server_answers_as_the_durability_says(
+    postgres_url: str, tmp_path: Path, level: Durability, answer: str
+) -> None:
+    with (
+        create_store(
+            postgres_url,
+            artifacts=str(tmp_path / "artifacts"),
+            spool=tmp_path / "spool",
+            durability=level,
+        ) as store,
+        store.database.write() as connection,
+    ):
+        assert connection.scalar(text("SHOW synchronous_commit")) == answer
+
+
+def test_a_durability_that_there_is_not_is_refused(sqlite_store: Store) -> None:
+    with pytest.raises(InvalidRecordError, match="no durability 'none'; there are full, process"):
+        open_store(str(sqlite_store.database.target), durability="none")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  that is what is tried
 
 
 def test_the_journal_mode_lasts_in_the_file(sqlite_store: Store) -> None:

@@ -9,21 +9,22 @@ from tests.support.evidence import check_evidence
 from tests.support.processes import start_worker
 from tests.support.recording import run_command
 
-from tooltrail.store import create_store, open_store
+from tooltrail.store import DURABILITIES, Durability, create_store, open_store
 
-KILLS = 15
+KILLS = 10
 
 
 @pytest.mark.fault
+@pytest.mark.parametrize("durability", DURABILITIES)
 def test_a_writer_that_is_killed_leaves_started_invocations_and_no_broken_reference(
-    tmp_path: Path,
+    tmp_path: Path, durability: Durability
 ) -> None:
     database = tmp_path / "trail.db"
     create_store(database).close()
     chance = random.Random(15)
     finished = 0
     for kill in range(1, KILLS + 1):
-        worker = start_worker("loop", str(database))
+        worker = start_worker("loop", str(database), durability)
         assert worker.stdout is not None
         acknowledged = 0
         for _ in range(chance.randint(1, 4)):

@@ -24,7 +24,7 @@ def disk(tmp_path: Path) -> Iterator[SmallDisk]:
 
 
 def connected(disk: SmallDisk) -> sqlite3.Connection:
-    return connect(disk.folder / "trail.db", create=False, foreign_keys=True)
+    return connect(disk.folder / "trail.db", create=False, foreign_keys=True, synchronous="FULL")
 
 
 def pages_of_log(connection: sqlite3.Connection) -> int:

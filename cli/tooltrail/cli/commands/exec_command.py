@@ -1,12 +1,15 @@
 """`tooltrail exec`: run a command as if tooltrail were not there, and record it whole."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import ByteCount, policy_option, store_options
+
+if TYPE_CHECKING:
+    from tooltrail.store import Durability
 
 _MAX_NAME = 256
 """Characters of a tool name that a record takes."""
@@ -90,6 +93,15 @@ class ToolName(click.ParamType[str]):
     help="Bytes that stay free on the spool's disk; by default a thousandth of it, at most 64 MiB."
     " 64K, 200M, 1G, 2T as above ($TOOLTRAIL_FREE_BYTES).",
 )
+@click.option(
+    "--durability",
+    type=click.Choice(["full", "process"]),
+    default="full",
+    show_default=True,
+    envvar="TOOLTRAIL_DURABILITY",
+    help="What the record survives once the command goes on: the loss of power, or the end of the"
+    " program alone ($TOOLTRAIL_DURABILITY).",
+)
 @click.option("-v", "verbose", is_flag=True, help="Say on stderr which invocation it became.")
 @click.argument("argv", metavar="-- COMMAND [ARG]...", nargs=-1, required=True)
 def command(
@@ -104,6 +116,7 @@ def command(
     policy: Path | None,
     store_bytes: int | None,
     free_bytes: int | None,
+    durability: "Durability",
     verbose: bool,
     argv: tuple[str, ...],
 ) -> int:
@@ -126,5 +139,6 @@ def command(
         call_id=call_id,
         policy=read_policy(policy, tool),
         limits=StoreLimits(store_bytes, free_bytes),
+        durability=durability,
     )
     return run_recorded(location, session, request, verbose=verbose)
