@@ -303,8 +303,7 @@ def without_spool(cli: Cli) -> str:
     assert "the artifacts are away" in cli.exec("--", "seq", "9000").message
     ended = cli.ok("log")
     assert ended.message == (
-        "tooltrail: 1 invocation with output that waits until the artifacts are back:"
-        " `tooltrail repair`\n"
+        "tooltrail: 1 invocation with output that waits for the artifacts: `tooltrail repair`\n"
     )
     message = cli.ok("status").message
     assert ": `tooltrail repair` stores it when the artifacts are back\n" in message
@@ -324,7 +323,7 @@ def test_output_that_waits_is_counted_and_stored(cli: Cli) -> None:
     assert ": `tooltrail repair` stores it\n" in message
     assert (message.count("invocation"), message.count("`tooltrail repair`")) == (1, 1)
     assert cli.ok("log").message == (
-        "tooltrail: 1 invocation with output that waits: `tooltrail repair`\n"
+        "tooltrail: 1 invocation with output that waits for the artifacts: `tooltrail repair`\n"
     )
     assert cli.run("show", "--stream", "stdout").code == 5
     cli.ok("repair")

@@ -169,6 +169,27 @@ def test_a_spool_that_may_only_be_read_is_counted_and_a_warning(foreign: Cli) ->
     ]
 
 
+@pytest.mark.parametrize("closed", ["spool/kept", "closed"])
+def test_what_may_not_be_looked_into_of_a_spool_is_a_warning_of_status(
+    foreign: Cli, closed: str
+) -> None:
+    foreign.folder.chmod(0o777)
+    Path(foreign.database).chmod(0o666)
+    (foreign.folder / "closed" / "spool").mkdir(parents=True)
+    spool = foreign.folder / ("spool" if closed == "spool/kept" else "closed/spool")
+    (foreign.folder / closed).mkdir(exist_ok=True)
+    (foreign.folder / closed).chmod(0)
+    status, log, repaired = as_nobody(
+        foreign, f"status --spool {spool}", f"log --spool {spool}", f"repair --spool {spool}"
+    )
+    assert (status.code, log.code) == (0, 0)
+    assert "nobody knows what is in it" in warnings_in(status)[-1]
+    assert "Permission denied" in warnings_in(status)[-1]
+    if closed == "closed":
+        assert repaired.code == 5
+        assert repaired.message == f"tooltrail: spool {spool} cannot be read: Permission denied\n"
+
+
 def warnings_in(ended: Ended) -> list[str]:
     """The warnings of `status`, without that of an old SQLite."""
     lines = ended.message.splitlines()

@@ -1,5 +1,6 @@
 from ._private import PRIVATE_FILE, PRIVATE_FOLDER, create_private, make_private_folders
 from ._scratch import in_full_frames
+from ._staged import as_it_stands
 from .archive import ArtifactArchive, Outcome, StoredArtifact
 from .capture import Capture, CapturedStream
 from .codec import FRAME_SIZE, FrameWriter, encode, open_plain
@@ -16,6 +17,7 @@ from .sink import ArtifactSink, ObjectStat, SinkCapabilities
 from .spool_folders import (
     SpoolFolder,
     is_in_use,
+    is_spool,
     is_spooled,
     iter_spool_folders,
     release_spool_folder,
@@ -51,6 +53,7 @@ __all__ = [
     "StoredArtifact",
     "StreamFollower",
     "artifact_path",
+    "as_it_stands",
     "check_path",
     "create_private",
     "defer_sink",
@@ -60,6 +63,7 @@ __all__ = [
     "follow",
     "in_full_frames",
     "is_in_use",
+    "is_spool",
     "is_spooled",
     "iter_spool_folders",
     "make_private_folders",

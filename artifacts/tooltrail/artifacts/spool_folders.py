@@ -8,6 +8,7 @@ folder with a file `<role>.zst` for each stream; while artifacts are published, 
 import contextlib
 import os
 import shutil
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -34,6 +35,20 @@ class SpoolFolder(NamedTuple):
     invocation_id: UUID
     store_id: str | None
     is_running: bool
+
+
+def is_spool(spool: Path) -> bool:
+    """Whether a spool is there; what is there in place of a folder holds nothing.
+
+    Raises:
+        UnavailableError: nobody can tell, since a folder above it may not be searched.
+    """
+    try:
+        return stat.S_ISDIR(spool.stat().st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise UnavailableError(f"spool {spool} cannot be read: {error.strerror}") from error
 
 
 def iter_spool_folders(spool: Path) -> Iterator[SpoolFolder]:

@@ -17,23 +17,16 @@ def say_recoverable(store: Store, also: Sequence[Path]) -> None:
     Who reads a store is told, and never kept from it.
     """
     with suppress(TooltrailError):
-        found = find_repairable(store, also=also)
-        are_away = bool(found.waiting) and store.find_artifacts() is not None
-        if sentence := waiting_sentence(found, are_away=are_away):
+        # The artifacts are not asked whether they are back: one that hangs would keep the reader.
+        if sentence := waiting_sentence(find_repairable(store, also=also)):
             say(f"tooltrail: {sentence}")
 
 
-def waiting_sentence(found: Repairable, *, are_away: bool) -> str:
-    """What there is to repair, each kind that there is; empty when there is nothing.
-
-    Args:
-        found: what there is.
-        are_away: whether the artifacts are, without which no output that waits is stored.
-    """
-    until = " until the artifacts are back" if are_away else ""
+def waiting_sentence(found: Repairable) -> str:
+    """What there is to repair, each kind that there is; empty when there is nothing."""
     kinds = (
         (found.killed, "invocation", " of killed programs"),
-        (found.waiting, "invocation", f" with output that waits{until}"),
+        (found.waiting, "invocation", " with output that waits for the artifacts"),
         (found.leftover, "invocation", " ended with something left in the spool"),
         (found.set_aside, "record", " set aside"),
     )

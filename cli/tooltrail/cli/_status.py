@@ -11,6 +11,7 @@ from typing import Any
 from tooltrail.cli._output import counted, size_of
 from tooltrail.cli._times import shown
 from tooltrail.migrations import HEAD_REVISION
+from tooltrail.records.errors import UnavailableError
 from tooltrail.store import (
     ASIDE_STATES,
     LocalRoom,
@@ -30,6 +31,12 @@ def status_of(store: Store, other_spools: Sequence[Path]) -> dict[str, Any]:
     engine = engine_facts(store.database)
     room = find_local_room(store)
     unreadable = _why_unreadable([store.spool, *other_spools])
+    spooled: dict[str, Any] = dict.fromkeys(("kept", "unsettled", "waiting_streams", "set_aside"))
+    if unreadable is None:
+        try:
+            spooled = _spooled(store, other_spools)
+        except UnavailableError as error:
+            unreadable = str(error)
     return {
         "database": str(store.database.target),
         "engine": f"{engine.name} {engine.version}",
@@ -56,8 +63,7 @@ def status_of(store: Store, other_spools: Sequence[Path]) -> dict[str, Any]:
         "reserve_bytes": room.reserve_size,
         "spool_bytes": room.spool_size if unreadable is None else None,
         "room": _room(room),
-        **dict.fromkeys(("kept", "unsettled", "waiting_streams", "set_aside")),
-        **(_spooled(store, other_spools) if unreadable is None else {}),
+        **spooled,
     }
 
 
@@ -183,5 +189,6 @@ def _why_unreadable(spools: Sequence[Path]) -> str | None:
 
 def _is_writable(spool: Path) -> bool:
     """Whether output can be captured there, as far as rights go; it is made when it is needed."""
-    there = next(folder for folder in (spool, *spool.absolute().parents) if folder.exists())
-    return there.is_dir() and os.access(there, os.W_OK | os.X_OK)
+    there = next(f for f in (spool, *spool.absolute().parents) if os.path.exists(f))  # noqa: PTH110  raises nothing
+    # With the dot it is only there if it is a folder.
+    return os.access(f"{there}/.", os.W_OK | os.X_OK)

@@ -7,7 +7,7 @@ from itertools import chain
 from pathlib import Path
 from uuid import UUID
 
-from tooltrail.artifacts import exclusive_spool, remove_dead_owners, spooled_streams
+from tooltrail.artifacts import exclusive_spool, is_spool, remove_dead_owners, spooled_streams
 from tooltrail.records import (
     InvalidRecordError,
     InvocationFinishedError,
@@ -35,7 +35,7 @@ def repair_asides(store: Store, spool: Path, *, dry_run: bool) -> list[RepairedF
     Raises:
         UnavailableError: the spool cannot be read.
     """
-    if not spool.is_dir():
+    if not is_spool(spool):
         return []
     with exclusive_spool(spool):
         if not dry_run:

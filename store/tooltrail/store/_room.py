@@ -17,13 +17,20 @@ from tooltrail.artifacts import (
     CapturedStream,
     CaptureLimits,
     artifact_path,
+    as_it_stands,
     encode,
     in_full_frames,
     iter_spool_folders,
     shortened,
     spooled_streams,
 )
-from tooltrail.records import Digest, StreamRecord, UnavailableError
+from tooltrail.records import (
+    DamageError,
+    Digest,
+    InvalidRecordError,
+    StreamRecord,
+    UnavailableError,
+)
 from tooltrail.store._database import Database
 from tooltrail.store.tables import ArtifactRow
 
@@ -82,17 +89,36 @@ class StoreRoom:
         inline_bytes: int,
         frame_size: int,
         free_bytes: int | None,
+        begun: set[Path],
     ) -> CapturedStream:
-        """What is kept of a closed capture; see `in_full_frames`, and then `shortened`."""
+        """What is kept of a closed capture; see `in_full_frames`, and then `shortened`.
+
+        A file that is not as its capture left it is given back as it is, since not the room is at
+        fault.
+
+        Args:
+            captured: the closed capture.
+            edge_bytes: see `shortened`.
+            inline_bytes: see there.
+            frame_size: see `in_full_frames`.
+            free_bytes: see `CaptureLimits`.
+            begun: files that calls for the same invocation have begun to shorten, also this one:
+                nobody may have got their answer, and they hold a part of their stream since.
+        """
         record, file = captured.record, captured.staged
         if file is None or captured.stored_size is None or record.content is not None:
             return captured
         left = self._left_for(record.digest, file)
-        if left is None or _fits(captured, file, left):
+        if left is None:
             return captured
-        captured = in_full_frames(captured, frame_size, CaptureLimits(free_bytes=free_bytes))
-        if _fits(captured, file, left):
-            return captured
+        if file not in begun:
+            try:
+                captured = _as_small_as_can_be(captured, left, frame_size, free_bytes)
+            except (DamageError, InvalidRecordError, UnavailableError):
+                return captured  # what is wrong with it is said when it is published
+            if _size(file) <= left:
+                return captured
+        begun.add(file)
         return shortened(
             captured, left, self.reason, edge_bytes=edge_bytes, inline_bytes=inline_bytes
         )
@@ -139,13 +165,18 @@ class CaptureRoom:
         return None
 
 
-def _fits(captured: CapturedStream, file: Path, left: int) -> bool:
-    """Whether a staged file is as small as it should be.
+def _as_small_as_can_be(
+    captured: CapturedStream, room: int, frame_size: int, free_bytes: int | None
+) -> CapturedStream:
+    """A capture with its file as it is now; in full frames when it does not fit otherwise.
 
-    A call that was interrupted may have left another file than its capture knows.
+    Raises:
+        InvalidRecordError, DamageError, UnavailableError: see `as_it_stands`.
     """
-    size = _size(file)
-    return size == captured.stored_size and size <= left
+    captured = as_it_stands(captured)
+    if captured.stored_size is None or captured.stored_size <= room:
+        return captured
+    return in_full_frames(captured, frame_size, CaptureLimits(free_bytes=free_bytes))
 
 
 def _size(path: Path) -> int:

@@ -78,6 +78,7 @@ class Invocation:
         self._session = session
         self._key = key
         self._captured: dict[Digest, CapturedStream] = {}
+        self._shortened: set[Path] = set()
         self._is_finished = False
         self._attempt: Finished | None = None
         self.id = started.id
@@ -132,6 +133,7 @@ class Invocation:
                 inline_bytes=self._inline_bytes,
                 frame_size=self._store.archive.frame_size,
                 free_bytes=self._store.limits.free_bytes,
+                begun=self._shortened,
             )
         self._captured[stream.record.digest] = stream
         return stream.record

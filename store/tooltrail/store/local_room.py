@@ -48,7 +48,11 @@ def find_local_room(store: Store) -> LocalRoom:
 def _spool_room(store: Store) -> DiskRoom | None:
     limits = CaptureLimits(free_bytes=store.limits.free_bytes)
     # The spool is made when it is first needed, on the disk of the folder that is there.
-    there = (folder for folder in (store.spool, *store.spool.parents) if folder.is_dir())
+    there = (
+        folder
+        for folder in (store.spool, *store.spool.parents)
+        if os.path.isdir(folder)  # noqa: PTH112  raises nothing where it may not be looked
+    )
     with suppress(OSError, StopIteration):
         return limits.disk_room(next(there))
     return None

@@ -18,6 +18,7 @@ from pathlib import Path
 from tooltrail.artifacts import (
     SpoolFolder,
     exclusive_spool,
+    is_spool,
     remove_dead_owners,
     spooled_streams,
 )
@@ -91,7 +92,7 @@ def repair(store: Store, *, dry_run: bool = False, also: Sequence[Path] = ()) ->
 def _repair_folders(
     store: Store, also: Sequence[Path], *, dry_run: bool
 ) -> tuple[list[RepairedFolder], int]:
-    if not store.spool.is_dir():
+    if not is_spool(store.spool):
         return [], len(find_open(store, also=also).elsewhere)
     with exclusive_spool(store.spool):
         if not dry_run:

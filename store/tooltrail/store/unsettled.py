@@ -11,7 +11,13 @@ from uuid import UUID
 
 from sqlalchemy import select
 
-from tooltrail.artifacts import SpoolFolder, is_spooled, iter_spool_folders, spooled_streams
+from tooltrail.artifacts import (
+    SpoolFolder,
+    is_spool,
+    is_spooled,
+    iter_spool_folders,
+    spooled_streams,
+)
 from tooltrail.store._repairing_asides import iter_asides_for
 from tooltrail.store._spooled import started_ids
 from tooltrail.store.asides import AsideFolder, distinct_spools
@@ -109,12 +115,11 @@ def find_open(store: Store, *, also: Sequence[Path] = ()) -> Open:
     Raises:
         UnavailableError: a spool or the store cannot be read.
     """
-    # What is there in place of a folder holds nothing.
-    spools = [spool for spool in distinct_spools(store.spool, *also) if spool.is_dir()]
+    spools = [spool for spool in distinct_spools(store.spool, *also) if is_spool(spool)]
     # In this order: an invocation is in its spool before it is started, and set aside before it
     # leaves the spool for that. So what is started all the while is in what was looked into.
     before = started_ids(store)
-    folders = tuple(iter_spool_folders(store.spool)) if store.spool.is_dir() else ()
+    folders = tuple(iter_spool_folders(store.spool)) if is_spool(store.spool) else ()
     asides = tuple(iter_asides_for(store, spools))
     started = started_ids(store)
     here = {folder.invocation_id for folder in folders} | {aside.id for aside in asides}

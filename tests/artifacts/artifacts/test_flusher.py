@@ -24,7 +24,9 @@ def flusher() -> Flusher:
     return Flusher(0.05)
 
 
-def test_what_is_watched_is_flushed_once_for_each_watch(flusher: Flusher) -> None:
+def test_what_is_watched_is_flushed_once_for_each_watch() -> None:
+    # So long that a busy machine does not stand still for it between two lines.
+    flusher = Flusher(1.0)
     one, other = Flushed(), Flushed()
     for count in (1, 2):
         for capture in (one, other, one):

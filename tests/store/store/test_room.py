@@ -1,6 +1,8 @@
 """The limit of a store holds for everything that is kept of output, and costs nothing known."""
 
+import os
 import random
+import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -21,7 +23,14 @@ from tests.support.recording import (
 )
 
 from tooltrail.artifacts import FRAME_SIZE, CapturedStream, artifact_path, encode
-from tooltrail.records import CommandOutput, CompleteOutput, DamageError, StreamRecord, ToolCall
+from tooltrail.records import (
+    CommandOutput,
+    CompleteOutput,
+    DamageError,
+    InvalidRecordError,
+    StreamRecord,
+    ToolCall,
+)
 from tooltrail.store import (
     Finished,
     Invocation,
@@ -372,7 +381,12 @@ def test_what_must_stay_free_on_the_disk_is_not_taken_for_full_frames(
     for limit in (10 * MIB, len(encode(b"".join(SLOW)))):
         room = StoreRoom(limit, store.database, store.spool, str(store.info.id))
         fitted = room.fit(
-            stream, edge_bytes=0, inline_bytes=0, frame_size=FRAME_SIZE, free_bytes=1 << 60
+            stream,
+            edge_bytes=0,
+            inline_bytes=0,
+            frame_size=FRAME_SIZE,
+            free_bytes=1 << 60,
+            begun=set(),
         )
         assert (fitted is stream) == (limit == 10 * MIB)
     assert fitted.record.loss_reason == room.reason
@@ -403,6 +417,30 @@ def test_a_capture_may_be_given_again_after_an_answer_that_nobody_got(
     assert (stdout.size, stdout.produced_size) == (FRAME_SIZE, len(data))
     assert stdout.loss_reason is not None
     check_evidence(store)
+
+
+@pytest.mark.parametrize("left", [None, FRAME_SIZE + 20, 2 * FRAME_SIZE + 40_000], ids=str)
+@pytest.mark.parametrize("room", [2 * FRAME_SIZE, 10 * MIB], ids=["no room", "room"])
+def test_a_spool_file_that_was_cut_is_not_called_a_lack_of_room(
+    limited: Callable[[int], Store], room: int, left: int | None
+) -> None:
+    store = limited(room)
+    invocation = store.open_session().start(BASH)
+    capture = invocation.capture("stdout")
+    capture.write(noise(3 * FRAME_SIZE))
+    stream = capture.close()
+    assert stream.staged is not None
+    if left is None:
+        stream.staged.unlink()
+    else:
+        os.truncate(stream.staged, left)
+    record = invocation.captured(stream)
+    assert record == stream.record
+    with pytest.raises((DamageError, InvalidRecordError), match=re.escape(str(stream.staged))):
+        finished_with(invocation, record)
+    if left is not None:
+        assert stream.staged.stat().st_size == left
+    assert store.reader.invocation(invocation.id).summary.state == "started"
 
 
 def test_one_bad_bit_in_the_spool_costs_one_frame_and_not_the_record(
