@@ -1,13 +1,14 @@
 """Writes that are committed together when they come together.
 
 A commit takes as long as the disk needs to make it durable, however much it holds. So while one is
-under way whoever wants to write waits, and the first of those then commits for all of them: one
-recorder alone has a transaction for itself and no other thread in between, and many share the waits
-for the disk. Each is told how its own write went, whatever became of the others'.
+under way whoever wants to write waits, and the first of those then leads: it commits for all of
+them. One recorder alone has a transaction for itself and no other thread in between, and many share
+the waits for the disk. Each is told how its own write went, whatever became of the others'.
 
-The main thread commits for itself alone: it is the one that signals interrupt, and nobody else's
-record may hang on that. PostgreSQL groups commits itself, and a transaction that held the locks of
-many sessions would only be in the way of others; there each write has a transaction of its own.
+The main thread has transactions of its own: it is the one that signals interrupt, at any moment and
+even to record something, and nobody else's record may hang on that. So has whoever records while it
+leads. PostgreSQL groups commits itself, and a transaction that held the locks of many sessions
+would only be in the way of others; there each write has a transaction of its own as well.
 """
 
 import os
@@ -32,6 +33,8 @@ class Write(Generic[T]):
     """What one caller wants to have written, and what became of it.
 
     Attributes:
+        turn: set when it is settled, and when it is to lead.
+        is_settled: whether it is known how it went.
         is_uncertain: whether it may be in the store although it raised an error.
     """
 
@@ -40,11 +43,13 @@ class Write(Generic[T]):
 
         Args:
             job: called within a transaction, by whichever thread; and again in another one when
-                the first came to nothing. It changes nothing but the database.
+                the first came to nothing. What else it does than to write must bear to be done
+                twice.
         """
         self._job = job
         self._made: tuple[T] | None = None
         self._error: BaseException | None = None
+        self.turn = threading.Event()
         self.is_settled = False
         self.is_uncertain = False
 
@@ -53,9 +58,10 @@ class Write(Generic[T]):
         self._made = (self._job(connection),)
 
     def settle(self, error: BaseException | None) -> None:
-        """Keep how it went."""
+        """Keep how it went, and tell whoever waits for it."""
         self._error = error
         self.is_settled = True
+        self.turn.set()
 
     def result(self) -> T:
         """What the job returned, or the error of the write."""
@@ -67,13 +73,18 @@ class Write(Generic[T]):
 
 
 class GroupCommit:
-    """The writes of one open store. Safe to share between threads; each process has its own."""
+    """The writes of one open store. Safe to share between threads; each process has its own.
+
+    While nobody leads nobody waits; whoever has led hands over to the first that does.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._is_grouping = database.engine.dialect.name == "sqlite"
+        self._lock = threading.Lock()
         self._waiting: deque[Write[Any]] = deque()
-        self._committing = threading.Lock()
+        self._leader: Write[Any] | None = None
+        self._leading = threading.local()
         _groups.add(self)
 
     def run(self, write: Write[T]) -> T:
@@ -83,31 +94,66 @@ class GroupCommit:
             UnavailableError, DamageError, InvalidRecordError: see `Database.write`.
             Exception: whatever its own job raised; then nothing of it was written.
         """
-        if not self._is_grouping:
-            self._commit([write])
-        elif threading.current_thread() is threading.main_thread():
-            with self._committing:
-                self._commit([write])
+        if self._is_grouping and not self._has_its_own():
+            self._run_with_others(write)
         else:
-            self._waiting.append(write)
-            with self._committing:
-                while not write.is_settled:
-                    self._commit(self._taken())
+            self._in_one([write])
+            write.settle(None)
         return write.result()
 
     def forget_others(self) -> None:
         """Let a forked child begin without what the threads of its parent were about to do."""
+        self._lock = threading.Lock()
         self._waiting.clear()
-        self._committing = threading.Lock()
+        self._leader = None
+        self._leading = threading.local()
 
-    def _taken(self) -> list[Write[Any]]:
-        return [self._waiting.popleft() for _ in range(min(MOST, len(self._waiting)))]
+    def _has_its_own(self) -> bool:
+        is_leading = getattr(self._leading, "now", False)
+        return is_leading or threading.current_thread() is threading.main_thread()
+
+    def _run_with_others(self, write: Write[Any]) -> None:
+        try:
+            with self._lock:
+                self._waiting.append(write)
+                if self._leader is None:
+                    self._leader = write
+                    write.turn.set()
+            write.turn.wait()
+            if not write.is_settled:
+                self._lead()
+        finally:
+            self._leave(write)
+
+    def _lead(self) -> None:
+        with self._lock:
+            taken = [self._waiting.popleft() for _ in range(min(MOST, len(self._waiting)))]
+        self._leading.now = True
+        try:
+            self._commit(taken)
+        finally:
+            self._leading.now = False
+            for write in taken:
+                if not write.is_settled:
+                    write.settle(UnavailableError("the thread that was committing it was ended"))
+
+    def _leave(self, write: Write[Any]) -> None:
+        """Go, with or without an answer; nobody waits for one who has gone."""
+        with self._lock:
+            if write in self._waiting:
+                self._waiting.remove(write)
+            elif not write.is_settled:
+                write.is_uncertain = True  # another thread is about to commit it
+            if self._leader is write:
+                self._leader = self._waiting[0] if self._waiting else None
+                if self._leader is not None:
+                    self._leader.turn.set()
 
     def _commit(self, writes: Sequence[Write[Any]]) -> None:
         """Do them in one transaction, or each in its own when one of them, or all, did not fit."""
         try:
             self._in_one(writes)
-        except Exception as error:  # noqa: BLE001  each of those who wait is told
+        except BaseException as error:  # noqa: BLE001  each of those who wait is told
             if len(writes) == 1:
                 writes[0].settle(error)
             elif is_refusal(error):
@@ -135,12 +181,12 @@ class GroupCommit:
             raise
 
 
-def is_refusal(error: Exception) -> bool:
+def is_refusal(error: BaseException) -> bool:
     """Whether a write that failed so has come to nothing for sure, and others may fare better."""
     return isinstance(error, DiskFullError) or not isinstance(error, UnavailableError)
 
 
-def _another(error: Exception) -> UnavailableError:
+def _another(error: BaseException) -> UnavailableError:
     another = UnavailableError(str(error))
     another.__cause__ = error
     return another

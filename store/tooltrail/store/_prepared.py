@@ -6,11 +6,12 @@ transaction, and its values pass through the same column types; only the way is 
 the same, too.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol, cast
 
 from sqlalchemy import ClauseElement, Connection, Dialect
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, StatementError
 from sqlalchemy.sql.compiler import SQLCompiler
 
 Row = dict[str, Any]
@@ -21,7 +22,7 @@ _Values = tuple[Any, ...] | Row
 
 
 class Answer(Protocol):
-    """What a driver answers to a statement; values are as the driver gives them.
+    """What a driver answers to a statement.
 
     Attributes:
         rowcount: how many rows were inserted or updated.
@@ -30,7 +31,7 @@ class Answer(Protocol):
     rowcount: int
 
     def fetchone(self) -> tuple[Any, ...] | None:
-        """The next row, None behind the last."""
+        """The next row, None behind the last; values are as the driver gives them."""
         ...
 
 
@@ -79,28 +80,38 @@ class Prepared:
 
         Raises:
             sqlalchemy.exc.DBAPIError: the driver refused it.
+            sqlalchemy.exc.StatementError: a value is not of its column's kind.
         """
         sql, values_of = self._for(connection.dialect, row)
-        driver = _driver_of(connection)
-        try:
-            return driver.execute(sql, values_of(row))
-        except connection.dialect.loaded_dbapi.Error as error:
-            raise _as_raised(error, connection, sql) from error
+        values = _accepted(sql, values_of, row)
+        with _raised_as_ever(connection, sql):
+            return _driver_of(connection).execute(sql, values)
+
+    def run_one(self, connection: Connection, row: Row) -> tuple[Any, ...] | None:
+        """Execute it once; the first row of its answer, None without one.
+
+        Raises:
+            sqlalchemy.exc.DBAPIError: the driver refused it, or cannot read the answer.
+            sqlalchemy.exc.StatementError: a value is not of its column's kind.
+        """
+        sql, values_of = self._for(connection.dialect, row)
+        values = _accepted(sql, values_of, row)
+        with _raised_as_ever(connection, sql):
+            return _driver_of(connection).execute(sql, values).fetchone()
 
     def run_many(self, connection: Connection, rows: Sequence[Row]) -> None:
         """Execute it for each of several rows of the same columns; for none, nothing.
 
         Raises:
             sqlalchemy.exc.DBAPIError: the driver refused it.
+            sqlalchemy.exc.StatementError: a value is not of its column's kind.
         """
         if not rows:
             return
         sql, values_of = self._for(connection.dialect, rows[0])
-        driver = _driver_of(connection)
-        try:
-            driver.cursor().executemany(sql, [values_of(row) for row in rows])
-        except connection.dialect.loaded_dbapi.Error as error:
-            raise _as_raised(error, connection, sql) from error
+        values = [_accepted(sql, values_of, row) for row in rows]
+        with _raised_as_ever(connection, sql):
+            _driver_of(connection).cursor().executemany(sql, values)
 
     def _for(self, dialect: Dialect, row: Row) -> _Compiled:
         key = (dialect.name, *row)
@@ -112,6 +123,23 @@ class Prepared:
 
 def _driver_of(connection: Connection) -> _Driver:
     return cast("_Driver", connection.connection.driver_connection)
+
+
+def _accepted(sql: str, values_of: Callable[[Row], _Values], row: Row) -> _Values:
+    """The values of a row as the driver takes them."""
+    try:
+        return values_of(row)
+    except (TypeError, ValueError, AttributeError) as error:
+        raise StatementError(str(error), sql, None, error, hide_parameters=True) from error
+
+
+@contextmanager
+def _raised_as_ever(connection: Connection, sql: str) -> Generator[None]:
+    """Turn the driver's errors into those that SQLAlchemy raises."""
+    try:
+        yield
+    except connection.dialect.loaded_dbapi.Error as error:
+        raise _as_raised(error, connection, sql) from error
 
 
 def _as_raised(error: Exception, connection: Connection, sql: str) -> BaseException:

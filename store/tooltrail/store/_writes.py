@@ -1,6 +1,7 @@
 """The statements behind a record, each on the caller's transaction."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -11,7 +12,14 @@ from uuid import UUID
 from sqlalchemy import Connection, Insert, Table, bindparam, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-from tooltrail.records import DamageError, Digest, SessionClosedError, digest_of
+from tooltrail.records import (
+    DamageError,
+    Digest,
+    InvalidRecordError,
+    SessionClosedError,
+    digest_of,
+    parse_digest,
+)
 from tooltrail.records.canonical_json import encode
 from tooltrail.records.ledger import GENESIS, EntryKind, entry_json
 from tooltrail.store._bodies import encode_body
@@ -58,14 +66,21 @@ def lock_chain(connection: Connection, session_key: int, session_id: UUID) -> Ch
     """Lock a session's head, which orders all its writers, and read it.
 
     Raises:
-        DamageError: the session has no head.
+        DamageError: the session has no head, or a damaged one.
     """
-    head = _LOCK_HEAD.run(connection, {"which": session_key}).fetchone()
+    head = _LOCK_HEAD.run_one(connection, {"which": session_key})
     if head is None:
         raise DamageError(f"session {session_id} has no ledger head", path="ledger_heads")
-    entry_count, digest, next_seq, closed_at = head
-    closed_at = _TIME.process_result_value(closed_at, connection.dialect)
-    return Chain(session_key, session_id, entry_count, digest, next_seq, closed_at)
+    match head:
+        case (int(entry_count), str(digest), int(next_seq), closed_at):
+            with suppress(InvalidRecordError, ValueError):
+                closed_at = _TIME.process_result_value(closed_at, connection.dialect)
+                return Chain(
+                    session_key, session_id, entry_count, parse_digest(digest), next_seq, closed_at
+                )
+        case _:
+            pass
+    raise DamageError(f"the ledger head of session {session_id} is damaged", path="ledger_heads")
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +207,7 @@ def numbered(invocation_key: int, rows: Iterable[Row]) -> list[Row]:
 def _insert_returning(
     connection: Connection, table: type[SessionRow | InvocationRow], row: Row
 ) -> int:
-    answer = _insert_key(table).run(connection, row).fetchone()
+    answer = _insert_key(table).run_one(connection, row)
     if answer is None:
         raise AssertionError("an insert that is to return its key returned nothing")
     key: int = answer[0]

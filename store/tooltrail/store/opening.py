@@ -55,10 +55,11 @@ def create_store(
 
     Raises:
         StoreExistsError: there is a store already; it is left as it is.
-        InvalidRecordError: the database or the artifact root cannot be what was named, or the root
-            is that of another store.
+        InvalidRecordError: the database or the artifact root cannot be what was named, the root
+            is that of another store, or there is no such durability.
         UnavailableError: the database or the artifact root cannot be reached or written.
     """
+    checked_durability(durability)
     target = parse_target(database)
     root = remembered_root(target, artifacts)
     _refuse_file(resolve_root(target, root))

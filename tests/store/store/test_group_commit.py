@@ -1,23 +1,32 @@
 """Writes that come together are committed together, and each is told how its own went."""
 
+import ctypes
 import os
+import signal
 import sqlite3
 import threading
 import time
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection, event, text
 from tests.support.evidence import check_evidence
-from tests.support.recording import run_command
+from tests.support.recording import command_output, run_command
 
-from tooltrail.records import InvocationFinishedError, SessionClosedError, UnavailableError
-from tooltrail.store import MessageView, Session, Store
+from tooltrail.records import (
+    InvocationFinishedError,
+    SessionClosedError,
+    ToolCall,
+    UnavailableError,
+)
+from tooltrail.store import Invocation, MessageView, Session, Store
 from tooltrail.store import _sqlite_connections as connections
 from tooltrail.store._group_commit import GroupCommit, Write
+from tooltrail.store._starting import plan_start
 
 WRITERS = 12
 
@@ -58,13 +67,26 @@ def waiting_count(group: GroupCommit) -> int:
     return len(group._waiting)  # pyright: ignore[reportPrivateUsage]  nothing else tells it
 
 
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
 def all_waiting(
     store: Store, pool: ThreadPoolExecutor, tasks: Sequence[Callable[[], object]]
 ) -> list[Future[object]]:
-    """Begin tasks that write once each; back when one leads and all others wait for it."""
-    futures = [pool.submit(task) for task in tasks]
-    while waiting_count(store.writes) < len(tasks) - 1:
-        time.sleep(0.001)
+    """Begin tasks that write once each; back when the first leads and all others wait for it.
+
+    The store is to be `busy`.
+    """
+    group = store.writes
+    futures = [pool.submit(tasks[0])]
+    # It has taken its own, and nobody else's.
+    until(lambda: group._leader is not None and not waiting_count(group))  # pyright: ignore[reportPrivateUsage]
+    futures += [pool.submit(task) for task in tasks[1:]]
+    until(lambda: waiting_count(group) == len(tasks) - 1)
     return futures
 
 
@@ -108,29 +130,150 @@ def test_one_that_is_refused_does_not_keep_the_others_from_it(sqlite_store: Stor
 
 
 def test_of_two_ends_of_one_call_in_one_transaction_one_is_told(sqlite_store: Store) -> None:
-    group = sqlite_store.writes
-    done: list[int] = []
-
-    def first(connection: Connection) -> None:
-        connection.execute(text("SELECT 1"))
-        done.append(1)
-
-    def second(_: Connection) -> None:
-        raise InvocationFinishedError("invocation x is finished already")
-
+    session = sqlite_store.open_session()
+    invocation = session.start(ToolCall(tool_name="Bash"))
+    key, again = invocation._key, plan_start(sqlite_store, invocation.call, None, None)  # pyright: ignore[reportPrivateUsage]
+    other = Invocation(sqlite_store, session, key, again)
+    output = command_output(invocation, b"out\n")
+    tasks: list[Callable[[], object]] = [lambda: session.add_message("user", "first")]
+    tasks += [partial(one.finish, output) for one in (invocation, other)]
     with ThreadPoolExecutor(3) as pool:
         with busy(sqlite_store):
-            tasks = [lambda: group.run(Write(first))] * 2 + [lambda: group.run(Write(second))]
             futures = all_waiting(sqlite_store, pool, tasks)
         errors = [future.exception() for future in futures]
-    assert [type(error) for error in errors] == [type(None), type(None), InvocationFinishedError]
-    assert len(done) >= 2
+    assert sorted(map(str, map(type, errors))) == sorted(
+        map(str, [type(None), type(None), InvocationFinishedError])
+    )
+    assert sqlite_store.reader.invocation(invocation.id).summary.state == "success"
+
+
+@pytest.mark.parametrize("ended", [SystemExit, KeyboardInterrupt, ValueError])
+def test_what_ends_one_thread_is_nothing_to_the_others(
+    sqlite_store: Store, ended: type[BaseException]
+) -> None:
+    session = sqlite_store.open_session()
+
+    def raising(_: Connection) -> None:
+        raise ended
+
+    def end() -> type[BaseException] | None:
+        try:
+            sqlite_store.writes.run(Write(raising))
+        except BaseException as error:  # noqa: BLE001  that is what is asked
+            return type(error)
+        return None
+
+    tasks: list[Callable[[], object]] = [end, *[lambda: session.add_message("user", "hello")] * 3]
+    for first in (0, 1):  # as the leader, and as one of those who wait
+        tasks = tasks[first:] + tasks[:first]
+        with ThreadPoolExecutor(4) as pool:
+            with busy(sqlite_store):
+                futures = all_waiting(sqlite_store, pool, tasks)
+            results = [future.result(60) for future in futures]
+        assert ended in results
+    assert len(messages_of(sqlite_store, session)) == 6
+    session.add_message("user", "goes on")
+
+
+def test_one_that_leaves_while_it_waits_is_not_committed_behind_its_back(
+    sqlite_store: Store,
+) -> None:
+    session, group = sqlite_store.open_session(), sqlite_store.writes
+    write = Write(lambda _: None)
+    done: list[str] = []
+
+    def wait() -> None:
+        try:
+            group.run(write)
+        except TimeoutError:
+            done.append("left")
+
+    waiting = threading.Thread(target=wait)
+    with ThreadPoolExecutor(1) as pool:
+        with busy(sqlite_store):
+            (future,) = all_waiting(sqlite_store, pool, [lambda: session.add_message("user", "a")])
+            waiting.start()
+            until(lambda: waiting_count(group) == 1)
+            _raise_in(waiting, TimeoutError)
+            write.turn.set()  # the thread takes notice when it runs again
+            waiting.join(60)
+            assert (done, waiting_count(group), write.is_uncertain) == (["left"], 0, False)
+        future.result(60)
+    session.add_message("user", "goes on")
+
+
+def _raise_in(thread: threading.Thread, error: type[BaseException]) -> None:
+    assert thread.ident is not None
+    name, kind = ctypes.c_ulong(thread.ident), ctypes.py_object(error)
+    assert ctypes.pythonapi.PyThreadState_SetAsyncExc(name, kind) == 1
+
+
+def test_each_is_told_as_soon_as_its_own_record_is_durable(sqlite_store: Store) -> None:
+    session = sqlite_store.open_session()
+    newcomer = threading.Event()
+    with ThreadPoolExecutor(WRITERS + 1) as pool:
+        with busy(sqlite_store):
+            tasks: list[Callable[[], object]] = [lambda: session.add_message("user", "x")] * WRITERS
+            futures = all_waiting(sqlite_store, pool, tasks)
+
+            def stay(_: Connection) -> None:
+                assert newcomer.wait(60)
+
+            late = pool.submit(sqlite_store.writes.run, Write(lambda _: None))
+            until(lambda: waiting_count(sqlite_store.writes) == WRITERS)
+        for future in futures:
+            future.result(60)
+        late.result(60)
+        held = pool.submit(sqlite_store.writes.run, Write(stay))
+        newcomer.set()
+        held.result(60)
+    assert len(messages_of(sqlite_store, session)) == WRITERS
+
+
+def test_a_record_that_is_made_while_its_thread_leads_waits_for_nobody(
+    sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "BUSY_TIMEOUT_S", 0.2)
+    sqlite_store.close()
+    group = sqlite_store.writes
+
+    def records(_: Connection) -> None:
+        group.run(Write(lambda _: None))
+
+    with ThreadPoolExecutor(1) as pool:
+        # The database is its own, and it is told so instead of waiting for itself.
+        assert isinstance(pool.submit(group.run, Write(records)).exception(60), UnavailableError)
+        pool.submit(group.run, Write(lambda _: None)).result(60)
+
+
+def test_a_signal_handler_that_records_while_its_thread_does_is_told(
+    sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "BUSY_TIMEOUT_S", 0.2)
+    sqlite_store.close()
+    session = sqlite_store.open_session()
+    told: list[str] = []
+
+    def handle(*_: object) -> None:
+        try:
+            session.add_message("system", "stopped")
+        except UnavailableError as error:
+            told.append(str(error))
+
+    before = signal.signal(signal.SIGUSR1, handle)
+    try:
+        sqlite_store.writes.run(Write(lambda _: os.kill(os.getpid(), signal.SIGUSR1)))
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert len(told) == 1
+    assert "locked" in told[0]
+    session.add_message("system", "goes on")
 
 
 def test_where_the_store_is_away_all_are_told_at_once(
     sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "BUSY_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(connections, "BUSY_TIMEOUT_S", 5.0)
     session = sqlite_store.open_session()
     sqlite_store.close()  # connections are made anew, with the shorter wait
     tasks: list[Callable[[], object]] = [lambda: session.add_message("user", "hello")] * WRITERS
@@ -188,14 +331,14 @@ def test_a_child_of_a_fork_does_not_wait_for_its_parents_threads(
             if not child:
                 try:
                     group = sqlite_store.writes
-                    is_free = group._committing.acquire(blocking=False)  # pyright: ignore[reportPrivateUsage]
-                    (tmp_path / "child").write_text(f"{is_free} {waiting_count(group)}")
+                    run = ThreadPoolExecutor(1).submit(group._has_its_own)  # pyright: ignore[reportPrivateUsage]
+                    (tmp_path / "child").write_text(f"{run.result(60)} {waiting_count(group)}")
                 finally:
                     os._exit(0)
             os.waitpid(child, 0)
         for future in futures:
             future.result()
-    assert (tmp_path / "child").read_text() == "True 0"
+    assert (tmp_path / "child").read_text() == "False 0"
 
 
 def test_on_a_server_writers_do_not_wait_for_each_other(postgres_store: Store) -> None:

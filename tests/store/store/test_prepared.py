@@ -1,5 +1,6 @@
 """Statements that go to the driver as they are do what SQLAlchemy would have done."""
 
+import sqlite3
 from datetime import UTC, datetime
 from uuid import UUID, uuid4
 
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from sqlalchemy import bindparam, delete, insert, select, text, update
 from sqlalchemy.exc import IntegrityError
 
-from tooltrail.records import InvalidRecordError, UnavailableError
+from tooltrail.records import DamageError, InvalidRecordError, ToolCall, UnavailableError
 from tooltrail.store import Store
 from tooltrail.store._prepared import Prepared
 from tooltrail.store.tables import Base, PolicyRow, SessionRow
@@ -118,3 +119,36 @@ def test_a_connection_that_the_server_ended_is_used_no_more(postgres_store: Stor
         end_it()
     with postgres_store.database.write() as connection:
         ADD_POLICY.run(connection, a_policy("a"))
+
+
+@pytest.mark.parametrize("title", [5, b"x"])
+def test_a_value_of_another_kind_is_refused_as_ever(store: Store, title: object) -> None:
+    with pytest.raises(InvalidRecordError, match="cannot be asked"):
+        store.open_session(title=title)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  that is what is tried
+    with pytest.raises(InvalidRecordError), store.database.write() as connection:
+        ADD_POLICY.run_many(connection, [a_policy("a") | {"created_at": "today"}])
+
+
+@pytest.mark.parametrize(
+    "altered",
+    [
+        "digest = 'sha256:short'",
+        "digest = x'80'",
+        "digest = CAST(x'ff80' AS TEXT)",
+        "entry_count = 'abc'",
+        "next_seq = 1.5",
+        "closed_at = 'yesterday'",
+    ],
+)
+def test_nothing_is_built_upon_a_damaged_ledger_head(sqlite_store: Store, altered: str) -> None:
+    session = sqlite_store.open_session()
+    with sqlite3.connect(str(sqlite_store.database.target)) as raw:
+        raw.execute("DROP TRIGGER ledger_heads_no_update")
+        raw.execute("PRAGMA ignore_check_constraints = ON")
+        raw.execute(f"UPDATE ledger_heads SET {altered}")
+    raw.close()
+    with pytest.raises(DamageError):
+        session.add_message("user", "x")
+    with pytest.raises(DamageError):
+        session.start(ToolCall(tool_name="Bash"))
+    assert sqlite_store.reader.counts().invocations == {}
