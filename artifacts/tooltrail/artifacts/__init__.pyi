@@ -1,3 +1,4 @@
+from ._local import sync_folder
 from ._private import PRIVATE_FILE, PRIVATE_FOLDER, create_private, make_private_folders
 from ._scratch import in_full_frames
 from .archive import ArtifactArchive, Outcome, StoredArtifact
@@ -73,4 +74,5 @@ __all__ = [
     "salvage",
     "shortened",
     "spooled_streams",
+    "sync_folder",
 ]
