@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import Connection, MetaData, Table, insert, select
+from sqlalchemy.dialects import sqlite
 from tests.support.cli import Cli
 from tests.support.evidence import check_evidence
 from tests.support.old_stores import KEPT, old_rows, old_store
@@ -155,13 +156,11 @@ def tables_of(connection: Connection) -> dict[str, Table]:
 
 
 def all_of(connection: Connection, tables: dict[str, Table]) -> dict[str, list[Any]]:
-    return {name: connection.execute(select(table)).all() for name, table in tables.items()}
+    return {name: list(connection.execute(select(table))) for name, table in tables.items()}
 
 
 def converted(table: Table, name: str, value: object) -> object:
     """A value as SQLite holds it, as the program holds it."""
-    from sqlalchemy.dialects import sqlite
-
     kind = table.columns[name].type
     read = kind.dialect_impl(sqlite.dialect()).result_processor(sqlite.dialect(), None)
     return value if value is None or read is None else read(value)

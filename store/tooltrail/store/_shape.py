@@ -56,8 +56,9 @@ def differences(found: Shape, wanted: Shape, dialect: str) -> Generator[str]:
                 yield f"{_named(part, table, _LABELS)} is missing"
             elif not same(there[part], definition):
                 yield f"{_named(part, table, _LABELS)} is not what it was made as"
-        for part in there.keys() - parts.keys():
-            yield f"{_named(part, table, {})} of table {table} is no part of the schema"
+        for part in sorted(there.keys() - parts.keys()):
+            where = "" if part.startswith("column ") else f" of table {table}"
+            yield f"{_named(part, table, {})}{where} is no part of the schema"
 
 
 def _named(part: str, table: str, labels: Mapping[str, str]) -> str:
