@@ -51,6 +51,7 @@ def test_check_of_a_sound_store_finds_nothing(cli: Cli) -> None:
             "column sessions.agent_digest is missing",
         ),
         ("DROP TABLE holds", "table holds is missing"),
+        ("DROP TABLE store_info", "table store_info is missing"),
         ("DROP INDEX ix_invocations_started_at", "index ix_invocations_started_at is missing"),
         (
             "CREATE TRIGGER quiet BEFORE INSERT ON receipts BEGIN SELECT RAISE(IGNORE); END",

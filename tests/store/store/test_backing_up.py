@@ -13,6 +13,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from tests.support.cli import without_coverage
 from tests.support.disks import small_disk
 from tests.support.evidence import check_evidence
 from tests.support.killing import count_moments, run_and_kill
@@ -282,6 +283,38 @@ def test_on_a_full_disk_a_backup_leaves_nothing_and_says_why(
     check_evidence(sqlite_store)
 
 
+def test_what_a_killed_backup_left_is_replaced_and_never_written_to(
+    recorded: Path, tmp_path: Path
+) -> None:
+    first = tmp_path / "first.db"
+    left = tmp_path / ".copy.db.part"
+    back_up_store(recorded, first)
+    whole = first.read_bytes()
+    # Killed after the backup had its name, which was then moved away.
+    left.hardlink_to(first)
+    back_up_store(recorded, tmp_path / "copy.db")
+    assert first.read_bytes() == whole
+    assert is_copy_of(tmp_path / "copy.db", recorded)
+    (tmp_path / "copy.db").unlink()
+    # Killed in the middle.
+    left.write_bytes(whole[:5_000])
+    back_up_store(recorded, tmp_path / "copy.db")
+    assert is_copy_of(tmp_path / "copy.db", recorded)
+    assert not left.exists()
+
+
+def test_what_no_backup_has_left_is_in_the_way(recorded: Path, tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    mine.write_bytes(b"mine")
+    (tmp_path / ".copy.db.part").symlink_to(mine)
+    (tmp_path / ".other.db.part").mkdir()
+    for name in ("copy.db", "other.db"):
+        with pytest.raises(UnavailableError, match=f"backup .*{name} cannot be made"):
+            back_up_store(recorded, tmp_path / name)
+        assert not (tmp_path / name).exists()
+    assert mine.read_bytes() == b"mine"
+
+
 @pytest.mark.fault
 def test_a_backup_that_is_killed_at_any_moment_leaves_no_file_or_a_whole_one(
     recorded: Path, tmp_path: Path
@@ -327,6 +360,8 @@ def traced(recorded: Path, copy: Path, *inject: str) -> subprocess.CompletedProc
         capture_output=True,
         text=True,
         check=False,
+        # Its data would be a database, too, and not be written either.
+        env=without_coverage(os.environ),
     )
 
 
