@@ -30,7 +30,7 @@ READING = (
     "transcript --compact 1000",
 )
 WRITING = ("session open", "session close @last")
-ALL = (*READING, *WRITING, "db current", "db upgrade")
+ALL = (*READING, *WRITING, "db current", "db upgrade", "db downgrade 0001")
 BIG = b"".join(b"%d a line of the big output\n" % n for n in range(120_000))
 
 
@@ -69,7 +69,9 @@ def test_without_a_store_exec_runs_nothing(nowhere: Cli) -> None:
     assert not nowhere.folder.exists()
 
 
-@pytest.mark.parametrize("command", [*READING, *WRITING, "exec -- true", "init", "db upgrade"])
+@pytest.mark.parametrize(
+    "command", [*READING, *WRITING, "exec -- true", "init", "db upgrade", "db downgrade 0001"]
+)
 def test_a_store_of_another_revision_is_refused_and_left_as_it_is(
     recorded: Cli, command: str
 ) -> None:

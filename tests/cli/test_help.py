@@ -31,6 +31,8 @@ WANTED = {
     "db current",
     "db upgrade",
     "db check",
+    "db backup",
+    "db downgrade",
     *(f"artifact {name}" for name in ("ls", "cat", "stat", "head", "tail", "verify")),
     *GROUPS,
 }

@@ -28,13 +28,14 @@ from tests.support.schema import (
     names_of,
     upgraded,
 )
+from tests.support.shapes import document, document_path, shape_of
 
 from tooltrail.migrations import HEAD_REVISION, VERSION_TABLE
 from tooltrail.records import InvalidRecordError, StoreNotFoundError
 from tooltrail.store import Store, create_store, open_store, store_revision, upgrade_store
 from tooltrail.store._database import Database, open_database
 from tooltrail.store._mark_names import mark_path
-from tooltrail.store._schema import migrate
+from tooltrail.store._schema import migrate_within
 from tooltrail.store._targets import parse_target
 from tooltrail.store.tables import metadata
 
@@ -50,6 +51,12 @@ def opened(database: str) -> Iterator[Database]:
         pass  # the file is made at the first connection
     yield target
     target.close()
+
+
+def migrate(opened: Database) -> None:
+    """To head, as the program does."""
+    with opened.write() as connection:
+        migrate_within(connection, opened.target)
 
 
 def test_the_head_that_the_program_knows_is_the_one_head_of_the_revisions() -> None:
@@ -175,6 +182,16 @@ def test_the_ddl_of_every_revision_is_the_golden_one(dialect: str) -> None:
     if os.environ.get("TOOLTRAIL_REWRITE_GOLDEN") == "1":
         path.write_text(ddl)
     assert ddl == path.read_text()
+
+
+def test_the_shape_that_the_check_compares_with_is_what_the_revisions_make(
+    opened: Database, database: str
+) -> None:
+    migrate(opened)
+    dialect = opened.engine.dialect.name
+    if os.environ.get("TOOLTRAIL_REWRITE_GOLDEN") == "1":
+        document_path(dialect).write_text(document(shape_of(database)))
+    assert document(shape_of(database)) == document_path(dialect).read_text()
 
 
 def test_a_migration_that_fails_leaves_the_schema_as_it_was(

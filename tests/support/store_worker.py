@@ -4,6 +4,8 @@ many DB ARTIFACTS SPOOL SESSION COUNT   record COUNT messages and COUNT commands
 loop DB                                 record commands until it is killed
 create DB ARTIFACTS AT [NTH]            create a store, be killed before the NTH statement with AT,
                                         or AT being "before the mark" or "after the mark"
+upgrade DB [AT]                         upgrade a store and print from where to where; be killed
+                                        before a statement with AT
 """
 
 import os
@@ -19,7 +21,7 @@ from tests.support.recording import command_output, run_command
 
 from tooltrail.artifacts import ArtifactSink
 from tooltrail.records import ToolCall
-from tooltrail.store import Durability, _making, create_store, open_store
+from tooltrail.store import Durability, _making, create_store, open_store, upgrade_store
 from tooltrail.store._root_marks import mark_root
 
 
@@ -44,7 +46,25 @@ def loop(database: str, durability: Durability = "full") -> None:
 
 
 def create(database: str, artifacts: str, at: str, nth: str = "1") -> None:
-    left = int(nth)
+    kill_at = killed_at(at, int(nth))
+
+    def marking(sink: ArtifactSink, store_id: UUID, place: str, scratch: Path | None) -> None:
+        kill_at("before the mark")
+        mark_root(sink, store_id, place, scratch)
+        kill_at("after the mark")
+
+    patch.object(_making, "mark_root", marking).start()
+    create_store(database, artifacts=artifacts).close()
+
+
+def upgrade(database: str, at: str = "") -> None:
+    if at:
+        killed_at(at, 1)
+    print(*upgrade_store(database))  # noqa: T201  the parent reads it
+
+
+def killed_at(at: str, left: int) -> Callable[[str], None]:
+    """Be killed before so many statements with a text; what is given back asks the same."""
 
     def kill_at(statement: str) -> None:
         nonlocal left
@@ -53,22 +73,21 @@ def create(database: str, artifacts: str, at: str, nth: str = "1") -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     def before_statement(_c: Connection, _cursor: object, statement: str, *_: object) -> None:
-        kill_at(statement)
+        kill_at(" ".join(statement.split()))
 
     def before_commit(_: Connection) -> None:
         kill_at("COMMIT")
 
-    def marking(sink: ArtifactSink, store_id: UUID, place: str, scratch: Path | None) -> None:
-        kill_at("before the mark")
-        mark_root(sink, store_id, place, scratch)
-        kill_at("after the mark")
-
-    patch.object(_making, "mark_root", marking).start()
     event.listen(Engine, "before_cursor_execute", before_statement)
     event.listen(Engine, "commit", before_commit)
-    create_store(database, artifacts=artifacts).close()
+    return kill_at
 
 
 if __name__ == "__main__":
-    TASKS: dict[str, Callable[..., None]] = {"many": many, "loop": loop, "create": create}
+    TASKS: dict[str, Callable[..., None]] = {
+        "many": many,
+        "loop": loop,
+        "create": create,
+        "upgrade": upgrade,
+    }
     TASKS[sys.argv[1]](*sys.argv[2:])

@@ -1,3 +1,4 @@
+from ._local import sync_folder
 from ._private import PRIVATE_FILE, PRIVATE_FOLDER, create_private, make_private_folders
 from ._scratch import in_full_frames
 from ._staged import as_it_stands
@@ -77,4 +78,5 @@ __all__ = [
     "salvage",
     "shortened",
     "spooled_streams",
+    "sync_folder",
 ]

@@ -2,7 +2,8 @@ from ._clock import new_id, now
 from ._maintenance import refuse_read_only
 from ._repaired import RepairedFolder
 from .asides import Aside, WantedStore, open_aside, wanted_store
-from .checking import check_database
+from .backing_up import Backup, back_up_store
+from .checking import check_database, iter_problems
 from .commitments import RecordCheck, iter_record_checks
 from .durability import DURABILITIES, Durability
 from .engine import EngineFacts, engine_facts
@@ -16,10 +17,10 @@ from .local_room import LocalRoom, find_local_room
 from .lookup import ArtifactPlace, look_up_artifact, look_up_store_id
 from .opening import (
     create_store,
+    database_to_check,
     open_store,
     spool_folder,
     store_revision,
-    upgrade_store,
     user_spool,
 )
 from .pruning import PruningReport, prune
@@ -31,6 +32,13 @@ from .relocating import RelocationReport, relocate
 from .rerendering import Rerendering, RerenderingState, Wording, iter_rerenderings, rerender
 from .store import Store
 from .unsettled import Repairable, Unended, find_repairable, find_unended
+from .upgrading import (
+    Downgrade,
+    Loss,
+    downgrade_store,
+    plan_downgrade,
+    upgrade_store,
+)
 from .views import (
     ArtifactView,
     InvocationDetail,
@@ -53,6 +61,8 @@ __all__ = [
     "ArtifactPlace",
     "ArtifactView",
     "Aside",
+    "Backup",
+    "Downgrade",
     "Durability",
     "EngineFacts",
     "Finished",
@@ -62,6 +72,7 @@ __all__ = [
     "InvocationFilter",
     "InvocationView",
     "LocalRoom",
+    "Loss",
     "MessageView",
     "Page",
     "PruningPlan",
@@ -87,12 +98,16 @@ __all__ = [
     "WaitingStream",
     "WantedStore",
     "Wording",
+    "back_up_store",
     "check_database",
     "create_store",
+    "database_to_check",
+    "downgrade_store",
     "engine_facts",
     "find_local_room",
     "find_repairable",
     "find_unended",
+    "iter_problems",
     "iter_record_checks",
     "iter_rerenderings",
     "kept_folders",
@@ -102,6 +117,7 @@ __all__ = [
     "now",
     "open_aside",
     "open_store",
+    "plan_downgrade",
     "plan_pruning",
     "prune",
     "refuse_read_only",

@@ -1,15 +1,19 @@
-"""The schema's revision: reading it, checking it, moving it. Only `migrate` imports alembic."""
+"""The schema's revision: reading it, checking it, moving it. Only moving it imports alembic."""
 
 import os
 import threading
+from collections.abc import Callable
 from importlib.resources import as_file, files
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, Text, column, inspect, select, table, text
 
 from tooltrail.migrations import HEAD_REVISION, VERSION_TABLE
 from tooltrail.records import DamageError, SchemaMismatchError, StoreNotFoundError
-from tooltrail.store._database import Database
 from tooltrail.store._targets import Target
+
+if TYPE_CHECKING:
+    from alembic.config import Config
 
 _MIGRATION_LOCK = 0x746F6F6C
 """PostgreSQL advisory lock that keeps two migrations apart ("tool" in ASCII)."""
@@ -37,6 +41,18 @@ def read_revision(connection: Connection) -> str | None:
     return connection.scalar(select(version.c.version_num))
 
 
+def required_revision(connection: Connection, target: Target) -> str:
+    """The schema revision of a store.
+
+    Raises:
+        StoreNotFoundError: there is no store in this database.
+    """
+    found = read_revision(connection)
+    if found is None:
+        raise StoreNotFoundError(f"no store in {target}; create one with `tooltrail init`")
+    return found
+
+
 def check_revision(connection: Connection, target: Target) -> None:
     """Raise unless the store is at head.
 
@@ -44,9 +60,7 @@ def check_revision(connection: Connection, target: Target) -> None:
         StoreNotFoundError: there is no store in this database.
         SchemaMismatchError: the store is of another revision.
     """
-    found = read_revision(connection)
-    if found is None:
-        raise StoreNotFoundError(f"no store in {target}; create one with `tooltrail init`")
+    found = required_revision(connection, target)
     if found != HEAD_REVISION:
         raise SchemaMismatchError(
             f"the store in {target} is at revision {found}, this program needs {HEAD_REVISION}; "
@@ -56,21 +70,38 @@ def check_revision(connection: Connection, target: Target) -> None:
         )
 
 
-def migrate(database: Database, revision: str = "head") -> None:
-    """Bring the schema to a revision within one transaction.
+def migrate_within(connection: Connection, target: Target, revision: str = "head") -> None:
+    """Bring the schema up to a revision within the caller's transaction.
+
+    The foreign keys of its connection must be off on SQLite.
 
     Raises:
         SchemaMismatchError: the store is of a revision that this program does not know.
-        DamageError: rows that point nowhere, found after the migration and rolled back.
+        DamageError: rows that point nowhere, found after the migration.
     """
-    with database.write() as connection:
-        migrate_within(connection, database.target, revision)
-
-
-def migrate_within(connection: Connection, target: Target, revision: str = "head") -> None:
-    """The same within the caller's transaction, whose foreign keys must be off on SQLite."""
     from alembic import command  # noqa: PLC0415  slow to import, and opening a store never needs it
-    from alembic.config import Config  # noqa: PLC0415
+
+    _run(connection, target, lambda config: command.upgrade(config, revision))
+
+
+def revert_within(connection: Connection, target: Target, revision: str) -> None:
+    """Bring the schema down to an earlier revision; otherwise as `migrate_within`."""
+    from alembic import command  # noqa: PLC0415  the same
+
+    _run(connection, target, lambda config: command.downgrade(config, revision))
+
+
+def known_revisions() -> list[str]:
+    """Every revision that this program can make, the oldest first."""
+    from alembic.script import ScriptDirectory  # noqa: PLC0415  the same
+
+    with as_file(files("tooltrail.migrations")) as folder:
+        history = [one.revision for one in ScriptDirectory(str(folder)).walk_revisions()]
+    return history[::-1]
+
+
+def _run(connection: Connection, target: Target, step: Callable[["Config"], object]) -> None:
+    from alembic.config import Config  # noqa: PLC0415  the same
     from alembic.util import CommandError  # noqa: PLC0415
 
     lock_schema(connection)
@@ -81,7 +112,7 @@ def migrate_within(connection: Connection, target: Target, revision: str = "head
         found = read_revision(connection)
         try:
             with _Alembic.lock:
-                command.upgrade(config, revision)
+                step(config)
         except CommandError as error:
             raise SchemaMismatchError(
                 f"the store in {target} is at revision {found}, which this program does not know",

@@ -1,10 +1,13 @@
-"""Creating, opening and upgrading a store: the functions that do work, so constructors need not."""
+"""Creating and opening a store: the functions that do work, so constructors need not."""
 
 import os
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tooltrail.artifacts import ArtifactArchive, defer_sink
 from tooltrail.records import (
+    DamageError,
     FamilyRegistry,
     InvalidRecordError,
     Policy,
@@ -17,7 +20,7 @@ from tooltrail.store._database import Database, open_database
 from tooltrail.store._making import is_there, make_store
 from tooltrail.store._mark_names import mark_path
 from tooltrail.store._roots import named_root, remembered_root, resolve_root
-from tooltrail.store._schema import check_revision, migrate, read_revision
+from tooltrail.store._schema import check_revision, required_revision
 from tooltrail.store._targets import SqliteTarget, Target, parse_target
 from tooltrail.store._upkeep import Upkeep, read_upkeep
 from tooltrail.store.durability import Durability, checked_durability
@@ -129,24 +132,23 @@ def open_store(
     )
 
 
-def upgrade_store(database: str | Path) -> tuple[str, str]:
-    """Bring a store's schema to head.
-
-    Returns:
-        The revision before and after.
+@contextmanager
+def database_to_check(database: str | Path) -> Generator[Database]:
+    """The database of a store that is at head, though its own row be missing or damaged.
 
     Raises:
-        StoreNotFoundError: there is no store here.
-        SchemaMismatchError: the store is of a revision that this program does not know.
-        DamageError, UnavailableError: see `open_store`.
+        StoreNotFoundError, SchemaMismatchError, DamageError, UnavailableError: see `open_store`.
     """
-    before = store_revision(database)
-    opened = open_existing(parse_target(database), foreign_keys=False)
+    opened = open_existing(parse_target(database))
     try:
-        migrate(opened)
+        with opened.read() as connection:
+            check_revision(connection, opened.target)
+        # What is wrong with the row is for the check to say.
+        with suppress(StoreNotFoundError, DamageError):
+            _checked_info(opened)
+        yield opened
     finally:
         opened.close()
-    return before, store_revision(database)
 
 
 def store_revision(database: str | Path) -> str:
@@ -159,12 +161,9 @@ def store_revision(database: str | Path) -> str:
     opened = open_existing(target)
     try:
         with opened.read() as connection:
-            revision = read_revision(connection)
+            return required_revision(connection, target)
     finally:
         opened.close()
-    if revision is None:
-        raise StoreNotFoundError(f"no store in {target}; create one with `tooltrail init`")
-    return revision
 
 
 def open_existing(
