@@ -34,8 +34,10 @@ from tooltrail.records import (
     DamageError,
     InvalidRecordError,
     MissingArtifactError,
+    TooltrailError,
     UnavailableError,
 )
+from tooltrail.store._committing import answered_commit
 from tooltrail.store._copying import ObjectCopier
 from tooltrail.store._maintenance import MaintenanceRun, maintenance_run
 from tooltrail.store._mark_names import mark_path
@@ -177,17 +179,38 @@ class _Relocation:
 
         A mark on a folder that does not have the artifacts would say that it has: should it be the
         one on which a disk is mounted later, or not yet. So it goes again unless it was there, also
-        when nothing was wrong but the artifacts. A killed run leaves it for the next one.
+        when nothing was wrong but the artifacts. A run that was killed or taken for dead leaves it
+        for the next one.
         """
         sink, store = self._new.sink, self._store
         was_marked = sink.exists(mark_path(store.info.id))
         try:
             mark_root(sink, store.info.id, store.database.target.place, store.spool)
             yield
-        finally:
-            # A commit that has failed may have come through; then all of the artifacts are there.
+        except BaseException:
             if not (was_marked or self.report.switched):
-                unmark_root(sink, store.info.id)
+                # What went wrong is worth more than that the mark has to stay.
+                with suppress(TooltrailError):
+                    self._unmark()
+            raise
+        if not (was_marked or self.report.switched):
+            self._unmark()
+
+    def _unmark(self) -> None:
+        """Take the mark of the new root back, for sure before anybody comes to use that root.
+
+        The account of this run is closed by the transaction that changes the root, whether or not
+        its commit was answered, and by the next run, which has to wait for this transaction. So
+        while it is open, nobody has changed the root since this run began.
+
+        Raises:
+            UnavailableError: it is closed, or the database or the root cannot be asked; the mark
+                stays.
+        """
+        with self._store.database.write() as connection:
+            self._run.go_on(connection)
+            self._run.confirm(connection)
+            unmark_root(self._new.sink, self._store.info.id)
 
     def copy_evidence(self) -> None:
         """Copy the damaged objects that were kept aside."""
@@ -215,7 +238,7 @@ class _Relocation:
 
     def switch(self, remembered: str, *, allow_damage: bool) -> None:
         """Let the store remember the new root, in the transaction that closes the account."""
-        with self._store.database.write() as connection:
+        with answered_commit(self._store.database, self._uncertain) as connection:
             self._run.go_on(connection)
             for artifact in self._unsettled(connection):
                 self._copy(artifact)
@@ -225,9 +248,9 @@ class _Relocation:
                 for path in self.report.damaged:
                     self.copier.ensure_raw(path)
             connection.execute(update(StoreInfoRow).values(artifact_root=remembered))
-            self.report.switched = True
-            self._run.report = self.summary()
+            self._run.report = self.summary() | {"switched": True}
             self._run.end(connection, "finished")
+        self.report.switched = True
         with self._store.database.read() as connection:
             self._store.follow(read_upkeep(connection))
 
@@ -266,6 +289,12 @@ class _Relocation:
             "deleted_count": report.deleted.count,
             "deleted_bytes": report.deleted.stored_bytes,
         }
+
+    def _uncertain(self, reason: str) -> UnavailableError:
+        return UnavailableError(
+            f"{reason}; whether the artifacts were moved to {self.report.root_after} is not known: "
+            "move them there once more"
+        )
 
     def _copy(self, artifact: _Artifact) -> None:
         try:
