@@ -19,7 +19,7 @@ from tests.support.upkeep import Run, runs_of
 
 from tooltrail.records import DiskFullError, InvalidRecordError, UnavailableError
 from tooltrail.store import Store, create_store, open_store, relocate
-from tooltrail.store._maintenance import _RUN_LOCK
+from tooltrail.store._maintenance import RUN_LOCK
 from tooltrail.store._mark_names import mark_path
 
 OUTPUT = b"a line of a long output\n" * 5_000
@@ -61,7 +61,7 @@ def once(action: Callable[[], object]) -> Callable[[int, int], None]:
 
 
 def outcomes(runs: list[Run]) -> list[tuple[str | None, bool | None]]:
-    return [(run.outcome, run.report and run.report["switched"]) for run in runs]
+    return [(run.outcome, run.report["switched"] if run.report else None) for run in runs]
 
 
 def test_a_run_that_was_taken_for_dead_leaves_the_mark_to_the_one_that_moved_the_artifacts(
@@ -81,7 +81,7 @@ def test_a_run_that_was_taken_for_dead_leaves_the_mark_to_the_one_that_moved_the
                         " AND database = (SELECT oid FROM pg_database"
                         " WHERE datname = current_database())"
                     ),
-                    {"lock": _RUN_LOCK},
+                    {"lock": RUN_LOCK},
                 )
             assert relocate(two, str(new)).switched
 
@@ -125,7 +125,7 @@ def test_a_change_of_the_root_that_nobody_answered_is_called_neither_done_nor_fa
         assert outcome == (("finished", True) if is_committed else ("failed", False))
         # As the error says.
         if is_committed:
-            with pytest.raises(InvalidRecordError, match="are in file://.* already"):
+            with pytest.raises(InvalidRecordError, match=r"are in file://.* already"):
                 relocate(store, str(new))
         else:
             assert relocate(store, str(new)).switched
@@ -160,6 +160,7 @@ def test_a_change_of_the_root_that_comes_through_late_is_waited_for(
         assert outcomes(runs_of(store)) == [("finished", True)]
 
 
+DEFERRED = "DEFERRABLE INITIALLY DEFERRED"
 REFUSING = {
     "sqlite": "CREATE TRIGGER refuse AFTER UPDATE ON store_info"
     " BEGIN INSERT INTO refused VALUES (1); END",
@@ -176,8 +177,7 @@ def test_a_change_of_the_root_whose_commit_is_refused_is_called_failed_and_leave
     with store.database.write() as connection:
         for statement in (
             "CREATE TABLE referred (id INTEGER PRIMARY KEY)",
-            "CREATE TABLE refused (id INTEGER REFERENCES referred (id)"
-            " DEFERRABLE INITIALLY DEFERRED)",
+            f"CREATE TABLE refused (id INTEGER REFERENCES referred (id) {DEFERRED})",
             REFUSING[connection.dialect.name],
         ):
             connection.execute(text(statement))
