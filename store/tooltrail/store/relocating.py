@@ -20,6 +20,8 @@ Damaged objects that were kept aside are evidence and come along.
 """
 
 import os
+import time
+from collections import deque
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -54,6 +56,9 @@ _COUNTED_AT_ONCE = 50
 
 _ROUNDS = 10
 """Times that new artifacts are copied while others record; what is left then is copied alone."""
+
+_HOLD_S = 0.05
+"""Seconds for which one transaction begins deletions; also the longest pause after it."""
 
 _NAMED = 100
 """Paths that the account of a run names; it counts all."""
@@ -139,7 +144,7 @@ def relocate(
     if moving.report.switched and delete_old:
         with maintenance_run(store.database, "relocate", {"step": "delete", **facts}) as run:
             try:
-                moving.delete_old(run)
+                moving.delete_old(run, remembered)
             finally:
                 run.report = moving.summary()
     return moving.report
@@ -254,25 +259,56 @@ class _Relocation:
         with self._store.database.read() as connection:
             self._store.follow(read_upkeep(connection))
 
-    def delete_old(self, run: MaintenanceRun) -> None:
+    def delete_old(self, run: MaintenanceRun, remembered: str) -> None:
         """Delete at the old root what was read back from the new one, and its mark.
 
         What is not there any more was deleted by a run that was killed.
+
+        Raises:
+            UnavailableError: another run has taken over or has moved the artifacts elsewhere, it
+                may be back; or the database or the old root cannot be reached.
         """
-        for chunk in in_chunks(self._at_both.items(), _COUNTED_AT_ONCE):
-            deleted = Amount()
-            for path, stored_size in chunk:
-                with suppress(MissingArtifactError):
-                    self._old.sink.delete(path)
-                    deleted.count += 1
-                    deleted.stored_bytes += stored_size
-            self.report.deleted.count += deleted.count
-            self.report.deleted.stored_bytes += deleted.stored_bytes
-            with self._store.database.write() as connection:
-                run.go_on(connection)
-                run.count(connection, deleted.count, deleted.stored_bytes)
+        pending = deque(self._at_both.items())
+        while pending:
+            begun = time.monotonic()
+            with self._moved(run, remembered) as connection:
+                self._delete_until(begun + _HOLD_S, pending, run, connection)
+            # As long as writers were held off, so that they get their turn.
+            time.sleep(min(time.monotonic() - begun, _HOLD_S))
         # Last: without it nobody could tell what is gone from what is on a disk that is away.
-        unmark_root(self._old.sink, self._store.info.id)
+        with self._moved(run, remembered) as connection:
+            run.confirm(connection)
+            unmark_root(self._old.sink, self._store.info.id)
+
+    @contextmanager
+    def _moved(self, run: MaintenanceRun, remembered: str) -> Generator[Connection]:
+        """A transaction during which the artifacts stay at the new root, where they are."""
+        with self._store.database.write() as connection:
+            run.go_on(connection)
+            if read_upkeep(connection).artifact_root != remembered:
+                raise UnavailableError(
+                    "the artifacts were moved once more meanwhile; nothing more is deleted"
+                )
+            yield connection
+
+    def _delete_until(
+        self,
+        end: float,
+        pending: deque[tuple[str, int]],
+        run: MaintenanceRun,
+        connection: Connection,
+    ) -> None:
+        deleted = Amount()
+        while pending and time.monotonic() < end:
+            run.confirm(connection)
+            path, stored_size = pending.popleft()
+            with suppress(MissingArtifactError):
+                self._old.sink.delete(path)
+                deleted.count += 1
+                deleted.stored_bytes += stored_size
+        self.report.deleted.count += deleted.count
+        self.report.deleted.stored_bytes += deleted.stored_bytes
+        run.count(connection, deleted.count, deleted.stored_bytes)
 
     def summary(self) -> dict[str, Any]:
         """The report as its row says it."""

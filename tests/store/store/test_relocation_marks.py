@@ -5,11 +5,11 @@ Who takes it from a root that is in use hides all artifacts from everybody.
 
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import event, text
 from tests.support.disks import small_disk
 from tests.support.evidence import check_evidence
 from tests.support.lossy_server import LossyServer
@@ -17,6 +17,7 @@ from tests.support.postgres import closed_database
 from tests.support.recording import run_command
 from tests.support.upkeep import Run, runs_of
 
+from tooltrail.artifacts import FsspecSink
 from tooltrail.records import DiskFullError, InvalidRecordError, UnavailableError
 from tooltrail.store import Store, create_store, open_store, relocate
 from tooltrail.store._maintenance import RUN_LOCK
@@ -105,6 +106,56 @@ def test_while_the_database_cannot_be_asked_the_mark_stays(
         check_at(store, tmp_path / "old")
         assert relocate(store, str(new)).switched
         check_at(store, new)
+
+
+def test_what_was_moved_back_before_it_is_deleted_stays(
+    on_server: str, tmp_path: Path, new: Path
+) -> None:
+    old = tmp_path / "old"
+    moved: list[bool] = []
+
+    def move_back(*_: object) -> None:
+        # Refused until the artifacts are at the new root and the run that moved them has ended.
+        if not moved:
+            with (
+                open_store(on_server, spool=tmp_path / "two") as two,
+                suppress(InvalidRecordError, UnavailableError),
+            ):
+                moved.append(relocate(two, str(old)).switched)
+
+    with open_store(on_server, spool=tmp_path / "one") as one:
+        event.listen(one.database.engine, "checkout", move_back)
+        with pytest.raises(UnavailableError, match="were moved once more meanwhile"):
+            relocate(one, str(new), delete_old=True)
+    with open_store(on_server, spool=tmp_path / "s") as store:
+        check_at(store, old)
+
+
+def test_what_was_moved_back_while_it_is_deleted_stays(
+    on_server: str, tmp_path: Path, new: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = tmp_path / "old"
+    with open_store(on_server, spool=tmp_path / "s") as store:
+        run_command(store.open_session(), OUTPUT[1:])
+    delete = FsspecSink.delete
+
+    def delete_and_move_back(sink: FsspecSink, path: str) -> None:
+        monkeypatch.setattr(FsspecSink, "delete", delete)
+        delete(sink, path)
+        # The server gives up all connections of the one that deletes.
+        with closed_database(on_server):
+            pass
+        with open_store(on_server, spool=tmp_path / "two") as two:
+            assert relocate(two, str(old)).copied.count == 1
+
+    monkeypatch.setattr(FsspecSink, "delete", delete_and_move_back)
+    with (
+        open_store(on_server, spool=tmp_path / "one") as one,
+        pytest.raises(UnavailableError),
+    ):
+        relocate(one, str(new), delete_old=True)
+    with open_store(on_server, spool=tmp_path / "s") as store:
+        check_at(store, old)
 
 
 @pytest.mark.parametrize("is_committed", [True, False])
