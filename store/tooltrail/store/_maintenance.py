@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 Kind = Literal["gc", "relocate", "repair"]
 Outcome = Literal["finished", "interrupted", "failed", "abandoned"]
 
-_RUN_LOCK = 0x746F6F67
+RUN_LOCK = 0x746F6F67
 """PostgreSQL advisory lock that a run holds for as long as it lives."""
 
 _LOCK_SUFFIX = "-maintenance"
@@ -236,7 +236,7 @@ def _locked_file(path: Path) -> Generator[None]:
 @contextmanager
 def _locked_server(database: Database) -> Generator[None]:
     with database.autocommit() as connection:
-        if not connection.scalar(_TRY_LOCK, {"lock": _RUN_LOCK}):
+        if not connection.scalar(_TRY_LOCK, {"lock": RUN_LOCK}):
             raise _busy(database.target)
         try:
             yield
@@ -244,7 +244,7 @@ def _locked_server(database: Database) -> Generator[None]:
             # The connection goes back to its pool, and the lock with it if it were kept. Where the
             # server has gone, so has the lock.
             with suppress(DBAPIError):
-                connection.execute(_UNLOCK, {"lock": _RUN_LOCK})
+                connection.execute(_UNLOCK, {"lock": RUN_LOCK})
 
 
 def _busy(where: object) -> UnavailableError:

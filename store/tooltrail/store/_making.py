@@ -1,11 +1,12 @@
 """Making a store: its database and the mark of its artifact root, in steps that may end anywhere.
 
 The mark stands before the store is committed, so that no store is without one. Whose it is has been
-decided before that: the first transaction commits the id of the store that is being made, in a
-table of its own, which the one that makes the store drops. So `init` after one that was killed
-finds that id in the database and goes on with the same mark, and no mark ever gives way to another
-store. Nothing else could tell an unfinished one from that of a living store: two databases may be
-at the same path of two machines, and two stores in two schemas of one database.
+decided before that: the first transaction commits the id and the root of the store that is being
+made, in a table of its own, which the one that makes the store drops. So `init` after one that was
+killed finds that id in the database and goes on with the same mark, and no mark ever gives way to
+another store. Nothing else could tell an unfinished one from that of a living store: two databases
+may be at the same path of two machines, and two stores in two schemas of one database. For another
+root it takes the old mark back and begins anew, since a mark of which nobody knows stays for good.
 
 Each step has the lock of the database, as has what takes them back after a failure.
 """
@@ -18,7 +19,18 @@ from pathlib import Path
 from typing import NamedTuple, Self
 from uuid import UUID
 
-from sqlalchemy import Column, Connection, MetaData, Table, Uuid, insert, inspect, select
+from sqlalchemy import (
+    Column,
+    Connection,
+    MetaData,
+    Table,
+    Text,
+    Uuid,
+    delete,
+    insert,
+    inspect,
+    select,
+)
 
 from tooltrail.artifacts import PRIVATE_FILE, ArtifactSink, make_private_folders, open_sink
 from tooltrail.records import (
@@ -36,22 +48,27 @@ from tooltrail.store._targets import SqliteTarget, Target
 from tooltrail.store.info import FORMAT
 from tooltrail.store.tables import StoreInfoRow
 
-_ATTEMPT = Table("store_being_made", MetaData(), Column("id", Uuid(), nullable=False))
+_ATTEMPT = Table(
+    "store_being_made",
+    MetaData(),
+    Column("id", Uuid(), nullable=False),
+    Column("artifact_root", Text(), nullable=False),
+)
 """One row while a store is being made; no store has this table."""
 
 
 class _Attempt(NamedTuple):
-    """A store that is being made: its id, and its artifact root."""
+    """A store that is being made: its id, and its artifact root as it is to remember it."""
 
     store_id: UUID
-    sink: ArtifactSink
+    root: str
 
 
 def make_store(target: Target, root: str) -> None:
     """Make the database of a store, and mark its artifact root.
 
     What fails leaves nothing, as far as it can be taken back. What stays, then or after a kill, is
-    what the next call for the same database goes on from.
+    what the next call for the same database goes on from, or takes back when it names another root.
 
     Args:
         target: the database.
@@ -60,16 +77,17 @@ def make_store(target: Target, root: str) -> None:
     Raises:
         StoreExistsError: there is a store already; it is left as it is.
         InvalidRecordError: the root is that of another store, or cannot be what was named.
-        UnavailableError: the database or the root cannot be reached or written, or another process
-            gave up making this store at the same time.
+        UnavailableError: the database or the root cannot be reached or written, nor can another
+            root from which a mark is to be taken back; or another process gave up making this
+            store at the same time, or began anew.
     """
     file = _DatabaseFile.made(target.path) if isinstance(target, SqliteTarget) else None
     database = open_database(target, foreign_keys=False)
     try:
         with _or_else(lambda: _remove_empty(database, file)):
-            attempt = _begin(database, root)
-        with _or_else(lambda: _take_back(database, file, attempt.sink)):
-            complete(database, file, attempt, root)
+            attempt, sink = _begin(database, root)
+        with _or_else(lambda: _take_back(database, file, attempt, sink)):
+            complete(database, file, attempt, sink)
         database.ensure_wal()
     finally:
         database.close()
@@ -144,31 +162,59 @@ def _or_else(take_back: Callable[[], None]) -> Generator[None]:
         raise
 
 
-def _begin(database: Database, root: str) -> _Attempt:
+def _begin(database: Database, root: str) -> tuple[_Attempt, ArtifactSink]:
     """Decide the id of the store, durably, or take over that of an attempt that was killed."""
+    target = database.target
     with database.write() as connection:
-        _refuse_existing(connection, database.target)
-        sink = open_sink(resolve_root(database.target, root), create=True)
-        store_id = _attempted(connection)
-        if store_id is None:
-            store_id = new_id()
+        _refuse_existing(connection, target)
+        sink = open_sink(resolve_root(target, root), create=True)
+        before = _attempted(connection)
+        if before is not None and before.root == root:
+            return before, sink
+        if before is None:
             _ATTEMPT.create(connection)
-            connection.execute(insert(_ATTEMPT).values(id=store_id))
-    return _Attempt(store_id, sink)
+        else:
+            _unmark_other(target, before)
+            connection.execute(delete(_ATTEMPT))
+        # Another root has another id, by which who still makes the store at the old one sees that
+        # it is not its own any more.
+        attempt = _Attempt(new_id(), root)
+        connection.execute(insert(_ATTEMPT).values(id=attempt.store_id, artifact_root=root))
+    return attempt, sink
 
 
-def complete(database: Database, file: _DatabaseFile | None, attempt: _Attempt, root: str) -> None:
+def _unmark_other(target: Target, before: _Attempt) -> None:
+    """Take back the mark of an attempt at another root, before the attempt is forgotten.
+
+    Raises:
+        UnavailableError: that root cannot be reached, or the mark cannot be removed.
+    """
+    root = resolve_root(target, before.root)
+    try:
+        unmark_root(open_sink(root), before.store_id)
+    except (InvalidRecordError, UnavailableError) as error:
+        raise UnavailableError(
+            f"a store that was not finished is in {target}, and its mark in its artifact root "
+            f"{root} cannot be taken back: {error}. Make that root reachable, or name it again, or "
+            "when it is gone for good drop the table store_being_made of the database"
+        ) from error
+
+
+def complete(
+    database: Database, file: _DatabaseFile | None, attempt: _Attempt, sink: ArtifactSink
+) -> None:
     """Mark the root, and commit the store in the transaction that ends the attempt."""
     target = database.target
     with database.write() as connection:
         _refuse_existing(connection, target)
         is_in_place = file is None or file.is_in_place()
-        if not is_in_place or _attempted(connection) != attempt.store_id:
+        if not is_in_place or _attempted(connection) != attempt:
             raise UnavailableError(
-                f"another process gave up making a store in {target} meanwhile; try again"
+                f"another process gave up making a store in {target} meanwhile, or began anew; "
+                "try again"
             )
         scratch = None if file is None else file.path.parent
-        mark_root(attempt.sink, attempt.store_id, target.place, scratch)
+        mark_root(sink, attempt.store_id, target.place, scratch)
         migrate_within(connection, target)
         _ATTEMPT.drop(connection)
         connection.execute(
@@ -176,27 +222,29 @@ def complete(database: Database, file: _DatabaseFile | None, attempt: _Attempt, 
                 key=1,
                 id=attempt.store_id,
                 format=FORMAT,
-                artifact_root=root,
+                artifact_root=attempt.root,
                 created_at=datetime.now(UTC),
             )
         )
 
 
-def _take_back(database: Database, file: _DatabaseFile | None, sink: ArtifactSink) -> None:
+def _take_back(
+    database: Database, file: _DatabaseFile | None, attempt: _Attempt, sink: ArtifactSink
+) -> None:
     """Remove the mark, the attempt and the file, unless the attempt has ended.
 
-    It has with a store, when only the answer was lost, and when another process took it back.
+    It has with a store, when only the answer was lost, and when another process took it back, which
+    may have been followed by another attempt.
 
     Raises:
         TooltrailError, OSError: some of it is left.
     """
     with database.write() as connection:
         lock_schema(connection)
-        store_id = _attempted(connection)
-        if store_id is None:
+        if _attempted(connection) != attempt:
             return
         # Before the attempt, which alone says whose it is.
-        unmark_root(sink, store_id)
+        unmark_root(sink, attempt.store_id)
         if file is not None and file.is_new:
             file.remove()
         else:
@@ -221,11 +269,11 @@ def _refuse_existing(connection: Connection, target: Target) -> None:
         raise StoreExistsError(f"there is a store in {target} already")
 
 
-def _attempted(connection: Connection) -> UUID | None:
-    """The id of the store that is being made."""
+def _attempted(connection: Connection) -> _Attempt | None:
+    """The store that is being made."""
     if not inspect(connection).has_table(_ATTEMPT.name):
         return None
-    return connection.scalar(select(_ATTEMPT.c.id))
+    return _Attempt(*connection.execute(select(_ATTEMPT)).one())
 
 
 def _inode(path: Path) -> tuple[int, int]:

@@ -20,6 +20,8 @@ Damaged objects that were kept aside are evidence and come along.
 """
 
 import os
+import time
+from collections import deque
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -34,8 +36,10 @@ from tooltrail.records import (
     DamageError,
     InvalidRecordError,
     MissingArtifactError,
+    TooltrailError,
     UnavailableError,
 )
+from tooltrail.store._committing import answered_commit
 from tooltrail.store._copying import ObjectCopier
 from tooltrail.store._maintenance import MaintenanceRun, maintenance_run
 from tooltrail.store._mark_names import mark_path
@@ -52,6 +56,9 @@ _COUNTED_AT_ONCE = 50
 
 _ROUNDS = 10
 """Times that new artifacts are copied while others record; what is left then is copied alone."""
+
+_HOLD_S = 0.05
+"""Seconds for which one transaction begins deletions; also the longest pause after it."""
 
 _NAMED = 100
 """Paths that the account of a run names; it counts all."""
@@ -137,7 +144,7 @@ def relocate(
     if moving.report.switched and delete_old:
         with maintenance_run(store.database, "relocate", {"step": "delete", **facts}) as run:
             try:
-                moving.delete_old(run)
+                moving.delete_old(run, remembered)
             finally:
                 run.report = moving.summary()
     return moving.report
@@ -177,17 +184,38 @@ class _Relocation:
 
         A mark on a folder that does not have the artifacts would say that it has: should it be the
         one on which a disk is mounted later, or not yet. So it goes again unless it was there, also
-        when nothing was wrong but the artifacts. A killed run leaves it for the next one.
+        when nothing was wrong but the artifacts. A run that was killed or taken for dead leaves it
+        for the next one.
         """
         sink, store = self._new.sink, self._store
         was_marked = sink.exists(mark_path(store.info.id))
         try:
             mark_root(sink, store.info.id, store.database.target.place, store.spool)
             yield
-        finally:
-            # A commit that has failed may have come through; then all of the artifacts are there.
+        except BaseException:
             if not (was_marked or self.report.switched):
-                unmark_root(sink, store.info.id)
+                # What went wrong is worth more than that the mark has to stay.
+                with suppress(TooltrailError):
+                    self._unmark()
+            raise
+        if not (was_marked or self.report.switched):
+            self._unmark()
+
+    def _unmark(self) -> None:
+        """Take the mark of the new root back, for sure before anybody comes to use that root.
+
+        The account of this run is closed by the transaction that changes the root, whether or not
+        its commit was answered, and by the next run, which has to wait for this transaction. So
+        while it is open, nobody has changed the root since this run began.
+
+        Raises:
+            UnavailableError: it is closed, or the database or the root cannot be asked; the mark
+                stays.
+        """
+        with self._store.database.write() as connection:
+            self._run.go_on(connection)
+            self._run.confirm(connection)
+            unmark_root(self._new.sink, self._store.info.id)
 
     def copy_evidence(self) -> None:
         """Copy the damaged objects that were kept aside."""
@@ -215,7 +243,7 @@ class _Relocation:
 
     def switch(self, remembered: str, *, allow_damage: bool) -> None:
         """Let the store remember the new root, in the transaction that closes the account."""
-        with self._store.database.write() as connection:
+        with answered_commit(self._store.database, self._uncertain) as connection:
             self._run.go_on(connection)
             for artifact in self._unsettled(connection):
                 self._copy(artifact)
@@ -225,31 +253,62 @@ class _Relocation:
                 for path in self.report.damaged:
                     self.copier.ensure_raw(path)
             connection.execute(update(StoreInfoRow).values(artifact_root=remembered))
-            self.report.switched = True
-            self._run.report = self.summary()
+            self._run.report = self.summary() | {"switched": True}
             self._run.end(connection, "finished")
+        self.report.switched = True
         with self._store.database.read() as connection:
             self._store.follow(read_upkeep(connection))
 
-    def delete_old(self, run: MaintenanceRun) -> None:
+    def delete_old(self, run: MaintenanceRun, remembered: str) -> None:
         """Delete at the old root what was read back from the new one, and its mark.
 
         What is not there any more was deleted by a run that was killed.
+
+        Raises:
+            UnavailableError: another run has taken over or has moved the artifacts elsewhere, it
+                may be back; or the database or the old root cannot be reached.
         """
-        for chunk in in_chunks(self._at_both.items(), _COUNTED_AT_ONCE):
-            deleted = Amount()
-            for path, stored_size in chunk:
-                with suppress(MissingArtifactError):
-                    self._old.sink.delete(path)
-                    deleted.count += 1
-                    deleted.stored_bytes += stored_size
-            self.report.deleted.count += deleted.count
-            self.report.deleted.stored_bytes += deleted.stored_bytes
-            with self._store.database.write() as connection:
-                run.go_on(connection)
-                run.count(connection, deleted.count, deleted.stored_bytes)
+        pending = deque(self._at_both.items())
+        while pending:
+            begun = time.monotonic()
+            with self._moved(run, remembered) as connection:
+                self._delete_until(begun + _HOLD_S, pending, run, connection)
+            # As long as writers were held off, so that they get their turn.
+            time.sleep(min(time.monotonic() - begun, _HOLD_S))
         # Last: without it nobody could tell what is gone from what is on a disk that is away.
-        unmark_root(self._old.sink, self._store.info.id)
+        with self._moved(run, remembered) as connection:
+            run.confirm(connection)
+            unmark_root(self._old.sink, self._store.info.id)
+
+    @contextmanager
+    def _moved(self, run: MaintenanceRun, remembered: str) -> Generator[Connection]:
+        """A transaction during which the artifacts stay at the new root, where they are."""
+        with self._store.database.write() as connection:
+            run.go_on(connection)
+            if read_upkeep(connection).artifact_root != remembered:
+                raise UnavailableError(
+                    "the artifacts were moved once more meanwhile; nothing more is deleted"
+                )
+            yield connection
+
+    def _delete_until(
+        self,
+        end: float,
+        pending: deque[tuple[str, int]],
+        run: MaintenanceRun,
+        connection: Connection,
+    ) -> None:
+        deleted = Amount()
+        while pending and time.monotonic() < end:
+            run.confirm(connection)
+            path, stored_size = pending.popleft()
+            with suppress(MissingArtifactError):
+                self._old.sink.delete(path)
+                deleted.count += 1
+                deleted.stored_bytes += stored_size
+        self.report.deleted.count += deleted.count
+        self.report.deleted.stored_bytes += deleted.stored_bytes
+        run.count(connection, deleted.count, deleted.stored_bytes)
 
     def summary(self) -> dict[str, Any]:
         """The report as its row says it."""
@@ -266,6 +325,12 @@ class _Relocation:
             "deleted_count": report.deleted.count,
             "deleted_bytes": report.deleted.stored_bytes,
         }
+
+    def _uncertain(self, reason: str) -> UnavailableError:
+        return UnavailableError(
+            f"{reason}; whether the artifacts were moved to {self.report.root_after} is not known: "
+            "move them there once more"
+        )
 
     def _copy(self, artifact: _Artifact) -> None:
         try:

@@ -1,7 +1,6 @@
 """A store is made whole or not at all, and its artifact root is never that of another one."""
 
 import os
-import signal
 import stat
 from collections.abc import Callable
 from functools import partial
@@ -9,17 +8,21 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from sqlalchemy import inspect, make_url
+from sqlalchemy import make_url
 from tests.support.disks import small_disk
-from tests.support.evidence import check_evidence
 from tests.support.killing import count_moments, run_and_kill
 from tests.support.lossy_server import LossyServer
-from tests.support.processes import start_worker
+from tests.support.making import (
+    BIG,
+    check_whole,
+    do_between_transactions,
+    go_on,
+    kill_at,
+    marks,
+)
 from tests.support.recording import run_command
 from tests.support.threads import at_once
-from tests.support.upkeep import prune_all
 
-from tooltrail.artifacts import open_sink
 from tooltrail.records import (
     DiskFullError,
     InvalidRecordError,
@@ -27,10 +30,9 @@ from tooltrail.records import (
     TooltrailError,
     UnavailableError,
 )
-from tooltrail.store import Store, _making, create_store, open_store
-from tooltrail.store._mark_names import MARK_PREFIX, mark_path
+from tooltrail.store import _making, create_store, open_store
+from tooltrail.store._mark_names import mark_path
 
-BIG = b"a line of a long output\n" * 5_000
 ANOTHER = "is the artifact root of another store, as its file store-"
 
 MOMENTS = 12
@@ -43,27 +45,6 @@ def root(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "local":
         return str(tmp_path / "root")
     return f"s3://{request.getfixturevalue('s3_bucket')}/trail"
-
-
-def marks(root: str) -> list[str]:
-    return [stat.path for stat in open_sink(root, create=True).list(MARK_PREFIX)]
-
-
-def go_on(database: str | Path, root: str, before: list[str]) -> None:
-    """Make a store after an attempt that was killed, whose mark it has; it is whole."""
-    with create_store(database, artifacts=root) as store:
-        own = [mark_path(store.info.id)]
-        assert marks(root) == own
-        assert before in ([], own)
-        check_whole(store)
-
-
-def check_whole(store: Store) -> None:
-    with store.database.read() as connection:
-        assert not inspect(connection).has_table("store_being_made")
-    assert run_command(store.open_session(), BIG).postponed == ()
-    assert prune_all(store).total.count == 0
-    check_evidence(store)
 
 
 @pytest.mark.parametrize("content", [BIG, b""])
@@ -104,12 +85,6 @@ def test_two_schemas_of_one_database_do_not_share_a_root(postgres_url: str, tmp_
         assert marks(root) == [mark_path(store.info.id)]
         check_whole(store)
     create_store(two, artifacts=str(tmp_path / "another")).close()
-
-
-def kill_at(database: str | Path, root: str, at: str, nth: int = 1) -> None:
-    worker = start_worker("create", str(database), root, at, str(nth))
-    _, err = worker.communicate()
-    assert worker.returncode == -signal.SIGKILL, err.decode()
 
 
 @pytest.mark.fault
@@ -279,17 +254,7 @@ def test_while_the_mark_cannot_be_taken_back_it_stays_known_whose_it_is(
 @pytest.fixture
 def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], None]:
     """Have something done between the two transactions that make the next store."""
-    complete = _making.complete
-
-    def arrange(task: Callable[[], object]) -> None:
-        def late(*arguments: object) -> None:
-            monkeypatch.setattr(_making, "complete", complete)
-            task()
-            complete(*arguments)  # type: ignore[arg-type]  # as they came
-
-        monkeypatch.setattr(_making, "complete", late)
-
-    return arrange
+    return partial(do_between_transactions, monkeypatch)
 
 
 def test_who_goes_on_while_another_gives_up_is_told_to_try_again(

@@ -1,0 +1,262 @@
+"""The mark of the new root goes only when it is sure that the store has not come to use that root.
+
+Who takes it from a root that is in use hides all artifacts from everybody.
+"""
+
+import time
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+import pytest
+from sqlalchemy import event, text
+from tests.support.disks import small_disk
+from tests.support.evidence import check_evidence
+from tests.support.lossy_server import LossyServer
+from tests.support.postgres import closed_database
+from tests.support.recording import run_command
+from tests.support.upkeep import Run, runs_of
+
+from tooltrail.artifacts import FsspecSink
+from tooltrail.records import DiskFullError, InvalidRecordError, UnavailableError
+from tooltrail.store import Store, create_store, open_store, relocate
+from tooltrail.store._maintenance import RUN_LOCK
+from tooltrail.store._mark_names import mark_path
+
+OUTPUT = b"a line of a long output\n" * 5_000
+SWITCH = b"UPDATE store_info"
+
+
+@pytest.fixture
+def new(tmp_path: Path) -> Path:
+    return tmp_path / "elsewhere" / "objects"
+
+
+@pytest.fixture
+def on_server(postgres_url: str, tmp_path: Path) -> str:
+    """The URL of a store that refers to an artifact."""
+    with create_store(postgres_url, artifacts=str(tmp_path / "old"), spool=tmp_path / "s") as store:
+        run_command(store.open_session(), OUTPUT)
+    return postgres_url
+
+
+def check_at(store: Store, root: Path) -> None:
+    assert store.archive.sink.url == f"file://{root}"
+    assert store.find_artifacts() is None
+    check_evidence(store)
+
+
+def has_mark(store: Store, root: Path) -> bool:
+    return (root / mark_path(store.info.id)).exists()
+
+
+def once(action: Callable[[], object]) -> Callable[[int, int], None]:
+    """As `on_progress`: do something when the first object has been copied."""
+    pending = [action]
+
+    def told(_count: int, _bytes: int) -> None:
+        if pending:
+            pending.pop()()
+
+    return told
+
+
+def outcomes(runs: list[Run]) -> list[tuple[str | None, bool | None]]:
+    return [(run.outcome, run.report["switched"] if run.report else None) for run in runs]
+
+
+def test_a_run_that_was_taken_for_dead_leaves_the_mark_to_the_one_that_moved_the_artifacts(
+    on_server: str, tmp_path: Path, new: Path
+) -> None:
+    with (
+        open_store(on_server, spool=tmp_path / "one") as one,
+        open_store(on_server, spool=tmp_path / "two") as two,
+    ):
+
+        def take_over() -> None:
+            with two.database.write() as connection:
+                connection.execute(
+                    text(
+                        "SELECT pg_terminate_backend(pid) FROM pg_locks"
+                        " WHERE locktype = 'advisory' AND objid = :lock"
+                        " AND database = (SELECT oid FROM pg_database"
+                        " WHERE datname = current_database())"
+                    ),
+                    {"lock": RUN_LOCK},
+                )
+            assert relocate(two, str(new)).switched
+
+        with pytest.raises(UnavailableError, match="was taken for dead and closed"):
+            relocate(one, str(new), on_progress=once(take_over))
+
+    with open_store(on_server, spool=tmp_path / "s") as store:
+        check_at(store, new)
+        assert outcomes(runs_of(store)) == [("abandoned", None), ("finished", True)]
+
+
+def test_while_the_database_cannot_be_asked_the_mark_stays(
+    on_server: str, tmp_path: Path, new: Path
+) -> None:
+    with open_store(on_server, spool=tmp_path / "s") as store:
+        with ExitStack() as away:
+            close = once(lambda: away.enter_context(closed_database(on_server)))
+            with pytest.raises(UnavailableError):
+                relocate(store, str(new), on_progress=close)
+            assert has_mark(store, new)
+        check_at(store, tmp_path / "old")
+        assert relocate(store, str(new)).switched
+        check_at(store, new)
+
+
+def test_what_was_moved_back_before_it_is_deleted_stays(
+    on_server: str, tmp_path: Path, new: Path
+) -> None:
+    old = tmp_path / "old"
+    moved: list[bool] = []
+
+    def move_back(*_: object) -> None:
+        # Refused until the artifacts are at the new root and the run that moved them has ended.
+        if not moved:
+            with (
+                open_store(on_server, spool=tmp_path / "two") as two,
+                suppress(InvalidRecordError, UnavailableError),
+            ):
+                moved.append(relocate(two, str(old)).switched)
+
+    with open_store(on_server, spool=tmp_path / "one") as one:
+        event.listen(one.database.engine, "checkout", move_back)
+        with pytest.raises(UnavailableError, match="were moved once more meanwhile"):
+            relocate(one, str(new), delete_old=True)
+    with open_store(on_server, spool=tmp_path / "s") as store:
+        check_at(store, old)
+
+
+def test_what_was_moved_back_while_it_is_deleted_stays(
+    on_server: str, tmp_path: Path, new: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = tmp_path / "old"
+    with open_store(on_server, spool=tmp_path / "s") as store:
+        run_command(store.open_session(), OUTPUT[1:])
+    delete = FsspecSink.delete
+
+    def delete_and_move_back(sink: FsspecSink, path: str) -> None:
+        monkeypatch.setattr(FsspecSink, "delete", delete)
+        delete(sink, path)
+        # The server gives up all connections of the one that deletes.
+        with closed_database(on_server):
+            pass
+        with open_store(on_server, spool=tmp_path / "two") as two:
+            assert relocate(two, str(old)).copied.count == 1
+
+    monkeypatch.setattr(FsspecSink, "delete", delete_and_move_back)
+    with (
+        open_store(on_server, spool=tmp_path / "one") as one,
+        pytest.raises(UnavailableError),
+    ):
+        relocate(one, str(new), delete_old=True)
+    with open_store(on_server, spool=tmp_path / "s") as store:
+        check_at(store, old)
+
+
+@pytest.mark.parametrize("is_committed", [True, False])
+def test_a_change_of_the_root_that_nobody_answered_is_called_neither_done_nor_failed(
+    on_server: str, tmp_path: Path, new: Path, *, is_committed: bool
+) -> None:
+    with LossyServer(on_server).running() as lossy:
+        lossy.lose_an_answer(SWITCH, is_committed=is_committed)
+        with (
+            open_store(lossy.url, spool=tmp_path / "s") as far,
+            pytest.raises(UnavailableError, match=f"moved to file://{new} is not known: "),
+        ):
+            relocate(far, str(new))
+    with open_store(on_server, spool=tmp_path / "s") as store:
+        check_at(store, new if is_committed else tmp_path / "old")
+        assert has_mark(store, new) == is_committed
+        (outcome,) = outcomes(runs_of(store))
+        assert outcome == (("finished", True) if is_committed else ("failed", False))
+        # As the error says.
+        if is_committed:
+            with pytest.raises(InvalidRecordError, match=r"are in file://.* already"):
+                relocate(store, str(new))
+        else:
+            assert relocate(store, str(new)).switched
+        check_at(store, new)
+
+
+def test_a_change_of_the_root_that_comes_through_late_is_waited_for(
+    on_server: str, tmp_path: Path, new: Path
+) -> None:
+    waiting = text(
+        "SELECT count(*) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    )
+
+    def until_somebody_waits() -> None:
+        with open_store(on_server, spool=tmp_path / "near") as near:
+            for _ in range(3_000):
+                with near.database.read() as connection:
+                    if connection.scalar(waiting):
+                        return
+                time.sleep(0.01)
+
+    with LossyServer(on_server).running() as lossy:
+        lossy.lose_an_answer(SWITCH, delay=until_somebody_waits)
+        with (
+            open_store(lossy.url, spool=tmp_path / "s") as far,
+            pytest.raises(UnavailableError, match="is not known"),
+        ):
+            relocate(far, str(new))
+    with open_store(on_server, spool=tmp_path / "s") as store:
+        check_at(store, new)
+        assert outcomes(runs_of(store)) == [("finished", True)]
+
+
+DEFERRED = "DEFERRABLE INITIALLY DEFERRED"
+REFUSING = {
+    "sqlite": "CREATE TRIGGER refuse AFTER UPDATE ON store_info"
+    " BEGIN INSERT INTO refused VALUES (1); END",
+    "postgresql": "CREATE RULE refuse AS ON UPDATE TO store_info"
+    " DO ALSO INSERT INTO refused VALUES (1)",
+}
+"""Make the commit of a change of the root break a foreign key that is checked no sooner."""
+
+
+def test_a_change_of_the_root_whose_commit_is_refused_is_called_failed_and_leaves_no_mark(
+    store: Store, tmp_path: Path, new: Path
+) -> None:
+    run_command(store.open_session(), OUTPUT)
+    with store.database.write() as connection:
+        for statement in (
+            "CREATE TABLE referred (id INTEGER PRIMARY KEY)",
+            f"CREATE TABLE refused (id INTEGER REFERENCES referred (id) {DEFERRED})",
+            REFUSING[connection.dialect.name],
+        ):
+            connection.execute(text(statement))
+
+    with pytest.raises(InvalidRecordError, match="refused the record"):
+        relocate(store, str(new))
+
+    check_at(store, tmp_path / "artifacts")
+    assert not has_mark(store, new)
+    assert outcomes(runs_of(store)) == [("failed", False)]
+
+
+@pytest.mark.fault
+def test_a_change_of_the_root_for_which_the_disk_of_the_database_has_no_room_leaves_no_mark(
+    tmp_path: Path, new: Path
+) -> None:
+    with small_disk(tmp_path / "disk", 8 << 20) as disk:
+        old = tmp_path / "old"
+        database = disk.folder / "trail.db"
+        spool = tmp_path / "spool"
+        with create_store(database, artifacts=str(old), spool=spool) as store:
+            # It is copied without a transaction between its copy and the change.
+            (old / "damaged").mkdir()
+            (old / "damaged" / f"{'ab' * 32}-00112233.zst").write_bytes(b"kept aside")
+            with pytest.raises(DiskFullError):
+                relocate(store, str(new), on_progress=once(disk.fill))
+            assert not has_mark(store, new)
+            check_at(store, old)
+            disk.free()
+            assert relocate(store, str(new)).switched
+            check_at(store, new)
