@@ -1,12 +1,14 @@
 """Commits that can be asked for and never be answered."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from sqlalchemy import Connection
 
 from tooltrail.records import UnavailableError
-from tooltrail.store._group_commit import GroupCommit, Write
+from tooltrail.store._database import Database
+from tooltrail.store._group_commit import GroupCommit, Write, is_refusal
 
 T = TypeVar("T")
 
@@ -42,5 +44,26 @@ def commit(
         if not write.is_uncertain:
             on_nothing()
         elif isinstance(error, UnavailableError):
+            raise uncertain(str(error)) from error
+        raise
+
+
+@contextmanager
+def answered_commit(
+    database: Database, uncertain: Callable[[str], UnavailableError]
+) -> Generator[Connection]:
+    """The same for a transaction that is not to be shared, since it takes long.
+
+    Raises:
+        UnavailableError: see `Database.write`; what `uncertain` makes when it may be committed.
+        DamageError, InvalidRecordError: see `Database.write`.
+    """
+    is_committing = False
+    try:
+        with database.write() as connection:
+            yield connection
+            is_committing = True
+    except UnavailableError as error:
+        if is_committing and not is_refusal(error):
             raise uncertain(str(error)) from error
         raise
