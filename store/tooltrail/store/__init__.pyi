@@ -13,13 +13,13 @@ from .invocation import Invocation
 from .limits import StoreLimits
 from .local_room import LocalRoom, find_local_room
 from .lookup import ArtifactPlace, look_up_artifact, look_up_store_id
+from .newest import Newest, look_up_newest
 from .opening import (
     create_store,
     open_store,
     spool_folder,
     store_revision,
     upgrade_store,
-    user_spool,
 )
 from .pruning import PruningReport, prune
 from .pruning_plan import DEFAULT_GRACE, Amount, PruningPlan, plan_pruning
@@ -28,6 +28,7 @@ from .recorder import Session
 from .recovering import RepairReport, repair
 from .relocating import RelocationReport, relocate
 from .rerendering import Rerendering, RerenderingState, Wording, iter_rerenderings, rerender
+from .spools import user_spool
 from .store import Store
 from .unsettled import Repairable, Unended, find_repairable, find_unended
 from .views import (
@@ -60,6 +61,7 @@ __all__ = [
     "InvocationView",
     "LocalRoom",
     "MessageView",
+    "Newest",
     "Page",
     "PruningPlan",
     "PruningReport",
@@ -94,6 +96,7 @@ __all__ = [
     "iter_rerenderings",
     "kept_folders",
     "look_up_artifact",
+    "look_up_newest",
     "look_up_store_id",
     "new_id",
     "now",

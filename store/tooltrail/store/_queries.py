@@ -20,6 +20,7 @@ from sqlalchemy.orm import InstrumentedAttribute
 
 from tooltrail.artifacts import digest_of_path
 from tooltrail.records import Digest, InvalidRecordError
+from tooltrail.store._conditions import condition_of
 from tooltrail.store.filters import InvocationFilter
 from tooltrail.store.tables import (
     ArtifactRow,
@@ -107,7 +108,7 @@ def page(
     """One page by keyset: what follows the cursor in the order asked for."""
     _check_limit(limit)
     key = InvocationRow.key
-    query = select_invocations().where(where.condition())
+    query = select_invocations().where(condition_of(where))
     query = query.order_by(key if oldest_first else key.desc())
     if cursor is not None:
         after = _key_of(cursor)
@@ -120,7 +121,7 @@ def page(
 
 def count(connection: Connection, where: InvocationFilter) -> int:
     """How many invocations a filter means."""
-    query = select(func.count()).select_from(InvocationRow).where(where.condition())
+    query = select(func.count()).select_from(InvocationRow).where(condition_of(where))
     return connection.scalars(query).one()
 
 

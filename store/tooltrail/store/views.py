@@ -1,12 +1,15 @@
 """What reading gives back: plain values that hold no connection."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 from uuid import UUID
 
-from tooltrail.records import Digest, InvocationState, Omission
+if TYPE_CHECKING:
+    from tooltrail.records import Digest, InvocationState, Omission
 
 T = TypeVar("T")
 

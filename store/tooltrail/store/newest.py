@@ -1,0 +1,133 @@
+"""Lists the invocations of an SQLite store by the standard library alone.
+
+To import the database toolkit and the tables takes several times as long as to list the newest
+invocations of a store of any size. So the list that is asked for most, of all invocations, has a
+short way, which gives exactly what `Reader.invocations` gives, or None where anything is unusual.
+"""
+
+import sqlite3
+from contextlib import closing
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from tooltrail.store._plain_sqlite import plain_connection, plain_file_of, plain_info
+from tooltrail.store.spools import SPOOL_FOLDER
+from tooltrail.store.views import InvocationView, Page
+
+_COLUMNS = """
+SELECT i.key, i.id, s.id, i.seq, i.call_id, i.tool_name, i.family, i.state, i.arguments_preview,
+    i.started_at, i.finished_at, i.duration_ms, i.error_kind, i.exit_status, i.signal, i.timed_out,
+    i.output_size, i.truncated,
+    CASE WHEN i.truncated = 1 THEN (
+        SELECT coalesce(sum(o.produced_size - o.size), 0) FROM output_streams o
+        WHERE o.invocation_key = i.key AND o.role <> 'order'
+    ) ELSE i.output_size * 0 END
+FROM invocations i CROSS JOIN sessions s ON s.key = i.session_key
+"""
+_NEWEST = f"{_COLUMNS} WHERE i.key > 0 AND i.key < ? ORDER BY i.key DESC LIMIT ?"
+_OLDEST = f"{_COLUMNS} WHERE i.key > ? ORDER BY i.key LIMIT ?"
+_COUNT = "SELECT count(*) FROM invocations WHERE key > 0"
+
+_BEYOND_ALL = 2**63 - 1
+_MAX_CURSOR_DIGITS = 18
+
+
+class Newest(NamedTuple):
+    """A page of all invocations of a store.
+
+    Attributes:
+        page: as `Reader.invocations` gives it.
+        total: how many invocations there are, where the page does not show the last of them.
+        spool: where the store's captured output waits, unless another folder is named.
+    """
+
+    page: Page[InvocationView]
+    total: int
+    spool: Path
+
+
+def look_up_newest(
+    database: str, *, limit: int, cursor: str | None = None, oldest_first: bool = False
+) -> Newest | None:
+    """A page of all invocations of a store of this program's revision.
+
+    Args:
+        database: as for `open_store`.
+        limit: at most so many, 1 or more.
+        cursor: of the page before.
+        oldest_first: in the order in which they began.
+
+    Returns:
+        None when the store is no such file, is not there, cannot be read now, or holds anything
+        that the recorder does not write; and for a cursor that no page gave.
+    """
+    file = plain_file_of(database)
+    if file is None or limit < 1 or not _is_cursor(cursor):
+        return None
+    after = int(cursor) if cursor is not None else 0 if oldest_first else _BEYOND_ALL
+    try:
+        with closing(plain_connection(file)) as connection:
+            connection.execute("BEGIN")
+            if plain_info(connection) is None:
+                return None
+            sql = _OLDEST if oldest_first else _NEWEST
+            rows = connection.execute(sql, (after, limit + 1)).fetchall()
+            total = connection.execute(_COUNT).fetchone()[0] if len(rows) > limit else len(rows)
+            return Newest(_page(rows, limit), total, file.parent / SPOOL_FOLDER)
+    except (sqlite3.Error, OSError, ValueError):
+        return None
+
+
+def _is_cursor(cursor: str | None) -> bool:
+    if cursor is None:
+        return True
+    return cursor.isascii() and cursor.isdigit() and len(cursor) <= _MAX_CURSOR_DIGITS
+
+
+def _page(rows: list[Any], limit: int) -> Page[InvocationView]:
+    shown = rows[:limit]
+    more = len(rows) > limit
+    return Page(tuple(map(_view, shown)), str(shown[-1][0]) if more else None)
+
+
+def _view(row: tuple[Any, ...]) -> InvocationView:
+    """The view of a row.
+
+    Raises:
+        ValueError: it holds what the recorder does not write.
+    """
+    for value, (kind, may_be_missing) in zip(row, _KINDS, strict=True):
+        if not (isinstance(value, kind) or (value is None and may_be_missing)):
+            raise ValueError("a value that the recorder does not write")
+    (_, invocation, session, *head), (started, finished, took, error), tail = (
+        row[:9],
+        row[9:13],
+        row[13:],
+    )
+    status, signal, timed_out, size, truncated, lost = tail
+    return InvocationView(
+        UUID(bytes=invocation),
+        UUID(bytes=session),
+        *head,
+        datetime.fromisoformat(started),
+        None if finished is None else datetime.fromisoformat(finished),
+        took,
+        error,
+        status,
+        signal,
+        None if timed_out is None else bool(timed_out),
+        size,
+        None if truncated is None else bool(truncated),
+        lost,
+    )
+
+
+_INT, _TEXT, _ID = (int, False), (str, False), (bytes, False)
+_MAYBE_INT, _MAYBE_TEXT = (int, True), (str, True)
+_KINDS: tuple[tuple[type, bool], ...] = (
+    *(_INT, _ID, _ID, _INT, _MAYBE_TEXT, _TEXT, _TEXT, _TEXT, _TEXT, _TEXT, _MAYBE_TEXT),
+    *(_MAYBE_INT, _MAYBE_TEXT, *[_MAYBE_INT] * 6),
+)
+"""What each column holds, and whether it may be NULL."""
