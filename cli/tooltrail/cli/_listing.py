@@ -8,7 +8,6 @@ kind of store or another artifact root, or has something waiting in a spool, get
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -67,14 +66,15 @@ def _plain_page(
         return None
     spools = [location.spool or found.spool, *location.other_spools()]
     # Where anything waits, who lists is told of it; what it is the store must say.
-    return (found.page, found.total) if all(map(_is_empty, spools)) else None
+    return (found.page, found.total) if not any(map(_has_folders, spools)) else None
 
 
-def _is_empty(folder: Path) -> bool:
-    with suppress(FileNotFoundError):
-        try:
-            with os.scandir(folder) as entries:
-                return next(entries, None) is None
-        except PermissionError:
-            return False
-    return True
+def _has_folders(spool: Path) -> bool:
+    """Whether output may wait there; its other entries are locks of those who record."""
+    try:
+        with os.scandir(spool) as entries:
+            return any(entry.is_dir() for entry in entries)
+    except FileNotFoundError:
+        return False
+    except OSError:  # why, the store must say
+        return True

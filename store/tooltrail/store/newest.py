@@ -28,7 +28,7 @@ FROM invocations i CROSS JOIN sessions s ON s.key = i.session_key
 """
 _NEWEST = f"{_COLUMNS} WHERE i.key > 0 AND i.key < ? ORDER BY i.key DESC LIMIT ?"
 _OLDEST = f"{_COLUMNS} WHERE i.key > ? ORDER BY i.key LIMIT ?"
-_COUNT = "SELECT count(*) FROM invocations WHERE key > 0"
+_COUNT = "SELECT count(*) FROM invocations"
 
 _BEYOND_ALL = 2**63 - 1
 _MAX_CURSOR_DIGITS = 18
@@ -98,36 +98,31 @@ def _view(row: tuple[Any, ...]) -> InvocationView:
     Raises:
         ValueError: it holds what the recorder does not write.
     """
-    for value, (kind, may_be_missing) in zip(row, _KINDS, strict=True):
-        if not (isinstance(value, kind) or (value is None and may_be_missing)):
-            raise ValueError("a value that the recorder does not write")
-    (_, invocation, session, *head), (started, finished, took, error), tail = (
-        row[:9],
-        row[9:13],
-        row[13:],
-    )
-    status, signal, timed_out, size, truncated, lost = tail
-    return InvocationView(
-        UUID(bytes=invocation),
-        UUID(bytes=session),
-        *head,
-        datetime.fromisoformat(started),
-        None if finished is None else datetime.fromisoformat(finished),
-        took,
-        error,
-        status,
-        signal,
-        None if timed_out is None else bool(timed_out),
-        size,
-        None if truncated is None else bool(truncated),
-        lost,
-    )
+    values: dict[str, Any] = dict(zip(_NAMES, row, strict=True))
+    for name, value in values.items():
+        if name in _MAY_BE_MISSING:
+            fits = value is None or isinstance(value, _MAY_BE_MISSING[name])
+        else:
+            fits = isinstance(value, _KINDS.get(name, str))
+        if not fits:
+            raise ValueError(f"the recorder writes no such {name}")
+    del values["key"]
+    for name in ("id", "session_id"):
+        values[name] = UUID(bytes=values[name])
+    for name in ("started_at", "finished_at"):
+        values[name] = values[name] and datetime.fromisoformat(values[name])
+    for name in ("timed_out", "truncated"):
+        values[name] = None if values[name] is None else bool(values[name])
+    return InvocationView(**values)
 
 
-_INT, _TEXT, _ID = (int, False), (str, False), (bytes, False)
-_MAYBE_INT, _MAYBE_TEXT = (int, True), (str, True)
-_KINDS: tuple[tuple[type, bool], ...] = (
-    *(_INT, _ID, _ID, _INT, _MAYBE_TEXT, _TEXT, _TEXT, _TEXT, _TEXT, _TEXT, _MAYBE_TEXT),
-    *(_MAYBE_INT, _MAYBE_TEXT, *[_MAYBE_INT] * 6),
-)
-"""What each column holds, and whether it may be NULL."""
+_NAMES = ("key", *InvocationView.__slots__)
+_MAY_BE_MISSING = {
+    "call_id": str,
+    "finished_at": str,
+    "error_kind": str,
+    **dict.fromkeys(("duration_ms", "exit_status", "signal", "timed_out"), int),
+    **dict.fromkeys(("output_size", "truncated", "lost_size"), int),
+}
+_KINDS = {"key": int, "id": bytes, "session_id": bytes, "seq": int}
+"""What a column holds that always holds something; text, where it is not said."""
