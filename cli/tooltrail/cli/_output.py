@@ -1,10 +1,8 @@
 """Printing: data on stdout in the style that was asked for, messages on stderr."""
 
-import csv
 import io
 import json
 import os
-import shutil
 import sys
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -88,6 +86,8 @@ def write_file(path: Path, pieces: Iterable[str]) -> None:
         try:
             _write_pieces(part, pieces)
             if target.exists():
+                import shutil  # noqa: PLC0415  few outputs go into files
+
                 shutil.copymode(target, part)
             part.replace(target)
         finally:
@@ -165,7 +165,7 @@ def print_table(
     table = [header, *([printable(cell) for cell in row] for row in rows)]
     widths = [max(map(_cells, column)) for column in zip(*table, strict=True)]
     if sys.stdout.isatty():
-        room = shutil.get_terminal_size().columns - sum(widths[:-1]) - _GAP * len(widths[:-1])
+        room = _terminal_columns() - sum(widths[:-1]) - _GAP * len(widths[:-1])
         widths[-1] = min(widths[-1], max(room, len(header[-1])))
     gap = " " * _GAP
     lines = (
@@ -228,6 +228,12 @@ def _aligned(cell: str, width: int, *, to_right: bool) -> str:
     return " " * room + cell if to_right else cell + " " * room
 
 
+def _terminal_columns() -> int:
+    import shutil  # noqa: PLC0415  not where a program reads
+
+    return shutil.get_terminal_size().columns
+
+
 def _cells(text: str) -> int:
     """Columns of a terminal that a text takes."""
     if text.isascii():
@@ -275,6 +281,8 @@ def _json(row: Record) -> str:
 
 
 def _csv(rows: Sequence[Record], header: Sequence[str]) -> str:
+    import csv  # noqa: PLC0415  few lists are printed so
+
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, fieldnames=header, lineterminator="\n")
     writer.writeheader()

@@ -48,6 +48,9 @@ MAX_KEY_DIGITS = 18
 _NEARBY = 1_000
 """Invocations among which a page is looked for first; that takes a millisecond or two."""
 
+_WIDEST = 20_000
+"""Invocations among which it is looked for at the most."""
+
 AnySelect = Select[*tuple[Any, ...]]
 AnyRow = Row[*tuple[Any, ...]]
 
@@ -171,13 +174,23 @@ def _nearby(
     """
     if limit is None or where == ALL or where.invocations:
         return None
-    # With its limit the part stays a part on both engines, whatever indexes there are.
-    near = select(*_FILTERED).where(place.follows).order_by(place.order).limit(_NEARBY)
-    row = aliased(InvocationRow, near.subquery())
-    chosen = select(row.key).where(condition_of(where, row)).limit(limit + 1)
-    order = row.key.asc() if place.oldest_first else row.key.desc()
-    rows = _chosen(connection, chosen.order_by(order), place)
+    rows = _among(connection, where, limit, place, _NEARBY)
+    if rows and len(rows) <= limit:
+        # As many as should hold the page twice over, unless that is more than an index takes.
+        wider = 2 * _NEARBY * (limit + 1) // len(rows)
+        rows = _among(connection, where, limit, place, wider) if wider <= _WIDEST else ()
     return rows if len(rows) > limit else None
+
+
+def _among(
+    connection: Connection, where: InvocationFilter, limit: int, place: _Place, number: int
+) -> Sequence[AnyRow]:
+    # With its limit the part stays a part on both engines, whatever indexes there are.
+    near = select(*_FILTERED).where(place.follows).order_by(place.order).limit(number)
+    row = aliased(InvocationRow, near.subquery())
+    order = row.key.asc() if place.oldest_first else row.key.desc()
+    chosen = select(row.key).where(condition_of(where, row)).order_by(order).limit(limit + 1)
+    return _chosen(connection, chosen, place)
 
 
 def _following(
