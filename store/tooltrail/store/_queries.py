@@ -221,9 +221,13 @@ def count(connection: Connection, where: InvocationFilter) -> int:
 
 
 def sessions(
-    connection: Connection, *, only: UUID | None = None, limit: int | None = None
+    connection: Connection,
+    *,
+    only: UUID | None = None,
+    limit: int | None = None,
+    cursor: UUID | None = None,
 ) -> list[SessionView]:
-    """Sessions, the newest first."""
+    """Sessions, the newest first, or those before the one that the cursor names."""
     _check_limit(limit)
     parent = SessionRow.__table__.alias("parent")
     mine = InvocationRow.session_key == SessionRow.key
@@ -247,6 +251,11 @@ def sessions(
     )
     if only is not None:
         query = query.where(SessionRow.id == only)
+    if cursor is not None:
+        last = aliased(SessionRow)
+        query = query.where(
+            SessionRow.key < select(last.key).where(last.id == cursor).scalar_subquery()
+        )
     if limit is not None:
         query = query.limit(limit)
     return [SessionView(*row) for row in connection.execute(query)]
@@ -258,8 +267,11 @@ def artifacts(
     invocation: UUID | None,
     session: UUID | None,
     beginning: str | None,
+    limit: int | None,
+    cursor: str | None,
 ) -> list[ArtifactView]:
     """Artifacts by path, of one invocation or session when one is given, and with such a path."""
+    _check_limit(limit)
     query = select(
         ArtifactRow.path,
         ArtifactRow.digest,
@@ -268,6 +280,10 @@ def artifacts(
         ArtifactRow.line_count,
         ArtifactRow.created_at,
     ).order_by(ArtifactRow.path)
+    if cursor is not None:
+        query = query.where(ArtifactRow.path > cursor)
+    if limit is not None:
+        query = query.limit(limit)
     if beginning is not None:
         query = query.where(ArtifactRow.path.startswith(beginning, autoescape=True))
     if invocation is not None or session is not None:

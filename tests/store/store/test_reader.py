@@ -110,6 +110,10 @@ def test_sessions_are_listed_newest_first_with_what_is_open_in_them(store: Store
     assert [view.closed_at is None for view in views] == [True, True, False]
     assert [(view.invocation_count, view.open_count) for view in views] == [(0, 0), (2, 1), (0, 0)]
     assert store.reader.sessions(limit=2) == views[:2]
+    assert store.reader.sessions(limit=2, cursor=views[0].id) == views[1:]
+    assert store.reader.sessions(cursor=views[-1].id) == []
+    with pytest.raises(NotFoundError):
+        store.reader.sessions(cursor=uuid4())
     assert [store.reader.session(view.id) for view in views] == views
 
 
@@ -126,6 +130,8 @@ def test_artifacts_are_listed_for_all_for_a_session_and_for_an_invocation(store:
     assert len(both) == 2
     assert both == sorted(both)
     assert [a.path for a in reader.artifacts(session=first.id)] == both
+    assert [a.path for a in reader.artifacts(limit=1)] == both[:1]
+    assert [a.path for a in reader.artifacts(limit=5, cursor=both[0])] == both[1:]
     (shared,) = reader.artifacts(invocation=one)
     assert (shared.size, shared.digest) == (len(BIG), digest_of(BIG))
     assert shared.line_count == 100_000
@@ -192,12 +198,12 @@ def test_a_page_uses_a_key_or_an_index_and_never_the_bodies(
         sqlite_store.reader.invocations(where, limit=len(FACTS), oldest_first=oldest_first)
         sqlite_store.reader.count_invocations(where)
     asked = [(sql, values) for sql, values in statements if sql.startswith("SELECT")]
-    # The page among the nearest, where it is mostly found; the page of all; and the number.
-    assert len(asked) == (2 if name == "none" else 3)
+    # The page among the nearest, where it is mostly found, once or twice; that of all; the number.
+    assert 2 <= len(asked) <= (2 if name == "none" else 4)
     steps = [accesses_of(sqlite_store, sql, values) for sql, values in asked]
     for access in [step for plan in steps for step in plan]:
         assert access.startswith(("SEARCH", "SCAN near", "SCAN anon")) or "COVERING" in access
-    found = [step for plan in steps[1:] for step in plan if "invocations" in step]
+    found = [step for plan in steps[-2:] for step in plan if "invocations" in step]
     assert any(OWN_INDEX.get(name, "") in step for step in found)
 
 
