@@ -124,6 +124,13 @@ def test_no_command_goes_through_a_body_table_or_walks_the_hot_table_on_sqlite(
     assert not bad
 
 
+def test_status_looks_at_no_body_unless_it_is_asked_to(tmp_path: Path) -> None:
+    make_large_store(tmp_path / "trail.db", 300)
+    cli = Cli(str(tmp_path / "trail.db"))
+    assert not [sql for sql, _ in asked_by(cli, "status") if "bodies" in sql]
+    assert [sql for sql, _ in asked_by(cli, "status", "--bodies") if "bodies" in sql]
+
+
 def test_no_command_goes_through_a_body_table_or_the_hot_table_on_postgresql(
     postgres_url: str, tmp_path: Path
 ) -> None:

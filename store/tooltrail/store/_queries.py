@@ -347,8 +347,8 @@ def artifact_owners(connection: Connection, path: str) -> list[UUID]:
     return list(connection.scalars(query))
 
 
-def counts(connection: Connection) -> StoreCounts:
-    """Totals of the store."""
+def counts(connection: Connection, *, with_bodies: bool) -> StoreCounts:
+    """Totals of the store; of the bodies only when asked for, since all of them are read."""
     states: dict[str, int] = defaultdict(int)
     produced = 0
     by_state = select(
@@ -357,9 +357,7 @@ def counts(connection: Connection) -> StoreCounts:
     for state, number, size in connection.execute(by_state):
         states[state] = number
         produced += size
-    bodies = connection.execute(
-        select(func.count(), _sum_of(BodyRow.size), _sum_of(func.length(BodyRow.data)))
-    ).one()
+    bodies = _body_totals(connection) if with_bodies else (None, None, None)
     stored = connection.execute(
         select(func.count(), _sum_of(ArtifactRow.size), _sum_of(ArtifactRow.stored_size))
     ).one()
@@ -369,7 +367,16 @@ def counts(connection: Connection) -> StoreCounts:
         )
     ).one()
     session_count = connection.scalars(select(func.count()).select_from(SessionRow)).one()
-    return StoreCounts(session_count, dict(states), produced, *lost, *bodies, *stored)
+    totals: tuple[Any, ...] = (produced, *lost, *bodies, *stored)
+    return StoreCounts(session_count, dict(states), *totals)
+
+
+def _body_totals(connection: Connection) -> tuple[int | None, int | None, int | None]:
+    """Number of bodies, their bytes, and those in the database; reads all of them."""
+    in_database = _sum_of(func.length(BodyRow.data))
+    query = select(func.count(), _sum_of(BodyRow.size), in_database)
+    number, plain, kept = connection.execute(query).one()
+    return number, plain, kept
 
 
 def _check_limit(limit: int | None) -> None:

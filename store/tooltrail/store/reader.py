@@ -260,7 +260,11 @@ class Reader:
         with self.database.read() as connection:
             return _queries.artifact_owners(connection, path)
 
-    def counts(self) -> StoreCounts:
-        """Totals of the store; reads every row of the counted tables."""
+    def counts(self, *, with_bodies: bool = False) -> StoreCounts:
+        """Totals of the store; reads every row of the counted tables.
+
+        Args:
+            with_bodies: count the bodies too, by far the largest of them.
+        """
         with self.database.read() as connection:
-            return _queries.counts(connection)
+            return _queries.counts(connection, with_bodies=with_bodies)
