@@ -1,14 +1,18 @@
 """`make bench`: every measurement beside its baseline, as a ratio.
 
-With TOOLTRAIL_BENCH_GIANT=1 the last lines of 4 GB too, which takes minutes and a gigabyte of disk.
+With TOOLTRAIL_BENCH_GIANT=1 the last lines of 4 GB too, which takes minutes and a gigabyte of disk;
+with TOOLTRAIL_BENCH_LARGE=1 lists of a million invocations, not of 20,000: minutes, and 6 GB.
 """
 
 import os
 import tempfile
 from pathlib import Path
 
-from benchmarks import capture, projecting, reading, recording
+from tests.support.large_store import make_large_store
+
+from benchmarks import capture, large_store, projecting, reading, recording
 from benchmarks._measure import Ratio
+from tooltrail.store import open_store
 
 
 def main() -> None:
@@ -30,6 +34,11 @@ def main() -> None:
         ratio = recording.measure_many_recorders(Path(name))
         several = f"start + finish by {recording.RECORDERS} at once"
         _report(several, "one recorder", ratio, recording.INVOCATIONS, "/s")
+    with tempfile.TemporaryDirectory(prefix="tooltrail-bench-") as name:
+        database = Path(name, "tooltrail.db")
+        is_large = bool(os.environ.get("TOOLTRAIL_BENCH_LARGE"))
+        make_large_store(database, large_store.MANY if is_large else large_store.FEW)
+        measure_lists(database)
     ratio = projecting.measure_projecting()
     plain = "json.dumps + json.loads of the record"
     _report("project + render 2 KB, validated", plain, ratio, projecting.REPEATS, "/s")
@@ -43,6 +52,22 @@ def _measure_reading(folder: Path) -> None:
         giant = reading.Stored.of(folder / "input", folder / "giant", reading.GIANT_TIMES)
         ratio = reading.measure_tail_command(giant, reading.GIANT_ROUNDS)
         _report("artifact tail of 4 GB, whole process", reading.TAIL, ratio, 1, "/s")
+
+
+def measure_lists(database: Path) -> None:
+    """Reading a large store that is there."""
+    with open_store(database) as store:
+        ratio = large_store.measure_newest(store, database)
+        _report("the newest 20 invocations", "the same by raw sqlite3", ratio, 1, "/s")
+        for name, where in large_store.FILTERS.items():
+            ratio = large_store.measure_filter(store, where)
+            _report(f"20 by {name}", "the newest 20 invocations", ratio, 1, "/s")
+        ratio = large_store.measure_transcript(store, database)
+        _report("reading the longest session", "three raw queries", ratio, 1, "/s")
+    log = "log -n 20, whole process"
+    _report(log, "tooltrail --version", large_store.measure_log(database), 1, "/s")
+    ratio = large_store.measure_version()
+    _report("tooltrail --version, whole process", "python -c pass", ratio, 1, "/s")
 
 
 def _report(subject: str, baseline: str, ratio: Ratio, amount: float, unit: str = " MB/s") -> None:

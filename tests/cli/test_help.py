@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from importlib.metadata import version
 
 import click
 import pytest
@@ -129,6 +130,10 @@ def test_version_and_help_import_nothing_heavy(line: str) -> None:
 def test_what_is_known_before_the_libraries_are_imported_is_what_they_know() -> None:
     assert set(_filters.STATES) == set(STATES)
     assert set(transcript_command.STYLES) == set(FORMATS)
+
+
+def test_the_version_is_that_of_the_package(nowhere: Cli) -> None:
+    assert nowhere.ok("--version").text == f"tooltrail {version('tooltrail')}\n"
 
 
 def test_the_console_script_and_the_module_are_the_same_program() -> None:

@@ -173,7 +173,10 @@ def test_status_counts_what_the_store_holds(cli: Cli) -> None:
     assert status["produced_bytes"] == 6 + 60_000
     assert (status["artifacts"], status["artifact_bytes"]) == (1, 60_000)
     assert 0 < status["artifact_stored_bytes"] < 60_000
-    assert status["bodies"] > 0
+    assert [status[n] for n in ("bodies", "body_bytes", "body_stored_bytes")] == [None] * 3
+    (counted,) = cli.ok("status", "--bodies", "--json").records
+    assert 0 < counted["body_stored_bytes"] <= counted["body_bytes"]
+    assert f"bodies       {counted['bodies']} bodies, " in cli.ok("status", "--bodies").text
     assert status["database_bytes"] >= Path(cli.database).stat().st_size
     assert status["unsettled"] == {**dict.fromkeys(status["unsettled"], 0), "running": 1}
     text = cli.ok("status", "--utc").text
@@ -181,6 +184,7 @@ def test_status_counts_what_the_store_holds(cli: Cli) -> None:
     assert "invocations  3 (1 started, 2 success)\n" in text
     assert "produced     60 kB\n" in text
     assert ", 1 artifact " in text
+    assert "bodies" not in text
     assert f"created      {status['created_at'][:19].replace('T', ' ')}Z\n" in text
 
 

@@ -78,8 +78,8 @@ def content_of(reader: Reader, stream: StreamView) -> bytes:
 
 
 @contextmanager
-def statements_of(engine: Engine) -> Generator[list[tuple[str, Any]]]:
-    """The statements and parameters that an engine executes while the block lasts."""
+def statements_of(engine: Engine | type[Engine]) -> Generator[list[tuple[str, Any]]]:
+    """The statements and parameters that an engine, or any, executes while the block lasts."""
     seen: list[tuple[str, Any]] = []
 
     def remember(_c: Connection, _cursor: object, sql: str, parameters: Any, *_: object) -> None:

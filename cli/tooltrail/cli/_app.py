@@ -5,6 +5,7 @@ from importlib import import_module
 import click
 
 from tooltrail.cli._exit_codes import table
+from tooltrail.cli._version import VERSION
 
 COMMANDS = {
     "artifact": "read, search and verify stored artifacts",
@@ -52,7 +53,7 @@ class LazyGroup(click.Group):
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="tooltrail", message="%(package)s %(version)s")
+@click.version_option(VERSION, message="tooltrail %(version)s")
 def app() -> None:
     """Keep a permanent, complete and provable record of every tool that an AI agent runs.
 

@@ -40,7 +40,7 @@ def filter_options(function: Decorated) -> Decorated:
         min_size: int | None,
         **kwargs: Any,
     ) -> Any:
-        from tooltrail.store import InvocationFilter  # noqa: PLC0415  heavy, and --help needs none
+        from tooltrail.store import InvocationFilter  # noqa: PLC0415  --help needs none
 
         sessions: tuple[UUID, ...] = ()
         invocations: tuple[UUID, ...] = ()

@@ -1,10 +1,8 @@
 """Printing: data on stdout in the style that was asked for, messages on stderr."""
 
-import csv
 import io
 import json
 import os
-import shutil
 import sys
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -88,6 +86,8 @@ def write_file(path: Path, pieces: Iterable[str]) -> None:
         try:
             _write_pieces(part, pieces)
             if target.exists():
+                import shutil  # noqa: PLC0415  few outputs go into files
+
                 shutil.copymode(target, part)
             part.replace(target)
         finally:
@@ -162,12 +162,10 @@ def print_table(
         rows: cells.
         right: columns that are aligned to the right.
     """
-    from rich.cells import cell_len  # noqa: PLC0415  only lists need it
-
     table = [header, *([printable(cell) for cell in row] for row in rows)]
-    widths = [max(map(cell_len, column)) for column in zip(*table, strict=True)]
+    widths = [max(map(_cells, column)) for column in zip(*table, strict=True)]
     if sys.stdout.isatty():
-        room = shutil.get_terminal_size().columns - sum(widths[:-1]) - _GAP * len(widths[:-1])
+        room = _terminal_columns() - sum(widths[:-1]) - _GAP * len(widths[:-1])
         widths[-1] = min(widths[-1], max(room, len(header[-1])))
     gap = " " * _GAP
     lines = (
@@ -222,12 +220,27 @@ def on_terminal(text: str) -> str:
 
 def _aligned(cell: str, width: int, *, to_right: bool) -> str:
     """A cell of so many terminal columns; characters of East Asia take two."""
-    from rich.cells import cell_len, set_cell_size  # noqa: PLC0415
-
-    room = width - cell_len(cell)
+    room = width - _cells(cell)
     if room < 0:
+        from rich.cells import set_cell_size  # noqa: PLC0415  few lists are cut
+
         return set_cell_size(cell, width - 1) + "…"
     return " " * room + cell if to_right else cell + " " * room
+
+
+def _terminal_columns() -> int:
+    import shutil  # noqa: PLC0415  not where a program reads
+
+    return shutil.get_terminal_size().columns
+
+
+def _cells(text: str) -> int:
+    """Columns of a terminal that a text takes."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len  # noqa: PLC0415  most lists need none of it
+
+    return cell_len(text)
 
 
 @contextmanager
@@ -237,7 +250,7 @@ def _writing(what: str) -> Generator[None]:
     Raises:
         UnavailableError: anything but a reader that has gone, which ends a program quietly.
     """
-    from tooltrail.records import UnavailableError  # noqa: PLC0415  a message needs none of it
+    from tooltrail.records.errors import UnavailableError  # noqa: PLC0415  a message needs none of it
 
     try:
         yield
@@ -268,6 +281,8 @@ def _json(row: Record) -> str:
 
 
 def _csv(rows: Sequence[Record], header: Sequence[str]) -> str:
+    import csv  # noqa: PLC0415  few lists are printed so
+
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, fieldnames=header, lineterminator="\n")
     writer.writeheader()

@@ -25,9 +25,17 @@ from tooltrail.store import (
 )
 
 
-def status_of(store: Store, other_spools: Sequence[Path]) -> dict[str, Any]:
-    """Where a store is, what it holds, how much room that takes, and what waits for it."""
-    counts = store.reader.counts()
+def status_of(
+    store: Store, other_spools: Sequence[Path], *, with_bodies: bool = False
+) -> dict[str, Any]:
+    """Where a store is, what it holds, how much room that takes, and what waits for it.
+
+    Args:
+        store: which one.
+        other_spools: where records may be set aside besides its own spool.
+        with_bodies: count the bodies too, which reads all of them.
+    """
+    counts = store.reader.counts(with_bodies=with_bodies)
     engine = engine_facts(store.database)
     room = find_local_room(store)
     unreadable = _why_unreadable([store.spool, *other_spools])
@@ -97,6 +105,10 @@ def lines_of(status: dict[str, Any], *, utc: bool) -> Iterator[str]:
     if status["unsettled"] and status["unsettled"]["running"]:
         yield f"running      {status['unsettled']['running']:,}"
     yield f"produced     {size_of(status['produced_bytes'])}{_lost(status)}"
+    if status["bodies"] is not None:
+        stored, plain = size_of(status["body_stored_bytes"]), size_of(status["body_bytes"])
+        bodies = "1 body" if status["bodies"] == 1 else f"{status['bodies']:,} bodies"
+        yield f"bodies       {bodies}, {stored} for {plain}"
     yield f"on disk      {_on_disk(status)}"
     if status["kept"] and status["kept"]["invocations"]:
         of = counted(status["kept"]["invocations"], "invocation")

@@ -10,8 +10,6 @@ from .envelope import (
     CompleteOutput,
     Facts,
     FamilyOutput,
-    InvocationState,
-    Status,
 )
 from .errors import (
     AmbiguousNameError,
@@ -111,6 +109,7 @@ from .registry import (
     default_policy,
     register_family,
 )
+from .states import InvocationState, Status
 from .streams import StreamRecord, count_lines
 from .tokens import estimate_tokens
 from .tool_calls import ToolCall

@@ -5,7 +5,7 @@ result. A `CompleteOutput` holds a typed result of its family, whose streams may
 `CanonicalResult` holds plain JSON and stands for itself.
 """
 
-from typing import Annotated, Literal, NamedTuple, Self
+from typing import Annotated, NamedTuple, Self
 
 from pydantic import BeforeValidator, Field, JsonValue, SerializeAsAny, model_validator
 
@@ -13,14 +13,12 @@ from tooltrail.records import canonical_json
 from tooltrail.records._error_details import one_line
 from tooltrail.records._model import TOOL_NAME_CHARS, Record, ToolName
 from tooltrail.records.digests import Digest, digest_of
+from tooltrail.records.states import InvocationState, Status
 from tooltrail.records.streams import StreamRecord, iter_streams
 from tooltrail.records.tool_errors import ErrorKind, ToolError
 
 SUMMARY_CHARS = 200
 """Longest summary of a canonical result, in characters."""
-
-Status = Literal["success", "error"]
-InvocationState = Literal["started", "success", "error", "interrupted", "denied", "cancelled"]
 
 _STATE_OF_KIND: dict[str, InvocationState] = {
     ErrorKind.PERMISSION_DENIED: "denied",

@@ -15,13 +15,13 @@ from .invocation import Invocation
 from .limits import StoreLimits
 from .local_room import LocalRoom, find_local_room
 from .lookup import ArtifactPlace, look_up_artifact, look_up_store_id
+from .newest import Newest, look_up_newest
 from .opening import (
     create_store,
     database_to_check,
     open_store,
     spool_folder,
     store_revision,
-    user_spool,
 )
 from .pruning import PruningReport, prune
 from .pruning_plan import DEFAULT_GRACE, Amount, PruningPlan, plan_pruning
@@ -30,6 +30,7 @@ from .recorder import Session
 from .recovering import RepairReport, repair
 from .relocating import RelocationReport, relocate
 from .rerendering import Rerendering, RerenderingState, Wording, iter_rerenderings, rerender
+from .spools import user_spool
 from .store import Store
 from .unsettled import Repairable, Unended, find_repairable, find_unended
 from .upgrading import (
@@ -74,6 +75,7 @@ __all__ = [
     "LocalRoom",
     "Loss",
     "MessageView",
+    "Newest",
     "Page",
     "PruningPlan",
     "PruningReport",
@@ -112,6 +114,7 @@ __all__ = [
     "iter_rerenderings",
     "kept_folders",
     "look_up_artifact",
+    "look_up_newest",
     "look_up_store_id",
     "new_id",
     "now",

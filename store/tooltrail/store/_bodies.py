@@ -13,10 +13,11 @@ _LEVEL = 3
 
 
 class _Compressors(threading.local):
-    """One for each thread: to make one takes as long as to compress a short output."""
+    """One pair for each thread: to make one takes as long as to compress a short output."""
 
     def __init__(self) -> None:
         self.own = zstandard.ZstdCompressor(level=_LEVEL)
+        self.reading = zstandard.ZstdDecompressor()
 
 
 _COMPRESSORS = _Compressors()
@@ -44,7 +45,7 @@ def decode_body(digest: str, size: int, encoding: str, data: bytes | None) -> by
             # A damaged header may announce more bytes than there is memory for.
             if zstandard.frame_content_size(data) != size:
                 raise DigestMismatchError(f"body {digest} is damaged: wrong size", path=digest)
-            data = zstandard.ZstdDecompressor().decompress(data, max_output_size=size)
+            data = _COMPRESSORS.reading.decompress(data, max_output_size=size)
         except zstandard.ZstdError as error:
             raise DamageError(f"body {digest} is damaged: {error}", path=digest) from error
     if len(data) != size or digest_of(data) != digest:

@@ -26,6 +26,9 @@ from tooltrail.store.views import InvocationDetail, MessageView, ReceiptView, St
 
 Grouped = dict[int, list[AnyRow]]
 
+_SURFACE_COLUMNS = 9
+"""What `_details` selects of an invocation behind its small columns."""
+
 
 def details_of_session(connection: Connection, session_id: UUID) -> list[InvocationDetail]:
     """All invocations of a session in their order."""
@@ -88,20 +91,26 @@ def _details(connection: Connection, which: ColumnElement[bool]) -> list[Invocat
     streams = _children(connection, OutputStreamRow, which)
     artifacts = _children(connection, InvocationArtifactRow, which)
     omissions = _children(connection, OmissionRow, which)
-    return [
-        InvocationDetail(
-            summary=invocation_view(row),
-            arguments=decode_body(row.digest, row.size, row.encoding, row.data),
-            policy_digest=Digest(row.policy_digest),
-            complete_json=_checked(row.complete, row.complete_digest, row.id),
-            streams=tuple(map(_stream_view, streams[row.key])),
-            canonical_json=_checked(row.canonical, row.canonical_digest, row.id),
-            artifacts=tuple((child.role, child.path) for child in artifacts[row.key]),
-            receipt=_receipt_view(receipts[row.key]),
-            omissions=tuple(map(_omission, omissions[row.key])),
+    details: list[InvocationDetail] = []
+    for row in rows:
+        key, summary = row[0], invocation_view(row)
+        policy, *arguments_body, complete, complete_digest, canonical, canonical_digest = row[
+            -_SURFACE_COLUMNS:
+        ]
+        details.append(
+            InvocationDetail(
+                summary,
+                decode_body(*arguments_body),
+                Digest(policy),
+                _checked(complete, complete_digest, summary.id),
+                tuple([_stream_view(child) for child in streams.get(key, ())]),
+                _checked(canonical, canonical_digest, summary.id),
+                tuple([(child.role, child.path) for child in artifacts.get(key, ())]),
+                _receipt_view(receipts.get(key, ())),
+                tuple([_omission(child) for child in omissions.get(key, ())]),
+            )
         )
-        for row in rows
-    ]
+    return details
 
 
 def _children(
@@ -138,34 +147,21 @@ def _receipts(which: ColumnElement[bool]) -> AnySelect:
 
 def _grouped(connection: Connection, query: AnySelect) -> Grouped:
     groups: Grouped = defaultdict(list)
-    for row in connection.execute(query):
-        groups[row.invocation_key].append(row)
+    # All at once: to fetch row by row takes several times as long.
+    for row in connection.execute(query).all():
+        groups[row[0]].append(row)
     return groups
 
 
 def _stream_view(row: AnyRow) -> StreamView:
-    return StreamView(
-        row.role,
-        Digest(row.digest),
-        row.size,
-        row.line_count,
-        row.produced_size,
-        row.produced_line_count,
-        row.loss_reason,
-        row.artifact_path,
-        row.postponed_reason,
-    )
+    # Behind the key and `n`, the columns of the table are in the order of the view.
+    return StreamView(*row[2:])
 
 
 def _receipt_view(rows: Iterable[AnyRow]) -> ReceiptView | None:
-    for row in rows:
-        return ReceiptView(
-            _text(row),
-            Digest(row.digest),
-            row.renderer_name,
-            row.renderer_version,
-            Digest(row.policy_digest),
-        )
+    for _, name, version, policy, digest, *body in rows:
+        text = decode_body(digest, *body).decode("utf-8", "surrogatepass")
+        return ReceiptView(text, Digest(digest), name, version, Digest(policy))
     return None
 
 

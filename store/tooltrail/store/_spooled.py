@@ -23,6 +23,7 @@ from tooltrail.records import (
     stored_policy,
 )
 from tooltrail.records.digests import digest_from_hex
+from tooltrail.store._conditions import condition_of
 from tooltrail.store._postponed import store_postponed
 from tooltrail.store._sessions import only_call_of
 from tooltrail.store._starting import Started
@@ -131,7 +132,7 @@ def find_known_for_sure(store: "Store", invocation_id: UUID) -> KnownInvocation 
 def started_ids(store: "Store") -> set[UUID]:
     """The invocations of this store that have not ended, wherever they run."""
     with store.database.read() as connection:
-        where = InvocationFilter(states=("started",)).condition()
+        where = condition_of(InvocationFilter(states=("started",)))
         return set(connection.scalars(select(InvocationRow.id).where(where)))
 
 

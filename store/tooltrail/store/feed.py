@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from sqlalchemy import Connection, select
 
+from tooltrail.store._conditions import condition_of
 from tooltrail.store._queries import invocation_view, select_invocations
 from tooltrail.store.filters import ALL, InvocationFilter
 from tooltrail.store.reader import Reader
@@ -55,14 +56,14 @@ class InvocationFeed:
                 for keys in _chunks(sorted(began | ended))
                 for row in connection.execute(
                     select_invocations()
-                    .where(InvocationRow.key.in_(keys), self._where.condition())
+                    .where(InvocationRow.key.in_(keys), condition_of(self._where))
                     .order_by(InvocationRow.key)
                 )
             ]
 
     def _changes(self, connection: Connection) -> tuple[set[int], set[int]]:
         key = InvocationRow.key
-        still_open = set(connection.scalars(select(key).where(_STARTED.condition())))
+        still_open = set(connection.scalars(select(key).where(condition_of(_STARTED))))
         ended, self._open = self._open - still_open, still_open
         if self._newest is None:
             newest = connection.scalar(select(key).order_by(key.desc()).limit(1)) or 0

@@ -1,17 +1,17 @@
-"""Which invocations are meant. A field with several values is OR, different fields are AND."""
+"""Which invocations are meant. A field with several values is OR, different fields are AND.
 
-from collections.abc import Sequence
+A plain value, which costs nothing to import; `_conditions` makes SQL of it.
+"""
+
 from dataclasses import dataclass
 from datetime import datetime
 from typing import get_args
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, and_, literal_column, select
+from tooltrail.records.errors import InvalidRecordError
+from tooltrail.records.states import InvocationState
 
-from tooltrail.records import InvalidRecordError, InvocationState
-from tooltrail.store.tables import InvocationRow, SessionRow
-
-_STATES_OF_STATUS: dict[str, tuple[InvocationState, ...]] = {
+STATES_OF_STATUS: dict[str, tuple[InvocationState, ...]] = {
     "success": ("success",),
     "error": ("error", "interrupted", "denied", "cancelled"),
 }
@@ -73,56 +73,12 @@ class InvocationFilter:
             values: object = getattr(self, name)
             if not isinstance(values, tuple):
                 raise InvalidRecordError(f"filter {name} takes a tuple, not {values!r:.80}")
-        for name, known in (("states", STATES), ("statuses", tuple(_STATES_OF_STATUS))):
+        for name, known in (("states", STATES), ("statuses", tuple(STATES_OF_STATUS))):
             for value in getattr(self, name):
                 if value not in known:
                     raise InvalidRecordError(
                         f"filter {name} has {value!r:.80}; known are {', '.join(known)}"
                     )
-
-    def condition(self) -> ColumnElement[bool]:
-        """The filter as SQL over `invocations`."""
-        row = InvocationRow
-        parts: list[ColumnElement[bool]] = [row.key > 0]
-        for column, values in (
-            (row.tool_name, self.tools),
-            (row.family, self.families),
-            (row.error_kind, self.error_kinds),
-            (row.id, self.invocations),
-            (row.exit_status, self.exit_statuses),
-        ):
-            if values:
-                parts.append(column.in_(values))
-        if self.states:
-            parts.append(_in_states(self.states))
-        if self.statuses:
-            states = [s for status in self.statuses for s in _STATES_OF_STATUS.get(status, ())]
-            parts.append(_in_states(states))
-        if self.since is not None:
-            parts.append(row.started_at >= self.since)
-        if self.until is not None:
-            parts.append(row.started_at < self.until)
-        if self.min_size is not None:
-            parts.append(row.output_size >= self.min_size)
-        return and_(*parts, *self._of_other_tables())
-
-    def _of_other_tables(self) -> list[ColumnElement[bool]]:
-        parts: list[ColumnElement[bool]] = []
-        if self.sessions:
-            keys = select(SessionRow.key).where(SessionRow.id.in_(self.sessions))
-            parts.append(InvocationRow.session_key.in_(keys))
-        if self.agents:
-            keys = select(SessionRow.key).where(SessionRow.agent.in_(self.agents))
-            parts.append(InvocationRow.session_key.in_(keys))
-        return parts
-
-
-def _in_states(states: Sequence[str]) -> ColumnElement[bool]:
-    among = InvocationRow.state.in_(states)
-    if "success" in states:
-        return among
-    # The index of the states leaves successes out, and is used only where the SQL says so too.
-    return and_(among, InvocationRow.state != literal_column("'success'"))
 
 
 ALL = InvocationFilter()

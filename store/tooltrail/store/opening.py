@@ -26,9 +26,8 @@ from tooltrail.store._upkeep import Upkeep, read_upkeep
 from tooltrail.store.durability import Durability, checked_durability
 from tooltrail.store.info import FORMAT, StoreInfo, read_info
 from tooltrail.store.limits import StoreLimits
+from tooltrail.store.spools import SPOOL_FOLDER, user_spool
 from tooltrail.store.store import Store
-
-_SPOOL_FOLDER = "spool"
 
 
 def create_store(
@@ -185,23 +184,8 @@ def spool_folder(database: str | Path) -> Path:
     """Where captured output waits: beside a database file, else in the user's state folder."""
     target = parse_target(database)
     if isinstance(target, SqliteTarget):
-        return target.path.parent / _SPOOL_FOLDER
+        return target.path.parent / SPOOL_FOLDER
     return user_spool()
-
-
-def user_spool() -> Path:
-    """The spool in the user's state folder (XDG Base Directory Specification).
-
-    Raises:
-        InvalidRecordError: the user has no home folder.
-    """
-    try:
-        state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    except RuntimeError as error:
-        raise InvalidRecordError(
-            "there is no home folder for the spool; name one (--spool)"
-        ) from error
-    return Path(state) / "tooltrail" / _SPOOL_FOLDER
 
 
 def _checked_info(database: Database) -> tuple[StoreInfo, Upkeep]:

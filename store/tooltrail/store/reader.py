@@ -94,14 +94,23 @@ class Reader:
             found = _names.find_session(connection, str(name))
             return _queries.sessions(connection, only=found)[0]
 
-    def sessions(self, *, limit: int | None = None) -> list[SessionView]:
+    def sessions(
+        self, *, limit: int | None = None, cursor: UUID | None = None
+    ) -> list[SessionView]:
         """Sessions, the newest first.
+
+        Args:
+            limit: at most so many.
+            cursor: go on behind the session with this id, the last of the page before.
 
         Raises:
             InvalidRecordError: a limit below 1.
+            NotFoundError: there is no session of that id.
         """
         with self.database.read() as connection:
-            return _queries.sessions(connection, limit=limit)
+            if cursor is not None:
+                _names.session_key(connection, cursor)
+            return _queries.sessions(connection, limit=limit, cursor=cursor)
 
     def session_key(self, session_id: UUID) -> int:
         """The internal key of a session.
@@ -198,6 +207,8 @@ class Reader:
         invocation: UUID | None = None,
         session: UUID | None = None,
         beginning: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
     ) -> list[ArtifactView]:
         """The artifacts that the store knows, by path.
 
@@ -205,10 +216,20 @@ class Reader:
             invocation: those of this invocation alone.
             session: those of this session alone.
             beginning: those whose path begins so; a whole path is the beginning of itself.
+            limit: at most so many.
+            cursor: go on behind this path, the last of the page before.
+
+        Raises:
+            InvalidRecordError: a limit below 1.
         """
         with self.database.read() as connection:
             return _queries.artifacts(
-                connection, invocation=invocation, session=session, beginning=beginning
+                connection,
+                invocation=invocation,
+                session=session,
+                beginning=beginning,
+                limit=limit,
+                cursor=cursor,
             )
 
     def waiting_streams(self, session: UUID | None = None) -> list[WaitingStream]:
@@ -239,7 +260,11 @@ class Reader:
         with self.database.read() as connection:
             return _queries.artifact_owners(connection, path)
 
-    def counts(self) -> StoreCounts:
-        """Totals of the store; reads every row of the counted tables."""
+    def counts(self, *, with_bodies: bool = False) -> StoreCounts:
+        """Totals of the store; reads every row of the counted tables.
+
+        Args:
+            with_bodies: count the bodies too, by far the largest of them.
+        """
         with self.database.read() as connection:
-            return _queries.counts(connection)
+            return _queries.counts(connection, with_bodies=with_bodies)

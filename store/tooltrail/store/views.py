@@ -1,12 +1,15 @@
 """What reading gives back: plain values that hold no connection."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 from uuid import UUID
 
-from tooltrail.records import Digest, InvocationState, Omission
+if TYPE_CHECKING:
+    from tooltrail.records import Digest, InvocationState, Omission
 
 T = TypeVar("T")
 
@@ -225,7 +228,7 @@ class StoreCounts:
         produced_bytes: bytes that tools produced.
         lost_bytes: those of them that were not kept.
         lossy_count: invocations of which some were not kept.
-        body_count: bodies in the database.
+        body_count: bodies in the database; these three are None unless they were asked for.
         body_bytes: their plain bytes.
         body_stored_bytes: their bytes in the database.
         artifact_count: artifacts.
@@ -238,9 +241,9 @@ class StoreCounts:
     produced_bytes: int
     lost_bytes: int
     lossy_count: int
-    body_count: int
-    body_bytes: int
-    body_stored_bytes: int
+    body_count: int | None
+    body_bytes: int | None
+    body_stored_bytes: int | None
     artifact_count: int
     artifact_bytes: int
     artifact_stored_bytes: int

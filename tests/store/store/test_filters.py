@@ -21,7 +21,7 @@ from tests.support.recording import run_tool
 
 from tooltrail.records import InvalidRecordError
 from tooltrail.store import InvocationFilter, Store
-from tooltrail.store.filters import _STATES_OF_STATUS  # pyright: ignore[reportPrivateUsage]  its gaps would hide rows
+from tooltrail.store.filters import STATES_OF_STATUS  # pyright: ignore[reportPrivateUsage]  its gaps would hide rows
 
 FACTS = random_facts(250, seed=2026)
 SESSIONS = sorted({fact.session for fact in FACTS})
@@ -210,5 +210,5 @@ def test_odd_words_in_a_filter_find_nothing_and_break_nothing(store: Store) -> N
 
 
 def test_the_states_of_the_statuses_are_all_final_states() -> None:
-    covered = [state for states in _STATES_OF_STATUS.values() for state in states]
+    covered = [state for states in STATES_OF_STATUS.values() for state in states]
     assert sorted(covered) == sorted(set(STATES) - {"started"})

@@ -56,6 +56,8 @@ command.add_command(relocate)
 @store_options
 @click.option("--invocation", metavar="INVOCATION", help="Of this invocation.")
 @click.option("--session", metavar="SESSION", help="Of this session.")
+@click.option("-n", "count", type=click.IntRange(min=0), default=0, help="At most so many.")
+@click.option("--cursor", metavar="PATH", help="Go on behind this path.")
 @output_options
 @time_option
 def ls(
@@ -63,11 +65,13 @@ def ls(
     location: Location,
     invocation: str | None,
     session: str | None,
+    count: int,
+    cursor: str | None,
     style: str | None,
     fields: str | None,
     utc: bool,
 ) -> None:
-    """List artifacts."""
+    """List artifacts by their paths; all of them unless -n says how many."""
     from tooltrail.store import ArtifactView
 
     with location.open() as store:
@@ -75,7 +79,12 @@ def ls(
         views = reader.artifacts(
             invocation=reader.invocation(invocation).summary.id if invocation else None,
             session=reader.session(session).id if session else None,
+            limit=count + 1 if count else None,
+            cursor=cursor,
         )
+    if count and len(views) > count:
+        views = views[:count]
+        say(f"{count:,} of more; --cursor {views[-1].path} for the next")
     if style or fields:
         print_views(views, ArtifactView, style or "json", fields)
         return

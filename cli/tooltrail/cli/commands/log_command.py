@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from tooltrail.cli._filters import filter_options
+from tooltrail.cli._listing import read_page
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import count_option, output_options, store_options, time_option
 from tooltrail.cli._output import duration_of, print_table, print_views, say, size_of
 from tooltrail.cli._times import shown
 
 if TYPE_CHECKING:
-    from tooltrail.store import InvocationFilter, InvocationView, Page, Reader
+    from tooltrail.store import InvocationFilter, InvocationView, Page
 
 _HEADER = ("ID", "STARTED", "TOOL", "STATE", "EXIT", "TIME", "OUTPUT", "CALL")
 
@@ -49,7 +50,7 @@ def command(
     when all that is named with --invocation has ended and all that is named with --session is
     closed and has ended; without either, it is for you to stop it.
     """
-    from tooltrail.store import InvocationView
+    from tooltrail.store.views import InvocationView
 
     if follow:
         from tooltrail.cli._log_following import LogFollower, follow_log
@@ -57,15 +58,14 @@ def command(
         style = _follow_style(style, fields, is_paged=cursor is not None or reverse)
         follow_log(location, where, count, LogFollower(_HEADER, _row, style, fields, utc=utc))
         return
-    with location.open() as store:
-        page = store.reader.invocations(
-            where, limit=count or None, cursor=cursor, oldest_first=reverse
-        )
-        if style or fields:
-            print_views(page.items, InvocationView, style or "json", fields)
-        else:
-            _print_log(page, utc)
-        _say_if_cut(page, store.reader, where)
+    page, total = read_page(location, where, count=count, cursor=cursor, oldest_first=reverse)
+    if style or fields:
+        print_views(page.items, InvocationView, style or "json", fields)
+    else:
+        _print_log(page, utc)
+    if page.next_cursor is not None:
+        shown_of = f"{len(page.items):,} of {total:,}"
+        say(f"{shown_of}; -n 0 for all, --cursor {page.next_cursor} for the next")
 
 
 def _follow_style(style: str | None, fields: str | None, *, is_paged: bool) -> str | None:
@@ -87,7 +87,7 @@ def _print_log(page: Page[InvocationView], utc: bool) -> None:
 
 
 def _row(view: InvocationView, utc: bool) -> tuple[str, ...]:
-    from tooltrail.records import short_id
+    from tooltrail.records.ids import short_id
 
     return (
         short_id(view.id),
@@ -114,10 +114,3 @@ def _ending(view: InvocationView) -> str:
     if view.signal is not None:
         return f"SIG {view.signal}"
     return "" if view.exit_status is None else str(view.exit_status)
-
-
-def _say_if_cut(page: Page[Any], reader: Reader, where: InvocationFilter) -> None:
-    if page.next_cursor is None:
-        return
-    total = reader.count_invocations(where)
-    say(f"{len(page.items):,} of {total:,}; -n 0 for all, --cursor {page.next_cursor} for the next")

@@ -53,17 +53,27 @@ def close(location: Location, name: str) -> None:
 @command.command("ls")
 @store_options
 @count_option
+@click.option("--cursor", metavar="SESSION", help="Go on behind this session.")
 @output_options
 @time_option
-def ls(location: Location, count: int, style: str | None, fields: str | None, utc: bool) -> None:
+def ls(
+    *,
+    location: Location,
+    count: int,
+    cursor: str | None,
+    style: str | None,
+    fields: str | None,
+    utc: bool,
+) -> None:
     """List sessions, the newest first."""
     from tooltrail.store import SessionView
 
     with location.open() as store:
-        views = store.reader.sessions(limit=count + 1 if count else None)
+        last = None if cursor is None else store.reader.session(cursor).id
+        views = store.reader.sessions(limit=count + 1 if count else None, cursor=last)
     if count and len(views) > count:
-        say(f"the newest {count:,} of more; -n 0 for all")
         views = views[:count]
+        say(f"{count:,} of more; -n 0 for all, --cursor {views[-1].id} for the next")
     if style or fields:
         print_views(views, SessionView, style or "json", fields)
         return

@@ -9,15 +9,16 @@ from tooltrail.cli._output import print_records, say, write
 
 @click.command("status")
 @store_options
+@click.option("--bodies", is_flag=True, help="Count the bodies in the database too: reads all.")
 @json_option
 @time_option
-def command(location: Location, as_json: bool, utc: bool) -> None:
+def command(location: Location, bodies: bool, as_json: bool, utc: bool) -> None:
     """Say where the store is, what it holds, and what needs attention."""
     from tooltrail.cli._status import lines_of, status_of
     from tooltrail.cli._status_warnings import warnings_of
 
     with location.open(announce=False) as store:
-        status = status_of(store, location.other_spools())
+        status = status_of(store, location.other_spools(), with_bodies=bodies)
     if as_json:
         print_records([status], "json")
     else:
