@@ -1,14 +1,16 @@
 """A connection to either engine, with transactions that mean what they say.
 
-On SQLite every write transaction begins IMMEDIATE, since one that reads first and writes later can
-livelock, and every commit is synced (synchronous FULL: NORMAL was seen to lose acknowledged rows
-on power loss). A read transaction sees one snapshot on both engines.
+On SQLite writers take turns, and every write transaction begins IMMEDIATE, since one that reads
+first and writes later can livelock. Every commit is synced (synchronous FULL: NORMAL was seen to
+lose acknowledged rows on power loss). A read transaction waits for nobody's turn, and sees one
+snapshot on both engines.
 """
 
 import os
+import time
 import weakref
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -19,7 +21,10 @@ from sqlalchemy.pool import ConnectionPoolEntry
 from tooltrail.records import UnavailableError
 from tooltrail.store import _sqlite_connections as _sqlite
 from tooltrail.store._failures import damage_if_unreadable, translated_errors
+from tooltrail.store._log_limit import LogLimit
+from tooltrail.store._patience import begun, patiently
 from tooltrail.store._targets import PostgresTarget, SqliteTarget, Target
+from tooltrail.store._turns import WriteTurns
 
 _CONNECT_TIMEOUT_S = 10
 _READ_ONLY = "tooltrail_read_only"
@@ -46,20 +51,39 @@ class Database:
 
     Safe to share between threads. After a fork the child gets connections of its own, unless one
     was in use while the process forked.
+
+    Attributes:
+        target: which database.
+        engine: its connections.
+        turns: of those who write to it, where they have to take some.
+        log: what SQLite writes first, where it is to be kept short.
     """
 
     target: Target
     engine: Engine
+    turns: WriteTurns | None = None
+    log: LogLimit | None = None
 
     @contextmanager
     def write(self) -> Generator[Connection]:
         """One transaction that is durable when the block ends, or leaves no trace.
 
+        Others are waited for, for `BUSY_TIMEOUT_S` at most.
+
         Raises:
             UnavailableError, DamageError, InvalidRecordError: see `translated_errors`.
         """
-        with translated_errors(self.target), self.engine.begin() as connection:
-            yield connection
+        deadline = time.monotonic() + _sqlite.BUSY_TIMEOUT_S
+        with (
+            translated_errors(self.target),
+            # Before there is a connection, which may be one that keeps others out.
+            nullcontext() if self.turns is None else self.turns.turn(deadline),
+            self.engine.connect() as connection,
+        ):
+            with begun(connection, deadline):
+                yield connection
+            if self.log is not None:
+                self.log.hold(connection)
 
     @contextmanager
     def read(self) -> Generator[Connection]:
@@ -99,32 +123,40 @@ class Database:
         """
         if self.engine.dialect.name != "sqlite":
             return
+        deadline = time.monotonic() + _sqlite.BUSY_TIMEOUT_S
         with self.autocommit() as connection:
             if connection.exec_driver_sql("PRAGMA journal_mode").scalar() != "wal":
-                connection.exec_driver_sql("PRAGMA journal_mode = WAL")
+                patiently(lambda: connection.exec_driver_sql("PRAGMA journal_mode = WAL"), deadline)
 
     def close(self) -> None:
         """Give all connections back."""
         self.engine.dispose()
+        if self.turns is not None:
+            self.turns.close()
 
 
-def open_database(target: Target, *, create: bool = False, foreign_keys: bool = True) -> Database:
+def open_database(
+    target: Target, *, create: bool = False, foreign_keys: bool = True, turns: bool = True
+) -> Database:
     """An engine for a target; nothing is contacted yet.
 
     Args:
         target: which database.
         create: whether a missing SQLite file may be made.
         foreign_keys: off for migrations alone, whose table rebuilds would delete child rows.
+        turns: whether writers take turns at an SQLite file, for which another file is made.
 
     Raises:
         UnavailableError: the driver for PostgreSQL is not installed.
     """
-    if isinstance(target, SqliteTarget):
-        engine = _sqlite_engine(target, create=create, foreign_keys=foreign_keys)
+    if isinstance(target, PostgresTarget):
+        opened = Database(target, _postgres_engine(target))
     else:
-        engine = _postgres_engine(target)
-    _engines.add(engine)
-    return Database(target, engine)
+        engine = _sqlite_engine(target, create=create, foreign_keys=foreign_keys)
+        taken = WriteTurns(target.path) if turns else None
+        opened = Database(target, engine, taken, LogLimit(target.path))
+    _engines.add(opened.engine)
+    return opened
 
 
 def _sqlite_engine(target: SqliteTarget, *, create: bool, foreign_keys: bool) -> Engine:

@@ -64,7 +64,8 @@ def make_store(target: Target, root: str) -> None:
             gave up making this store at the same time.
     """
     file = _DatabaseFile.made(target.path) if isinstance(target, SqliteTarget) else None
-    database = open_database(target, foreign_keys=False)
+    # Without turns, whose file would stay when the store comes to nothing.
+    database = open_database(target, foreign_keys=False, turns=False)
     try:
         with _or_else(lambda: _remove_empty(database, file)):
             attempt = _begin(database, root)

@@ -21,14 +21,13 @@ BUSY_TIMEOUT_S = 30.0
 """Seconds that a writer waits for others; 50 ms was measured to fail under eight writers."""
 
 JOURNAL_SIZE_LIMIT = 64 * 1024 * 1024
-"""Bytes to which the WAL file shrinks after a checkpoint; it never shrinks by itself."""
+"""Bytes to which the WAL file shrinks when it begins anew; above, readers are waited for."""
 
 TIGHT_BYTES = 4 * 1024 * 1024
 """Free bytes below which the log is emptied at once: as many as it grows to by itself."""
 
 _PRAGMAS = (
     "PRAGMA synchronous = FULL",
-    f"PRAGMA journal_size_limit = {JOURNAL_SIZE_LIMIT}",
     # Without it, INSERT OR REPLACE would delete rows behind the append-only triggers.
     "PRAGMA recursive_triggers = ON",
 )
@@ -51,6 +50,7 @@ def connect(path: Path, *, create: bool, foreign_keys: bool) -> sqlite3.Connecti
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
     for pragma in _PRAGMAS:
         connection.execute(pragma)
+    connection.execute(f"PRAGMA journal_size_limit = {JOURNAL_SIZE_LIMIT}")
     connection.execute(f"PRAGMA foreign_keys = {'ON' if foreign_keys else 'OFF'}")
     if is_below(path.parent, TIGHT_BYTES) and _log_fits(connection, path):
         connection.execute("PRAGMA wal_autocheckpoint = 1")
