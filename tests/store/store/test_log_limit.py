@@ -1,7 +1,7 @@
 """The log of an SQLite file grows while somebody reads for long, and shrinks when nobody does."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -38,7 +38,7 @@ def log_size(store: Store) -> int:
 
 
 @contextmanager
-def a_reader(store: Store) -> Iterator[None]:
+def a_reader(store: Store) -> Generator[None]:
     """Somebody who sees the store as it is now."""
     with store.database.read() as connection:
         connection.exec_driver_sql("SELECT count(*) FROM filled").scalar()

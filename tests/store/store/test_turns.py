@@ -19,7 +19,7 @@ import pytest
 from tests.support.processes import NOBODY, run_python, start_worker
 
 from tooltrail.records import UnavailableError
-from tooltrail.store import Store, create_store, open_store
+from tooltrail.store import Store, _turns, create_store, open_store
 from tooltrail.store import _sqlite_connections as connections
 from tooltrail.store._turns import WriteTurns
 
@@ -73,6 +73,12 @@ def a_holder(store: Store) -> Generator[subprocess.Popen[bytes]]:
     finally:
         process.kill()
         process.communicate()
+
+
+def is_waited_for(store: Store) -> bool:
+    turns = store.database.turns
+    file = None if turns is None else turns._opened  # pyright: ignore[reportPrivateUsage]  nothing else tells it
+    return file is not None and file._is_blocking  # pyright: ignore[reportPrivateUsage]
 
 
 def waiting_threads() -> list[threading.Thread]:
@@ -170,6 +176,23 @@ def test_a_thread_that_has_nothing_to_wait_for_any_more_goes(hasty: Store) -> No
     until(lambda: not waiting_threads())
 
 
+def test_one_thread_waits_for_turn_after_turn(
+    hasty: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_turns, "IDLE_S", LONG)
+    monkeypatch.setattr(connections, "BUSY_TIMEOUT_S", LONG)
+    with ThreadPoolExecutor(1) as pool:
+        for number in range(3):
+            with held(lock_of(hasty)):
+                waiting = pool.submit(write, hasty)
+                until(lambda: is_waited_for(hasty))
+                assert len(waiting_threads()) == 1
+            waiting.result(LONG)
+            assert hasty.reader.counts().sessions == 2 + number
+    hasty.close()
+    until(lambda: not waiting_threads())
+
+
 def test_threads_of_one_process_wait_for_each_other_as_long(hasty: Store) -> None:
     with (
         ThreadPoolExecutor(1) as pool,
@@ -229,6 +252,18 @@ def test_a_child_that_leaves_the_block_of_its_parent_leaves_the_lock_to_it(
         raise
     if not child:
         os._exit(0)
+    assert is_free(lock_of(sqlite_store))
+
+
+def test_what_a_child_forgets_its_block_does_not_touch_any_more(sqlite_store: Store) -> None:
+    turns = sqlite_store.database.turns
+    assert turns is not None
+    with turns.turn(time.monotonic() + LONG):
+        assert len(descriptors()) == 1
+        _turns._forget_parent()  # pyright: ignore[reportPrivateUsage]  what a fork calls
+        assert descriptors() == []
+        write(sqlite_store)
+    assert len(descriptors()) == 1
     assert is_free(lock_of(sqlite_store))
 
 
@@ -363,6 +398,21 @@ def test_a_lock_that_others_keep_to_themselves_is_done_without(open_folder: Path
     with held(lock):
         said, _ = run_python(WRITE, str(open_folder / "trail.db"), "write", user=NOBODY)
     assert said == "written\n"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a file of somebody else takes root to make")
+@pytest.mark.parametrize(("mode", "is_locked"), [(0o644, True), (0o600, False)])
+def test_to_lock_a_file_of_others_takes_the_right_to_read_it(
+    open_folder: Path, *, mode: int, is_locked: bool
+) -> None:
+    lock = open_folder / "trail.db-lock"
+    lock.touch(mode=mode)
+    os.seteuid(NOBODY)
+    try:
+        with WriteTurns(open_folder / "trail.db").turn(time.monotonic() + LONG):
+            assert len(descriptors()) == is_locked
+    finally:
+        os.seteuid(0)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="files are given away by root alone")
