@@ -39,12 +39,13 @@ def run_python(
 
 
 def start_worker(
-    *arguments: str, module: str = "tests.support.store_worker"
+    *arguments: str, module: str = "tests.support.store_worker", takes_input: bool = False
 ) -> subprocess.Popen[bytes]:
     """Start `store_worker`, or another module, with its arguments."""
     return subprocess.Popen(
         [sys.executable, "-m", module, *arguments],
         cwd=ROOT,
+        stdin=subprocess.PIPE if takes_input else None,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=_without_coverage(),

@@ -2,15 +2,20 @@
 
 many DB ARTIFACTS SPOOL SESSION COUNT   record COUNT messages and COUNT commands
 loop DB                                 record commands until it is killed
+hold DB                                 begin to write, and stay there until standard input ends
+share DB SESSION SECONDS                record commands in that session and in an own one, and
+                                        print what was acknowledged and how long each took
 create DB ARTIFACTS AT [NTH]            create a store, be killed before the NTH statement with AT,
                                         or AT being "before the mark" or "after the mark"
 upgrade DB [AT]                         upgrade a store and print from where to where; be killed
                                         before a statement with AT
 """
 
+import json
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from unittest.mock import patch
@@ -43,6 +48,32 @@ def loop(database: str, durability: Durability = "full") -> None:
             invocation.finish(command_output(invocation, big, b"common\n"))
             number += 1
             print(number, flush=True)  # noqa: T201  the parent waits for it
+
+
+def hold(database: str) -> None:
+    with open_store(database) as store, store.database.write():
+        print("holding", flush=True)  # noqa: T201  the parent waits for it
+        sys.stdin.read()
+
+
+def share(database: str, session_id: str, seconds: str) -> None:
+    ids: list[str] = []
+    waits: list[float] = []
+    with open_store(database) as store:
+        sessions = [store.open_session(), store.join_session(UUID(session_id))]
+        print("ready", flush=True)  # noqa: T201  the parent waits for it
+        sys.stdin.read()
+        end = time.monotonic() + float(seconds)
+        while time.monotonic() < end:
+            for session in sessions:
+                began = time.monotonic()
+                invocation = session.start(ToolCall(tool_name="Bash"))
+                began, first = time.monotonic(), time.monotonic() - began
+                output = f"{os.getpid()} prints {len(ids)}\n".encode()
+                invocation.finish(command_output(invocation, output, b""))
+                waits += [first, time.monotonic() - began]
+                ids.append(str(invocation.id))
+    print(json.dumps({"ids": ids, "waits": waits}))  # noqa: T201  the parent reads it
 
 
 def create(database: str, artifacts: str, at: str, nth: str = "1") -> None:
@@ -85,9 +116,6 @@ def killed_at(at: str, left: int) -> Callable[[str], None]:
 
 if __name__ == "__main__":
     TASKS: dict[str, Callable[..., None]] = {
-        "many": many,
-        "loop": loop,
-        "create": create,
-        "upgrade": upgrade,
+        task.__name__: task for task in (many, loop, hold, share, create, upgrade)
     }
     TASKS[sys.argv[1]](*sys.argv[2:])

@@ -1,15 +1,17 @@
 """A connection to either engine, with transactions that mean what they say.
 
-On SQLite every write transaction begins IMMEDIATE, since one that reads first and writes later can
-livelock. A read transaction sees one snapshot on both engines. What a commit survives is decided
-when the database is opened (`durability`).
+On SQLite writers take turns, and every write transaction begins IMMEDIATE, since one that reads
+first and writes later can livelock. A read transaction waits for nobody's turn, and sees one
+snapshot on both engines. What a commit survives is decided when the database is opened
+(`durability`).
 """
 
 import os
 import sqlite3
+import time
 import weakref
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -20,7 +22,10 @@ from sqlalchemy.pool import ConnectionPoolEntry
 from tooltrail.records import UnavailableError
 from tooltrail.store import _sqlite_connections as _sqlite
 from tooltrail.store._failures import damage_if_unreadable, translated_errors
-from tooltrail.store._targets import PostgresTarget, SqliteTarget, Target
+from tooltrail.store._log_limit import LogLimit
+from tooltrail.store._patience import begun, patiently
+from tooltrail.store._targets import PostgresTarget, Target
+from tooltrail.store._turns import WriteTurns
 from tooltrail.store.durability import Durability
 
 _CONNECT_TIMEOUT_S = 10
@@ -51,20 +56,39 @@ class Database:
 
     Safe to share between threads. After a fork the child gets connections of its own, unless one
     was in use while the process forked.
+
+    Attributes:
+        target: which database.
+        engine: its connections.
+        turns: of those who write to it, where they have to take some.
+        log: what SQLite writes first, where it is to be kept short.
     """
 
     target: Target
     engine: Engine
+    turns: WriteTurns | None = None
+    log: LogLimit | None = None
 
     @contextmanager
     def write(self) -> Generator[Connection]:
         """One transaction that is durable when the block ends, or leaves no trace.
 
+        Others are waited for, for `BUSY_TIMEOUT_S` at most.
+
         Raises:
             UnavailableError, DamageError, InvalidRecordError: see `translated_errors`.
         """
-        with translated_errors(self.target), self.engine.begin() as connection:
-            yield connection
+        deadline = time.monotonic() + _sqlite.BUSY_TIMEOUT_S
+        with (
+            translated_errors(self.target),
+            # Before there is a connection, which may be one that keeps others out.
+            nullcontext() if self.turns is None else self.turns.turn(deadline),
+            self.engine.connect() as connection,
+        ):
+            with begun(connection, deadline):
+                yield connection
+            if self.log is not None:
+                self.log.hold(connection)
 
     @contextmanager
     def read(self) -> Generator[Connection]:
@@ -104,13 +128,16 @@ class Database:
         """
         if self.engine.dialect.name != "sqlite":
             return
+        deadline = time.monotonic() + _sqlite.BUSY_TIMEOUT_S
         with self.autocommit() as connection:
             if connection.exec_driver_sql("PRAGMA journal_mode").scalar() != "wal":
-                connection.exec_driver_sql("PRAGMA journal_mode = WAL")
+                patiently(lambda: connection.exec_driver_sql("PRAGMA journal_mode = WAL"), deadline)
 
     def close(self) -> None:
         """Give all connections back."""
         self.engine.dispose()
+        if self.turns is not None:
+            self.turns.close()
 
 
 def open_database(
@@ -119,6 +146,7 @@ def open_database(
     create: bool = False,
     foreign_keys: bool = True,
     durability: Durability = "full",
+    turns: bool = True,
 ) -> Database:
     """An engine for a target; nothing is contacted yet.
 
@@ -127,11 +155,14 @@ def open_database(
         create: whether a missing SQLite file may be made.
         foreign_keys: off for migrations alone, whose table rebuilds would delete child rows.
         durability: what a commit survives.
+        turns: whether writers take turns at an SQLite file, for which another file is made.
 
     Raises:
         UnavailableError: the driver for PostgreSQL is not installed.
     """
-    if isinstance(target, SqliteTarget):
+    if isinstance(target, PostgresTarget):
+        opened = Database(target, _postgres_engine(target, _SYNCHRONOUS_COMMIT[durability]))
+    else:
         connect = partial(
             _sqlite.connect,
             target.path,
@@ -139,11 +170,10 @@ def open_database(
             foreign_keys=foreign_keys,
             synchronous=_SYNCHRONOUS[durability],
         )
-        engine = _sqlite_engine(connect)
-    else:
-        engine = _postgres_engine(target, _SYNCHRONOUS_COMMIT[durability])
-    _engines.add(engine)
-    return Database(target, engine)
+        taken = WriteTurns(target.path) if turns else None
+        opened = Database(target, _sqlite_engine(connect), taken, LogLimit(target.path))
+    _engines.add(opened.engine)
+    return opened
 
 
 def _sqlite_engine(connect: Callable[[], sqlite3.Connection]) -> Engine:

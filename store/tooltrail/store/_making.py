@@ -82,7 +82,8 @@ def make_store(target: Target, root: str) -> None:
             store at the same time, or began anew.
     """
     file = _DatabaseFile.made(target.path) if isinstance(target, SqliteTarget) else None
-    database = open_database(target, foreign_keys=False)
+    # Without turns, whose file would stay when the store comes to nothing.
+    database = open_database(target, foreign_keys=False, turns=False)
     try:
         with _or_else(lambda: _remove_empty(database, file)):
             attempt, sink = _begin(database, root)

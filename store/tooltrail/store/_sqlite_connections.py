@@ -21,16 +21,10 @@ BUSY_TIMEOUT_S = 30.0
 """Seconds that a writer waits for others; 50 ms was measured to fail under eight writers."""
 
 JOURNAL_SIZE_LIMIT = 64 * 1024 * 1024
-"""Bytes to which the WAL file shrinks after a checkpoint; it never shrinks by itself."""
+"""Bytes to which the WAL file shrinks when it begins anew; above, readers are waited for."""
 
 TIGHT_BYTES = 4 * 1024 * 1024
 """Free bytes below which the log is emptied at once: as many as it grows to by itself."""
-
-_PRAGMAS = (
-    f"PRAGMA journal_size_limit = {JOURNAL_SIZE_LIMIT}",
-    # Without it, INSERT OR REPLACE would delete rows behind the append-only triggers.
-    "PRAGMA recursive_triggers = ON",
-)
 
 
 class LoneConnection(sqlite3.Connection):
@@ -57,8 +51,9 @@ def connect(
         connection = _opened(path, create=create, kind=LoneConnection)
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
     connection.execute(f"PRAGMA synchronous = {synchronous}")
-    for pragma in _PRAGMAS:
-        connection.execute(pragma)
+    # Without it, INSERT OR REPLACE would delete rows behind the append-only triggers.
+    connection.execute("PRAGMA recursive_triggers = ON")
+    connection.execute(f"PRAGMA journal_size_limit = {JOURNAL_SIZE_LIMIT}")
     connection.execute(f"PRAGMA foreign_keys = {'ON' if foreign_keys else 'OFF'}")
     if is_below(path.parent, TIGHT_BYTES) and _log_fits(connection, path):
         connection.execute("PRAGMA wal_autocheckpoint = 1")
