@@ -2,15 +2,13 @@
 
 import hashlib
 import os
-from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import event, select
-from sqlalchemy.pool import ConnectionPoolEntry
+from sqlalchemy import select
 
 from tooltrail.artifacts import Capture, artifact_path
 from tooltrail.records import MissingArtifactError, canonical_json, digest_of
@@ -95,26 +93,6 @@ def runs_of(store: Store) -> list[Run]:
         )
         for kind, environment, facts, object_count, stored_bytes, outcome, report in rows
     ]
-
-
-@contextmanager
-def before_commit(store: Store, action: Callable[[], object]) -> Generator[None]:
-    """Do something when a finish has published its artifacts and is about to commit, once.
-
-    A finish takes one connection from the pool, for that transaction.
-    """
-    pending = [action]
-
-    def come_in(_connection: object, _entry: ConnectionPoolEntry, _proxy: object) -> None:
-        if pending:
-            pending.pop()()
-
-    event.listen(store.database.engine, "checkout", come_in)
-    try:
-        yield
-    finally:
-        event.remove(store.database.engine, "checkout", come_in)
-    assert not pending
 
 
 def folder_digest(root: Path) -> dict[str, str]:

@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 from uuid import UUID, uuid4
 
 import psycopg
@@ -16,6 +17,7 @@ from sqlalchemy import Connection, event, func, insert, select
 from sqlalchemy.pool import ConnectionPoolEntry
 from tests.support.disks import SmallDisk, small_disk
 from tests.support.evidence import check_evidence, ledger_of
+from tests.support.interleaving import before_write
 from tests.support.outputs import returned
 from tests.support.policies import policy_with
 from tests.support.processes import NOBODY, run_python
@@ -26,11 +28,9 @@ from tests.support.recording import (
     in_memory,
     run_command,
     run_tool,
-    statements_of,
     stream_of,
 )
 from tests.support.rows import row_for
-from tests.support.upkeep import before_commit
 
 from tooltrail.records import (
     DEFAULT_POLICY,
@@ -57,12 +57,14 @@ from tooltrail.records.families import command, generic
 from tooltrail.store import (
     Session,
     Store,
+    _prepared,
     create_store,
     iter_record_checks,
     open_store,
     relocate,
     repair,
 )
+from tooltrail.store._prepared import Row
 from tooltrail.store.tables import metadata
 
 BIG = b"a line of a long output\n" * 50_000
@@ -221,31 +223,33 @@ def generic_failure(message: str) -> CompleteOutput:
 
 
 def test_a_fault_at_any_statement_of_a_finish_leaves_nothing_and_a_retry_succeeds(
-    store: Store,
+    store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = store.open_session()
-    with statements_of(store.database.engine) as statements:
-        run_command(session, BIG, b"warning\n")
-    in_finish = next(n for n, (sql, _) in enumerate(statements) if sql.startswith("UPDATE inv"))
+    executed: list[str] = []
     left = 0
 
-    def fail_in_time(*_: object) -> None:
+    def execute(sql: str, values_of: Callable[[Row], Any], row: Row) -> object:
         nonlocal left
+        executed.append(sql)
         left -= 1
         if left == 0:
             raise RuntimeError("injected")
+        return accepted(sql, values_of, row)
 
-    for at in range(1, len(statements) - in_finish + 1):
+    accepted = _prepared._accepted  # pyright: ignore[reportPrivateUsage]  each statement passes it
+    monkeypatch.setattr(_prepared, "_accepted", execute)
+    run_command(session, BIG, b"warning\n")
+    in_finish = next(n for n, sql in enumerate(executed) if sql.startswith("UPDATE inv"))
+    count = len(executed) - in_finish
+    assert count > 10
+    for at in range(1, count + 1):
         invocation = session.start(BASH)
         output = command_output(invocation, BIG + b"%d" % at, b"warning %d\n" % at)
         counts = row_counts(store)
-        event.listen(store.database.engine, "before_cursor_execute", fail_in_time)
         left = at
-        try:
-            with pytest.raises(RuntimeError, match="injected"):
-                invocation.finish(output)
-        finally:
-            event.remove(store.database.engine, "before_cursor_execute", fail_in_time)
+        with pytest.raises(RuntimeError, match="injected"):
+            invocation.finish(output)
         assert row_counts(store) == counts
         assert_only_started(store, invocation.id)
         assert (invocation.spool / "stdout.zst").is_file()
@@ -405,7 +409,7 @@ def test_a_sink_that_dies_before_a_commit_that_must_look_at_it_postpones_the_out
         connection.execute(insert(table).values(row_for(table)))
     root = tmp_path / "artifacts"
 
-    with before_commit(store, lambda: root.rename(tmp_path / "unmounted")):
+    with before_write(store, lambda: root.rename(tmp_path / "unmounted")):
         finished = invocation.finish(output)
 
     assert [stream.role for stream in finished.postponed] == ["stdout", "stderr"]

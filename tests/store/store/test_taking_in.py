@@ -22,6 +22,7 @@ from tests.support.asides import (
     wanted,
 )
 from tests.support.evidence import check_evidence, ledger_of
+from tests.support.interleaving import before_write
 from tests.support.killing import count_moments, run_and_kill
 from tests.support.recording import content_of, stream_of
 from tests.support.upkeep import runs_of
@@ -541,18 +542,12 @@ def test_a_repair_of_a_copy_that_is_quicker_leaves_nothing_to_record(
     shutil.copytree(aside.folder, tmp_path / "copy" / aside.folder.name)
     outcomes: list[str] = []
 
-    def be_quicker(_c: object, _cursor: object, sql: str, *_: object) -> None:
-        # The transaction of the slower one is about to begin.
-        if sql == "BEGIN IMMEDIATE" and not outcomes:
-            outcomes.append("running")
-            with open_store(str(sqlite_store.database.target), spool=tmp_path / "copy") as other:
-                outcomes[:] = [one.outcome for one in repair(other).folders]
+    def be_quicker() -> None:
+        with open_store(str(sqlite_store.database.target), spool=tmp_path / "copy") as other:
+            outcomes[:] = [one.outcome for one in repair(other).folders]
 
-    event.listen(sqlite_store.database.engine, "before_cursor_execute", be_quicker)
-    try:
+    with before_write(sqlite_store, be_quicker):
         (one,) = repair(sqlite_store).folders
-    finally:
-        event.remove(sqlite_store.database.engine, "before_cursor_execute", be_quicker)
     assert (outcomes, one.outcome) == (["recorded"], "cleared")
     assert sqlite_store.reader.counts().invocations == {"success": 1}
     assert_clean(sqlite_store)

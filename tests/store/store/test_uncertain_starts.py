@@ -16,6 +16,7 @@ from tests.support.asides import (
     wanted,
 )
 from tests.support.evidence import check_evidence, ledger_of
+from tests.support.interleaving import before_write
 from tests.support.lossy_server import LossyServer
 from tests.support.recording import content_of, stream_of
 
@@ -362,26 +363,18 @@ def test_a_start_that_comes_through_while_it_is_taken_in_keeps_its_budgets(
     name = UUID(aside.folder.name.removeprefix("aside-"))
     policy = DEFAULT_POLICY.for_tool("exec", preview_chars=900).covering(sqlite_store.families)
     family = sqlite_store.families.named("command")
-    starts: list[int] = []
 
-    def come_through(_c: object, _cursor: object, sql: str, *_: object) -> None:
-        # The transaction of the repair is about to begin.
-        if sql == "BEGIN IMMEDIATE" and not starts:
-            starts.append(0)
-            (waiting,) = set_aside(sqlite_store)
-            assert waiting.started_at is not None
-            started = Started(name, waiting.started_at, CALL, family, policy)
-            opening = Opening(new_id(), waiting.started_at, "{}", only_call=name)
-            with open_store(str(sqlite_store.database.target), spool=tmp_path / "own") as other:
-                commit_start(other, started, lambda connection: write_opened(connection, opening))
+    def come_through() -> None:
+        (waiting,) = set_aside(sqlite_store)
+        assert waiting.started_at is not None
+        started = Started(name, waiting.started_at, CALL, family, policy)
+        opening = Opening(new_id(), waiting.started_at, "{}", only_call=name)
+        with open_store(str(sqlite_store.database.target), spool=tmp_path / "own") as other:
+            commit_start(other, started, lambda connection: write_opened(connection, opening))
 
-    engine = sqlite_store.database.engine
-    event.listen(engine, "before_cursor_execute", come_through)
-    try:
+    with before_write(sqlite_store, come_through):
         (one,) = repair(sqlite_store).folders
-    finally:
-        event.remove(engine, "before_cursor_execute", come_through)
-    assert (one.outcome, starts) == ("recorded", [0])
+    assert one.outcome == "recorded"
     assert sqlite_store.reader.invocation(name).policy_digest == policy.digest
     assert_budgets_are_those_of_the_start(sqlite_store, name)
     assert_whole(sqlite_store)

@@ -8,9 +8,10 @@ import psycopg
 import pytest
 from sqlalchemy import Connection, event
 from tests.support.evidence import check_evidence
+from tests.support.interleaving import before_write
 from tests.support.processes import finish_all, start_worker
 from tests.support.recording import command_output, run_command, statements_of, without_housekeeping
-from tests.support.upkeep import NO_GRACE, before_commit, prune_all, publish, runs_of
+from tests.support.upkeep import NO_GRACE, prune_all, publish, runs_of
 
 from tooltrail.records import DamageError, ToolCall, UnavailableError
 from tooltrail.store import (
@@ -59,7 +60,7 @@ def test_an_old_object_that_is_pruned_between_publishing_and_commit_is_published
     def come_in() -> None:
         pruned.append(prune_all(other).unreferenced.count)
 
-    with before_commit(store, come_in):
+    with before_write(store, come_in):
         finish(invocation, BIG, OTHER)
 
     # The one that the writer had found there, and the one that it had just put there.
@@ -84,7 +85,7 @@ def test_an_object_that_a_killed_run_had_deleted_is_published_anew(
     other = reopened(store, database, tmp_path)
     invocation = other.open_session().start(BASH)
 
-    with before_commit(other, lambda: store.archive.sink.delete(path)):
+    with before_write(other, lambda: store.archive.sink.delete(path)):
         finish(invocation)
 
     assert store.archive.exists(path)
@@ -133,7 +134,7 @@ def advisory_waits(url: str) -> bool:
 def test_a_run_that_ends_between_two_looks_is_seen_by_either(store: Store, other: Store) -> None:
     publish(store, BIG)
     first = store.open_session().start(BASH)
-    with before_commit(store, lambda: prune_all(other)):
+    with before_write(store, lambda: prune_all(other)):
         finish(first)
     # What was seen last is what the next record begins with: nothing to look for any more.
     with statements_of(store.database.engine) as seen:
@@ -168,7 +169,7 @@ def test_a_record_that_is_being_made_while_the_artifacts_move_goes_with_them(
     invocation = store.open_session().start(BASH)
     new = tmp_path / "new"
 
-    with before_commit(store, lambda: relocate(other, str(new), delete_old=True)):
+    with before_write(store, lambda: relocate(other, str(new), delete_old=True)):
         finish(invocation)
 
     assert store.archive.sink.url == f"file://{new}"
