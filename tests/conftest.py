@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from sqlalchemy import URL
 from tests.support import object_stores
+from tests.support.lossy_server import LossyServer
 from tests.support.object_stores import S3Admin, ServerProcess
 from tests.support.postgres import fresh_database, running_server
 
@@ -41,6 +42,13 @@ def postgres_server() -> Iterator[URL]:
 def postgres_url(postgres_server: URL) -> Iterator[str]:
     with fresh_database(postgres_server) as url:
         yield url
+
+
+@pytest.fixture
+def lossy(postgres_url: str) -> Iterator[LossyServer]:
+    """An empty place on a server that can be gone before it answers."""
+    with LossyServer(postgres_url).running() as server:
+        yield server
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from tooltrail.artifacts import CapturedStream
 from tooltrail.records import CompleteOutput, Family, InvalidRecordError, StreamRecord
 from tooltrail.records.canonical_json import encode
+from tooltrail.store._stream_facts import streams_in
 from tooltrail.store.asides import RECORD_FILE, AsideRecord
 
 
@@ -36,7 +37,7 @@ def refuse_others(
         InvalidRecordError: one is missing, has other bytes, or is not told of.
     """
     result = (record.complete_output or {}).get("result")
-    told = {facts["role"]: facts for facts in _streams_in(result)}
+    told = {facts["role"]: facts for facts in streams_in(result)}
     for role in sorted({*told, *found}):
         facts = told.get(role)
         if facts is None:
@@ -46,21 +47,6 @@ def refuse_others(
         if role in found and found[role] != (facts["digest"], facts.get("size")):
             raise InvalidRecordError(f"{role}.zst was cut or altered since it was captured")
     return told
-
-
-def _streams_in(value: object) -> Iterator[dict[str, Any]]:
-    """What a result tells of each of its streams."""
-    match value:
-        case {"role": str(), "digest": str(), "produced_size": int()}:
-            yield cast("dict[str, Any]", value)
-        case dict():
-            for member in cast("dict[str, object]", value).values():
-                yield from _streams_in(member)
-        case list():
-            for member in cast("list[object]", value):
-                yield from _streams_in(member)
-        case _:
-            pass
 
 
 def _filled(value: object, streams: Mapping[str, StreamRecord]) -> object:

@@ -24,6 +24,7 @@ from tooltrail.records import (
 from tooltrail.records.ledger import EntryKind
 from tooltrail.records.tool_calls import storable
 from tooltrail.store._listing import Listed, id_of, iter_pages, spelled
+from tooltrail.store._stream_facts import streams_in
 from tooltrail.store.reader import Reader
 from tooltrail.store.tables import InvocationRow, LedgerEntryRow, SessionRow
 from tooltrail.store.views import InvocationDetail
@@ -216,24 +217,9 @@ def _named_roles(detail: InvocationDetail) -> list[str]:
     """The roles of the streams of the result; details of an error may look like one and be none."""
     match canonical_json.decode(detail.complete_json or "null"):
         case {"result": result}:
-            return [storable(role) for role in _roles_in(result)]
+            return [storable(facts["role"]) for facts in streams_in(result)]
         case _:
             return []
-
-
-def _roles_in(value: object) -> Iterator[str]:
-    """The roles of all streams inside a result."""
-    match value:
-        case {"role": str(role), "digest": str(), "produced_size": int()}:
-            yield role
-        case dict():
-            for member in cast("dict[str, object]", value).values():
-                yield from _roles_in(member)
-        case list():
-            for member in cast("list[object]", value):
-                yield from _roles_in(member)
-        case _:
-            pass
 
 
 def _lost(reader: Reader, session: UUID | None) -> Iterator[RecordCheck]:

@@ -35,12 +35,6 @@ OUT = b"".join(b"line %d\n" % n for n in range(40_000))
 
 
 @pytest.fixture
-def lossy(postgres_url: str) -> Iterator[LossyServer]:
-    with LossyServer(postgres_url).running() as server:
-        yield server
-
-
-@pytest.fixture
 def far(lossy: LossyServer, postgres_url: str, tmp_path: Path) -> Iterator[Store]:
     """A store that is reached by way of the lossy server."""
     spool = tmp_path / "spool"

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from uuid import UUID
 
@@ -48,12 +47,6 @@ from tooltrail.store._sessions import Opening, write_opened
 from tooltrail.store._starting import Started, commit_start
 
 OUT = b"".join(b"line %d\n" % n for n in range(40_000))
-
-
-@pytest.fixture
-def lossy(postgres_url: str) -> Iterator[LossyServer]:
-    with LossyServer(postgres_url).running() as server:
-        yield server
 
 
 def uncertain(store: Store, name: UUID) -> StartUncertainError:
