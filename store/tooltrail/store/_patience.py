@@ -5,7 +5,6 @@ a deadlock, or while another process recovers the log; nor does it know how long
 waited already. What fails then has written nothing, so it is tried again for as long as is left.
 """
 
-import sqlite3
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -20,10 +19,6 @@ T = TypeVar("T")
 
 PAUSE_S = 0.01
 """Seconds between two attempts."""
-
-_PRIMARY_CODE = 0xFF
-_IN_THE_WAY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_PROTOCOL)
-"""Result codes; the second is what SQLite says when others recover the log again and again."""
 
 _MOST = 0.9
 """Share of `BUSY_TIMEOUT_S` that may be left before SQLite is told that it is less."""
@@ -54,14 +49,9 @@ def patiently(action: Callable[[], T], deadline: float) -> T:
         try:
             return action()
         except OperationalError as error:
-            if not _is_in_the_way(error) or time.monotonic() >= deadline:
+            if not _sqlite.is_in_the_way(error.orig) or time.monotonic() >= deadline:
                 raise
         time.sleep(PAUSE_S)
-
-
-def _is_in_the_way(error: OperationalError) -> bool:
-    code: object = getattr(error.orig, "sqlite_errorcode", None)
-    return isinstance(code, int) and code & _PRIMARY_CODE in _IN_THE_WAY
 
 
 def _begin(connection: Connection, deadline: float) -> RootTransaction:

@@ -11,8 +11,10 @@ few pages of it serve all commits, and what room there is goes into records.
 
 import os
 import sqlite3
+import time
 from contextlib import suppress
 from pathlib import Path
+from random import uniform
 from urllib.parse import quote
 
 from tooltrail.store._disk import SIDE_FILES_BYTES, free_bytes, is_below
@@ -22,6 +24,13 @@ BUSY_TIMEOUT_S = 30.0
 
 JOURNAL_SIZE_LIMIT = 64 * 1024 * 1024
 """Bytes to which the WAL file shrinks when it begins anew; above, readers are waited for."""
+
+_PRIMARY_CODE = 0xFF
+_IN_THE_WAY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_PROTOCOL)
+"""Result codes; the second is what SQLite says when others recover the log again and again."""
+
+_PAUSE_S = 0.02
+"""Seconds, at most, before the database is claimed again."""
 
 TIGHT_BYTES = 4 * 1024 * 1024
 """Free bytes below which the log is emptied at once: as many as it grows to by itself."""
@@ -48,8 +57,7 @@ def connect(
     connection = _opened(path, create=create)
     if is_below(path.parent, SIDE_FILES_BYTES) and not _can_read(connection):
         connection.close()
-        connection = _opened(path, create=create, kind=LoneConnection)
-        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        connection = _alone(path, create=create)
     connection.execute(f"PRAGMA synchronous = {synchronous}")
     # Without it, INSERT OR REPLACE would delete rows behind the append-only triggers.
     connection.execute("PRAGMA recursive_triggers = ON")
@@ -58,6 +66,35 @@ def connect(
     if is_below(path.parent, TIGHT_BYTES) and _log_fits(connection, path):
         connection.execute("PRAGMA wal_autocheckpoint = 1")
     return connection
+
+
+def _alone(path: Path, *, create: bool) -> sqlite3.Connection:
+    """A connection that has the database for itself, once others have gone.
+
+    While it waited for them it would hold what it has; two would wait for each other, until both
+    gave up. So it lets go, and claims the database again a random moment later.
+    """
+    deadline = time.monotonic() + BUSY_TIMEOUT_S
+    while True:
+        connection = _opened(path, create=create, kind=LoneConnection)
+        try:
+            connection.execute("PRAGMA busy_timeout = 0")
+            connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+            connection.execute("PRAGMA schema_version")
+        except sqlite3.Error as error:
+            connection.close()
+            if not is_in_the_way(error) or time.monotonic() >= deadline:
+                raise
+        else:
+            connection.execute(f"PRAGMA busy_timeout = {round(BUSY_TIMEOUT_S * 1000)}")
+            return connection
+        time.sleep(uniform(0, _PAUSE_S))  # noqa: S311  no secret
+
+
+def is_in_the_way(error: BaseException | None) -> bool:
+    """Whether SQLite says that others use what it needs, so that a retry may help."""
+    code: object = getattr(error, "sqlite_errorcode", None)
+    return isinstance(code, int) and code & _PRIMARY_CODE in _IN_THE_WAY
 
 
 def _opened(

@@ -2,8 +2,10 @@
 
 import sqlite3
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 from tests.support.disks import SmallDisk, small_disk
@@ -71,6 +73,25 @@ def test_a_connection_is_alone_only_where_it_could_not_read_otherwise(disk: Smal
     disk.free()
     with closing(connected(disk)) as roomy:
         assert not isinstance(roomy, LoneConnection)
+
+
+@pytest.mark.fault
+def test_many_that_need_the_database_for_themselves_all_get_it(disk: SmallDisk) -> None:
+    disk.fill()
+    start = Barrier(8)
+
+    def count_often() -> list[int]:
+        start.wait()
+        return [count_once() for _ in range(20)]
+
+    def count_once() -> int:
+        with closing(connected(disk)) as alone:
+            (count,) = alone.execute("SELECT count(*) FROM invocations").fetchone()
+        return int(count)
+
+    with ThreadPoolExecutor(8) as pool:
+        readers = [pool.submit(count_often) for _ in range(8)]
+        assert [reader.result() for reader in readers] == [[0] * 20] * 8
 
 
 @pytest.mark.fault
