@@ -684,17 +684,20 @@ def test_a_server_that_drops_the_connection_in_a_finish_leaves_nothing(
         output = command_output(invocation, BIG)
         counts = row_counts(store)
 
-        def drop(_c: Connection, cursor: psycopg.Cursor[object], sql: str, *_: object) -> None:
+        def drop(sql: str, values_of: Callable[[Row], Any], row: Row) -> object:
             if sql.startswith("INSERT INTO receipts"):
                 with psycopg.connect(postgres_url, autocommit=True) as other:
                     other.execute(
-                        "SELECT pg_terminate_backend(%s)", [cursor.connection.info.backend_pid]
+                        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                        " WHERE datname = current_database() AND state = 'idle in transaction'"
                     )
+            return accepted(sql, values_of, row)
 
-        event.listen(store.database.engine, "before_cursor_execute", drop)
-        with pytest.raises(UnavailableError):
-            invocation.finish(output)
-        event.remove(store.database.engine, "before_cursor_execute", drop)
+        accepted = _prepared._accepted  # pyright: ignore[reportPrivateUsage]  each statement passes it
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(_prepared, "_accepted", drop)
+            with pytest.raises(UnavailableError):
+                invocation.finish(output)
 
         assert row_counts(store) == counts
         assert_only_started(store, invocation.id)
