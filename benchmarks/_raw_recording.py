@@ -1,7 +1,8 @@
 """What raw sqlite3 does to keep the bytes of a call: one row, and six beside it."""
 
-import sqlite3
 from pathlib import Path
+
+from tooltrail.store._sqlite import sqlite3
 
 _SCHEMA = """
 PRAGMA journal_mode = WAL;

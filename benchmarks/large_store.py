@@ -1,7 +1,6 @@
 """Reading a store of very many invocations, beside raw `sqlite3` and beside the start of Python."""
 
 import os
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -12,6 +11,7 @@ from tests.support.large_store import BEGINNING, RARE_TOOL
 
 from benchmarks._measure import Ratio, compare
 from tooltrail.store import InvocationFilter, Reader, Store
+from tooltrail.store._sqlite import sqlite3
 
 MANY = 1_000_000
 FEW = 20_000

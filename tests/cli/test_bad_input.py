@@ -1,7 +1,6 @@
 """Bad input: one sentence, the documented exit code, no traceback, and nothing is lost."""
 
 import random
-import sqlite3
 import stat
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from tests.support.evidence import check_evidence
 from tests.support.recording import run_command
 
 from tooltrail.artifacts import FrameIndex, encode
+from tooltrail.store._sqlite import sqlite3
 
 READING = (
     "log",

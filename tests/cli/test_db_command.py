@@ -1,6 +1,5 @@
 """The schema of a store, for operators."""
 
-import sqlite3
 from contextlib import closing
 from pathlib import Path
 
@@ -9,6 +8,7 @@ from tests.support.cli import Cli, on_a_terminal
 from tests.support.recording import run_command
 
 from tooltrail.cli._output import size_of
+from tooltrail.store._sqlite import sqlite3
 
 
 def alter(cli: Cli, *statements: str) -> None:

@@ -8,7 +8,6 @@ import json
 import re
 import resource
 import shlex
-import sqlite3
 import stat
 import subprocess
 from collections.abc import Generator, Iterator
@@ -29,6 +28,7 @@ from tooltrail.cli import _recording
 from tooltrail.cli._process import ChildExit
 from tooltrail.records import CommandOutput, digest_of
 from tooltrail.store import create_store
+from tooltrail.store._sqlite import sqlite3
 
 MIB = 1024 * 1024
 DISK_BYTES = MIB

@@ -1,7 +1,6 @@
 """Creating a store, and seeing at a glance what it holds."""
 
 import shutil
-import sqlite3
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ from tooltrail.cli._location import default_database
 from tooltrail.cli._output import size_of
 from tooltrail.records import ToolCall
 from tooltrail.store import create_store, open_store
+from tooltrail.store._sqlite import sqlite3
 
 
 def test_init_creates_a_store_and_its_parents_for_their_owner_alone(nowhere: Cli) -> None:

@@ -1,6 +1,5 @@
 """Stores that programs of earlier revisions made, today: every row is right and can be read."""
 
-import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from tooltrail.migrations import HEAD_REVISION, VERSION_TABLE
 from tooltrail.store import check_database, open_store, upgrade_store
 from tooltrail.store._database import open_database
 from tooltrail.store._mark_names import mark_path
+from tooltrail.store._sqlite import sqlite3
 from tooltrail.store._targets import parse_target
 from tooltrail.store.tables import metadata
 

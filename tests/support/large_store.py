@@ -7,7 +7,6 @@ documents, bodies with digests, chains with heads. Only objects of
 copied artifacts are not there.
 """
 
-import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -23,6 +22,7 @@ from tooltrail.records import digest_of
 from tooltrail.records.ledger import GENESIS, entry_json
 from tooltrail.store import create_store, open_store
 from tooltrail.store._bodies import decode_body, encode_body
+from tooltrail.store._sqlite import sqlite3
 from tooltrail.store.tables import metadata
 
 BEGINNING = datetime(2025, 1, 1, tzinfo=UTC)

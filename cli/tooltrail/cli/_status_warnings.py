@@ -17,7 +17,8 @@ def warnings_of(status: dict[str, Any], *, utc: bool) -> Iterator[str]:
     if engine == "SQLite" and tuple(map(int, version.split("."))) < _SAFE_SQLITE:
         yield (
             f"SQLite {version} has the WAL-reset fault of 3.7.0 to 3.51.2, which can corrupt a "
-            "database that several processes write; use a newer SQLite where you can"
+            "database that several processes write; "
+            "pip install 'tooltrail[sqlite]' brings a newer one"
         )
     if (reason := status["artifacts_away"]) is not None:
         yield f"the artifacts are away, so long output waits in the spool: {reason}"

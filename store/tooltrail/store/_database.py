@@ -7,7 +7,6 @@ snapshot on both engines. What a commit survives is decided when the database is
 """
 
 import os
-import sqlite3
 import time
 import weakref
 from collections.abc import Callable, Generator, Mapping
@@ -24,6 +23,7 @@ from tooltrail.store import _sqlite_connections as _sqlite
 from tooltrail.store._failures import damage_if_unreadable, translated_errors
 from tooltrail.store._log_limit import LogLimit
 from tooltrail.store._patience import begun, patiently
+from tooltrail.store._sqlite import sqlite3
 from tooltrail.store._targets import PostgresTarget, Target
 from tooltrail.store._turns import WriteTurns
 from tooltrail.store.durability import Durability
@@ -177,7 +177,9 @@ def open_database(
 
 
 def _sqlite_engine(connect: Callable[[], sqlite3.Connection]) -> Engine:
-    engine = create_engine("sqlite://", creator=connect, poolclass=QueuePool, hide_parameters=True)
+    engine = create_engine(
+        "sqlite://", module=sqlite3, creator=connect, poolclass=QueuePool, hide_parameters=True
+    )
 
     @event.listens_for(engine, "checkin")
     def make_way(connection: object, record: ConnectionPoolEntry) -> None:  # pyright: ignore[reportUnusedFunction]  registered by the decorator

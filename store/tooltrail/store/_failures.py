@@ -1,6 +1,5 @@
 """What a driver's error means to the caller: locked, full, damaged, unreachable or refused."""
 
-import sqlite3
 from collections.abc import Generator
 from contextlib import contextmanager
 
@@ -15,6 +14,7 @@ from tooltrail.records import (
     UnavailableError,
 )
 from tooltrail.store._disk import SIDE_FILES_BYTES, is_below
+from tooltrail.store._sqlite import sqlite3
 from tooltrail.store._targets import SqliteTarget, Target
 
 _PRIMARY_CODE = 0xFF

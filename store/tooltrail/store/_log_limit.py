@@ -6,13 +6,13 @@ always somebody who reads: each of them may be quick. Whoever has written then w
 those who read now, while no other writes; who comes later already reads the database instead.
 """
 
-import sqlite3
 from contextlib import suppress
 from pathlib import Path
 
 from sqlalchemy import Connection
 
 from tooltrail.store import _sqlite_connections as _sqlite
+from tooltrail.store._sqlite import sqlite3
 
 READERS_WAIT_S = 0.5
 """Seconds that a writer gives to those who read; they block no one for long, but a person may."""

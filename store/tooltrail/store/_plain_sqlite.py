@@ -5,13 +5,13 @@ unusual: that one has words for it.
 """
 
 import os
-import sqlite3
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 from uuid import UUID
 
 from tooltrail.migrations import HEAD_REVISION, VERSION_TABLE
+from tooltrail.store._sqlite import sqlite3
 
 _FORMAT = 1
 """The layout of artifacts that is read here; see `info.FORMAT`."""

@@ -10,7 +10,6 @@ few pages of it serve all commits, and what room there is goes into records.
 """
 
 import os
-import sqlite3
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +17,7 @@ from random import uniform
 from urllib.parse import quote
 
 from tooltrail.store._disk import SIDE_FILES_BYTES, free_bytes, is_below
+from tooltrail.store._sqlite import sqlite3
 
 BUSY_TIMEOUT_S = 30.0
 """Seconds that a writer waits for others; 50 ms was measured to fail under eight writers."""

@@ -13,7 +13,6 @@ the next backup to the same place.
 import errno
 import fcntl
 import os
-import sqlite3
 from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -28,6 +27,7 @@ from tooltrail.records import DiskFullError, InvalidRecordError, UnavailableErro
 from tooltrail.store._disk import is_below
 from tooltrail.store._roots import named_root, resolve_root
 from tooltrail.store._schema import required_revision
+from tooltrail.store._sqlite import sqlite3
 from tooltrail.store._targets import SqliteTarget, absolute_path, parse_target
 from tooltrail.store.info import read_info
 from tooltrail.store.opening import open_existing

@@ -1,6 +1,5 @@
 """Which database engine keeps a store, and how much room it takes."""
 
-import sqlite3
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 from sqlalchemy import text
 
 from tooltrail.store._database import Database
+from tooltrail.store._sqlite import sqlite3
 from tooltrail.store._targets import SqliteTarget
 
 

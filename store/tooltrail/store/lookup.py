@@ -5,7 +5,6 @@ toolkit to be imported than for the lines. This asks for that row and nothing el
 and answers None whenever anything is unusual: `open_store` is asked then, which has words for it.
 """
 
-import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
@@ -13,6 +12,7 @@ from uuid import UUID
 
 from tooltrail.store._mark_names import mark_path
 from tooltrail.store._plain_sqlite import plain_connection, plain_file_of, plain_info
+from tooltrail.store._sqlite import sqlite3
 
 _STORE_ID = "SELECT id FROM store_info"
 # What begins so lies before what goes on with a character that no path has.

@@ -5,7 +5,6 @@ invocations of a store of any size. So the list that is asked for most, of all i
 short way, which gives exactly what `Reader.invocations` gives, or None where anything is unusual.
 """
 
-import sqlite3
 from contextlib import closing
 from datetime import datetime
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from tooltrail.store._plain_sqlite import plain_connection, plain_file_of, plain_info
+from tooltrail.store._sqlite import sqlite3
 from tooltrail.store.spools import SPOOL_FOLDER
 from tooltrail.store.views import InvocationView, Page
 

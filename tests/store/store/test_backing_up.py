@@ -3,7 +3,6 @@
 import os
 import re
 import shutil
-import sqlite3
 import stat
 import subprocess
 import sys
@@ -29,6 +28,7 @@ from tooltrail.records import (
     UnavailableError,
 )
 from tooltrail.store import Store, back_up_store, open_store, upgrade_store
+from tooltrail.store._sqlite import sqlite3
 from tooltrail.store._targets import SqliteTarget
 
 MIB = 1024 * 1024

@@ -1,6 +1,5 @@
 """The check of a database names what is wrong with it, and finds nothing in a sound one."""
 
-import sqlite3
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ from tests.support.recording import run_command
 from tooltrail.records import DamageError
 from tooltrail.store import Store, check_database, create_store, iter_problems
 from tooltrail.store._shape import differences
+from tooltrail.store._sqlite import sqlite3
 
 
 def alter(store: Store, *statements: str) -> None:

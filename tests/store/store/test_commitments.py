@@ -1,6 +1,5 @@
 """Every invocation beside what the ledger committed to, and what was altered behind its back."""
 
-import sqlite3
 from contextlib import closing
 from pathlib import Path
 from uuid import UUID
@@ -11,6 +10,7 @@ from tests.support.recording import captured, command_output, fail_tool, run_com
 
 from tooltrail.records import ToolCall, UnavailableError
 from tooltrail.store import InvocationDetail, Reader, Store
+from tooltrail.store._sqlite import sqlite3
 from tooltrail.store._targets import SqliteTarget
 from tooltrail.store.commitments import RecordCheck, iter_record_checks
 

@@ -1,6 +1,5 @@
 """Connections: the pragmas that durability rests on, snapshots, and who waits for whom."""
 
-import sqlite3
 import threading
 from contextlib import ExitStack
 from pathlib import Path
@@ -14,6 +13,7 @@ from tests.support.schema import upgraded
 from tooltrail.records import InvalidRecordError, UnavailableError
 from tooltrail.store import Durability, Store, _sqlite_connections, create_store, open_store
 from tooltrail.store._database import open_database
+from tooltrail.store._sqlite import sqlite3
 from tooltrail.store._sqlite_connections import JOURNAL_SIZE_LIMIT
 from tooltrail.store._targets import parse_target
 from tooltrail.store.tables import PolicyRow

@@ -1,6 +1,5 @@
 """What a driver says becomes an error of ours that tells the caller what to do, and no secrets."""
 
-import sqlite3
 from contextlib import closing
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from tooltrail.records import (
 from tooltrail.store import Store, create_store
 from tooltrail.store._database import open_database
 from tooltrail.store._failures import translated_errors
+from tooltrail.store._sqlite import sqlite3
 from tooltrail.store._targets import parse_target
 from tooltrail.store.tables import PolicyRow, ToolRow
 

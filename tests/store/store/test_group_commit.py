@@ -3,7 +3,6 @@
 import ctypes
 import os
 import signal
-import sqlite3
 import threading
 import time
 from collections.abc import Callable, Generator, Sequence
@@ -26,6 +25,7 @@ from tooltrail.records import (
 from tooltrail.store import Invocation, MessageView, Session, Store
 from tooltrail.store import _sqlite_connections as connections
 from tooltrail.store._group_commit import GroupCommit, Write
+from tooltrail.store._sqlite import sqlite3
 from tooltrail.store._starting import plan_start
 
 WRITERS = 12

@@ -1,6 +1,5 @@
 """The log of an SQLite file grows while somebody reads for long, and shrinks when nobody does."""
 
-import sqlite3
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import pairwise
@@ -13,6 +12,7 @@ from tests.support.evidence import check_evidence
 
 from tooltrail.store import Store, create_store
 from tooltrail.store import _sqlite_connections as connections
+from tooltrail.store._sqlite import sqlite3
 
 MIB = 1024 * 1024
 LIMIT = 8 * MIB

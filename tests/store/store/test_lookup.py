@@ -1,6 +1,5 @@
 """One artifact's row, found without the database toolkit, or left to whoever has it."""
 
-import sqlite3
 from contextlib import closing
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from tooltrail.store import (
     look_up_artifact,
     look_up_store_id,
 )
+from tooltrail.store._sqlite import sqlite3
 
 BIG = b"a line of the output\n" * 2_000
 

@@ -1,6 +1,5 @@
 """The list of all invocations without the database toolkit: the same, or left to whoever has it."""
 
-import sqlite3
 from contextlib import closing
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from tests.support.recording import fail_tool, run_command, run_tool
 
 from tooltrail.records import ToolCall
 from tooltrail.store import Store, create_store, look_up_newest
+from tooltrail.store._sqlite import sqlite3
 
 
 def change(database: Path, *statements: str) -> None:

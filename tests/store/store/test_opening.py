@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -36,6 +35,7 @@ from tooltrail.store import (
     store_revision,
     upgrade_store,
 )
+from tooltrail.store._sqlite import sqlite3
 from tooltrail.store.info import FORMAT
 from tooltrail.store.tables import StoreInfoRow
 

@@ -1,6 +1,5 @@
 """What SQLite refuses at once is tried again, for as long as a caller was promised to wait."""
 
-import sqlite3
 import time
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +14,7 @@ from tooltrail.store import Store
 from tooltrail.store import _sqlite_connections as connections
 from tooltrail.store._database import Database, open_database
 from tooltrail.store._patience import patiently
+from tooltrail.store._sqlite import sqlite3
 from tooltrail.store._targets import parse_target
 
 LONG = 60.0

@@ -1,6 +1,5 @@
 """Statements that go to the driver as they are do what SQLAlchemy would have done."""
 
-import sqlite3
 from datetime import UTC, datetime
 from uuid import UUID, uuid4
 
@@ -13,6 +12,7 @@ from sqlalchemy.exc import IntegrityError
 from tooltrail.records import DamageError, InvalidRecordError, ToolCall, UnavailableError
 from tooltrail.store import Store
 from tooltrail.store._prepared import Prepared
+from tooltrail.store._sqlite import sqlite3
 from tooltrail.store.tables import Base, PolicyRow, SessionRow
 
 SESSIONS = Base.metadata.tables["sessions"]

@@ -1,6 +1,5 @@
 """A stored receipt beside what today's renderers give: every kind of drift, and nothing written."""
 
-import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -45,6 +44,7 @@ from tooltrail.store import (
     open_store,
     rerender,
 )
+from tooltrail.store._sqlite import sqlite3
 from tooltrail.store._targets import SqliteTarget
 from tooltrail.store.tables import PolicyRow
 

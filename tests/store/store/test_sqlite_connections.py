@@ -1,6 +1,5 @@
 """A connection to a database on a full disk: for itself where it must, and careful with its log."""
 
-import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -13,6 +12,7 @@ from tests.support.disks import SmallDisk, small_disk
 from tooltrail.records import DamageError
 from tooltrail.store import create_store, open_store
 from tooltrail.store._disk import free_bytes, is_below
+from tooltrail.store._sqlite import sqlite3
 from tooltrail.store._sqlite_connections import LoneConnection, connect
 
 MIB = 1024 * 1024

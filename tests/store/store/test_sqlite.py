@@ -1,0 +1,68 @@
+"""Which SQLite is used: the newer one where there are two, and Python's own does as well."""
+
+import json
+import sqlite3 as standard  # noqa: TID251  compared with the one that is used
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import cast
+
+import pytest
+from tests.support.cli import Cli
+
+from tooltrail.store._sqlite import newest, sqlite3
+
+WITHOUT = "import sys; sys.modules['pysqlite3'] = None; "
+PROGRAM = f"{WITHOUT}from tooltrail.cli.__main__ import main; main()"
+
+
+def installed(monkeypatch: pytest.MonkeyPatch, version: tuple[int, int, int]) -> ModuleType:
+    """A library of this version in the place of the extra."""
+    module = cast("ModuleType", SimpleNamespace(sqlite_version_info=version))
+    monkeypatch.setitem(sys.modules, "pysqlite3", cast("ModuleType", SimpleNamespace()))
+    monkeypatch.setitem(sys.modules, "pysqlite3.dbapi2", module)
+    return module
+
+
+def test_the_newer_library_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    newer = installed(monkeypatch, (99, 0, 0))
+    assert newest() is newer
+
+
+def test_an_older_one_is_not_used_although_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    installed(monkeypatch, (3, 7, 0))
+    assert newest() is standard
+
+
+def test_without_the_extra_it_is_that_of_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pysqlite3.dbapi2", None)
+    assert newest() is standard
+
+
+def test_status_names_the_library_that_is_used(tmp_path: Path) -> None:
+    cli = Cli(str(tmp_path / "trail.db"))
+    cli.ok("init")
+    assert cli.ok("status", "--json").records[0]["engine"] == f"SQLite {sqlite3.sqlite_version}"
+
+
+def test_a_store_goes_on_with_the_library_of_python(tmp_path: Path) -> None:
+    cli = Cli(str(tmp_path / "trail.db"))
+
+    def run(*arguments: str) -> str:
+        command = [sys.executable, "-c", PROGRAM, *arguments]
+        ended = subprocess.run(command, env=cli.full_environment, capture_output=True, check=True)
+        return ended.stdout.decode()
+
+    run("init")
+    cli.exec("--", "echo", "by the newer one")
+    run("exec", "--", "echo", "by the older one")
+    assert f"SQLite {standard.sqlite_version}" in run("status")
+    ids = [view["id"] for view in json.loads(run("log", "--json", "--reverse"))]
+    assert [run("show", name, "--stream", "stdout") for name in ids] == [
+        "by the newer one\n",
+        "by the older one\n",
+    ]
+    run("verify")
+    run("db", "check")
+    assert cli.ok("verify").code == 0
