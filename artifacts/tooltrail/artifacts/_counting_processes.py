@@ -26,7 +26,9 @@ SHARE = 32
 SAMPLES = 4
 """Frames that are looked at to find out how many lines have a text."""
 
-_MODULE = "tooltrail.artifacts._count_worker"
+WORKER = "tooltrail.artifacts._count_worker"
+"""The module that a process runs."""
+
 _NOTHING = Tally(0, 0)
 
 
@@ -55,11 +57,11 @@ def count_in_processes(
 def _counted(frames: Frames, task: Task, queue: PartQueue, parts: int, workers: int) -> int | None:
     """How many lines are wanted; None when not all parts were counted."""
     with contextlib.ExitStack() as started:
-        waiting = [started.enter_context(_worker(task)) for _ in range(workers)]
+        waiting = [started.enter_context(worker_for(task)) for _ in range(workers)]
         tally = count_parts(frames, task.path, task.counter(), queue)
         # When nothing was left for the others they need not be waited for.
         while waiting and tally.parts < parts:
-            found, counted = _answer(waiting.pop())
+            found, counted = answer_of(waiting.pop())
             tally = Tally(tally.found + found, tally.parts + counted)
     return tally.found if tally.parts == parts else None
 
@@ -83,11 +85,11 @@ def _can_start() -> bool:
 
 
 @contextlib.contextmanager
-def _worker(task: Task) -> Generator["subprocess.Popen[bytes]"]:
+def worker_for(task: Task) -> Generator["subprocess.Popen[bytes]"]:
     """A process that counts; it is gone when the block is left."""
     with subprocess.Popen(
         # Not from the current folder, in which anything may lie.
-        [sys.executable, "-P", "-m", _MODULE],
+        [sys.executable, "-P", "-m", WORKER],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -103,7 +105,7 @@ def _worker(task: Task) -> Generator["subprocess.Popen[bytes]"]:
             process.wait()
 
 
-def _answer(process: "subprocess.Popen[bytes]") -> Tally:
+def answer_of(process: "subprocess.Popen[bytes]") -> Tally:
     """What a process has counted; nothing when it did not come to its end."""
     assert process.stdout is not None
     with contextlib.suppress(ValueError, TypeError):

@@ -6,8 +6,8 @@ import signal
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
@@ -19,7 +19,12 @@ from tooltrail.artifacts import _counting_processes as processes_module
 from tooltrail.artifacts import _part_queue as queue_module
 from tooltrail.artifacts._block_counts import literal_counter, others
 from tooltrail.artifacts._count_worker import Tally, Task, count_parts
-from tooltrail.artifacts._counting_processes import count_in_processes
+from tooltrail.artifacts._counting_processes import (
+    WORKER,
+    answer_of,
+    count_in_processes,
+    worker_for,
+)
 from tooltrail.artifacts._frames import Frames, open_frames
 from tooltrail.artifacts._line_counts import Part, count_lines_of
 from tooltrail.artifacts._part_queue import PartQueue, parts_of
@@ -82,8 +87,8 @@ def by_a_worker(sink: CountingSink, made: Framed, parts: list[Part], *, invert: 
     """What another process counts when nobody else takes a part."""
     with PartQueue.of(parts, 1) as queue:
         task = task_of(sink, made, queue.fd, invert=invert)
-        with processes_module._worker(task) as process:
-            return processes_module._answer(process)
+        with worker_for(task) as process:
+            return answer_of(process)
 
 
 def a_program(tmp_path: Path, code: str) -> str:
@@ -260,11 +265,11 @@ def test_a_part_that_was_taken_and_not_counted_is_not_forgotten(
     before = descriptors_and_children()
     with PartQueue.of(parts, 2) as queue:
         task = task_of(sink, made, queue.fd)
-        with processes_module._worker(task) as process:
+        with worker_for(task) as process:
             process.wait()
             tally = count_parts(frames, made.path, task.counter(), queue)
             assert tally.parts == len(parts) - 1
-            assert processes_module._answer(process) == Tally(0, 0)
+            assert answer_of(process) == Tally(0, 0)
     # Whoever is the first to take a part, the count is right.
     reader = ArtifactArchive(sink).reader(made.path, index=made.index)
     for _ in range(3):
@@ -289,26 +294,32 @@ def test_where_no_process_can_be_started_threads_count(
 
 
 @pytest.mark.parametrize(
-    "search",
+    ("pattern", "more"),
     [
-        lambda reader: reader.count_matches("e", literal=True),
-        lambda reader: reader.count_matches("e", processes=2),
-        lambda reader: reader.count_matches("E", literal=True, ignore_case=True, processes=2),
-        lambda reader: reader.count_matches("e", literal=True, max_count=9, processes=2),
-        lambda reader: reader.count_matches("", literal=True, processes=2),
-        lambda reader: reader.count_matches("line 1 of", literal=True, processes=2),
+        ("e", {"processes": 1, "literal": True}),
+        ("e", {}),
+        ("E", {"literal": True, "ignore_case": True}),
+        ("e", {"literal": True, "max_count": 9}),
+        ("", {"literal": True}),
+        ("line 1 of", {"literal": True}),
     ],
 )
 def test_no_process_is_started_where_threads_do_better_or_it_may_take_for_ever(
     sink: CountingSink,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    search: Callable[[ArtifactReader], int],
+    pattern: str,
+    more: dict[str, Any],
 ) -> None:
-    mark = tmp_path / "mark"
-    monkeypatch.setattr(sys, "executable", a_program(tmp_path, f"open({str(mark)!r}, 'w')"))
-    assert search(reader_of(sink, tmp_path, PLAIN)) > 0
-    assert not mark.exists()
+    def no_parts(index: FrameIndex, takers: int) -> list[Part]:
+        raise AssertionError(f"{takers} processes are to count")
+
+    monkeypatch.setattr(processes_module, "parts_of", no_parts)
+    reader = reader_of(sink, tmp_path, PLAIN)
+    wanted: dict[str, Any] = {"processes": 2, **more}
+    assert reader.count_matches(pattern, **wanted) > 0
+    with pytest.raises(AssertionError, match="2 processes are to count"):
+        reader.count_matches("e", literal=True, processes=2)
 
 
 def test_no_process_is_started_for_what_is_small_or_in_no_folder(
@@ -362,7 +373,7 @@ def test_a_process_ends_when_nobody_waits_for_what_it_counts(
 
 def _without_a_reader(task: Task) -> "subprocess.Popen[bytes]":
     process = subprocess.Popen(
-        [sys.executable, "-P", "-m", processes_module._MODULE],
+        [sys.executable, "-P", "-m", WORKER],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         pass_fds=(task.parts_fd,),
