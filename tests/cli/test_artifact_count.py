@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.test_artifact_command import store_artifact
-from tests.support.cli import HANG_S, Cli, kill_group
+from tests.support.cli import HANG_S, Cli, kill_group, without_coverage
 
 from tooltrail.artifacts._counting_processes import PROCESS_BYTES
 
@@ -47,6 +47,11 @@ def gate(tmp_path: Path) -> Path:
     return tmp_path / "gate"
 
 
+def environment(cli: Cli) -> dict[str, str]:
+    """A process that is killed while it writes coverage data would leave it damaged."""
+    return without_coverage(cli.full_environment)
+
+
 def start(cli: Cli, gate: Path, code: str, *options: str) -> "subprocess.Popen[bytes]":
     """Start a search whose workers are started by a shell script."""
     worker = gate.with_name("worker")
@@ -57,7 +62,7 @@ def start(cli: Cli, gate: Path, code: str, *options: str) -> "subprocess.Popen[b
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
-        env={**cli.full_environment, "WORKER": str(worker), "GATE": str(gate)},
+        env={**environment(cli), "WORKER": str(worker), "GATE": str(gate)},
     )
 
 
@@ -65,7 +70,7 @@ def test_a_large_artifact_is_counted_by_processes_and_nothing_else_is_printed(
     cli: Cli, path: str, gate: Path
 ) -> None:
     wanted = BLOCK.count(b"line") * TIMES
-    ended = cli.program("artifact", "grep", "-F", "-c", "line", path)
+    ended = cli.program("artifact", "grep", "-F", "-c", "line", path, env=environment(cli))
     assert (ended.code, ended.text, ended.message) == (0, f"{wanted}\n", "")
     code = f'echo noise >&2; : > "{gate}"; exec "{sys.executable}" "$@"'
     for options, count in (("-Fc", wanted), ("-Fvc", BLOCK.count(b"\n") * TIMES - wanted)):
@@ -79,7 +84,7 @@ def test_damage_is_said_as_it_is_when_threads_count(cli: Cli, path: str) -> None
     data[len(data) // 2] ^= 1
     stored.chmod(0o600)
     stored.write_bytes(data)
-    ended = cli.program("artifact", "grep", "-F", "-c", "line", path)
+    ended = cli.program("artifact", "grep", "-F", "-c", "line", path, env=environment(cli))
     assert (ended.code, ended.stdout) == (1, b"")
     assert "in the frame at byte " in ended.sentence
     assert (

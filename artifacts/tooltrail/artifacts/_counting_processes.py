@@ -17,8 +17,8 @@ from tooltrail.artifacts._frames import Frames
 from tooltrail.artifacts._part_queue import PartQueue, parts_of
 from tooltrail.records.errors import TooltrailError
 
-PROCESS_BYTES = 32 * 1024 * 1024
-"""Plain bytes for each process at least: less takes no longer to count than it does to start."""
+PROCESS_BYTES = 48 * 1024 * 1024
+"""Plain bytes for each process at least: of less, threads count most of it while one starts."""
 
 SHARE = 32
 """A text that less than one in so many lines has is counted as fast by threads."""

@@ -8,6 +8,7 @@ import sys
 import textwrap
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import example, given, settings
@@ -44,12 +45,20 @@ CONTENTS = {
     "no text": bytes(range(256)) * 40,
     "a frame more than processes": b"e\n" * (FRAME * 3 // 2) + b"last e\n",
 }
+MEASURING = {name: value for name, value in os.environ.items() if name.startswith("COV")}
+"""What makes another process write coverage data."""
+
 AMONG_FRAMES = (0, 9, 20, -1)
 
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let processes count artifacts of any size and part them finely."""
+    """Let processes count artifacts of any size and part them finely.
+
+    None of them writes coverage data, which those that are killed would leave damaged.
+    """
+    for name in MEASURING:
+        monkeypatch.delenv(name)
     monkeypatch.setattr(processes_module, "PROCESS_BYTES", 1)
     monkeypatch.setattr(queue_module, "SMALLEST_PART", 1)
 
@@ -87,8 +96,10 @@ def by_a_worker(sink: CountingSink, made: Framed, parts: list[Part], *, invert: 
     """What another process counts when nobody else takes a part."""
     with PartQueue.of(parts, 1) as queue:
         task = task_of(sink, made, queue.fd, invert=invert)
-        with worker_for(task) as process:
-            return answer_of(process)
+        with patch.dict(os.environ, MEASURING), worker_for(task) as process:
+            tally = answer_of(process)
+            process.wait()
+            return tally
 
 
 def a_program(tmp_path: Path, code: str) -> str:
@@ -149,8 +160,8 @@ def test_each_line_belongs_to_one_part(
     put_raw(sink, folder, made.path, made.stored)
     frames = frames_of(sink, made)
     counter = others(literal_counter(needle)) if invert else literal_counter(needle)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(queue_module, "SMALLEST_PART", smallest)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(queue_module, "SMALLEST_PART", smallest)
         parts = parts_of(made.index, takers)
     assert [0, *(part.stop for part in parts)] == [*(part.start for part in parts), len(plain)]
     found = [sum(count_lines_of(frames, made.path, counter, part)) for part in reversed(parts)]
