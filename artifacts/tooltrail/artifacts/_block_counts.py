@@ -43,6 +43,11 @@ def literal_counter(literal: bytes) -> Counter:
     return count
 
 
+def others(counter: Counter) -> Counter:
+    """Counts the lines that a counter does not count."""
+    return lambda block: _line_count(block) - counter(block)
+
+
 def expression_counter(source: bytes, flags: int) -> Counter | None:
     """Counts the lines that match an expression; None when each must be looked at.
 
@@ -69,3 +74,7 @@ def _led(block: bytes) -> bytes:
 
 def _ended(block: bytes) -> bytes:
     return block if block.endswith(b"\n") or not block else block + b"\n"
+
+
+def _line_count(block: bytes) -> int:
+    return block.count(b"\n") + (not block.endswith(b"\n"))

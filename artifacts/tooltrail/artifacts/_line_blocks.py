@@ -5,12 +5,9 @@ from typing import NamedTuple
 
 from tooltrail.artifacts._ahead import ahead
 from tooltrail.artifacts._frames import Block, Frames
+from tooltrail.artifacts._giant_lines import refuse_giant
 from tooltrail.artifacts._memory_search import contains
 from tooltrail.artifacts.frame_index import FrameIndex
-from tooltrail.records.errors import InvalidRecordError
-
-LINE_BYTES = 64 * 1024 * 1024
-"""Longest line that is searched: it is held whole, twice."""
 
 
 class LineBlock(NamedTuple):
@@ -100,16 +97,3 @@ def newlines_up_to(index: FrameIndex, block: Block, newlines: int) -> int:
     if index.plain_span(frame - 1)[1] == block.stop:
         return index.newlines_before(frame)
     return newlines + block.plain.count(b"\n")
-
-
-def refuse_giant(size: int, line: int, path: str) -> None:
-    """Refuse to hold more than `LINE_BYTES` of the line with this number, from 1.
-
-    Raises:
-        InvalidRecordError: it has more.
-    """
-    if size > LINE_BYTES:
-        raise InvalidRecordError(
-            f"line {line:,} of artifact {path} has more than {LINE_BYTES:,} bytes,"
-            " which is too long to be searched"
-        )

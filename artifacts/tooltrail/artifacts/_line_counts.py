@@ -1,20 +1,18 @@
-"""How many lines of an artifact are wanted, counted by the threads that decode them.
+"""How many lines of an artifact are wanted, counted block by block where blocks are decoded.
 
-Each counts the whole lines of the frame that it has just decoded, while they are in its core's
-cache. Only the lines that go over the end of a frame are put together and counted in order. It is
-for counters that take a bounded time: nobody can interrupt these threads.
+The whole lines of a block are counted while they are in the cache of the core that has just decoded
+it. Only the lines that go over the end of a block are put together and counted in order.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from tooltrail.artifacts._ahead import ahead
 from tooltrail.artifacts._block_counts import Counter
 from tooltrail.artifacts._frames import Block, Frames
-from tooltrail.artifacts._line_blocks import refuse_giant
+from tooltrail.artifacts._giant_lines import refuse_giant
 
 
-class _Counted(NamedTuple):
+class Counted(NamedTuple):
     """A block of which all but the ends was counted.
 
     Attributes:
@@ -30,16 +28,45 @@ class _Counted(NamedTuple):
     tail: bytes | None = None
 
 
-def count_lines_with(frames: Frames, path: str, counter: Counter) -> Iterator[int]:
-    """How many lines are wanted in one part of an artifact after the other.
+class Part(NamedTuple):
+    """The lines that begin at one plain offset or behind it, and before another.
+
+    Frames need be decoded once only where both are ends of frames.
+    """
+
+    start: int
+    stop: int
+
+
+def count_between_ends(block: Block, counter: Counter) -> Counted:
+    """Count what can be counted without the blocks before and after."""
+    plain = block.plain
+    first = plain.find(b"\n") + 1
+    if not first:
+        return Counted(block.stop, plain)
+    last = plain.rfind(b"\n") + 1
+    whole = plain[first:last]
+    return Counted(block.stop, plain[:first], counter(whole) if whole else 0, plain[last:])
+
+
+def count_lines(
+    frames: Frames, path: str, counter: Counter, blocks: Iterable[Counted]
+) -> Iterator[int]:
+    """How many lines are wanted in one block after the other, with those over the ends.
+
+    Args:
+        frames: of the artifact.
+        path: names it in errors.
+        counter: of the lines, the same that has counted in the blocks.
+        blocks: neighbours in order; the first begins where a line does.
 
     Raises:
         InvalidRecordError: a line has more than `LINE_BYTES`.
-        DamageError, MissingArtifactError, UnavailableError: see `Frames.blocks`.
+        DamageError, MissingArtifactError, UnavailableError: whatever the blocks raise.
     """
     line: list[bytes] = []
     size = 0
-    for block in ahead(frames, lambda block: _counted(block, counter)):
+    for block in blocks:
         line.append(block.head)
         size += len(block.head)
         if block.tail is None:
@@ -51,14 +78,42 @@ def count_lines_with(frames: Frames, path: str, counter: Counter) -> Iterator[in
         yield counter(b"".join(line))
 
 
-def _counted(block: Block, counter: Counter) -> _Counted:
-    plain = block.plain
-    first = plain.find(b"\n") + 1
-    if not first:
-        return _Counted(block.stop, plain)
-    last = plain.rfind(b"\n") + 1
-    whole = plain[first:last]
-    return _Counted(block.stop, plain[:first], counter(whole) if whole else 0, plain[last:])
+def count_lines_of(frames: Frames, path: str, counter: Counter, part: Part) -> Iterator[int]:
+    """The same for the lines of a part, decoded and counted by the thread of who asks.
+
+    Raises:
+        InvalidRecordError: see `count_lines`.
+        DamageError, MissingArtifactError, UnavailableError: see `Frames.blocks`.
+    """
+    counted = (count_between_ends(block, counter) for block in _lines_of(frames, part))
+    return count_lines(frames, path, counter, counted)
+
+
+def _lines_of(frames: Frames, part: Part) -> Iterator[Block]:
+    """The lines of a part, in blocks of up to a frame."""
+    # A line begins behind a newline, so the byte before the part is looked at as well.
+    is_inside = not part.start
+    is_ended = True
+    for block in frames.blocks(max(0, part.start - 1), part.stop):
+        begin = 0 if is_inside else block.plain.find(b"\n") + 1
+        is_inside = is_inside or begin > 0
+        is_ended = block.plain.endswith(b"\n")
+        if is_inside and begin < len(block.plain):
+            yield block.cut(block.start + begin, block.stop)
+    if is_inside and not is_ended:
+        yield from _rest_of_line(frames, part.stop)
+
+
+def _rest_of_line(frames: Frames, start: int) -> Iterator[Block]:
+    """What belongs to the line that goes on at an offset; fetched frame by frame."""
+    index = frames.index
+    while start < index.plain_size:
+        for block in frames.blocks(start, index.plain_span(index.frame_at(start))[1]):
+            end = block.plain.find(b"\n") + 1
+            yield block.cut(start, block.start + end) if end else block
+            if end:
+                return
+            start = block.stop
 
 
 def _lines_before(frames: Frames, stop: int) -> int:

@@ -2,11 +2,14 @@
 
 import sys
 from collections.abc import Iterator
+from functools import partial
 from itertools import islice
 
+from tooltrail.artifacts._ahead import ahead
+from tooltrail.artifacts._block_counts import Counter, others
 from tooltrail.artifacts._frames import Frames
 from tooltrail.artifacts._line_blocks import line_blocks
-from tooltrail.artifacts._line_counts import count_lines_with
+from tooltrail.artifacts._line_counts import count_between_ends, count_lines
 from tooltrail.artifacts._lines_around import LinesAround, Match
 from tooltrail.artifacts._patterns import LinePattern, Span, lines_of
 from tooltrail.records.errors import InvalidRecordError
@@ -29,6 +32,8 @@ class Grep:
         """See `ArtifactReader.grep`."""
         self._pattern = LinePattern(pattern, literal=literal, ignore_case=ignore_case)
         self._invert = invert
+        count = self._pattern.count
+        self._count: Counter = others(count) if invert else count
         self._max_count = None if max_count is None else _number(max_count, "matches")
 
     def matches(self, frames: Frames, path: str, before: int, after: int) -> Iterator[Match]:
@@ -36,29 +41,36 @@ class Grep:
         context = LinesAround(_number(before, "lines"), _number(after, "lines"))
         return self._matches(frames, path, context)
 
-    def count(self, frames: Frames, path: str) -> int:
-        """How many lines match, at most the maximum."""
+    def count(self, frames: Frames, path: str, processes: int) -> int:
+        """How many lines match, at most the maximum; see `ArtifactReader.count_matches`."""
         limit = self._max_count
         if limit is None:
-            return sum(self._counts(frames, path))
+            found = self._count_in_processes(frames, path, processes)
+            return sum(self._counts(frames, path)) if found is None else found
         parts = self._counts(frames, path) if limit else iter(())
         count = 0
         while count < limit and (found := next(parts, None)) is not None:
             count += found
         return min(count, limit)
 
+    def _count_in_processes(self, frames: Frames, path: str, processes: int) -> int | None:
+        """How many lines match; None when threads of this process are to count them."""
+        needle = self._pattern.needle
+        # An expression can take for ever, and what nobody waits for should end soon.
+        if needle is None or processes < 2:
+            return None
+        from tooltrail.artifacts._counting_processes import count_in_processes  # noqa: PLC0415  few need it
+
+        return count_in_processes(frames, path, needle, invert=self._invert, processes=processes)
+
     def _counts(self, frames: Frames, path: str) -> Iterator[int]:
         """How many lines match in one part after the other."""
         if self._pattern.needle is not None:
-            return count_lines_with(frames, path, self._wanted)
+            counted = ahead(frames, partial(count_between_ends, counter=self._count))
+            return count_lines(frames, path, self._count, counted)
         # An expression can take for ever, and lets nobody run all the while. In the thread of who
         # asks a signal still ends it; in another that thread would never come to see the signal.
-        return (self._wanted(block.plain) for block in line_blocks(frames, path))
-
-    def _wanted(self, lines: bytes) -> int:
-        """How many of some lines are looked for."""
-        found = self._pattern.count(lines)
-        return _line_count(lines) - found if self._invert else found
+        return (self._count(block.plain) for block in line_blocks(frames, path))
 
     def _matches(self, frames: Frames, path: str, context: "LinesAround") -> Iterator[Match]:
         left = self._max_count
@@ -86,10 +98,6 @@ def _others(block: bytes, found: Iterator[Span]) -> Iterator[Span]:
         yield from lines_of(block, start, begin)
         start = end + 1
     yield from lines_of(block, start, len(block))
-
-
-def _line_count(block: bytes) -> int:
-    return block.count(b"\n") + (not block.endswith(b"\n"))
 
 
 def _number(number: int, what: str) -> int:
