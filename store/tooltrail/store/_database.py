@@ -177,7 +177,15 @@ def open_database(
 
 
 def _sqlite_engine(connect: Callable[[], sqlite3.Connection]) -> Engine:
-    engine = create_engine("sqlite://", creator=connect, poolclass=QueuePool, hide_parameters=True)
+    engine = create_engine(
+        "sqlite://",
+        creator=connect,
+        poolclass=QueuePool,
+        # As many as are wanted at once: whoever has the turn to write keeps all other processes
+        # out, and must not wait meanwhile for those who read in its own.
+        max_overflow=-1,
+        hide_parameters=True,
+    )
 
     @event.listens_for(engine, "checkin")
     def make_way(connection: object, record: ConnectionPoolEntry) -> None:  # pyright: ignore[reportUnusedFunction]  registered by the decorator
