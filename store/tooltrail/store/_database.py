@@ -86,9 +86,10 @@ class Database:
             self.engine.connect() as connection,
         ):
             with begun(connection, deadline):
+                before = 0 if self.log is None else self.log.size()
                 yield connection
             if self.log is not None:
-                self.log.hold(connection)
+                self.log.hold(connection, before)
 
     @contextmanager
     def read(self) -> Generator[Connection]:
