@@ -70,15 +70,18 @@ class Database:
     log: LogLimit | None = None
 
     @contextmanager
-    def write(self) -> Generator[Connection]:
+    def write(self, deadline: float | None = None) -> Generator[Connection]:
         """One transaction that is durable when the block ends, or leaves no trace.
 
-        Others are waited for, for `BUSY_TIMEOUT_S` at most.
+        Args:
+            deadline: by `time.monotonic`, until when others are waited for; by default as long as
+                `BUSY_TIMEOUT_S`. A server has its own.
 
         Raises:
             UnavailableError, DamageError, InvalidRecordError: see `translated_errors`.
         """
-        deadline = time.monotonic() + _sqlite.BUSY_TIMEOUT_S
+        if deadline is None:
+            deadline = time.monotonic() + _sqlite.BUSY_TIMEOUT_S
         with (
             translated_errors(self.target),
             # Before there is a connection, which may be one that keeps others out.

@@ -24,6 +24,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tooltrail.records import UnavailableError
+from tooltrail.store import _sqlite_connections as _sqlite
 
 LOCK_SUFFIX = "-lock"
 """Ends the name of the lock's file. Not the database itself: to close any descriptor of that gives
@@ -109,7 +110,7 @@ class WriteTurns:
         return file
 
     def _locked(self) -> UnavailableError:
-        return UnavailableError(f"database {self._database}: it is locked by another process")
+        return UnavailableError(f"database {self._database}: {_sqlite.LOCKED}")
 
 
 class _LockFile:
