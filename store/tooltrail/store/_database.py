@@ -70,15 +70,18 @@ class Database:
     log: LogLimit | None = None
 
     @contextmanager
-    def write(self) -> Generator[Connection]:
+    def write(self, deadline: float | None = None) -> Generator[Connection]:
         """One transaction that is durable when the block ends, or leaves no trace.
 
-        Others are waited for, for `BUSY_TIMEOUT_S` at most.
+        Args:
+            deadline: by `time.monotonic`, until when others are waited for; by default as long as
+                `BUSY_TIMEOUT_S`. A server has its own.
 
         Raises:
             UnavailableError, DamageError, InvalidRecordError: see `translated_errors`.
         """
-        deadline = time.monotonic() + _sqlite.BUSY_TIMEOUT_S
+        if deadline is None:
+            deadline = time.monotonic() + _sqlite.BUSY_TIMEOUT_S
         with (
             translated_errors(self.target),
             # Before there is a connection, which may be one that keeps others out.
@@ -86,9 +89,10 @@ class Database:
             self.engine.connect() as connection,
         ):
             with begun(connection, deadline):
+                before = 0 if self.log is None else self.log.size()
                 yield connection
             if self.log is not None:
-                self.log.hold(connection)
+                self.log.hold(connection, before)
 
     @contextmanager
     def read(self) -> Generator[Connection]:
@@ -178,7 +182,14 @@ def open_database(
 
 def _sqlite_engine(connect: Callable[[], sqlite3.Connection]) -> Engine:
     engine = create_engine(
-        "sqlite://", module=sqlite3, creator=connect, poolclass=QueuePool, hide_parameters=True
+        "sqlite://",
+        module=sqlite3,
+        creator=connect,
+        poolclass=QueuePool,
+        # As many as are wanted at once: whoever has the turn to write keeps all other processes
+        # out, and must not wait meanwhile for those who read in its own.
+        max_overflow=-1,
+        hide_parameters=True,
     )
 
     @event.listens_for(engine, "checkin")

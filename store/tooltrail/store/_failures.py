@@ -15,6 +15,7 @@ from tooltrail.records import (
 )
 from tooltrail.store._disk import SIDE_FILES_BYTES, is_below
 from tooltrail.store._sqlite import sqlite3
+from tooltrail.store._sqlite_connections import LOCKED
 from tooltrail.store._targets import SqliteTarget, Target
 
 _PRIMARY_CODE = 0xFF
@@ -32,8 +33,8 @@ _DAMAGED: set[int | str] = {
     "42703",
 }
 _UNAVAILABLE: dict[int | str, str] = {
-    sqlite3.SQLITE_BUSY: "it is locked by another process",
-    sqlite3.SQLITE_LOCKED: "it is locked by another process",
+    sqlite3.SQLITE_BUSY: LOCKED,
+    sqlite3.SQLITE_LOCKED: LOCKED,
     sqlite3.SQLITE_READONLY: "it is read-only",
     sqlite3.SQLITE_CANTOPEN: "it cannot be opened",
     sqlite3.SQLITE_PERM: "access is denied",

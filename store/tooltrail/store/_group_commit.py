@@ -13,6 +13,7 @@ would only be in the way of others; there each write has a transaction of its ow
 
 import os
 import threading
+import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -21,6 +22,7 @@ from typing import Any, Generic, TypeVar
 from sqlalchemy import Connection
 
 from tooltrail.records import DiskFullError, TooltrailError, UnavailableError
+from tooltrail.store import _sqlite_connections as _sqlite
 from tooltrail.store._database import Database
 
 MOST = 256
@@ -33,6 +35,7 @@ class Write(Generic[T]):
     """What one caller wants to have written, and what became of it.
 
     Attributes:
+        deadline: by `time.monotonic`, until when it waits for others; counted from when it came.
         turn: set when it is settled, and when it is to lead.
         is_settled: whether it is known how it went.
         is_uncertain: whether it may be in the store although it raised an error.
@@ -49,6 +52,7 @@ class Write(Generic[T]):
         self._job = job
         self._made: tuple[T] | None = None
         self._error: BaseException | None = None
+        self.deadline = 0.0
         self.turn = threading.Event()
         self.is_settled = False
         self.is_uncertain = False
@@ -75,7 +79,9 @@ class Write(Generic[T]):
 class GroupCommit:
     """The writes of one open store. Safe to share between threads; each process has its own.
 
-    While nobody leads nobody waits; whoever has led hands over to the first that does.
+    While nobody leads nobody waits; whoever has led hands over to the first that does. It waits for
+    other processes as long as it may itself, which is for longer than those behind it have waited:
+    they go on waiting then, each for `BUSY_TIMEOUT_S` at most.
     """
 
     def __init__(self, database: Database) -> None:
@@ -94,6 +100,7 @@ class GroupCommit:
             UnavailableError, DamageError, InvalidRecordError: see `Database.write`.
             Exception: whatever its own job raised; then nothing of it was written.
         """
+        write.deadline = time.monotonic() + _sqlite.BUSY_TIMEOUT_S
         if self._is_grouping and not self._has_its_own():
             self._run_with_others(write)
         else:
@@ -119,6 +126,8 @@ class GroupCommit:
                 if self._leader is None:
                     self._leader = write
                     write.turn.set()
+            if not write.turn.wait(max(0.0, write.deadline - time.monotonic())):
+                self._give_up(write)
             write.turn.wait()
             if not write.is_settled:
                 self._lead()
@@ -133,9 +142,19 @@ class GroupCommit:
             self._commit(taken)
         finally:
             self._leading.now = False
-            for write in taken:
-                if not write.is_settled:
-                    write.settle(UnavailableError("the thread that was committing it was ended"))
+            with self._lock:
+                left = [it for it in taken if not it.is_settled and it not in self._waiting]
+            for write in left:
+                write.settle(UnavailableError("the thread that was committing it was ended"))
+
+    def _give_up(self, write: Write[Any]) -> None:
+        """Its time is up: settle it, unless it is being committed or about to be."""
+        with self._lock:
+            if write in self._waiting and write is not self._leader:
+                self._waiting.remove(write)
+                write.settle(
+                    UnavailableError(f"database {self._database.target}: {_sqlite.LOCKED}")
+                )
 
     def _leave(self, write: Write[Any]) -> None:
         """Go, with or without an answer; nobody waits for one who has gone."""
@@ -160,16 +179,26 @@ class GroupCommit:
                 for write in writes:
                     self._commit([write])
             else:
-                for write in writes:
-                    # Each raises its own: a traceback belongs to one thread.
-                    write.settle(_another(error))
+                self._tell(writes, error)
         else:
             for write in writes:
                 write.settle(None)
 
+    def _tell(self, writes: Sequence[Write[Any]], error: BaseException) -> None:
+        """That the store is away; but who may wait longer does so, when it was a matter of time."""
+        with self._lock:
+            now = time.monotonic()
+            is_late = now >= writes[0].deadline
+            later = [it for it in writes if is_late and it.deadline > now and not it.is_uncertain]
+            self._waiting.extendleft(reversed(later))
+        for write in writes:
+            if write not in later:
+                # Each raises its own: a traceback belongs to one thread.
+                write.settle(_another(error))
+
     def _in_one(self, writes: Sequence[Write[Any]]) -> None:
         try:
-            with self._database.write() as connection:
+            with self._database.write(writes[0].deadline) as connection:
                 for write in writes:
                     write.execute(connection)
                 for write in writes:

@@ -19,36 +19,41 @@ READERS_WAIT_S = 0.5
 
 
 class LogLimit:
-    """The log of one database file, as far as one process has seen it grow.
+    """The log of one database file.
 
-    Safe to share between threads of which one at a time has the turn to write.
+    A writer waits for readers when its own transaction has taken the log beyond a multiple of
+    `JOURNAL_SIZE_LIMIT`. So one of them does, once for each such size, however many processes there
+    are and however short each of them lives; nothing is to be remembered. Safe to share between
+    threads.
     """
 
     def __init__(self, database: Path) -> None:
         """Prepare; nothing is looked at yet."""
         self._path = database.with_name(f"{database.name}-wal")
-        self._vain = 0
 
-    def hold(self, connection: Connection) -> None:
-        """Empty a log that has become too long; once for each `JOURNAL_SIZE_LIMIT` of it.
-
-        Args:
-            connection: one that has just committed.
-        """
-        size = self._size()
-        if size > self._vain + _sqlite.JOURNAL_SIZE_LIMIT:
-            # What was to be written is written, whatever becomes of this.
-            with suppress(sqlite3.Error):
-                _empty(connection)
-            self._vain = self._size()
-        else:
-            self._vain = min(self._vain, size)
-
-    def _size(self) -> int:
+    def size(self) -> int:
+        """Its bytes; 0 while there is none."""
         try:
             return self._path.stat().st_size
         except OSError:
             return 0
+
+    def hold(self, connection: Connection, before: int) -> None:
+        """Empty a log that has become too long.
+
+        Args:
+            connection: one that has just committed.
+            before: its size when that transaction had begun.
+        """
+        if _times_too_long(self.size()) > _times_too_long(before):
+            # What was to be written is written, whatever becomes of this.
+            with suppress(sqlite3.Error):
+                _empty(connection)
+
+
+def _times_too_long(size: int) -> int:
+    """How many times the limit it is beyond; one that ends at the limit is not too long."""
+    return max(0, size - 1) // _sqlite.JOURNAL_SIZE_LIMIT
 
 
 def _empty(connection: Connection) -> None:

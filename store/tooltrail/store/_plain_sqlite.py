@@ -1,7 +1,7 @@
 """An SQLite store as the standard library alone can read it, for questions that must be quick.
 
-Whoever asks waits for nobody, changes nothing, and goes to `open_store` whenever anything is
-unusual: that one has words for it.
+Whoever asks waits for nobody, records nothing, leaves no file behind, and goes to `open_store`
+whenever anything is unusual: that one has words for it.
 """
 
 import os
@@ -17,6 +17,7 @@ _FORMAT = 1
 """The layout of artifacts that is read here; see `info.FORMAT`."""
 
 _SQLITE = "sqlite:///"
+_SIDE_FILES = ("-wal", "-shm")
 
 _REVISION = f"SELECT version_num FROM {VERSION_TABLE}"  # noqa: S608  a constant
 _INFO = "SELECT format, id, artifact_root FROM store_info"
@@ -47,12 +48,22 @@ def plain_file_of(database: str) -> Path | None:
 
 
 def plain_connection(file: Path) -> sqlite3.Connection:
-    """A connection that can write nothing: not even a checkpoint at its end.
+    """A connection for a few questions, to be closed after them.
+
+    Even who only reads needs two files beside the database. SQLite makes them where they are not
+    there, and the last who may write removes them. One who may not would leave them behind, where
+    the owner of the store may have no right to them and could record nothing any more.
 
     Raises:
-        sqlite3.Error: there is no such file, or it cannot be read now.
+        sqlite3.Error: there is no such file, or it cannot be read now, or not without a trace.
     """
-    uri = f"file:{quote(os.fsencode(file))}?mode=ro"
+    if os.access(file, os.W_OK):
+        mode = "rw"
+    elif all(file.with_name(file.name + end).exists() for end in _SIDE_FILES):
+        mode = "ro"
+    else:
+        raise sqlite3.OperationalError(f"{file}: to read it would leave files beside it")
+    uri = f"file:{quote(os.fsencode(file))}?mode={mode}"
     return sqlite3.connect(uri, uri=True, timeout=0, isolation_level=None)
 
 

@@ -25,6 +25,9 @@ BUSY_TIMEOUT_S = 30.0
 JOURNAL_SIZE_LIMIT = 64 * 1024 * 1024
 """Bytes to which the WAL file shrinks when it begins anew; above, readers are waited for."""
 
+LOCKED = "it is locked by another process"
+"""What is said of a database to whoever has waited long enough, be it for another thread."""
+
 _PRIMARY_CODE = 0xFF
 _IN_THE_WAY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_PROTOCOL)
 """Result codes; the second is what SQLite says when others recover the log again and again."""

@@ -24,6 +24,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tooltrail.records import UnavailableError
+from tooltrail.store import _sqlite_connections as _sqlite
 
 LOCK_SUFFIX = "-lock"
 """Ends the name of the lock's file. Not the database itself: to close any descriptor of that gives
@@ -109,7 +110,7 @@ class WriteTurns:
         return file
 
     def _locked(self) -> UnavailableError:
-        return UnavailableError(f"database {self._database}: it is locked by another process")
+        return UnavailableError(f"database {self._database}: {_sqlite.LOCKED}")
 
 
 class _LockFile:
@@ -220,10 +221,14 @@ def _open_lock(database: Path) -> int | None:
 def _make_lock(path: Path, database: os.stat_result) -> int:
     mode = stat.S_IMODE(database.st_mode) & _READING_AND_WRITING
     descriptor = os.open(path, _FLAGS | os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
-    if not os.geteuid():
-        # As SQLite does with its own: a file of root would keep out the owner of the database.
-        with suppress(OSError):
-            os.fchown(descriptor, database.st_uid, database.st_gid)
+    # As SQLite does with its own: a file of root would keep out the owner of the database. Others
+    # can give it to its group, when it is one of theirs.
+    owner = -1 if os.geteuid() else database.st_uid
+    with suppress(OSError):
+        os.fchown(descriptor, owner, database.st_gid)
+    with suppress(OSError):
+        # The umask, too, was that of whoever came first.
+        os.fchmod(descriptor, mode)
     return descriptor
 
 

@@ -176,14 +176,25 @@ def test_a_row_that_is_locked_too_long_is_unavailable(
         database.close()
 
 
-def test_a_pool_that_is_used_up_is_unavailable(sqlite_store: Store) -> None:
-    pool = sqlite_store.database.engine.pool
+def test_a_pool_that_is_used_up_is_unavailable(postgres_store: Store) -> None:
+    pool = postgres_store.database.engine.pool
     pool._timeout = 0.01  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]  no public way to wait less than the default
     with ExitStack() as stack:
         for _ in range(15):
-            stack.enter_context(sqlite_store.database.read())
+            stack.enter_context(postgres_store.database.read())
         with pytest.raises(UnavailableError, match="all connections are in use"):
-            stack.enter_context(sqlite_store.database.read())
+            stack.enter_context(postgres_store.database.read())
+
+
+def test_one_who_writes_to_a_file_waits_for_none_who_reads(sqlite_store: Store) -> None:
+    pool = sqlite_store.database.engine.pool
+    pool._timeout = 0.01  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]  no public way to wait less than the default
+    with ExitStack() as stack:
+        for _ in range(40):
+            snapshot = stack.enter_context(sqlite_store.database.read())
+            assert snapshot.scalar(text("SELECT count(*) FROM sessions")) == 0
+        sqlite_store.open_session()
+    assert sqlite_store.reader.counts().sessions == 1
 
 
 def test_a_store_is_shared_between_threads(store: Store) -> None:

@@ -17,6 +17,9 @@ from tests.support.processes import finish_all, start_worker
 from tooltrail.store import Session, Store, check_database
 
 PROCESSES = 8
+PATIENCE_S = 0.5
+"""Seconds without a call after which one that was stopped is taken to have had the turn."""
+
 SOAK_S = float(os.environ.get("TOOLTRAIL_TEST_SOAK_S", "3"))
 
 
@@ -54,8 +57,10 @@ def test_eight_processes_lose_nothing_and_none_is_turned_away(
     assert sqlite_store.reader.session(shared.id).invocation_count == len(acknowledged) // 2
     check_evidence(sqlite_store)
 
-    waits = sorted(wait for told in said for wait in told["waits"])
     counts = [len(told["ids"]) for told in said]
+    # Without turns the last has a third of what the first has, or less; with them nearly as much.
+    assert 2 * min(counts) >= max(counts)
+    waits = sorted(wait for told in said for wait in told["waits"])
     with capsys.disabled():
         print(  # noqa: T201  how long it takes says something of the machine only
             f"\n{PROCESSES} processes, {SOAK_S:g} s: {min(counts)} to {max(counts)} calls each, "
@@ -71,10 +76,9 @@ def test_of_eight_processes_one_that_is_killed_or_stopped_for_a_while_loses_noth
     killed, stopped, *others = workers = writers(sqlite_store, shared)
     begin(workers)
     _until_recorded(sqlite_store, 2 * PROCESSES)
-    stopped.send_signal(signal.SIGSTOP)
     killed.kill()
     killed.communicate()
-    stopped.send_signal(signal.SIGCONT)
+    _stop_while_others_record(sqlite_store, stopped, others)
     said = [json.loads(text) for text in finish_all([stopped, *others])]
     counts = sqlite_store.reader.counts().invocations
     assert counts["success"] >= sum(len(told["ids"]) for told in said)
@@ -86,8 +90,38 @@ def test_of_eight_processes_one_that_is_killed_or_stopped_for_a_while_loses_noth
 
 
 def _until_recorded(store: Store, count: int) -> None:
-    while sum(store.reader.counts().invocations.values()) < count:
+    while _recorded(store) < count:
         time.sleep(0.01)
+
+
+def _recorded(store: Store) -> int:
+    return sum(store.reader.counts().invocations.values())
+
+
+def _stop_while_others_record(
+    store: Store, stopped: Popen[bytes], others: list[Popen[bytes]]
+) -> None:
+    """Stop one for as long as others take for some calls; not in its turn, when all would wait."""
+    while any(other.poll() is None for other in others):
+        stopped.send_signal(signal.SIGSTOP)
+        try:
+            if _records(store, PROCESSES, PATIENCE_S):
+                return
+        finally:
+            stopped.send_signal(signal.SIGCONT)
+
+
+def _records(store: Store, count: int, seconds: float) -> bool:
+    """Whether others begin so many calls, with no longer between two of them."""
+    begun, seen_at = 0, time.monotonic()
+    first = _recorded(store)
+    while begun < count:
+        if _recorded(store) - first > begun:
+            begun, seen_at = _recorded(store) - first, time.monotonic()
+        elif time.monotonic() - seen_at > seconds:
+            return False
+        time.sleep(0.01)
+    return True
 
 
 def _ms(waits: list[float], share: float) -> str:

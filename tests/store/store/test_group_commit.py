@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from tooltrail.store import _sqlite_connections as connections
 from tooltrail.store._group_commit import GroupCommit, Write
 from tooltrail.store._sqlite import sqlite3
 from tooltrail.store._starting import plan_start
+from tooltrail.store._turns import WriteTurns
 
 WRITERS = 12
 
@@ -211,22 +212,23 @@ def _raise_in(thread: threading.Thread, error: type[BaseException]) -> None:
 def test_each_is_told_as_soon_as_its_own_record_is_durable(sqlite_store: Store) -> None:
     session = sqlite_store.open_session()
     newcomer = threading.Event()
+
+    def stay(_: Connection) -> None:
+        assert newcomer.wait(60)
+
+    tasks: list[Callable[[], object]] = [lambda: session.add_message("user", "x")] * WRITERS
     with ThreadPoolExecutor(WRITERS + 1) as pool:
         with busy(sqlite_store):
-            tasks: list[Callable[[], object]] = [lambda: session.add_message("user", "x")] * WRITERS
-            futures = all_waiting(sqlite_store, pool, tasks)
-
-            def stay(_: Connection) -> None:
-                assert newcomer.wait(60)
-
-            late = pool.submit(sqlite_store.writes.run, Write(lambda _: None))
-            until(lambda: waiting_count(sqlite_store.writes) == WRITERS)
+            futures = all_waiting(
+                sqlite_store, pool, [*tasks, lambda: sqlite_store.writes.run(Write(stay))]
+            )
+        try:
+            futures[0].result(60)  # which led, and what comes after it stays for long
+            assert not any(future.done() for future in futures[1:])
+        finally:
+            newcomer.set()
         for future in futures:
             future.result(60)
-        late.result(60)
-        held = pool.submit(sqlite_store.writes.run, Write(stay))
-        newcomer.set()
-        held.result(60)
     assert len(messages_of(sqlite_store, session)) == WRITERS
 
 
@@ -270,19 +272,120 @@ def test_a_signal_handler_that_records_while_its_thread_does_is_told(
     session.add_message("system", "goes on")
 
 
-def test_where_the_store_is_away_all_are_told_at_once(
+@contextmanager
+def noted_deadlines() -> Generator[list[float]]:
+    """Until when those who wanted the turn in the block were going to wait for it."""
+    deadlines: list[float] = []
+    turn = WriteTurns.turn
+
+    def noting(turns: WriteTurns, deadline: float) -> AbstractContextManager[None]:
+        deadlines.append(deadline)
+        return turn(turns, deadline)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(WriteTurns, "turn", noting)
+        yield deadlines
+
+
+def test_where_the_store_is_away_all_are_told_at_once(sqlite_store: Store) -> None:
+    session, gone = sqlite_store.open_session(), threading.Event()
+    database = Path(str(sqlite_store.database.target))
+
+    def stay(_: Connection) -> None:
+        assert gone.wait(60)
+
+    first: Callable[[], object] = lambda: sqlite_store.writes.run(Write(stay))  # noqa: E731
+    tasks: list[Callable[[], object]] = [lambda: session.add_message("user", "hello")] * WRITERS
+    with ThreadPoolExecutor(WRITERS + 1) as pool:
+        futures = all_waiting(sqlite_store, pool, [first, *tasks])
+        with noted_deadlines() as attempts:
+            sqlite_store.database.close()
+            database.rename(database.with_name("away.db"))
+            gone.set()
+            errors = [future.exception(60) for future in futures[1:]]
+        futures[0].result(60)
+    database.with_name("away.db").rename(database)
+    assert {str(error) for error in errors} == {f"database {database}: it cannot be opened"}
+    # One attempt for all of them; each has an error of its own, since raising one writes into it.
+    assert len(attempts) == 1
+    assert len(set(map(id, errors))) == WRITERS
+    assert messages_of(sqlite_store, session) == []
+
+
+def test_nobody_waits_longer_because_others_waited_before_it(
     sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "BUSY_TIMEOUT_S", 5.0)
+    longest = 5.0
+    monkeypatch.setattr(connections, "BUSY_TIMEOUT_S", longest)
     session = sqlite_store.open_session()
     sqlite_store.close()  # connections are made anew, with the shorter wait
     tasks: list[Callable[[], object]] = [lambda: session.add_message("user", "hello")] * WRITERS
-    with ThreadPoolExecutor(WRITERS) as pool, busy(sqlite_store):
-        errors = [future.exception() for future in all_waiting(sqlite_store, pool, tasks)]
+    with (
+        ThreadPoolExecutor(WRITERS) as pool,
+        busy(sqlite_store),
+        noted_deadlines() as deadlines,
+    ):
+        futures = all_waiting(sqlite_store, pool, tasks)
+        all_there = time.monotonic()
+        errors = [future.exception(60) for future in futures]
     assert all(isinstance(error, UnavailableError) for error in errors)
-    # Each has its own, since raising one writes into it.
-    assert len(set(map(id, errors))) == WRITERS
+    assert deadlines
+    assert max(deadlines) <= all_there + longest
     assert messages_of(sqlite_store, session) == []
+
+
+def test_one_whose_time_is_up_goes_though_another_leads(
+    sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group, gone = sqlite_store.writes, threading.Event()
+    wrote: list[str] = []
+    late = Write(lambda _: wrote.append("late"))
+
+    def stay(_: Connection) -> None:
+        assert gone.wait(60)
+
+    with ThreadPoolExecutor(2) as pool:
+        try:
+            (leads,) = all_waiting(sqlite_store, pool, [lambda: group.run(Write(stay))])
+            monkeypatch.setattr(connections, "BUSY_TIMEOUT_S", 0.1)
+            error = pool.submit(group.run, late).exception(30)
+            assert isinstance(error, UnavailableError)
+            assert "it is locked by another process" in str(error)
+        finally:
+            gone.set()
+        leads.result(60)
+    assert (late.is_uncertain, wrote, waiting_count(group)) == (False, [], 0)
+
+
+def test_one_whose_time_is_up_leaves_the_others_waiting(sqlite_store: Store) -> None:
+    group, gone = sqlite_store.writes, threading.Event()
+    wrote: list[str] = []
+
+    def stay(_: Connection) -> None:
+        assert gone.wait(60)
+
+    def fail(_: Connection) -> None:
+        wrote.append("in vain")
+        raise UnavailableError("others are in the way")
+
+    late = Write(fail)
+    tasks: list[Callable[[], object]] = [
+        lambda: group.run(Write(stay)),
+        lambda: group.run(late),
+        lambda: group.run(Write(lambda _: wrote.append("patient"))),
+        lambda: group.run(Write(lambda _: wrote.append("as patient"))),
+    ]
+    with ThreadPoolExecutor(len(tasks)) as pool:
+        futures = all_waiting(sqlite_store, pool, tasks[:2])
+        futures += [pool.submit(task) for task in tasks[2:]]
+        until(lambda: waiting_count(group) == 3)
+        late.deadline = time.monotonic()
+        gone.set()
+        assert str(futures[1].exception(60)) == "others are in the way"
+        for patient in (futures[0], *futures[2:]):
+            patient.result(60)
+    assert sorted(wrote) == ["as patient", "in vain", "patient"]
+    assert not late.is_uncertain
 
 
 def test_the_main_thread_commits_for_nobody_else(sqlite_store: Store) -> None:

@@ -7,11 +7,13 @@ from pathlib import Path
 from threading import Event, Thread
 
 import pytest
-from sqlalchemy import event
+from sqlalchemy import Connection, event
 from tests.support.evidence import check_evidence
+from tests.support.processes import run_python
 
-from tooltrail.store import Store, create_store
+from tooltrail.store import Store, _log_limit, create_store
 from tooltrail.store import _sqlite_connections as connections
+from tooltrail.store._log_limit import LogLimit
 from tooltrail.store._sqlite import sqlite3
 
 MIB = 1024 * 1024
@@ -101,10 +103,61 @@ def test_readers_that_never_leave_a_gap_do_not_keep_the_log(store: Store) -> Non
     assert sizes[-1] == 0
 
 
-def test_a_log_that_is_not_there_is_not_too_long(store: Store) -> None:
-    limit = store.database.log
-    assert limit is not None
+def test_a_log_that_is_not_there_is_not_too_long(store: Store, tmp_path: Path) -> None:
+    limit = LogLimit(tmp_path / "gone.db")
+    assert limit.size() == 0
     with store.database.engine.connect() as connection:
-        store.database.engine.dispose()
-        limit.hold(connection)
+        limit.hold(connection, 0)
+        assert not connection.in_transaction()
     write(store)
+
+
+WAITED = """
+import sys
+from sqlalchemy import event
+from tooltrail.store import _sqlite_connections as connections, open_store
+
+connections.JOURNAL_SIZE_LIMIT = int(sys.argv[2])
+with open_store(sys.argv[1]) as store:
+    def note(connection, *_):
+        connection.set_trace_callback(lambda sql: print(sql) if "wal_checkpoint" in sql else None)
+
+    event.listen(store.database.engine, "checkout", note)
+    for size in sys.argv[3:]:
+        with store.database.write() as connection:
+            connection.exec_driver_sql(f"INSERT INTO filled VALUES (zeroblob({size}))")
+"""
+
+
+def waits_of_another_process(store: Store, *sizes: int) -> int:
+    """How often one that writes transactions of such sizes waits for readers."""
+    written = map(str, (LIMIT, *sizes))
+    return run_python(WAITED, str(store.database.target), *written)[0].count("wal_checkpoint")
+
+
+def test_each_new_process_does_not_wait_for_the_same_reader_again(store: Store) -> None:
+    with a_reader(store):
+        write(store, LIMIT + MIB)  # which has waited in vain
+        assert waits_of_another_process(store, 1, 1, 1) == 0
+        assert waits_of_another_process(store, LIMIT, 1) == 1
+        assert waits_of_another_process(store, 1, 1) == 0
+
+
+def test_a_log_that_ends_at_the_limit_is_not_too_long(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with a_reader(store):
+        write(store)
+        size = log_size(store)
+        monkeypatch.setattr(connections, "JOURNAL_SIZE_LIMIT", size)
+        emptied: list[Connection] = []
+        monkeypatch.setattr(_log_limit, "_empty", emptied.append)
+        limit = LogLimit(Path(str(store.database.target)))
+        with store.database.autocommit() as connection:
+            limit.hold(connection, 0)
+            assert emptied == []
+            monkeypatch.setattr(connections, "JOURNAL_SIZE_LIMIT", size - 1)
+            limit.hold(connection, size)
+            assert emptied == []
+            limit.hold(connection, size - 1)
+            assert emptied == [connection]

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from itertools import product
 from pathlib import Path
 from typing import NoReturn
 
@@ -309,10 +310,14 @@ def test_a_store_that_is_closed_keeps_no_file_open(sqlite_store: Store) -> None:
 
 def test_the_lock_is_for_the_same_people_as_the_database(sqlite_store: Store) -> None:
     database = Path(str(sqlite_store.database.target))
-    for mode in (0o600, 0o640):
+    for mode, umask in product((0o600, 0o640, 0o660), (0o022, 0o077)):
         lock_of(sqlite_store).unlink(missing_ok=True)
         database.chmod(mode)
-        write(sqlite_store)
+        before = os.umask(umask)
+        try:
+            write(sqlite_store)
+        finally:
+            os.umask(before)
         assert stat.S_IMODE(lock_of(sqlite_store).stat().st_mode) == mode
 
 
@@ -422,6 +427,32 @@ def test_what_root_makes_belongs_to_the_owner_of_the_database(open_folder: Path)
         write(store)
     status = (open_folder / "trail.db-lock").stat()
     assert (status.st_uid, status.st_gid) == (NOBODY, NOBODY)
+
+
+GROUP = 60_000
+OWNER = 60_001
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="it takes root to become several users")
+def test_who_of_a_group_comes_first_makes_the_lock_for_all_of_it(open_folder: Path) -> None:
+    database = open_folder / "trail.db"
+    os.chown(database, OWNER, GROUP)
+    database.chmod(0o660)
+    child = os.fork()
+    if not child:
+        status = 1
+        try:
+            os.setgroups([GROUP])
+            os.setgid(NOBODY)
+            os.setuid(NOBODY)
+            os.umask(0o077)
+            with WriteTurns(database).turn(time.monotonic() + LONG):
+                status = 0
+        finally:
+            os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0
+    made = Path(f"{database}-lock").stat()
+    assert (made.st_uid, made.st_gid, stat.S_IMODE(made.st_mode)) == (NOBODY, GROUP, 0o660)
 
 
 def test_of_a_folder_that_is_gone_nothing_is_locked(tmp_path: Path) -> None:
