@@ -100,6 +100,31 @@ def test_check_names_a_row_that_points_nowhere(cli: Cli) -> None:
     assert "row 1 of invocations refers to a row of bodies that is missing" in ended.lines
 
 
+@pytest.mark.parametrize("offset", ["the page of a table", "the head of the file"])
+def test_check_of_a_damaged_file_is_a_document_all_the_same(cli: Cli, offset: str) -> None:
+    with cli.open() as store:
+        run_command(store.open_session(), b"kept\n")
+    with closing(sqlite3.connect(cli.database)) as connection:
+        (page,) = connection.execute(
+            "SELECT rootpage FROM sqlite_master WHERE name = 'invocations'"
+        ).fetchone()
+    with Path(cli.database).open("r+b") as file:
+        file.seek((page - 1) * 4_096 if offset == "the page of a table" else 0)
+        file.write(bytes(4_096))
+    found = cli.run("db", "check", "--json")
+    assert found.code == 1
+    assert found.records
+    assert all("damaged" in record["problem"] for record in found.records)
+    assert found.message == cli.run("db", "check").message
+    assert found.message.endswith("found\n")
+
+
+def test_a_target_that_can_be_no_file_is_wrong_use(cli: Cli) -> None:
+    ended = cli.run("db", "backup", "/")
+    assert (ended.code, ended.text) == (2, "")
+    assert "no file can have the name '/'" in ended.message
+
+
 # Copies
 
 

@@ -10,7 +10,7 @@ import os
 import time
 import weakref
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -101,12 +101,39 @@ class Database:
         Raises:
             UnavailableError, DamageError: see `translated_errors`.
         """
+        with self.reading(), self._reader() as connection:
+            yield connection
+
+    @contextmanager
+    def snapshot(self) -> Generator[Connection]:
+        """As `read`, for a block that does more than read, whose errors are its own.
+
+        What it reads it reads within `reading`.
+
+        Raises:
+            UnavailableError, DamageError: see `translated_errors`; before the block.
+        """
+        with ExitStack() as stack:
+            with self.reading():
+                connection = stack.enter_context(self._reader())
+            yield connection
+
+    @contextmanager
+    def reading(self) -> Generator[None]:
+        """Tell what goes wrong while rows are read, and nothing else is done, in our own words.
+
+        Raises:
+            UnavailableError, DamageError: see `translated_errors`.
+        """
+        with translated_errors(self.target), damage_if_unreadable(self.target):
+            yield
+
+    @contextmanager
+    def _reader(self) -> Generator[Connection]:
         options: dict[str, Any] = {_READ_ONLY: True}
         if self.engine.dialect.name == "postgresql":
             options |= {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
         with (
-            translated_errors(self.target),
-            damage_if_unreadable(self.target),
             self.engine.connect() as connection,
             # Within the block, since to set them may fail on a connection that was lost.
             connection.execution_options(**options).begin(),

@@ -88,8 +88,8 @@ def back_up_store(
         on_progress: see `OnBytes`.
 
     Raises:
-        InvalidRecordError: something is at `path`, which is left as it is; or the store is on a
-            server.
+        InvalidRecordError: something is at `path`, which is left as it is; or no file can have
+            that name, or the store is on a server.
         DiskFullError: there is no room for the copy.
         StoreNotFoundError, DamageError, UnavailableError: see `open_store`.
         UnavailableError: the file cannot be made, or somebody else is making it.
@@ -100,13 +100,14 @@ def back_up_store(
             f"{target} is on a server, whose own tools make backups: pg_dump --format=custom "
             "--file=TARGET, and pg_restore"
         )
-    wanted = absolute_path(path)
+    wanted = _file_path(path)
     opened = open_existing(target)
     try:
-        with opened.read() as connection, _new_file(wanted) as part:
-            # The first look at the database fixes the moment.
-            revision = required_revision(connection, target)
-            info = read_info(connection)
+        with opened.snapshot() as connection, _new_file(wanted) as part:
+            # The first look at the database fixes the moment. Only this is about its rows.
+            with opened.reading():
+                revision = required_revision(connection, target)
+                info = read_info(connection)
             _copy(connection, part, on_progress)
     finally:
         opened.close()
@@ -118,6 +119,18 @@ def back_up_store(
         store_id=info.id,
         artifacts=resolve_root(target, root),
     )
+
+
+def _file_path(path: str | Path) -> Path:
+    name = str(path)
+    try:
+        is_possible = b"\0" not in os.fsencode(name)
+    except UnicodeEncodeError:
+        is_possible = False
+    wanted = absolute_path(path) if is_possible else Path()
+    if not wanted.name:
+        raise InvalidRecordError(f"no file can have the name {name!r}")
+    return wanted
 
 
 def _copy(connection: Connection, part: Path, on_progress: OnBytes | None) -> None:
@@ -154,17 +167,22 @@ def _new_file(path: Path) -> Generator[Path]:
         yield part
         with _translated(path):
             os.fsync(descriptor)
+            if not _is_at(descriptor, part):
+                raise UnavailableError(f"backup {path} cannot be made: somebody removed {part}")
             _name(part, path)
             sync_folder(path.parent)
     finally:
         # As long as it is locked, since afterwards it may be somebody else's.
-        part.unlink(missing_ok=True)
+        if _is_at(descriptor, part):
+            part.unlink()
         os.close(descriptor)
 
 
 def _claimed(part: Path) -> int:
     """A new file, open and locked. One that a killed process left is removed first.
 
+    Only who has locked the file that has this name may take the name from it: while somebody waits
+    here it may have become that of another file, which is somebody else's.
     Not written to: it may be a finished backup, which was killed before it gave up this name.
 
     Raises:
@@ -175,18 +193,25 @@ def _claimed(part: Path) -> int:
         descriptor = os.open(part, _MADE, PRIVATE_FILE)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            found = os.fstat(descriptor)
-            is_new = not found.st_size and os.path.samestat(found, part.stat())
-            if is_new:
-                return descriptor
-            part.unlink()
-        except (BlockingIOError, FileNotFoundError) as error:
+            if _is_at(descriptor, part):
+                if not os.fstat(descriptor).st_size:
+                    return descriptor
+                part.unlink()
+        except BlockingIOError as error:
             os.close(descriptor)
             raise UnavailableError(f"another backup is being made there: {part}") from error
         except BaseException:
             os.close(descriptor)
             raise
         os.close(descriptor)
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    """Whether an open file still has this name."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.lstat())
+    except FileNotFoundError:
+        return False
 
 
 _MADE = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC

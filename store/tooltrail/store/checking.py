@@ -1,11 +1,17 @@
 """Is the database itself sound: its pages, its references, its schema, the store's own row?"""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 
-from sqlalchemy import Connection, func, inspect, select, text
+from sqlalchemy import func, inspect, select, text
 
 from tooltrail.migrations import VERSION_TABLE
+from tooltrail.records import DamageError
 from tooltrail.store._database import Database
+from tooltrail.store._schema import read_revision
+from tooltrail.store._server_words import in_words_of_server
 from tooltrail.store._shape import differences, read_shape, shape_of_head
 from tooltrail.store._targets import SqliteTarget
 from tooltrail.store.tables import StoreInfoRow, metadata
@@ -15,6 +21,8 @@ OnStep = Callable[[int, int], None]
 
 _BATCH = 1_000
 """Findings that are held at once."""
+
+_TABLES = frozenset({*metadata.tables, VERSION_TABLE})
 
 
 def check_database(database: Database) -> list[str]:
@@ -27,6 +35,7 @@ def iter_problems(database: Database, on_step: OnStep | None = None) -> Generato
 
     Reads the whole of an SQLite file. A server keeps its pages and references itself and has no
     cheap way to be asked about them; that it was not told to stop doing so is checked.
+    What damage keeps from being checked is a problem, and all else is checked still.
 
     Args:
         database: of a store at head. Nothing is written.
@@ -34,36 +43,75 @@ def iter_problems(database: Database, on_step: OnStep | None = None) -> Generato
 
     Raises:
         UnavailableError: the database cannot be read now.
-        DamageError: it is too damaged to be asked.
     """
+    try:
+        with database.read() as connection:
+            read_revision(connection)
+    except DamageError as error:
+        # Nothing else can be asked then, and would only say the same.
+        yield str(error)
+        return
     steps = _steps(database)
     for number, step in enumerate(steps, 1):
-        # A snapshot for each step: one for all would keep SQLite's log from shrinking meanwhile.
-        with database.read() as connection:
-            yield from step(connection)
+        # Each has a snapshot of its own: one for all would keep SQLite's log from shrinking.
+        try:
+            yield from step.problems(database)
+        except DamageError as error:
+            yield f"{step.subject} cannot be checked: {error}"
         if on_step is not None:
             on_step(number, len(steps))
 
 
-_Step = Callable[[Connection], Generator[str]]
+@dataclass(frozen=True, slots=True)
+class _Step:
+    subject: str
+    problems: Callable[[Database], Iterator[str]]
 
 
 def _steps(database: Database) -> list[_Step]:
-    steps: list[_Step] = [_schema, _own_row]
+    steps = [_Step("the schema", _schema), _Step("the store's own row", _own_row)]
     if isinstance(database.target, SqliteTarget):
-        steps = [_pages, *map(_references_of, metadata.tables), *steps]
+        references = [
+            _Step(f"table {table}", partial(_references_of, table)) for table in metadata.tables
+        ]
+        steps = [_Step("the file as a whole", _pages), *references, *steps]
     return steps
 
 
-def _pages(connection: Connection) -> Generator[str]:
+def _pages(database: Database) -> Generator[str]:
+    try:
+        yield from _answers(database, "PRAGMA integrity_check")
+    except DamageError:
+        # SQLite gives up at a table or an index that it cannot begin to read, without a name.
+        yield from _narrower_answers(database)
+        raise
+
+
+def _narrower_answers(database: Database) -> Generator[str]:
+    """The page, which the quick check may know, and the tables that cannot be checked alone."""
+    with suppress(DamageError):
+        yield from _answers(database, "PRAGMA quick_check")
+    with database.read() as connection:
+        tables = inspect(connection).get_table_names()
+    for table in tables:
+        # Those of other programs, too, whatever they are called.
+        quoted = table.replace('"', '""')
+        try:
+            yield from _answers(database, f'PRAGMA integrity_check("{quoted}")')
+        except DamageError:
+            yield f"integrity check: table {table} or an index of it is damaged"
+
+
+def _answers(database: Database, asked: str) -> Generator[str]:
     # SQLite stops after a hundred findings, which are enough to know that a page is damaged.
-    for answer in connection.scalars(text("PRAGMA integrity_check")):
-        if answer != "ok":
-            yield f"integrity check: {answer}"
+    with database.read() as connection:
+        for answer in connection.scalars(text(asked)):
+            if answer != "ok":
+                yield f"integrity check: {answer}"
 
 
-def _references_of(table: str) -> _Step:
-    def check(connection: Connection) -> Generator[str]:
+def _references_of(table: str, database: Database) -> Generator[str]:
+    with database.read() as connection:
         if not inspect(connection).has_table(table):
             return
         found = connection.execute(text(f'PRAGMA foreign_key_check("{table}")'))
@@ -71,19 +119,21 @@ def _references_of(table: str) -> _Step:
             which = f"row {row[1]}" if row[1] is not None else "a row"
             yield f"{which} of {row[0]} refers to a row of {row[2]} that is missing"
 
-    return check
 
-
-def _schema(connection: Connection) -> Generator[str]:
-    dialect = connection.dialect.name
+def _schema(database: Database) -> Generator[str]:
+    dialect = database.engine.dialect.name
     wanted = shape_of_head(dialect)
-    found = read_shape(connection, frozenset({*metadata.tables, VERSION_TABLE}))
-    yield from differences(found, wanted, dialect)
+    with database.read() as connection:
+        found = read_shape(connection, _TABLES)
+    if dialect == "postgresql":
+        wanted = in_words_of_server(database, wanted, found)
+    yield from differences(found, wanted)
 
 
-def _own_row(connection: Connection) -> Generator[str]:
+def _own_row(database: Database) -> Generator[str]:
     table = StoreInfoRow.__tablename__
-    if not inspect(connection).has_table(table):
-        return
-    if not connection.scalar(select(func.count()).select_from(StoreInfoRow)):
-        yield f"table {table} has no row: the store does not know itself"
+    with database.read() as connection:
+        if not inspect(connection).has_table(table):
+            return
+        if not connection.scalar(select(func.count()).select_from(StoreInfoRow)):
+            yield f"table {table} has no row: the store does not know itself"

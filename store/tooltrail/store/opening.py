@@ -133,16 +133,16 @@ def open_store(
 
 @contextmanager
 def database_to_check(database: str | Path) -> Generator[Database]:
-    """The database of a store that is at head, though its own row be missing or damaged.
+    """The database of a store that is at head, though its own row be missing, or it be damaged.
 
     Raises:
-        StoreNotFoundError, SchemaMismatchError, DamageError, UnavailableError: see `open_store`.
+        StoreNotFoundError, SchemaMismatchError, UnavailableError: see `open_store`.
     """
     opened = open_existing(parse_target(database))
     try:
-        with opened.read() as connection:
+        # What is damaged is for the check to say.
+        with suppress(DamageError), opened.read() as connection:
             check_revision(connection, opened.target)
-        # What is wrong with the row is for the check to say.
         with suppress(StoreNotFoundError, DamageError):
             _checked_info(opened)
         yield opened

@@ -1,5 +1,6 @@
 """A backup is the database at one moment, whole or not there, whatever goes on meanwhile."""
 
+import fcntl
 import os
 import re
 import shutil
@@ -7,9 +8,12 @@ import stat
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from random import Random
+from threading import Event
 
 import pytest
 from tests.support.cli import without_coverage
@@ -22,16 +26,20 @@ from tests.support.schema import downgraded, set_revision
 
 from tooltrail.migrations import HEAD_REVISION
 from tooltrail.records import (
+    DamageError,
     DiskFullError,
     InvalidRecordError,
     StoreNotFoundError,
     UnavailableError,
 )
-from tooltrail.store import Store, back_up_store, open_store, upgrade_store
+from tooltrail.store import Backup, Store, back_up_store, open_store, upgrade_store
 from tooltrail.store._sqlite import sqlite3
 from tooltrail.store._targets import SqliteTarget
 
 MIB = 1024 * 1024
+WAIT_S = 60
+"""Seconds for what is certain to happen; a test that waits longer has failed."""
+
 KILLS = int(os.environ.get("TOOLTRAIL_TEST_KILLS", "100")) // 4
 """Moments at which a backup is killed, spread over the whole of it."""
 
@@ -196,6 +204,81 @@ def test_of_two_backups_to_one_place_at_once_the_second_is_refused(
     assert is_copy_of(copy, recorded)
 
 
+def backed_up_meanwhile(
+    recorded: Path, copy: Path, under_way: Event, go_on: Event
+) -> Callable[[], Backup]:
+    """A backup that waits when it is under way."""
+
+    def tell(done: int, of: int) -> None:
+        under_way.set()
+        assert go_on.wait(WAIT_S)
+
+    return lambda: back_up_store(recorded, copy, on_progress=tell)
+
+
+def test_a_backup_that_comes_late_to_what_was_left_leaves_alone_whose_turn_it_is(
+    recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = tmp_path / "copy.db"
+    (tmp_path / ".copy.db.part").write_bytes(b"of a killed one")
+    under_way, go_on = Event(), Event()
+    with ThreadPoolExecutor(1) as pool:
+        started: list[Future[Backup]] = []
+        lock = fcntl.flock
+
+        def locked_late(descriptor: int, operation: int) -> None:
+            # What was left is open here. Before it is locked, another backup has removed it.
+            monkeypatch.undo()
+            first = backed_up_meanwhile(recorded, copy, under_way, go_on)
+            started.append(pool.submit(first))
+            assert under_way.wait(WAIT_S)
+            lock(descriptor, operation)
+
+        monkeypatch.setattr(fcntl, "flock", locked_late)
+        try:
+            with pytest.raises(UnavailableError, match="another backup is being made there"):
+                back_up_store(recorded, copy)
+        finally:
+            go_on.set()
+        assert started[0].result().path == str(copy)
+    assert is_copy_of(copy, recorded)
+    assert names_in(tmp_path).isdisjoint({".copy.db.part"})
+
+
+def test_what_was_left_and_is_gone_before_it_is_locked_is_in_nobodys_way(
+    recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = tmp_path / ".copy.db.part"
+    left.write_bytes(b"of a killed one")
+    lock = fcntl.flock
+
+    def locked_late(descriptor: int, operation: int) -> None:
+        monkeypatch.undo()
+        left.unlink()
+        lock(descriptor, operation)
+
+    monkeypatch.setattr(fcntl, "flock", locked_late)
+    back_up_store(recorded, tmp_path / "copy.db")
+    assert is_copy_of(tmp_path / "copy.db", recorded)
+
+
+@pytest.mark.parametrize("by", ["nothing", "another"])
+def test_a_backup_whose_unfinished_file_was_taken_away_is_never_acknowledged(
+    recorded: Path, tmp_path: Path, by: str
+) -> None:
+    part = tmp_path / ".copy.db.part"
+
+    def take_away(done: int, of: int) -> None:
+        part.unlink()
+        if by == "another":
+            part.write_bytes(b"mine")
+
+    with pytest.raises(UnavailableError, match=r"cannot be made: somebody removed .*\.part"):
+        back_up_store(recorded, tmp_path / "copy.db", on_progress=take_away)
+    assert not (tmp_path / "copy.db").exists()
+    assert part.exists() == (by == "another")
+
+
 def test_a_backup_that_is_overtaken_at_the_end_overwrites_nothing(
     recorded: Path, tmp_path: Path
 ) -> None:
@@ -234,6 +317,35 @@ def test_nothing_that_is_there_is_overwritten_or_taken_for_a_part(
 def test_the_database_itself_is_not_overwritten(recorded: Path) -> None:
     with pytest.raises(InvalidRecordError, match="there already"):
         back_up_store(recorded, recorded)
+
+
+@pytest.mark.parametrize("name", ["/", "a\0b", "\ud800", "~\0"])
+def test_what_can_be_no_file_is_said_of_the_name_and_not_of_the_store(
+    recorded: Path, name: str
+) -> None:
+    with pytest.raises(InvalidRecordError, match="no file can have the name"):
+        back_up_store(recorded, name)
+
+
+@pytest.mark.parametrize("error", [ValueError, TypeError, KeyError, OverflowError])
+def test_what_is_raised_by_who_is_told_how_far_it_is_stays_what_it_is(
+    recorded: Path, tmp_path: Path, error: type[Exception]
+) -> None:
+    def tell(done: int, of: int) -> None:
+        raise error("a broken bar")
+
+    with pytest.raises(error, match="a broken bar"):
+        back_up_store(recorded, tmp_path / "copy.db", on_progress=tell)
+    assert not {name for name in names_in(tmp_path) if "copy.db" in name}
+
+
+def test_a_store_whose_own_row_is_damaged_is_said_to_be(recorded: Path, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(recorded)) as connection, connection:
+        connection.execute("DROP TRIGGER store_info_no_update")
+        connection.execute("UPDATE store_info SET created_at = 'never'")
+    with pytest.raises(DamageError, match="a row holds what was never stored"):
+        back_up_store(recorded, tmp_path / "copy.db")
+    assert not {name for name in names_in(tmp_path) if "copy.db" in name}
 
 
 def test_a_folder_that_is_not_there_is_said(recorded: Path, tmp_path: Path) -> None:

@@ -82,9 +82,11 @@ def check(location: Location, as_json: bool) -> int:
     Its schema is what its revision makes: tables, columns, constraints, indexes, and each
     append-only trigger with its rule; nothing is missing, altered or added. The store's own row is
     there. Of SQLite all pages are read, and every reference leads to a row; of PostgreSQL, no
-    trigger and no reference is switched off. `verify` looks at what is recorded.
+    trigger and no reference is switched off. What cannot be read for damage is a problem, and all
+    else is checked still. `verify` looks at what is recorded.
 
-    Writes nothing. The exit code is 1 when there is a problem, 5 when the store is not at head.
+    Writes nothing that stays. The exit code is 1 when there is a problem, 5 when the store is not
+    at head.
     """
     from tooltrail.cli._databases import check_with_bar
 
