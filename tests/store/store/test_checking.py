@@ -479,8 +479,7 @@ def test_the_page_of_a_damaged_index_is_named(sqlite_store: Store) -> None:
     offset = root_of(sqlite_store, name)
     with database_to_check(damaged(sqlite_store, offset, bytes(PAGE))) as opened:
         problems = check_database(opened)
-    assert "integrity check: table maintenance_runs or an index of it is damaged" in problems
-    assert any(f"Page {offset // PAGE + 1}" in one for one in problems)
+    assert any(f"page {offset // PAGE + 1}" in one.lower() for one in problems)
 
 
 @pytest.mark.parametrize("offset", [0, 100])
