@@ -43,12 +43,7 @@ def is_spool(spool: Path) -> bool:
     Raises:
         UnavailableError: nobody can tell, since a folder above it may not be searched.
     """
-    try:
-        return stat.S_ISDIR(spool.stat().st_mode)
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    except OSError as error:
-        raise UnavailableError(f"spool {spool} cannot be read: {error.strerror}") from error
+    return stat.S_ISDIR(_mode_of(spool, f"spool {spool}"))
 
 
 def iter_spool_folders(spool: Path) -> Iterator[SpoolFolder]:
@@ -81,8 +76,21 @@ def is_in_use(folder: Path) -> bool:
 
 
 def is_spooled(folder: Path) -> bool:
-    """Whether there is anything of an invocation in the spool, its folder or its owner's link."""
-    return os.path.lexists(_link_of(folder)) or folder.is_dir()
+    """Whether there is anything of an invocation in the spool, its folder or its owner's link.
+
+    Raises:
+        UnavailableError: nobody can tell, since the spool may not be searched.
+    """
+    return os.path.lexists(_link_of(folder)) or stat.S_ISDIR(_mode_of(folder, str(folder)))
+
+
+def is_stream_spooled(folder: Path, role: str) -> bool:
+    """Whether a stream of an invocation is in its folder.
+
+    Raises:
+        UnavailableError: nobody can tell, since the folder or the spool may not be searched.
+    """
+    return stat.S_ISREG(_mode_of(folder / f"{role}{_SUFFIX}", str(folder)))
 
 
 def remove_spool_folder(folder: Path) -> None:
@@ -120,6 +128,20 @@ def spooled_streams(folder: Path) -> dict[str, Path]:
         raise UnavailableError(f"{folder} cannot be read: {error.strerror}") from error
     named = {path.relative_to(folder).as_posix().removesuffix(_SUFFIX): path for path in files}
     return {role: path for role, path in named.items() if not role.startswith(_SCRATCH)}
+
+
+def _mode_of(path: Path, where: str) -> int:
+    """What kind of thing there is; 0, which is none, where there is nothing.
+
+    Raises:
+        UnavailableError: nobody can tell, and where.
+    """
+    try:
+        return path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return 0
+    except OSError as error:
+        raise UnavailableError(f"{where} cannot be read: {error.strerror}") from error
 
 
 def _files_below(folder: Path) -> Iterator[Path]:

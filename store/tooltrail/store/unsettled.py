@@ -15,6 +15,7 @@ from tooltrail.artifacts import (
     SpoolFolder,
     is_spool,
     is_spooled,
+    is_stream_spooled,
     iter_spool_folders,
     spooled_streams,
 )
@@ -189,7 +190,7 @@ def _is_left(store: Store, name: UUID) -> bool:
 
 
 def _is_in(spool: Path, name: UUID, role: str) -> bool:
-    return (spool / str(name) / f"{role}.zst").is_file()
+    return is_stream_spooled(spool / str(name), role)
 
 
 def _in_parts(ids: Sequence[UUID]) -> Iterator[Sequence[UUID]]:
