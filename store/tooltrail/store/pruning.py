@@ -148,8 +148,9 @@ class _Pruning:
             batch = [pending.popleft() for _ in range(min(_BATCH, len(pending)))]
             held_s = self._delete_batch(batch, pending)
             self._tell()
-            # Writers get as long as they were held off, however slow the root is.
-            time.sleep(held_s)
+            if pending:
+                # Writers get as long as they were held off, however slow the root is.
+                time.sleep(held_s)
 
     def delete_leftovers(self, stats: Iterable[ObjectStat]) -> None:
         for stat in stats:

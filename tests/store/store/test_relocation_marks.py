@@ -8,7 +8,6 @@ from collections.abc import Callable, Generator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from threading import Event
 
 import pytest
 from sqlalchemy import event, text
@@ -18,6 +17,7 @@ from tests.support.evidence import check_evidence
 from tests.support.lossy_server import LossyServer
 from tests.support.postgres import closed_database
 from tests.support.recording import run_command
+from tests.support.sinks import without_answer
 from tests.support.upkeep import Run, runs_of
 
 from tooltrail.artifacts import FsspecSink
@@ -192,21 +192,6 @@ def test_a_run_that_was_taken_for_dead_deletes_nothing_at_the_old_root(
         assert has_mark(one, old)
 
 
-def blocking(monkeypatch: pytest.MonkeyPatch, name: str, at: str) -> tuple[Event, Event]:
-    """Has a root stop to answer a question, once it came, until it is let go on."""
-    came, go_on = Event(), Event()
-    ask = getattr(FsspecSink, name)
-
-    def stop(sink: FsspecSink, path: str) -> object:
-        if at in f"{sink.url}/{path}":
-            came.set()
-            assert go_on.wait(HANG_S)
-        return ask(sink, path)
-
-    monkeypatch.setattr(FsspecSink, name, stop)
-    return came, go_on
-
-
 @pytest.mark.parametrize("what", ["/old/sha256/", "/old/store-"], ids=["an object", "the mark"])
 def test_nobody_who_records_is_held_off_by_an_old_root_that_does_not_answer(
     database: str, tmp_path: Path, new: Path, monkeypatch: pytest.MonkeyPatch, what: str
@@ -214,7 +199,7 @@ def test_nobody_who_records_is_held_off_by_an_old_root_that_does_not_answer(
     old = tmp_path / "old"
     with create_store(database, artifacts=str(old), spool=tmp_path / "s") as store:
         run_command(store.open_session(), OUTPUT)
-        came, go_on = blocking(monkeypatch, "delete", what)
+        came, go_on = without_answer(monkeypatch, "delete", what)
         with ThreadPoolExecutor(1) as pool:
             moving = pool.submit(relocate, store, str(new), delete_old=True)
             assert came.wait(HANG_S)
@@ -234,7 +219,7 @@ def test_nobody_who_records_is_held_off_by_a_new_root_that_does_not_take_its_mar
         run_command(store.open_session(), OUTPUT)
         (file,) = old.rglob("*.zst")
         file.rename(tmp_path / "away")
-        came, go_on = blocking(monkeypatch, "delete", f"{new}/store-")
+        came, go_on = without_answer(monkeypatch, "delete", f"{new}/store-")
         with ThreadPoolExecutor(1) as pool:
             moving = pool.submit(relocate, store, str(new))
             assert came.wait(HANG_S)
