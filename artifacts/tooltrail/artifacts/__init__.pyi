@@ -17,6 +17,7 @@ from .sink import ArtifactSink, ObjectStat, SinkCapabilities
 from .spool_folders import (
     SpoolFolder,
     is_in_use,
+    is_reachable_spool,
     is_spool,
     is_spooled,
     is_stream_spooled,
@@ -64,6 +65,7 @@ __all__ = [
     "follow",
     "in_full_frames",
     "is_in_use",
+    "is_reachable_spool",
     "is_spool",
     "is_spooled",
     "is_stream_spooled",

@@ -46,6 +46,13 @@ def is_spool(spool: Path) -> bool:
     return stat.S_ISDIR(_mode_of(spool, f"spool {spool}"))
 
 
+def is_reachable_spool(spool: Path) -> bool:
+    """Whether a spool is there, as far as anybody who asks can tell."""
+    with contextlib.suppress(UnavailableError):
+        return is_spool(spool)
+    return False
+
+
 def iter_spool_folders(spool: Path) -> Iterator[SpoolFolder]:
     """Every invocation in a spool, the oldest first; whatever else lies there is passed over.
 

@@ -16,6 +16,7 @@ from tooltrail.artifacts import (
     SpoolOwner,
     exclusive_spool,
     is_in_use,
+    is_reachable_spool,
     is_spool,
     is_spooled,
     is_stream_spooled,
@@ -280,9 +281,15 @@ def test_whether_a_stream_is_in_a_spool_is_known_or_said_to_be_unknown(tmp_path:
     remove_spool_folder(folder)
     # As unreadable for everybody as one without rights is for others.
     folder.symlink_to(folder)
-    for asks in (is_spool, is_spooled, lambda path: is_stream_spooled(path, "stdout")):
-        with pytest.raises(UnavailableError, match=f"{folder} cannot be read: Too many levels"):
-            asks(folder)
+    why = f"{folder} cannot be read: Too many levels"
+    with pytest.raises(UnavailableError, match=why):
+        is_spool(folder)
+    with pytest.raises(UnavailableError, match=why):
+        is_spooled(folder)
+    with pytest.raises(UnavailableError, match=why):
+        is_stream_spooled(folder, "stdout")
+    assert not is_reachable_spool(folder)
+    assert is_reachable_spool(tmp_path)
 
 
 def test_a_fork_leaves_what_its_parent_holds(tmp_path: Path) -> None:

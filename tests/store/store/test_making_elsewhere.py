@@ -13,6 +13,7 @@ from tooltrail.records import InvalidRecordError, UnavailableError
 from tooltrail.store import _making, create_store, open_store
 from tooltrail.store._database import open_database
 from tooltrail.store._mark_names import mark_path
+from tooltrail.store._root_marks import mark_root
 from tooltrail.store._targets import parse_target
 
 TRY_AGAIN = "another process gave up making a store in .* meanwhile, or began anew; try again"
@@ -187,10 +188,8 @@ def test_who_gives_up_takes_back_its_own_attempt_and_not_one_that_began_anew(
 def test_who_marks_a_root_without_its_connection_takes_that_back_unless_there_is_the_store(
     postgres_url: str, first: str, second: str, monkeypatch: pytest.MonkeyPatch, others: str
 ) -> None:
-    mark = _making.mark_root
-
     def too_late(*arguments: object) -> None:
-        monkeypatch.setattr(_making, "mark_root", mark)
+        monkeypatch.setattr(_making, "mark_root", mark_root)
         with closed_database(postgres_url):
             pass
         if others == "give up":
@@ -201,7 +200,7 @@ def test_who_marks_a_root_without_its_connection_takes_that_back_unless_there_is
         else:
             root = second if others == "begin anew" else first
             create_store(postgres_url, artifacts=root).close()
-        mark(*arguments)  # type: ignore[arg-type]  # as they came
+        mark_root(*arguments)  # type: ignore[arg-type]  # as they came
 
     monkeypatch.setattr(_making, "mark_root", too_late)
     with pytest.raises(UnavailableError):

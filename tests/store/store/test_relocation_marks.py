@@ -10,13 +10,14 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from sqlalchemy import event, text
+from sqlalchemy import event, text, update
 from tests.support.cli import HANG_S
 from tests.support.disks import small_disk
 from tests.support.evidence import check_evidence
 from tests.support.lossy_server import LossyServer
 from tests.support.postgres import closed_database
 from tests.support.recording import run_command
+from tests.support.rows import MOMENT
 from tests.support.sinks import without_answer
 from tests.support.upkeep import Run, runs_of
 
@@ -26,6 +27,7 @@ from tooltrail.store import Store, create_store, open_store, relocate
 from tooltrail.store._maintenance import RUN_LOCK, MaintenanceRun, maintenance_run
 from tooltrail.store._mark_names import mark_path
 from tooltrail.store._old_root import OldRoot
+from tooltrail.store.tables import MaintenanceRunRow
 
 OUTPUT = b"a line of a long output\n" * 5_000
 SWITCH = b"UPDATE store_info"
@@ -190,6 +192,26 @@ def test_a_run_that_was_taken_for_dead_deletes_nothing_at_the_old_root(
             relocate(one, str(new), delete_old=True)
         assert len(list(old.rglob("*.zst"))) == 1
         assert has_mark(one, old)
+
+
+def test_a_run_whose_account_was_closed_deletes_nothing_at_the_old_root(
+    store: Store, tmp_path: Path, new: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_command(store.open_session(), OUTPUT)
+    delete = OldRoot.delete
+
+    def close_first(root: OldRoot, at_both: Mapping[str, int]) -> None:
+        with store.database.write() as connection:
+            row = MaintenanceRunRow
+            open_ones = update(row).where(row.finished_at.is_(None))
+            connection.execute(open_ones.values(finished_at=MOMENT, outcome="abandoned"))
+        delete(root, at_both)
+
+    monkeypatch.setattr(OldRoot, "delete", close_first)
+    with pytest.raises(UnavailableError, match="was taken for dead and closed"):
+        relocate(store, str(new), delete_old=True)
+    assert len(list((tmp_path / "artifacts").rglob("*.zst"))) == 1
+    assert has_mark(store, tmp_path / "artifacts")
 
 
 @pytest.mark.parametrize("what", ["/old/sha256/", "/old/store-"], ids=["an object", "the mark"])

@@ -38,7 +38,7 @@ def test_a_folder_that_is_mounted_twice_is_one_place(
 ) -> None:
     if not knows_inodes:
         # As of a share that is mounted twice, which has a device of its own each time.
-        monkeypatch.setattr(Path, "samefile", lambda *_: False)
+        monkeypatch.setattr(Path, "samefile", is_never)
     before = folder_digest(old)
     again = tmp_path / "again"
     with mounted_again(old, again):
@@ -48,6 +48,10 @@ def test_a_folder_that_is_mounted_twice_is_one_place(
     assert folder_digest(old) == before
     assert used.archive.sink.url == f"file://{old}"
     check_evidence(used)
+
+
+def is_never(*_: object) -> bool:
+    return False
 
 
 @pytest.fixture
