@@ -17,8 +17,6 @@ from .sink import ArtifactSink, ObjectStat, SinkCapabilities
 from .spool_folders import (
     SpoolFolder,
     is_in_use,
-    is_reachable_spool,
-    is_spool,
     is_spooled,
     is_stream_spooled,
     iter_spool_folders,
@@ -27,6 +25,7 @@ from .spool_folders import (
     spooled_streams,
 )
 from .spool_owner import SpoolOwner, exclusive_spool, remove_dead_owners
+from .spool_presence import is_reachable_spool, is_spool
 
 __all__ = [
     "FOLLOW_INTERVAL_S",

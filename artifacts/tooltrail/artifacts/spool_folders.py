@@ -15,6 +15,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from tooltrail.artifacts.spool_owner import LINK_SUFFIX, OWNER, is_held, names_in
+from tooltrail.artifacts.spool_presence import mode_of
 from tooltrail.records.errors import UnavailableError
 
 _SUFFIX = ".zst"
@@ -35,22 +36,6 @@ class SpoolFolder(NamedTuple):
     invocation_id: UUID
     store_id: str | None
     is_running: bool
-
-
-def is_spool(spool: Path) -> bool:
-    """Whether a spool is there; what is there in place of a folder holds nothing.
-
-    Raises:
-        UnavailableError: nobody can tell, since a folder above it may not be searched.
-    """
-    return stat.S_ISDIR(_mode_of(spool, f"spool {spool}"))
-
-
-def is_reachable_spool(spool: Path) -> bool:
-    """Whether a spool is there, as far as anybody who asks can tell."""
-    with contextlib.suppress(UnavailableError):
-        return is_spool(spool)
-    return False
 
 
 def iter_spool_folders(spool: Path) -> Iterator[SpoolFolder]:
@@ -88,7 +73,7 @@ def is_spooled(folder: Path) -> bool:
     Raises:
         UnavailableError: nobody can tell, since the spool may not be searched.
     """
-    return os.path.lexists(_link_of(folder)) or stat.S_ISDIR(_mode_of(folder, str(folder)))
+    return os.path.lexists(_link_of(folder)) or stat.S_ISDIR(mode_of(folder, str(folder)))
 
 
 def is_stream_spooled(folder: Path, role: str) -> bool:
@@ -97,7 +82,7 @@ def is_stream_spooled(folder: Path, role: str) -> bool:
     Raises:
         UnavailableError: nobody can tell, since the folder or the spool may not be searched.
     """
-    return stat.S_ISREG(_mode_of(folder / f"{role}{_SUFFIX}", str(folder)))
+    return stat.S_ISREG(mode_of(folder / f"{role}{_SUFFIX}", str(folder)))
 
 
 def remove_spool_folder(folder: Path) -> None:
@@ -135,20 +120,6 @@ def spooled_streams(folder: Path) -> dict[str, Path]:
         raise UnavailableError(f"{folder} cannot be read: {error.strerror}") from error
     named = {path.relative_to(folder).as_posix().removesuffix(_SUFFIX): path for path in files}
     return {role: path for role, path in named.items() if not role.startswith(_SCRATCH)}
-
-
-def _mode_of(path: Path, where: str) -> int:
-    """What kind of thing there is; 0, which is none, where there is nothing.
-
-    Raises:
-        UnavailableError: nobody can tell, and where.
-    """
-    try:
-        return path.stat().st_mode
-    except (FileNotFoundError, NotADirectoryError):
-        return 0
-    except OSError as error:
-        raise UnavailableError(f"{where} cannot be read: {error.strerror}") from error
 
 
 def _files_below(folder: Path) -> Iterator[Path]:

@@ -184,7 +184,8 @@ def test_who_gives_up_takes_back_its_own_attempt_and_not_one_that_began_anew(
     go_on(database, first, before)
 
 
-@pytest.mark.parametrize("others", ["begin anew", "give up", "finish"])
+@pytest.mark.fault
+@pytest.mark.parametrize("others", ["begin anew", "are killed", "give up", "finish"])
 def test_who_marks_a_root_without_its_connection_takes_that_back_unless_there_is_the_store(
     postgres_url: str, first: str, second: str, monkeypatch: pytest.MonkeyPatch, others: str
 ) -> None:
@@ -197,6 +198,8 @@ def test_who_marks_a_root_without_its_connection_takes_that_back_unless_there_is
                 patched.setattr(_making, "migrate_within", gives_up)
                 with pytest.raises(UnavailableError, match="gives up"):
                     create_store(postgres_url, artifacts=first)
+        elif others == "are killed":
+            kill_at(postgres_url, second, "after the mark")
         else:
             root = second if others == "begin anew" else first
             create_store(postgres_url, artifacts=root).close()
@@ -205,9 +208,10 @@ def test_who_marks_a_root_without_its_connection_takes_that_back_unless_there_is
     monkeypatch.setattr(_making, "mark_root", too_late)
     with pytest.raises(UnavailableError):
         create_store(postgres_url, artifacts=first)
-    if others == "give up":
+    if others in ("give up", "are killed"):
         assert marks(first) == []
-        go_on(postgres_url, first, [])
+        root = first if others == "give up" else second
+        go_on(postgres_url, root, marks(root))
         return
     with open_store(postgres_url) as store:
         own = [mark_path(store.info.id)]
