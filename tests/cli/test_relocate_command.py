@@ -10,6 +10,8 @@ from tests.support.cli import HANG_S, Cli, on_a_terminal
 from tests.support.recording import run_command
 from tests.support.upkeep import runs_of
 
+from tooltrail.records import UnavailableError
+
 BIG = b"a line of a long output\n" * 5_000
 POLL_S = 0.001
 """Between two looks at a folder, which would else take the processor from who makes it."""
@@ -79,6 +81,7 @@ def test_json_is_one_record(cli: Cli, old: Path, new: Path) -> None:
         "switched": True,
         "deleted_count": 0,
         "deleted_bytes": 0,
+        "mark_stays": None,
     }
 
 
@@ -103,6 +106,24 @@ def test_what_is_wrong_is_named_and_nothing_is_changed_until_it_is_allowed(
     assert (moved.code, moved.lines) == (code, [line])
     assert moved.message.splitlines()[-1] == f"the artifacts are in file://{new}"
     assert cli.run("artifact", "verify").code == code
+
+
+def test_a_mark_that_cannot_be_taken_back_is_said_beside_what_is_wrong(
+    cli: Cli, old: Path, new: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = min(old.rglob("*.zst"))
+    wrong.unlink()
+    monkeypatch.setattr("tooltrail.store.relocating.unmark_root", refuses)
+    ended = cli.run("artifact", "relocate", str(new))
+    assert (ended.code, ended.lines) == (4, [f"missing    {wrong.relative_to(old)}"])
+    mark = next(file.name for file in new.iterdir() if file.is_file())
+    _, stays, mark_stays = ended.message.splitlines()
+    assert stays.startswith(f"not moved: the artifacts stay in file://{old}; ")
+    assert mark_stays == f"the mark {mark} stays in file://{new}: access denied"
+
+
+def refuses(*_: object) -> None:
+    raise UnavailableError("access denied")
 
 
 def test_a_root_that_cannot_be_is_wrong_usage(cli: Cli, old: Path) -> None:

@@ -190,6 +190,44 @@ def test_what_may_not_be_looked_into_of_a_spool_is_a_warning_of_status(
         assert repaired.message == f"tooltrail: spool {spool} cannot be read: Permission denied\n"
 
 
+@pytest.mark.parametrize("mode", [0, 0o444])
+def test_a_folder_of_the_spool_that_may_not_be_searched_keeps_nobody_from_reading(
+    foreign: Cli, mode: int
+) -> None:
+    """As that of another user's invocation, whose output waits in a spool of both."""
+    foreign.folder.chmod(0o777)
+    (foreign.folder / "artifacts").rename(foreign.folder / "away")
+    foreign.exec("--", "seq", "90000")
+    (foreign.folder / "away").rename(foreign.folder / "artifacts")
+    open_to_all(foreign.folder)
+    foreign.folder.chmod(0o777)
+    Path(foreign.database).chmod(0o666)
+    (folder,) = (path for path in (foreign.folder / "spool").glob("*-*") if path.is_dir())
+    folder.chmod(mode)
+    why = f"{folder} cannot be read: Permission denied"
+    reading = ("log", "session ls", "artifact ls", "gc", "show @last")
+
+    status, verify, stream, *others = as_nobody(
+        foreign, "status", "verify", "show @last --stream stdout", *reading
+    )
+
+    for command, ended in zip(reading, others, strict=True):
+        assert ended.code == 0, command
+        assert f"nobody knows what there is to repair: {why}\n" in ended.message, command
+    assert f"and whether it waits is not known: {why}" in others[-1].text
+    assert status.code == 0
+    unknown = "the spool cannot be read, so nobody knows what is in it"
+    assert f"{unknown}: {why}" in warnings_in(status)
+    assert (verify.code, stream.code) == (4, 5)
+    assert f"and whether it waits is not known: {why}" in verify.text
+    assert f"and whether it waits is not known: {why}" in stream.message
+    # Whoever may search it is told what there is.
+    folder.chmod(0o755)
+    ended, log = as_nobody(foreign, "status", "log")
+    assert "nobody knows" not in ended.message + log.message
+    assert "1 invocation with output that waits for the artifacts" in log.message
+
+
 def warnings_in(ended: Ended) -> list[str]:
     """The warnings of `status`, without that of an old SQLite."""
     lines = ended.message.splitlines()

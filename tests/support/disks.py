@@ -1,4 +1,4 @@
-"""A real disk that can be full."""
+"""Real disks: one that can be full, and folders that are mounted twice."""
 
 import errno
 import os
@@ -45,6 +45,21 @@ def small_disk(folder: Path, size: int) -> Generator[SmallDisk]:
         yield SmallDisk(folder)
     finally:
         subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+@contextmanager
+def mounted_again(folder: Path, where: Path) -> Generator[None]:
+    """A folder that is there under a second name, too; skips the test where nobody may mount."""
+    where.mkdir()
+    mounted = subprocess.run(
+        ["mount", "--bind", str(folder), str(where)], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("only root may mount a folder again")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", str(where)], check=True)
 
 
 def _takes(descriptor: int) -> bool:

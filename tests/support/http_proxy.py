@@ -83,12 +83,16 @@ class Proxy:
             handler.answer(status, headers, data)
         exchange.done.set()
 
+    def ask_for(self, target: str) -> str:
+        """What the server is asked for instead of this."""
+        return target
+
     def _ask(self, handler: "_Handler", body: bytes) -> tuple[int, list[tuple[str, str]], bytes]:
         backend = http.client.HTTPConnection("127.0.0.1", self.backend_port, timeout=60)
         try:
             headers = {k: v for k, v in handler.headers.items() if k.lower() not in HOP_HEADERS}
             headers.pop("Expect", None)
-            backend.request(handler.command, handler.path, body, headers)
+            backend.request(handler.command, self.ask_for(handler.path), body, headers)
             answer = backend.getresponse()
             return answer.status, answer.getheaders(), answer.read()
         finally:

@@ -46,7 +46,7 @@ def kill_at(database: str | Path, root: str, at: str, nth: int = 1) -> None:
 
 
 def do_between_transactions(patch: pytest.MonkeyPatch, task: Callable[[], object]) -> None:
-    """Have something done between the two transactions that make the next store."""
+    """Have something done between the first two transactions that make the next store."""
     complete = _making.complete
 
     def late(*arguments: object) -> None:

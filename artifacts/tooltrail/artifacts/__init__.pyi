@@ -18,14 +18,15 @@ from .sink import ArtifactSink, ObjectStat, SinkCapabilities
 from .spool_folders import (
     SpoolFolder,
     is_in_use,
-    is_spool,
     is_spooled,
+    is_stream_spooled,
     iter_spool_folders,
     release_spool_folder,
     remove_spool_folder,
     spooled_streams,
 )
 from .spool_owner import SpoolOwner, exclusive_spool, remove_dead_owners
+from .spool_presence import is_reachable_spool, is_spool
 
 __all__ = [
     "FOLLOW_INTERVAL_S",
@@ -64,8 +65,10 @@ __all__ = [
     "follow",
     "in_full_frames",
     "is_in_use",
+    "is_reachable_spool",
     "is_spool",
     "is_spooled",
+    "is_stream_spooled",
     "iter_spool_folders",
     "make_private_folders",
     "open_plain",

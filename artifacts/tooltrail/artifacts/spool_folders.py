@@ -15,6 +15,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from tooltrail.artifacts.spool_owner import LINK_SUFFIX, OWNER, is_held, names_in
+from tooltrail.artifacts.spool_presence import mode_of
 from tooltrail.records.errors import UnavailableError
 
 _SUFFIX = ".zst"
@@ -35,20 +36,6 @@ class SpoolFolder(NamedTuple):
     invocation_id: UUID
     store_id: str | None
     is_running: bool
-
-
-def is_spool(spool: Path) -> bool:
-    """Whether a spool is there; what is there in place of a folder holds nothing.
-
-    Raises:
-        UnavailableError: nobody can tell, since a folder above it may not be searched.
-    """
-    try:
-        return stat.S_ISDIR(spool.stat().st_mode)
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    except OSError as error:
-        raise UnavailableError(f"spool {spool} cannot be read: {error.strerror}") from error
 
 
 def iter_spool_folders(spool: Path) -> Iterator[SpoolFolder]:
@@ -81,8 +68,21 @@ def is_in_use(folder: Path) -> bool:
 
 
 def is_spooled(folder: Path) -> bool:
-    """Whether there is anything of an invocation in the spool, its folder or its owner's link."""
-    return os.path.lexists(_link_of(folder)) or folder.is_dir()
+    """Whether there is anything of an invocation in the spool, its folder or its owner's link.
+
+    Raises:
+        UnavailableError: nobody can tell, since the spool may not be searched.
+    """
+    return os.path.lexists(_link_of(folder)) or stat.S_ISDIR(mode_of(folder, str(folder)))
+
+
+def is_stream_spooled(folder: Path, role: str) -> bool:
+    """Whether a stream of an invocation is in its folder.
+
+    Raises:
+        UnavailableError: nobody can tell, since the folder or the spool may not be searched.
+    """
+    return stat.S_ISREG(mode_of(folder / f"{role}{_SUFFIX}", str(folder)))
 
 
 def remove_spool_folder(folder: Path) -> None:

@@ -59,6 +59,8 @@ def say_outcome(report: RelocationReport) -> None:
             f"not moved: the artifacts stay in {report.root_before}; "
             "--allow-damage moves them as they are"
         )
+        if report.mark_stays is not None:
+            say(report.mark_stays)
         return
     say(f"the artifacts are in {report.root_after}")
     if report.deleted.count:

@@ -2,24 +2,28 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._output import counted, say, size_of
-from tooltrail.records.errors import TooltrailError
+from tooltrail.records.errors import TooltrailError, UnavailableError
 from tooltrail.store import Repairable, RepairReport, Store, find_repairable
 
 
 def say_recoverable(store: Store, also: Sequence[Path]) -> None:
-    """One line on stderr when there is something to repair; nothing when that cannot be found out.
+    """One line on stderr when there is something to repair, or when that cannot be found out.
 
     Who reads a store is told, and never kept from it.
     """
-    with suppress(TooltrailError):
+    try:
         # The artifacts are not asked whether they are back: one that hangs would keep the reader.
-        if sentence := waiting_sentence(find_repairable(store, also=also)):
-            say(f"tooltrail: {sentence}")
+        sentence = waiting_sentence(find_repairable(store, also=also))
+    except UnavailableError as error:
+        sentence = f"nobody knows what there is to repair: {error}"
+    except TooltrailError:
+        return  # the command meets it, too
+    if sentence:
+        say(f"tooltrail: {sentence}")
 
 
 def waiting_sentence(found: Repairable) -> str:

@@ -28,7 +28,8 @@ from .pruning_plan import DEFAULT_GRACE, Amount, PruningPlan, plan_pruning
 from .reader import Reader
 from .recorder import Session
 from .recovering import RepairReport, repair
-from .relocating import RelocationReport, relocate
+from .relocating import relocate
+from .relocation_report import RelocationReport
 from .rerendering import Rerendering, RerenderingState, Wording, iter_rerenderings, rerender
 from .spools import user_spool
 from .store import Store

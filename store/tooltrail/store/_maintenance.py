@@ -13,6 +13,7 @@ import os
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from uuid import UUID
@@ -66,11 +67,30 @@ class MaintenanceRun:
             UnavailableError: another run has taken over.
         """
         admit_no_references(connection)
-        finished_at = connection.scalar(
-            select(MaintenanceRunRow.finished_at).where(MaintenanceRunRow.id == self.id)
-        )
-        if finished_at is not None:
-            raise UnavailableError(f"maintenance run {self.id} was taken for dead and closed")
+        self._refuse_closed(connection)
+
+    @contextmanager
+    def alone(self) -> Generator[Callable[[], None]]:
+        """While the block lasts no other run begins, and who records is not held off.
+
+        For what takes as long as an artifact root takes to answer. What is yielded asks, before
+        something that cannot be undone, whether this still holds.
+
+        On SQLite nobody can take the lock of the file from a process that lives. On PostgreSQL it
+        goes with its connection; so the row of this run is kept, which every other one closes in
+        the transaction in which it begins, as does one of this run that nobody answered.
+
+        Raises:
+            UnavailableError: another run has taken over, also later, by what is yielded.
+        """
+        if isinstance(self._database.target, SqliteTarget):
+            with self._database.read() as connection:
+                self._refuse_closed(connection)
+            yield _nothing
+        else:
+            with self._database.write() as connection:
+                self._refuse_closed(connection)
+                yield partial(self.confirm, connection)
 
     def confirm(self, connection: Connection) -> None:
         """Ask, before something that cannot be undone, whether this transaction still stands.
@@ -81,13 +101,23 @@ class MaintenanceRun:
         if connection.dialect.name == "postgresql":
             connection.execute(_STILL_THERE)
 
+    def _refuse_closed(self, connection: Connection) -> None:
+        """Raise when this run was closed; on PostgreSQL nobody can close it until the end."""
+        finished_at = connection.scalar(
+            select(MaintenanceRunRow.finished_at)
+            .where(MaintenanceRunRow.id == self.id)
+            .with_for_update()
+        )
+        if finished_at is not None:
+            raise UnavailableError(f"maintenance run {self.id} was taken for dead and closed")
+
     def count(self, connection: Connection, objects: int, stored_bytes: int) -> None:
-        """Add to the account what this transaction has done."""
+        """Add to the account what was done, unless it is closed."""
         if objects:
             row = MaintenanceRunRow
             connection.execute(
                 update(row)
-                .where(row.id == self.id)
+                .where(row.id == self.id, row.finished_at.is_(None))
                 .values(
                     object_count=row.object_count + objects,
                     stored_bytes=row.stored_bytes + stored_bytes,
@@ -180,6 +210,10 @@ def record_finished_run(
                 report=encode_text(dict(report)),
             )
         )
+
+
+def _nothing() -> None:
+    """What there is to ask where nothing can have changed."""
 
 
 def _begin(database: Database, kind: Kind, facts: Mapping[str, Any]) -> MaintenanceRun:

@@ -7,6 +7,7 @@ killed finds that id in the database and goes on with the same mark, and no mark
 another store. Nothing else could tell an unfinished one from that of a living store: two databases
 may be at the same path of two machines, and two stores in two schemas of one database. For another
 root it takes the old mark back and begins anew, since a mark of which nobody knows stays for good.
+That it was put is committed, too: where it is not then, the disk is not there on which it is.
 
 Each step has the lock of the database, as has what takes them back after a failure.
 """
@@ -20,16 +21,17 @@ from typing import NamedTuple, Self
 from uuid import UUID
 
 from sqlalchemy import (
+    Boolean,
     Column,
     Connection,
     MetaData,
     Table,
     Text,
     Uuid,
-    delete,
     insert,
     inspect,
     select,
+    update,
 )
 
 from tooltrail.artifacts import PRIVATE_FILE, ArtifactSink, make_private_folders, open_sink
@@ -41,6 +43,7 @@ from tooltrail.records import (
 )
 from tooltrail.store._clock import new_id
 from tooltrail.store._database import Database, open_database
+from tooltrail.store._mark_names import mark_path
 from tooltrail.store._root_marks import mark_root, unmark_root
 from tooltrail.store._roots import resolve_root
 from tooltrail.store._schema import lock_schema, migrate_within, read_revision
@@ -53,12 +56,18 @@ _ATTEMPT = Table(
     MetaData(),
     Column("id", Uuid(), nullable=False),
     Column("artifact_root", Text(), nullable=False),
+    Column("is_marked", Boolean(), nullable=False),
 )
 """One row while a store is being made; no store has this table."""
 
 
 class _Attempt(NamedTuple):
-    """A store that is being made: its id, and its artifact root as it is to remember it."""
+    """A store that is being made.
+
+    Attributes:
+        store_id: its id.
+        root: its artifact root, as it is to remember it.
+    """
 
     store_id: UUID
     root: str
@@ -166,25 +175,29 @@ def _or_else(take_back: Callable[[], None]) -> Generator[None]:
 def _begin(database: Database, root: str) -> tuple[_Attempt, ArtifactSink]:
     """Decide the id of the store, durably, or take over that of an attempt that was killed."""
     target = database.target
-    with database.write() as connection:
-        _refuse_existing(connection, target)
-        sink = open_sink(resolve_root(target, root), create=True)
-        before = _attempted(connection)
-        if before is not None and before.root == root:
-            return before, sink
-        if before is None:
-            _ATTEMPT.create(connection)
-        else:
-            _unmark_other(target, before)
-            connection.execute(delete(_ATTEMPT))
-        # Another root has another id, by which who still makes the store at the old one sees that
-        # it is not its own any more.
-        attempt = _Attempt(new_id(), root)
-        connection.execute(insert(_ATTEMPT).values(id=attempt.store_id, artifact_root=root))
-    return attempt, sink
+    while True:
+        with database.write() as connection:
+            _refuse_existing(connection, target)
+            before = _attempted(connection)
+            if before is None or before.root == root:
+                sink = open_sink(resolve_root(target, root), create=True)
+                return before or _begin_anew(connection, root), sink
+            # Committed before anything else is done, which may fail: the mark is gone by then.
+            # Who still makes the store there sees that the attempt is not its own any more.
+            _unmark_other(connection, target, before)
+            _ATTEMPT.drop(connection)
 
 
-def _unmark_other(target: Target, before: _Attempt) -> None:
+def _begin_anew(connection: Connection, root: str) -> _Attempt:
+    attempt = _Attempt(new_id(), root)
+    _ATTEMPT.create(connection)
+    connection.execute(
+        insert(_ATTEMPT).values(id=attempt.store_id, artifact_root=root, is_marked=False)
+    )
+    return attempt
+
+
+def _unmark_other(connection: Connection, target: Target, before: _Attempt) -> None:
     """Take back the mark of an attempt at another root, before the attempt is forgotten.
 
     Raises:
@@ -192,7 +205,10 @@ def _unmark_other(target: Target, before: _Attempt) -> None:
     """
     root = resolve_root(target, before.root)
     try:
-        unmark_root(open_sink(root), before.store_id)
+        sink = open_sink(root)
+        if connection.scalar(select(_ATTEMPT.c.is_marked)):
+            _refuse_unmarked(sink, before.store_id)
+        unmark_root(sink, before.store_id)
     except (InvalidRecordError, UnavailableError) as error:
         raise UnavailableError(
             f"a store that was not finished is in {target}, and its mark in its artifact root "
@@ -201,21 +217,26 @@ def _unmark_other(target: Target, before: _Attempt) -> None:
         ) from error
 
 
+def _refuse_unmarked(sink: ArtifactSink, store_id: UUID) -> None:
+    mark = mark_path(store_id)
+    if not sink.exists(mark):
+        raise UnavailableError(
+            f"the file {mark} was put there and is not there (is a disk not mounted?)"
+        )
+
+
 def complete(
     database: Database, file: _DatabaseFile | None, attempt: _Attempt, sink: ArtifactSink
 ) -> None:
     """Mark the root, and commit the store in the transaction that ends the attempt."""
     target = database.target
     with database.write() as connection:
-        _refuse_existing(connection, target)
-        is_in_place = file is None or file.is_in_place()
-        if not is_in_place or _attempted(connection) != attempt:
-            raise UnavailableError(
-                f"another process gave up making a store in {target} meanwhile, or began anew; "
-                "try again"
-            )
+        _refuse_lost(connection, target, file, attempt)
         scratch = None if file is None else file.path.parent
         mark_root(sink, attempt.store_id, target.place, scratch)
+        connection.execute(update(_ATTEMPT).values(is_marked=True))
+    with database.write() as connection:
+        _refuse_lost(connection, target, file, attempt)
         migrate_within(connection, target)
         _ATTEMPT.drop(connection)
         connection.execute(
@@ -229,27 +250,51 @@ def complete(
         )
 
 
+def _refuse_lost(
+    connection: Connection, target: Target, file: _DatabaseFile | None, attempt: _Attempt
+) -> None:
+    """Raise unless the store is still this one's to make."""
+    _refuse_existing(connection, target)
+    is_in_place = file is None or file.is_in_place()
+    if not is_in_place or _attempted(connection) != attempt:
+        raise UnavailableError(
+            f"another process gave up making a store in {target} meanwhile, or began anew; "
+            "try again"
+        )
+
+
 def _take_back(
     database: Database, file: _DatabaseFile | None, attempt: _Attempt, sink: ArtifactSink
 ) -> None:
-    """Remove the mark, the attempt and the file, unless the attempt has ended.
+    """Remove the mark, the attempt and the file, unless there is a store.
 
-    It has with a store, when only the answer was lost, and when another process took it back, which
-    may have been followed by another attempt.
+    There is when only the answer was lost, or another process has finished it. One that took the
+    attempt back, and may have begun another one, has not seen a mark that was put since, by one who
+    had lost the lock with its connection. The id is nobody's then, and no store can come to have
+    it. In a file nobody loses the lock; but another file may have taken its place.
 
     Raises:
         TooltrailError, OSError: some of it is left.
     """
     with database.write() as connection:
         lock_schema(connection)
-        if _attempted(connection) != attempt:
+        is_known = _attempted(connection) == attempt
+        if not is_known and (file is not None or _is_made(connection, attempt)):
             return
         # Before the attempt, which alone says whose it is.
         unmark_root(sink, attempt.store_id)
+        if not is_known:
+            return
         if file is not None and file.is_new:
             file.remove()
         else:
             _ATTEMPT.drop(connection)
+
+
+def _is_made(connection: Connection, attempt: _Attempt) -> bool:
+    if read_revision(connection) is None:
+        return False
+    return connection.scalar(select(StoreInfoRow.id)) == attempt.store_id
 
 
 def _remove_empty(database: Database, file: _DatabaseFile | None) -> None:
@@ -274,7 +319,7 @@ def _attempted(connection: Connection) -> _Attempt | None:
     """The store that is being made."""
     if not inspect(connection).has_table(_ATTEMPT.name):
         return None
-    return _Attempt(*connection.execute(select(_ATTEMPT)).one())
+    return _Attempt(*connection.execute(select(_ATTEMPT.c.id, _ATTEMPT.c.artifact_root)).one())
 
 
 def _inode(path: Path) -> tuple[int, int]:

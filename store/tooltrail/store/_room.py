@@ -8,6 +8,7 @@ content as much is kept as fits. Until then nobody knows which of the two it is,
 grow `STEP` beyond what is left.
 """
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -33,6 +34,9 @@ from tooltrail.records import (
 )
 from tooltrail.store._database import Database
 from tooltrail.store.tables import ArtifactRow
+
+_ALL = sys.maxsize
+"""Room, in bytes, for whatever is there."""
 
 STEP = 64 * 1024 * 1024
 """Stored bytes by which a capture grows before it asks for what is left."""
@@ -109,9 +113,12 @@ class StoreRoom:
         if file is None or captured.stored_size is None or record.content is not None:
             return captured
         left = self._left_for(record.digest, file)
-        if left is None:
+        if file in begun:
+            # The file may have lost its end already, whatever room there is for it now.
+            left = _ALL if left is None else left
+        elif left is None:
             return captured
-        if file not in begun:
+        else:
             try:
                 captured = _as_small_as_can_be(captured, left, frame_size, free_bytes)
             except (DamageError, InvalidRecordError, UnavailableError):

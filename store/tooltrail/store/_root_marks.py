@@ -89,12 +89,21 @@ def put_mark(sink: ArtifactSink, store_id: UUID, place: str, scratch: Path | Non
         f"The artifacts of the Tooltrail store {store_id} are here.\n"
         f"Its database, when this was written: {place}\n"
     )
+    return put_text(sink, mark_path(store_id), content, scratch)
+
+
+def put_text(sink: ArtifactSink, path: str, content: str, scratch: Path | None) -> bool:
+    """Put a few words into a root; False when there is something by that name already.
+
+    Raises:
+        UnavailableError: see `mark_root`.
+    """
     try:
         if scratch is not None:
             make_private_folders(scratch)
         with tempfile.NamedTemporaryFile(prefix="tooltrail-", dir=scratch) as file:
             file.write(content.encode("utf-8", "surrogateescape"))
             file.flush()
-            return sink.put(mark_path(store_id), Path(file.name))
+            return sink.put(path, Path(file.name))
     except OSError as error:
         raise UnavailableError(f"{sink.url} cannot be marked: {error}") from error

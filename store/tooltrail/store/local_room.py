@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tooltrail.artifacts import CaptureLimits, DiskRoom
+from tooltrail.artifacts import CaptureLimits, DiskRoom, is_reachable_spool
 from tooltrail.store._disk import free_bytes
 from tooltrail.store._targets import SqliteTarget
 from tooltrail.store.store import Store
@@ -48,11 +48,7 @@ def find_local_room(store: Store) -> LocalRoom:
 def _spool_room(store: Store) -> DiskRoom | None:
     limits = CaptureLimits(free_bytes=store.limits.free_bytes)
     # The spool is made when it is first needed, on the disk of the folder that is there.
-    there = (
-        folder
-        for folder in (store.spool, *store.spool.parents)
-        if os.path.isdir(folder)  # noqa: PTH112  raises nothing where it may not be looked
-    )
+    there = filter(is_reachable_spool, (store.spool, *store.spool.parents))
     with suppress(OSError, StopIteration):
         return limits.disk_room(next(there))
     return None

@@ -28,7 +28,11 @@ On PostgreSQL the lock goes with the connection, so a run asks its server before
 whether it still has it. What is left is a server that takes a living run for dead, and lets a
 writer adopt that very object, between that question and the deletion.
 
-Deletions come in short transactions with pauses between them, so nobody waits for long.
+Deletions come in short transactions with pauses between them that are as long, so that writers
+have half of the time at the least. One transaction takes a twentieth of a second and one deletion
+more: with a root that answers slowly that is what it takes; with one that stops to answer in the
+middle of a deletion, what its client takes to give up. One that has
+stopped before holds nobody off, since it is asked first.
 """
 
 import time
@@ -60,7 +64,7 @@ _BATCH = 100
 _NEEDS_ROOM = "to prune needs a megabyte on that disk for its account: free it first"
 
 _HOLD_S = 0.05
-"""Seconds for which one transaction begins deletions; also the longest pause after it."""
+"""Seconds for which one transaction begins deletions; the last may take what its root takes."""
 
 
 @dataclass(slots=True)
@@ -139,12 +143,14 @@ class _Pruning:
     def delete_unreferenced(self, stats: Iterable[ObjectStat]) -> None:
         pending = deque(stats)
         while pending:
+            # A root that does not answer is found out before anybody is held off.
+            self._sink.exists(pending[0].path)
             batch = [pending.popleft() for _ in range(min(_BATCH, len(pending)))]
-            begun = time.monotonic()
-            pending.extendleft(reversed(self._delete_batch(batch)))
+            held_s = self._delete_batch(batch, pending)
             self._tell()
-            # As long as writers were held off, so that they get their turn.
-            time.sleep(min(time.monotonic() - begun, _HOLD_S))
+            if pending:
+                # Writers get as long as they were held off, however slow the root is.
+                time.sleep(held_s)
 
     def delete_leftovers(self, stats: Iterable[ObjectStat]) -> None:
         for stat in stats:
@@ -166,12 +172,17 @@ class _Pruning:
             "vanished_count": report.vanished.count,
         }
 
-    def _delete_batch(self, batch: list[ObjectStat]) -> list[ObjectStat]:
-        """Delete for a moment what nobody refers to; give what is left of the batch."""
+    def _delete_batch(self, batch: list[ObjectStat], pending: deque[ObjectStat]) -> float:
+        """Delete for a moment what nobody refers to, and put back what is left of the batch.
+
+        Returns:
+            For how many seconds writers were held off.
+        """
         before = Amount(self.report.unreferenced.count, self.report.unreferenced.stored_bytes)
         failure: BaseException | None = None
         rest = deque(batch)
         with self._store.database.write() as connection:
+            begun = time.monotonic()
             self._run.go_on(connection)
             wanted = referenced(connection, [stat.path for stat in batch])
             try:
@@ -185,7 +196,8 @@ class _Pruning:
             )
         if failure is not None:
             raise failure
-        return list(rest)
+        pending.extendleft(reversed(rest))
+        return time.monotonic() - begun
 
     def _delete_until(
         self, end: float, rest: deque[ObjectStat], wanted: set[str], connection: Connection

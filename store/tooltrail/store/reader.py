@@ -196,7 +196,7 @@ class Reader:
         if not waiting:  # stored a moment ago
             return self._archive.open(path, size=stream.size)
         for one in waiting:
-            if one.is_in(self.spool):
+            if one.may_be_in(self.spool):
                 raise UnavailableError(f"stream {stream.role} {one.sentence(self.spool)}")
         said = f"stream {stream.role} {waiting[0].sentence(self.spool)}"
         raise MissingArtifactError(said, path=path)

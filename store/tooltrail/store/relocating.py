@@ -19,14 +19,9 @@ Objects that nobody refers to stay behind, for `prune` is who judges them, and s
 Damaged objects that were kept aside are evidence and come along.
 """
 
-import os
-import time
-from collections import deque
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from typing import Any
-from uuid import UUID
+from contextlib import contextmanager
+from dataclasses import dataclass
 
 from sqlalchemy import Connection, select, update
 
@@ -43,11 +38,14 @@ from tooltrail.store._committing import answered_commit
 from tooltrail.store._copying import ObjectCopier
 from tooltrail.store._maintenance import MaintenanceRun, maintenance_run
 from tooltrail.store._mark_names import mark_path
+from tooltrail.store._old_root import OldRoot
 from tooltrail.store._references import ASKED_AT_ONCE, in_chunks, is_artifact, referenced
 from tooltrail.store._root_marks import mark_root, unmark_root
 from tooltrail.store._roots import remembered_root, resolve_root
+from tooltrail.store._same_place import has_same_name, sees_what_is_put
 from tooltrail.store._upkeep import read_upkeep
-from tooltrail.store.pruning_plan import Amount, Progress
+from tooltrail.store.pruning_plan import Progress
+from tooltrail.store.relocation_report import RelocationReport
 from tooltrail.store.store import Store
 from tooltrail.store.tables import ArtifactRow, StoreInfoRow, TombstoneRow
 
@@ -57,41 +55,8 @@ _COUNTED_AT_ONCE = 50
 _ROUNDS = 10
 """Times that new artifacts are copied while others record; what is left then is copied alone."""
 
-_HOLD_S = 0.05
-"""Seconds for which one transaction begins deletions; also the longest pause after it."""
-
-_NAMED = 100
-"""Paths that the account of a run names; it counts all."""
-
 _FEW = 8
 """Artifacts that are copied while others wait, rather than in one more round."""
-
-
-@dataclass(slots=True)
-class RelocationReport:
-    """What became of a relocation.
-
-    Attributes:
-        run_id: of its row in `maintenance_runs`.
-        root_before: the URL from which objects were copied.
-        root_after: the URL at which they are now.
-        copied: objects that were copied and read back.
-        sound: objects that stood at the new root already and were read through.
-        damaged: paths of artifacts that are damaged where they were.
-        missing: paths of artifacts that are not where they should be.
-        switched: whether the store remembers the new root now.
-        deleted: objects that were deleted at the old root.
-    """
-
-    run_id: UUID
-    root_before: str
-    root_after: str
-    copied: Amount = field(default_factory=Amount)
-    sound: Amount = field(default_factory=Amount)
-    damaged: list[str] = field(default_factory=list[str])
-    missing: list[str] = field(default_factory=list[str])
-    switched: bool = False
-    deleted: Amount = field(default_factory=Amount)
 
 
 def relocate(
@@ -115,8 +80,8 @@ def relocate(
         on_progress: told about the objects done so far.
 
     Raises:
-        InvalidRecordError: the new root is the old one, does not last, is that of another store, or
-            holds artifacts of something else.
+        InvalidRecordError: the new root is the old one, also by another name, does not last, is
+            that of another store, or holds artifacts of something else.
         UnavailableError: another run is under way, a root cannot be used, the old one is not marked
             as that of this store, or the new one does not give back what was put there.
     """
@@ -134,19 +99,20 @@ def relocate(
     with maintenance_run(store.database, "relocate", {"step": "copy", **facts}) as run:
         moving = _Relocation(store, ArtifactArchive(sink), run, on_progress)
         try:
+            moving.refuse_same_place()
             with moving.marked():
                 moving.copy_evidence()
                 moving.copy_artifacts()
                 moving.switch(remembered, allow_damage=allow_damage)
         finally:
-            run.report = moving.summary()
+            run.report = moving.report.summary()
             moving.copier.clean_up()
     if moving.report.switched and delete_old:
         with maintenance_run(store.database, "relocate", {"step": "delete", **facts}) as run:
             try:
                 moving.delete_old(run, remembered)
             finally:
-                run.report = moving.summary()
+                run.report = moving.report.summary()
     return moving.report
 
 
@@ -178,6 +144,17 @@ class _Relocation:
         self.copier = ObjectCopier(self._old, new, store.spool / f"relocating-{store.info.id}.part")
         self.report = RelocationReport(run.id, self._old.sink.url, new.sink.url)
 
+    def refuse_same_place(self) -> None:
+        """Raise when the new root is the old one by another name.
+
+        All that is at the old one would seem to have arrived.
+        """
+        if sees_what_is_put(self._old.sink, self._new.sink, self._store.spool):
+            raise InvalidRecordError(
+                f"the artifacts are in {self._new.sink.url} already: it is the same place as "
+                f"{self._old.sink.url}"
+            )
+
     @contextmanager
     def marked(self) -> Generator[None]:
         """The new root is marked as the store's, and stays so when the store has come to use it.
@@ -192,30 +169,28 @@ class _Relocation:
         try:
             mark_root(sink, store.info.id, store.database.target.place, store.spool)
             yield
-        except BaseException:
+        finally:
             if not (was_marked or self.report.switched):
-                # What went wrong is worth more than that the mark has to stay.
-                with suppress(TooltrailError):
-                    self._unmark()
-            raise
-        if not (was_marked or self.report.switched):
-            self._unmark()
+                self._unmark()
 
     def _unmark(self) -> None:
         """Take the mark of the new root back, for sure before anybody comes to use that root.
 
         The account of this run is closed by the transaction that changes the root, whether or not
-        its commit was answered, and by the next run, which has to wait for this transaction. So
-        while it is open, nobody has changed the root since this run began.
+        its commit was answered, and by the next run, which has to wait until this is done. So while
+        it is open, nobody has changed the root since this run began. Nobody who records is held
+        off meanwhile: it may be that root which does not answer.
 
-        Raises:
-            UnavailableError: it is closed, or the database or the root cannot be asked; the mark
-                stays.
+        When it is closed, or the database or the root cannot be asked, the mark stays and the
+        report says so: what went wrong before, or was found out, is worth more.
         """
-        with self._store.database.write() as connection:
-            self._run.go_on(connection)
-            self._run.confirm(connection)
-            unmark_root(self._new.sink, self._store.info.id)
+        try:
+            with self._run.alone() as confirm:
+                confirm()
+                unmark_root(self._new.sink, self._store.info.id)
+        except TooltrailError as error:
+            mark = mark_path(self._store.info.id)
+            self.report.mark_stays = f"the mark {mark} stays in {self._new.sink.url}: {error}"
 
     def copy_evidence(self) -> None:
         """Copy the damaged objects that were kept aside."""
@@ -253,7 +228,7 @@ class _Relocation:
                 for path in self.report.damaged:
                     self.copier.ensure_raw(path)
             connection.execute(update(StoreInfoRow).values(artifact_root=remembered))
-            self._run.report = self.summary() | {"switched": True}
+            self._run.report = self.report.summary() | {"switched": True}
             self._run.end(connection, "finished")
         self.report.switched = True
         with self._store.database.read() as connection:
@@ -262,69 +237,11 @@ class _Relocation:
     def delete_old(self, run: MaintenanceRun, remembered: str) -> None:
         """Delete at the old root what was read back from the new one, and its mark.
 
-        What is not there any more was deleted by a run that was killed.
-
         Raises:
-            UnavailableError: another run has taken over or has moved the artifacts elsewhere, it
-                may be back; or the database or the old root cannot be reached.
+            UnavailableError: see `OldRoot.delete`.
         """
-        pending = deque(self._at_both.items())
-        while pending:
-            begun = time.monotonic()
-            with self._moved(run, remembered) as connection:
-                self._delete_until(begun + _HOLD_S, pending, run, connection)
-            # As long as writers were held off, so that they get their turn.
-            time.sleep(min(time.monotonic() - begun, _HOLD_S))
-        # Last: without it nobody could tell what is gone from what is on a disk that is away.
-        with self._moved(run, remembered) as connection:
-            run.confirm(connection)
-            unmark_root(self._old.sink, self._store.info.id)
-
-    @contextmanager
-    def _moved(self, run: MaintenanceRun, remembered: str) -> Generator[Connection]:
-        """A transaction during which the artifacts stay at the new root, where they are."""
-        with self._store.database.write() as connection:
-            run.go_on(connection)
-            if read_upkeep(connection).artifact_root != remembered:
-                raise UnavailableError(
-                    "the artifacts were moved once more meanwhile; nothing more is deleted"
-                )
-            yield connection
-
-    def _delete_until(
-        self,
-        end: float,
-        pending: deque[tuple[str, int]],
-        run: MaintenanceRun,
-        connection: Connection,
-    ) -> None:
-        deleted = Amount()
-        while pending and time.monotonic() < end:
-            run.confirm(connection)
-            path, stored_size = pending.popleft()
-            with suppress(MissingArtifactError):
-                self._old.sink.delete(path)
-                deleted.count += 1
-                deleted.stored_bytes += stored_size
-        self.report.deleted.count += deleted.count
-        self.report.deleted.stored_bytes += deleted.stored_bytes
-        run.count(connection, deleted.count, deleted.stored_bytes)
-
-    def summary(self) -> dict[str, Any]:
-        """The report as its row says it."""
-        report = self.report
-        return {
-            "switched": report.switched,
-            "copied_count": report.copied.count,
-            "copied_bytes": report.copied.stored_bytes,
-            "sound_count": report.sound.count,
-            "damaged": report.damaged[:_NAMED],
-            "damaged_count": len(report.damaged),
-            "missing": report.missing[:_NAMED],
-            "missing_count": len(report.missing),
-            "deleted_count": report.deleted.count,
-            "deleted_bytes": report.deleted.stored_bytes,
-        }
+        old = OldRoot(self._store, self._old.sink, run, remembered, self.report.deleted)
+        old.delete(self._at_both)
 
     def _uncertain(self, reason: str) -> UnavailableError:
         return UnavailableError(
@@ -366,7 +283,7 @@ class _Relocation:
 def _refuse_unfit(store: Store, sink: ArtifactSink) -> None:
     if not (sink.capabilities.durable and sink.capabilities.cross_process):
         raise InvalidRecordError(f"what is kept in {sink.url} does not last")
-    if _place(sink) == _place(store.archive.sink):
+    if has_same_name(sink, store.archive.sink):
         raise InvalidRecordError(f"the artifacts are in {sink.url} already")
     for chunk in in_chunks(sink.list(), ASKED_AT_ONCE):
         paths = [stat.path for stat in chunk if is_artifact(stat.path)]
@@ -377,8 +294,3 @@ def _refuse_unfit(store: Store, sink: ArtifactSink) -> None:
                 f"{sink.url} holds artifacts of something else, such as {others[0]}: "
                 "an artifact root belongs to one store"
             )
-
-
-def _place(sink: ArtifactSink) -> str:
-    folder = sink.url.removeprefix("file://")
-    return sink.url.rstrip("/") if folder == sink.url else os.path.realpath(folder)

@@ -15,6 +15,7 @@ from tooltrail.artifacts import (
     SpoolFolder,
     is_spool,
     is_spooled,
+    is_stream_spooled,
     iter_spool_folders,
     spooled_streams,
 )
@@ -79,7 +80,7 @@ def find_repairable(store: Store, *, also: Sequence[Path] = ()) -> Repairable:
     Raises:
         UnavailableError: a spool or the store cannot be read.
     """
-    spools = distinct_spools(store.spool, *also)
+    spools = _spools(store, also)
     dead = {folder.invocation_id for folder in _folders(store) if not folder.is_running}
     aside = {one.id for one in iter_asides_for(store, spools) if not one.is_running}
     states = dict(_states(store, sorted(dead | aside)))
@@ -115,11 +116,11 @@ def find_open(store: Store, *, also: Sequence[Path] = ()) -> Open:
     Raises:
         UnavailableError: a spool or the store cannot be read.
     """
-    spools = [spool for spool in distinct_spools(store.spool, *also) if is_spool(spool)]
+    spools = _spools(store, also)
     # In this order: an invocation is in its spool before it is started, and set aside before it
     # leaves the spool for that. So what is started all the while is in what was looked into.
     before = started_ids(store)
-    folders = tuple(iter_spool_folders(store.spool)) if is_spool(store.spool) else ()
+    folders = tuple(_listed(store.spool))
     asides = tuple(iter_asides_for(store, spools))
     started = started_ids(store)
     here = {folder.invocation_id for folder in folders} | {aside.id for aside in asides}
@@ -150,9 +151,18 @@ def find_unended(store: Store, *, also: Sequence[Path] = ()) -> Unended:
     return Unended(len(running & found.started), len(found.elsewhere), len(unknown))
 
 
+def _spools(store: Store, also: Sequence[Path]) -> list[Path]:
+    """Those that are there."""
+    return [spool for spool in distinct_spools(store.spool, *also) if is_spool(spool)]
+
+
 def _folders(store: Store) -> Iterator[SpoolFolder]:
     """What is in the spool and may be of this store."""
-    return (folder for folder in iter_spool_folders(store.spool) if _may_be_of(store, folder))
+    return (folder for folder in _listed(store.spool) if _may_be_of(store, folder))
+
+
+def _listed(spool: Path) -> Iterator[SpoolFolder]:
+    return iter_spool_folders(spool) if is_spool(spool) else iter(())
 
 
 def _may_be_of(store: Store, folder: SpoolFolder) -> bool:
@@ -189,7 +199,7 @@ def _is_left(store: Store, name: UUID) -> bool:
 
 
 def _is_in(spool: Path, name: UUID, role: str) -> bool:
-    return (spool / str(name) / f"{role}.zst").is_file()
+    return is_stream_spooled(spool / str(name), role)
 
 
 def _in_parts(ids: Sequence[UUID]) -> Iterator[Sequence[UUID]]:

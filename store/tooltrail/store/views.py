@@ -115,12 +115,33 @@ class WaitingStream:
     finished_at: datetime | None
 
     def is_in(self, spool: Path) -> bool:
-        """Whether its bytes wait in this spool, from which `repair` stores them."""
-        return (spool / str(self.invocation_id) / f"{self.role}.zst").is_file()
+        """Whether its bytes wait in this spool, from which `repair` stores them.
+
+        Raises:
+            UnavailableError: nobody can tell, since the spool may not be searched.
+        """
+        from tooltrail.artifacts import is_stream_spooled  # noqa: PLC0415  views are read without it
+
+        return is_stream_spooled(spool / str(self.invocation_id), self.role)
+
+    def may_be_in(self, spool: Path) -> bool:
+        """Whether its bytes wait in this spool, or nobody can tell."""
+        from tooltrail.records import UnavailableError  # noqa: PLC0415  the same
+
+        try:
+            return self.is_in(spool)
+        except UnavailableError:
+            return True
 
     def sentence(self, spool: Path) -> str:
         """What is to be said of it where this is the spool."""
-        if self.is_in(spool):
+        from tooltrail.records import UnavailableError  # noqa: PLC0415  the same
+
+        try:
+            is_here = self.is_in(spool)
+        except UnavailableError as error:
+            return f"is not stored yet ({self.reason}), and whether it waits is not known: {error}"
+        if is_here:
             return f"is not stored yet, `tooltrail repair` does that: {self.reason}"
         return (
             f"is missing: it was not stored when its call ended ({self.reason}), and is not in the"

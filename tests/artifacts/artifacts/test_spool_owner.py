@@ -16,7 +16,10 @@ from tooltrail.artifacts import (
     SpoolOwner,
     exclusive_spool,
     is_in_use,
+    is_reachable_spool,
+    is_spool,
     is_spooled,
+    is_stream_spooled,
     iter_spool_folders,
     remove_dead_owners,
     remove_spool_folder,
@@ -265,6 +268,28 @@ def test_the_folder_of_an_invocation_goes_with_all_that_is_in_it(tmp_path: Path)
     assert list(tmp_path.iterdir()) == []
     remove_spool_folder(folder)
     assert spooled_streams(folder) == {}
+
+
+def test_whether_a_stream_is_in_a_spool_is_known_or_said_to_be_unknown(tmp_path: Path) -> None:
+    folder = tmp_path / str(uuid4())
+    assert not is_stream_spooled(folder, "stdout")
+    (folder / "stderr.zst").mkdir(parents=True)
+    (folder / "stdout.zst").write_bytes(b"x")
+    assert is_stream_spooled(folder, "stdout")
+    assert not is_stream_spooled(folder, "stderr")
+    assert not is_stream_spooled(folder / "stdout.zst", "stdout")
+    remove_spool_folder(folder)
+    # As unreadable for everybody as one without rights is for others.
+    folder.symlink_to(folder)
+    why = f"{folder} cannot be read: Too many levels"
+    with pytest.raises(UnavailableError, match=why):
+        is_spool(folder)
+    with pytest.raises(UnavailableError, match=why):
+        is_spooled(folder)
+    with pytest.raises(UnavailableError, match=why):
+        is_stream_spooled(folder, "stdout")
+    assert not is_reachable_spool(folder)
+    assert is_reachable_spool(tmp_path)
 
 
 def test_a_fork_leaves_what_its_parent_holds(tmp_path: Path) -> None:

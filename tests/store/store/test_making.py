@@ -15,7 +15,6 @@ from tests.support.lossy_server import LossyServer
 from tests.support.making import (
     BIG,
     check_whole,
-    do_between_transactions,
     go_on,
     kill_at,
     marks,
@@ -251,17 +250,11 @@ def test_while_the_mark_cannot_be_taken_back_it_stays_known_whose_it_is(
     go_on(tmp_path / "trail.db", root, before)
 
 
-@pytest.fixture
-def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], None]:
-    """Have something done between the two transactions that make the next store."""
-    return partial(do_between_transactions, monkeypatch)
-
-
 def test_who_goes_on_while_another_gives_up_is_told_to_try_again(
     database: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    meanwhile: Callable[[Callable[[], object]], None],
+    amid_making: Callable[[Callable[[], object]], None],
 ) -> None:
     root = str(tmp_path / "root")
 
@@ -271,7 +264,7 @@ def test_who_goes_on_while_another_gives_up_is_told_to_try_again(
             with pytest.raises(UnavailableError, match="gives up"):
                 create_store(database, artifacts=root)
 
-    meanwhile(another)
+    amid_making(another)
     with pytest.raises(UnavailableError, match="another process gave up making a store in"):
         create_store(database, artifacts=root)
     assert marks(root) == []
@@ -280,10 +273,10 @@ def test_who_goes_on_while_another_gives_up_is_told_to_try_again(
 
 
 def test_a_store_is_not_made_in_a_file_that_was_removed(
-    tmp_path: Path, meanwhile: Callable[[Callable[[], object]], None]
+    tmp_path: Path, amid_making: Callable[[Callable[[], object]], None]
 ) -> None:
     database = tmp_path / "trail.db"
-    meanwhile(database.unlink)
+    amid_making(database.unlink)
     with pytest.raises(UnavailableError, match="another process gave up making a store in"):
         create_store(database)
     assert not database.exists()
@@ -291,7 +284,7 @@ def test_a_store_is_not_made_in_a_file_that_was_removed(
 
 
 def test_the_file_of_another_is_left_alone(
-    tmp_path: Path, meanwhile: Callable[[Callable[[], object]], None]
+    tmp_path: Path, amid_making: Callable[[Callable[[], object]], None]
 ) -> None:
     database = tmp_path / "trail.db"
 
@@ -299,7 +292,7 @@ def test_the_file_of_another_is_left_alone(
         database.rename(tmp_path / "aside.db")
         create_store(database, artifacts=str(tmp_path / "its own")).close()
 
-    meanwhile(another)
+    amid_making(another)
     with pytest.raises(UnavailableError, match="another process gave up making a store in"):
         create_store(database)
     with open_store(database) as store:
@@ -307,10 +300,10 @@ def test_the_file_of_another_is_left_alone(
 
 
 def test_who_goes_on_while_another_makes_the_store_is_told_that_it_is_there(
-    database: str, tmp_path: Path, meanwhile: Callable[[Callable[[], object]], None]
+    database: str, tmp_path: Path, amid_making: Callable[[Callable[[], object]], None]
 ) -> None:
     root = str(tmp_path / "root")
-    meanwhile(lambda: create_store(database, artifacts=root).close())
+    amid_making(lambda: create_store(database, artifacts=root).close())
     with pytest.raises(StoreExistsError):
         create_store(database, artifacts=root)
     with open_store(database, spool=tmp_path / "spool") as store:

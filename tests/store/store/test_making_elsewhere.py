@@ -1,17 +1,19 @@
 """A store that was killed while it was made is made at another root, and leaves no mark behind."""
 
+import shutil
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import pytest
 from sqlalchemy import text
-from tests.support.making import check_whole, do_between_transactions, go_on, kill_at, marks
+from tests.support.making import check_whole, go_on, kill_at, marks
+from tests.support.postgres import closed_database
 
 from tooltrail.records import InvalidRecordError, UnavailableError
-from tooltrail.store import _making, create_store
+from tooltrail.store import _making, create_store, open_store
 from tooltrail.store._database import open_database
 from tooltrail.store._mark_names import mark_path
+from tooltrail.store._root_marks import mark_root
 from tooltrail.store._targets import parse_target
 
 TRY_AGAIN = "another process gave up making a store in .* meanwhile, or began anew; try again"
@@ -93,9 +95,55 @@ def test_while_the_root_that_was_named_before_is_away_no_other_one_is_taken(
             create_store(database, artifacts=second)
         assert f"its mark in its artifact root {first} cannot be taken back: " in str(raised.value)
         assert "drop the table store_being_made of the database" in str(raised.value)
-        assert marks(second) == []
+        assert not Path(second).exists()
     away.rename(first)
     go_on(database, first, before)
+
+
+@pytest.mark.fault
+def test_a_mark_that_was_put_and_is_not_there_is_on_a_disk_that_is_away(
+    database: str, first: str, second: str, tmp_path: Path
+) -> None:
+    kill_at(database, first, "INSERT INTO store_info")
+    (mark,) = before = marks(first)
+    disk = Path(first).rename(tmp_path / "disk")
+    Path(first).mkdir()
+    with pytest.raises(UnavailableError) as raised:
+        create_store(database, artifacts=second)
+    assert f"its mark in its artifact root {first} cannot be taken back: " in str(raised.value)
+    assert f"the file {mark} was put there and is not there" in str(raised.value)
+    assert not Path(second).exists()
+    Path(first).rmdir()
+    disk.rename(first)
+    assert marks(first) == before
+    go_on(database, second, [])
+    assert marks(first) == []
+
+
+@pytest.mark.fault
+def test_when_the_disk_with_a_mark_is_gone_for_good_the_table_is_dropped(
+    database: str, first: str, second: str
+) -> None:
+    kill_at(database, first, "INSERT INTO store_info")
+    shutil.rmtree(first)
+    Path(first).mkdir()
+    with pytest.raises(UnavailableError, match="drop the table store_being_made"):
+        create_store(database, artifacts=second)
+    drop_attempt(database)
+    go_on(database, second, [])
+
+
+@pytest.mark.fault
+def test_a_new_root_that_cannot_be_used_does_not_bring_the_old_mark_back_into_question(
+    database: str, first: str, second: str, tmp_path: Path
+) -> None:
+    kill_at(database, first, "INSERT INTO store_info")
+    (tmp_path / "file").touch()
+    for _ in range(2):
+        with pytest.raises(UnavailableError, match=r"cannot use .* for artifacts"):
+            create_store(database, artifacts=str(tmp_path / "file" / "root"))
+    assert marks(first) == []
+    go_on(database, second, [])
 
 
 @pytest.mark.fault
@@ -114,18 +162,12 @@ def gives_up(*_: object) -> None:
     raise UnavailableError("gives up")
 
 
-@pytest.fixture
-def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], None]:
-    """Have something done between the two transactions that make the next store."""
-    return partial(do_between_transactions, monkeypatch)
-
-
 @pytest.mark.fault
 def test_who_gives_up_takes_back_its_own_attempt_and_not_one_that_began_anew(
     database: str,
     first: str,
     monkeypatch: pytest.MonkeyPatch,
-    meanwhile: Callable[[Callable[[], object]], None],
+    amid_making: Callable[[Callable[[], object]], None],
 ) -> None:
     def others() -> None:
         with monkeypatch.context() as patched:
@@ -134,7 +176,7 @@ def test_who_gives_up_takes_back_its_own_attempt_and_not_one_that_began_anew(
                 create_store(database, artifacts=first)
         kill_at(database, first, "after the mark")
 
-    meanwhile(others)
+    amid_making(others)
     with pytest.raises(UnavailableError, match=TRY_AGAIN):
         create_store(database, artifacts=first)
     before = marks(first)
@@ -143,13 +185,48 @@ def test_who_gives_up_takes_back_its_own_attempt_and_not_one_that_began_anew(
 
 
 @pytest.mark.fault
+@pytest.mark.parametrize("others", ["begin anew", "are killed", "give up", "finish"])
+def test_who_marks_a_root_without_its_connection_takes_that_back_unless_there_is_the_store(
+    postgres_url: str, first: str, second: str, monkeypatch: pytest.MonkeyPatch, others: str
+) -> None:
+    def too_late(*arguments: object) -> None:
+        monkeypatch.setattr(_making, "mark_root", mark_root)
+        with closed_database(postgres_url):
+            pass
+        if others == "give up":
+            with monkeypatch.context() as patched:
+                patched.setattr(_making, "migrate_within", gives_up)
+                with pytest.raises(UnavailableError, match="gives up"):
+                    create_store(postgres_url, artifacts=first)
+        elif others == "are killed":
+            kill_at(postgres_url, second, "after the mark")
+        else:
+            root = second if others == "begin anew" else first
+            create_store(postgres_url, artifacts=root).close()
+        mark_root(*arguments)  # type: ignore[arg-type]  # as they came
+
+    monkeypatch.setattr(_making, "mark_root", too_late)
+    with pytest.raises(UnavailableError):
+        create_store(postgres_url, artifacts=first)
+    if others in ("give up", "are killed"):
+        assert marks(first) == []
+        root = first if others == "give up" else second
+        go_on(postgres_url, root, marks(root))
+        return
+    with open_store(postgres_url) as store:
+        own = [mark_path(store.info.id)]
+        assert (marks(first), marks(second)) == (([], own) if others == "begin anew" else (own, []))
+        check_whole(store)
+
+
+@pytest.mark.fault
 def test_who_is_slow_leaves_the_attempt_at_another_root_alone(
     database: str,
     first: str,
     second: str,
-    meanwhile: Callable[[Callable[[], object]], None],
+    amid_making: Callable[[Callable[[], object]], None],
 ) -> None:
-    meanwhile(lambda: kill_at(database, second, "after the mark"))
+    amid_making(lambda: kill_at(database, second, "after the mark"))
     with pytest.raises(UnavailableError, match=TRY_AGAIN):
         create_store(database, artifacts=first)
     assert marks(first) == []

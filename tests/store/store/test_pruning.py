@@ -3,16 +3,19 @@
 import fcntl
 import random
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from sqlalchemy import update
+from tests.support.cli import HANG_S
 from tests.support.disks import small_disk
 from tests.support.evidence import check_evidence
 from tests.support.processes import finish_all, start_worker
 from tests.support.recording import run_command
 from tests.support.rows import MOMENT
+from tests.support.sinks import without_answer
 from tests.support.upkeep import (
     NO_GRACE,
     folder_digest,
@@ -23,6 +26,7 @@ from tests.support.upkeep import (
     scatter,
 )
 
+from tooltrail.artifacts import FsspecSink
 from tooltrail.records import InvalidRecordError, PathEscapeError, TooltrailError, UnavailableError
 from tooltrail.store import Amount, Store, create_store, open_store, plan_pruning, prune
 from tooltrail.store._references import referenced
@@ -271,6 +275,62 @@ def test_a_run_that_was_taken_for_dead_deletes_nothing_more(used: Store, root: P
     assert run.outcome == "abandoned"
     assert 0 < run.object_count <= 100
     assert sum(file.exists() for file in files) == 150 - run.object_count
+
+
+def test_nobody_who_records_is_held_off_by_a_root_that_has_stopped_to_answer(
+    store: Store, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = publish(store, BIG)
+    plan = plan_pruning(store, NO_GRACE)
+    came, go_on = without_answer(monkeypatch, "exists", path)
+    with ThreadPoolExecutor(1) as pool:
+        pruning = pool.submit(prune, store, plan)
+        assert came.wait(HANG_S)
+        with open_store(database, spool=tmp_path / "two") as writer:
+            assert run_command(writer.open_session(), BIG[1:]).postponed == ()
+        go_on.set()
+        assert pruning.result(HANG_S).total.count == 1
+    check_evidence(store)
+
+
+class Clock:
+    """Time that passes only while something is deleted, or somebody sleeps."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.slept: list[float] = []
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(round(seconds, 6))
+        self.now += seconds
+
+
+@pytest.mark.parametrize(
+    ("takes_s", "holds_s"), [(0.02, [0.06, 0.06, 0.06]), (1.0, [1.0] * 9), (60.0, [60.0] * 9)]
+)
+def test_writers_get_as_long_as_they_were_held_off_however_slow_the_root_is(
+    used: Store,
+    root: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    takes_s: float,
+    holds_s: list[float],
+) -> None:
+    scatter(root, 10)
+    plan = plan_pruning(used, NO_GRACE)
+    clock = Clock()
+    delete = FsspecSink.delete
+
+    def slowly(sink: FsspecSink, path: str) -> None:
+        clock.now += takes_s
+        delete(sink, path)
+
+    monkeypatch.setattr(FsspecSink, "delete", slowly)
+    monkeypatch.setattr("tooltrail.store.pruning.time", clock)
+    assert prune(used, plan).total.count == 10
+    assert clock.slept == holds_s
 
 
 def test_a_run_that_is_interrupted_says_what_it_has_done(used: Store, root: Path) -> None:

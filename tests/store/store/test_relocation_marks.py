@@ -4,24 +4,30 @@ Who takes it from a root that is in use hides all artifacts from everybody.
 """
 
 import time
-from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Generator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from sqlalchemy import event, text
+from sqlalchemy import event, text, update
+from tests.support.cli import HANG_S
 from tests.support.disks import small_disk
 from tests.support.evidence import check_evidence
 from tests.support.lossy_server import LossyServer
 from tests.support.postgres import closed_database
 from tests.support.recording import run_command
+from tests.support.rows import MOMENT
+from tests.support.sinks import without_answer
 from tests.support.upkeep import Run, runs_of
 
 from tooltrail.artifacts import FsspecSink
 from tooltrail.records import DiskFullError, InvalidRecordError, UnavailableError
 from tooltrail.store import Store, create_store, open_store, relocate
-from tooltrail.store._maintenance import RUN_LOCK
+from tooltrail.store._maintenance import RUN_LOCK, MaintenanceRun, maintenance_run
 from tooltrail.store._mark_names import mark_path
+from tooltrail.store._old_root import OldRoot
+from tooltrail.store.tables import MaintenanceRunRow
 
 OUTPUT = b"a line of a long output\n" * 5_000
 SWITCH = b"UPDATE store_info"
@@ -108,6 +114,146 @@ def test_while_the_database_cannot_be_asked_the_mark_stays(
         check_at(store, new)
 
 
+@pytest.fixture
+def lose_connections(on_server: str, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Has all connections end when a run is alone for the nth time, and knows that it is."""
+    alone = MaintenanceRun.alone
+
+    def lose(nth: int) -> None:
+        left = nth
+
+        @contextmanager
+        def then_lost(run: MaintenanceRun) -> Generator[Callable[[], None]]:
+            nonlocal left
+            left -= 1
+            with alone(run) as confirm:
+                if not left:
+                    with closed_database(on_server):
+                        pass
+                yield confirm
+
+        monkeypatch.setattr(MaintenanceRun, "alone", then_lost)
+
+    return lose
+
+
+def test_a_mark_is_not_taken_back_without_the_connection_that_keeps_others_out(
+    on_server: str, tmp_path: Path, new: Path, lose_connections: Callable[[int], None]
+) -> None:
+    (file,) = (tmp_path / "old").rglob("*.zst")
+    file.rename(tmp_path / "away")
+    lose_connections(1)
+    with open_store(on_server, spool=tmp_path / "s") as store:
+        report = relocate(store, str(new))
+        assert (report.switched, len(report.missing)) == (False, 1)
+        mark = mark_path(store.info.id)
+        assert str(report.mark_stays).startswith(f"the mark {mark} stays in file://{new}: ")
+        (run,) = runs_of(store)
+        assert run.report
+        assert run.report["mark_stays"] == report.mark_stays
+        assert has_mark(store, new)
+
+
+@pytest.mark.parametrize("nth", [1, 2], ids=["the objects", "the mark"])
+def test_nothing_is_deleted_without_the_connection_that_keeps_others_out(
+    on_server: str, tmp_path: Path, new: Path, lose_connections: Callable[[int], None], nth: int
+) -> None:
+    old = tmp_path / "old"
+    lose_connections(nth)
+    with open_store(on_server, spool=tmp_path / "s") as store:
+        with pytest.raises(UnavailableError):
+            relocate(store, str(new), delete_old=True)
+        assert has_mark(store, old)
+        assert len(list(old.rglob("*.zst"))) == (1 if nth == 1 else 0)
+        assert [run.object_count for run in runs_of(store)] == [1, nth - 1]
+        check_at(store, new)
+
+
+def test_a_run_that_was_taken_for_dead_deletes_nothing_at_the_old_root(
+    on_server: str, tmp_path: Path, new: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = tmp_path / "old"
+    delete = OldRoot.delete
+    with (
+        open_store(on_server, spool=tmp_path / "one") as one,
+        open_store(on_server, spool=tmp_path / "two") as two,
+        ExitStack() as others,
+    ):
+
+        def take_over(root: OldRoot, at_both: Mapping[str, int]) -> None:
+            with closed_database(on_server):
+                pass
+            # Such as one that moves the artifacts back, and has found them at the old root.
+            others.enter_context(maintenance_run(two.database, "relocate", {}))
+            delete(root, at_both)
+
+        monkeypatch.setattr(OldRoot, "delete", take_over)
+        with pytest.raises(UnavailableError, match="was taken for dead and closed"):
+            relocate(one, str(new), delete_old=True)
+        assert len(list(old.rglob("*.zst"))) == 1
+        assert has_mark(one, old)
+
+
+def test_a_run_whose_account_was_closed_deletes_nothing_at_the_old_root(
+    store: Store, tmp_path: Path, new: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_command(store.open_session(), OUTPUT)
+    delete = OldRoot.delete
+
+    def close_first(root: OldRoot, at_both: Mapping[str, int]) -> None:
+        with store.database.write() as connection:
+            row = MaintenanceRunRow
+            open_ones = update(row).where(row.finished_at.is_(None))
+            connection.execute(open_ones.values(finished_at=MOMENT, outcome="abandoned"))
+        delete(root, at_both)
+
+    monkeypatch.setattr(OldRoot, "delete", close_first)
+    with pytest.raises(UnavailableError, match="was taken for dead and closed"):
+        relocate(store, str(new), delete_old=True)
+    assert len(list((tmp_path / "artifacts").rglob("*.zst"))) == 1
+    assert has_mark(store, tmp_path / "artifacts")
+
+
+@pytest.mark.parametrize("what", ["/old/sha256/", "/old/store-"], ids=["an object", "the mark"])
+def test_nobody_who_records_is_held_off_by_an_old_root_that_does_not_answer(
+    database: str, tmp_path: Path, new: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    old = tmp_path / "old"
+    with create_store(database, artifacts=str(old), spool=tmp_path / "s") as store:
+        run_command(store.open_session(), OUTPUT)
+        came, go_on = without_answer(monkeypatch, "delete", what)
+        with ThreadPoolExecutor(1) as pool:
+            moving = pool.submit(relocate, store, str(new), delete_old=True)
+            assert came.wait(HANG_S)
+            with open_store(database, spool=tmp_path / "two") as writer:
+                assert run_command(writer.open_session(), OUTPUT[1:]).postponed == ()
+            go_on.set()
+            assert moving.result(HANG_S).deleted.count == 1
+        assert list(old.rglob("*.zst")) == []
+        check_at(store, new)
+
+
+def test_nobody_who_records_is_held_off_by_a_new_root_that_does_not_take_its_mark_back(
+    database: str, tmp_path: Path, new: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = tmp_path / "old"
+    with create_store(database, artifacts=str(old), spool=tmp_path / "s") as store:
+        run_command(store.open_session(), OUTPUT)
+        (file,) = old.rglob("*.zst")
+        file.rename(tmp_path / "away")
+        came, go_on = without_answer(monkeypatch, "delete", f"{new}/store-")
+        with ThreadPoolExecutor(1) as pool:
+            moving = pool.submit(relocate, store, str(new))
+            assert came.wait(HANG_S)
+            with open_store(database, spool=tmp_path / "two") as writer:
+                assert run_command(writer.open_session(), OUTPUT[1:]).postponed == ()
+            go_on.set()
+            assert len(moving.result(HANG_S).missing) == 1
+        assert not has_mark(store, new)
+        (tmp_path / "away").rename(file)
+        check_at(store, old)
+
+
 def test_what_was_moved_back_before_it_is_deleted_stays(
     on_server: str, tmp_path: Path, new: Path
 ) -> None:
@@ -140,8 +286,10 @@ def test_what_was_moved_back_while_it_is_deleted_stays(
     delete = FsspecSink.delete
 
     def delete_and_move_back(sink: FsspecSink, path: str) -> None:
-        monkeypatch.setattr(FsspecSink, "delete", delete)
         delete(sink, path)
+        if not path.startswith("sha256/"):
+            return
+        monkeypatch.setattr(FsspecSink, "delete", delete)
         # The server gives up all connections of the one that deletes.
         with closed_database(on_server):
             pass

@@ -37,6 +37,7 @@ from tooltrail.store import (
     InvocationDetail,
     Store,
     StoreLimits,
+    _room,
     create_store,
     open_store,
     repair,
@@ -417,6 +418,40 @@ def test_a_capture_may_be_given_again_after_an_answer_that_nobody_got(
     assert (stdout.size, stdout.produced_size) == (FRAME_SIZE, len(data))
     assert stdout.loss_reason is not None
     check_evidence(store)
+
+
+@pytest.mark.parametrize("why", ["nobody knows the room", "stopped before it was cut"])
+def test_a_capture_that_was_shortened_is_never_given_back_whole(
+    limited: Callable[[int], Store], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, why: str
+) -> None:
+    data = noise(3 * FRAME_SIZE)
+    store = limited(2 * FRAME_SIZE)
+    invocation = store.open_session().start(BASH)
+    capture = invocation.capture("stdout")
+    capture.write(data)
+    stream = capture.close()
+    if why == "nobody knows the room":
+        assert invocation.captured(stream).size == FRAME_SIZE
+    else:
+        with monkeypatch.context() as patched:
+            patched.setattr(_room, "shortened", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                invocation.captured(stream)
+    store.close()
+    (tmp_path / "trail.db").rename(tmp_path / "away.db")
+    record = invocation.captured(stream)
+    (tmp_path / "away.db").rename(tmp_path / "trail.db")
+    finished = finished_with(invocation, record)
+    left = data[:FRAME_SIZE] if why == "nobody knows the room" else data
+    assert kept(store, finished) == left
+    stdout = stream_of(detail(store, finished), "stdout")
+    assert (stdout.size, stdout.produced_size) == (len(left), len(data))
+    assert (stdout.loss_reason is None) == (left == data)
+    check_evidence(store)
+
+
+def interrupted(*_: object, **__: object) -> CapturedStream:
+    raise KeyboardInterrupt
 
 
 @pytest.mark.parametrize("left", [None, FRAME_SIZE + 20, 2 * FRAME_SIZE + 40_000], ids=str)

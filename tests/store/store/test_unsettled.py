@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.support.recording import command_output
+from tests.support.recording import command_output, run_command, stream_of
 
 from tooltrail.artifacts import SpoolFolder, iter_spool_folders
-from tooltrail.records import ToolCall
+from tooltrail.records import ToolCall, UnavailableError
 from tooltrail.store import (
     Repairable,
     Store,
@@ -92,3 +92,32 @@ def test_what_another_repair_clears_meanwhile_is_not_left_over(
     assert find_repairable(store) == Repairable()
     assert find_unended(store) == NOBODY
     assert not left.exists()
+
+
+def test_where_nobody_can_tell_whether_output_waits_it_is_said(
+    store: Store, tmp_path: Path
+) -> None:
+    root = tmp_path / "artifacts"
+    root.rename(tmp_path / "away")
+    finished = run_command(store.open_session(), b"a line of a long output\n" * 5_000)
+    (tmp_path / "away").rename(root)
+    (waiting,) = store.reader.waiting_streams()
+    assert (waiting.is_in(store.spool), waiting.may_be_in(store.spool)) == (True, True)
+    folder = store.spool / str(finished.invocation_id)
+    aside = folder.rename(tmp_path / "aside")
+    assert (waiting.is_in(store.spool), waiting.may_be_in(store.spool)) == (False, False)
+    # As unreadable for everybody as one without rights is for others.
+    folder.symlink_to(folder)
+    why = f"{folder} cannot be read: Too many levels of symbolic links"
+    with pytest.raises(UnavailableError, match=why):
+        find_repairable(store)
+    with pytest.raises(UnavailableError, match=why):
+        waiting.is_in(store.spool)
+    assert waiting.may_be_in(store.spool)
+    assert waiting.sentence(store.spool).endswith(f"and whether it waits is not known: {why}")
+    stdout = stream_of(store.reader.invocation(finished.invocation_id), "stdout")
+    with pytest.raises(UnavailableError, match=f"stdout is not stored yet .*: {why}"):
+        store.reader.open_stream(stdout)
+    folder.unlink()
+    aside.rename(folder)
+    assert repair(store).folders[0].outcome == "stored"

@@ -1,0 +1,122 @@
+"""Nothing is moved, let alone deleted, where the new root is the old one by another name."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.support.disks import mounted_again
+from tests.support.evidence import check_evidence
+from tests.support.http_proxy import Proxy
+from tests.support.object_stores import S3Admin, ServerProcess
+from tests.support.recording import run_command
+from tests.support.upkeep import folder_digest, runs_of
+
+from tooltrail.artifacts import FsspecSink, open_sink
+from tooltrail.records import InvalidRecordError, UnavailableError
+from tooltrail.store import Store, create_store, relocate
+from tooltrail.store import _same_place as same_place
+
+OUTPUT = b"a line of a long output\n" * 5_000
+SAME = "already: it is the same place as"
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    return tmp_path / "artifacts"
+
+
+@pytest.fixture
+def used(sqlite_store: Store) -> Store:
+    """A store in a file that refers to an artifact."""
+    run_command(sqlite_store.open_session(), OUTPUT)
+    return sqlite_store
+
+
+@pytest.mark.parametrize("knows_inodes", [True, False], ids=["by its inode", "by what is put"])
+def test_a_folder_that_is_mounted_twice_is_one_place(
+    used: Store, old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, knows_inodes: bool
+) -> None:
+    if not knows_inodes:
+        # As of a share that is mounted twice, which has a device of its own each time.
+        monkeypatch.setattr(Path, "samefile", is_never)
+    before = folder_digest(old)
+    again = tmp_path / "again"
+    with mounted_again(old, again):
+        with pytest.raises(InvalidRecordError, match=r"are in .* already"):
+            relocate(used, str(again), delete_old=True)
+        assert folder_digest(again) == before
+    assert folder_digest(old) == before
+    assert used.archive.sink.url == f"file://{old}"
+    check_evidence(used)
+
+
+def is_never(*_: object) -> bool:
+    return False
+
+
+@pytest.fixture
+def aliased(
+    s3_server: ServerProcess, s3_bucket: str, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[str]:
+    """A bucket that is reached as `alias` too."""
+
+    class Aliasing(Proxy):
+        def ask_for(self, target: str) -> str:
+            return target.replace("/alias", f"/{s3_bucket}", 1)
+
+    with Aliasing(s3_server.port).running() as proxy:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.url)
+        yield s3_bucket
+
+
+def test_a_bucket_with_an_alias_is_one_place(
+    aliased: str, s3_admin: S3Admin, tmp_path: Path
+) -> None:
+    with create_store(tmp_path / "trail.db", artifacts=f"s3://{aliased}/trail") as store:
+        run_command(store.open_session(), OUTPUT)
+        before = s3_admin.keys(aliased)
+        assert [stat.path for stat in open_sink("s3://alias/trail").list()] == [
+            key.removeprefix("trail/") for key in before
+        ]
+        with pytest.raises(InvalidRecordError, match=f"s3://alias/trail {SAME} s3://{aliased}/"):
+            relocate(store, "s3://alias/trail", delete_old=True)
+        assert s3_admin.keys(aliased) == before
+        assert [(run.outcome, run.object_count) for run in runs_of(store)] == [("failed", 0)]
+        assert store.archive.sink.url == f"s3://{aliased}/trail"
+        check_evidence(store)
+        # Another prefix of the same bucket is another place.
+        assert relocate(store, "s3://alias/other", delete_old=True).deleted.count == 1
+        check_evidence(store)
+
+
+def test_what_is_put_to_find_out_goes_also_when_the_old_root_does_not_answer(
+    used: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new = tmp_path / "new"
+    exists = FsspecSink.exists
+
+    def away(sink: FsspecSink, path: str) -> bool:
+        if path.startswith("same-place-"):
+            assert [file.name for file in new.iterdir()] == [path]
+            raise UnavailableError("does not answer")
+        return exists(sink, path)
+
+    monkeypatch.setattr(FsspecSink, "exists", away)
+    with pytest.raises(UnavailableError, match="does not answer"):
+        relocate(used, str(new))
+    assert list(new.iterdir()) == []
+
+
+def test_a_name_that_a_trailing_slash_or_a_link_makes_is_the_same_without_asking(
+    old: Path, used: Store, tmp_path: Path
+) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(old)
+    here = used.archive.sink
+    assert same_place.has_same_name(open_sink(f"{old}/"), here)
+    assert same_place.has_same_name(open_sink(str(link)), here)
+    assert not same_place.has_same_name(open_sink(str(tmp_path)), here)
+    assert not same_place.has_same_name(open_sink("memory://a", create=True), here)
+    gone = open_sink(str(tmp_path / "gone"), create=True)
+    (tmp_path / "gone").rmdir()
+    assert not same_place.has_same_name(gone, here)
