@@ -5,11 +5,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
-from operator import attrgetter
 from typing import Any, Self, cast
 from uuid import UUID
 
-from sqlalchemy import Connection, Insert, Table, bindparam, insert, select, update
+from sqlalchemy import Connection, Insert, Table, bindparam, func, insert, select, text, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from tooltrail.records import (
@@ -95,6 +94,12 @@ class Event:
 
 def append_entry(connection: Connection, chain: Chain, happened: Event) -> None:
     """Add a link to the chain and move the head."""
+    _insert(LedgerEntryRow).run(connection, linked(chain, happened))
+    move_head(connection, chain)
+
+
+def linked(chain: Chain, happened: Event) -> Row:
+    """Add a link to the chain as it is known here; its row, which is to be written."""
     payload = encode(happened.payload)
     document = entry_json(
         session_id=chain.session_id,
@@ -118,7 +123,11 @@ def append_entry(connection: Connection, chain: Chain, happened: Event) -> None:
     }
     chain.entry_count += 1
     chain.digest = digest
-    _insert(LedgerEntryRow).run(connection, row)
+    return row
+
+
+def move_head(connection: Connection, chain: Chain) -> None:
+    """Say where the chain ends by now."""
     head = {
         "entry_count": chain.entry_count,
         "digest": chain.digest,
@@ -139,6 +148,15 @@ def insert_session(connection: Connection, row: Row) -> Chain:
 def insert_invocation(connection: Connection, row: Row) -> int:
     """Insert a started invocation and return its key."""
     return _insert_returning(connection, InvocationRow, row)
+
+
+def take_invocation_keys(connection: Connection, count: int) -> Iterable[int]:
+    """The keys of so many invocations that are about to be inserted, in their order."""
+    if connection.dialect.name == "sqlite":
+        # Nobody else writes within this transaction.
+        last = connection.scalar(select(func.coalesce(func.max(_INVOCATIONS.c.key), 0))) or 0
+        return range(last + 1, last + 1 + count)
+    return connection.scalars(_NEXT_KEYS, {"count": count}).all()
 
 
 def finish_invocation(connection: Connection, key: int, row: Row) -> bool:
@@ -167,22 +185,19 @@ class Body:
         return cls(digest_of(content), len(content), encoding, data)
 
 
-def put_bodies(connection: Connection, bodies: Sequence[Body]) -> list[Digest]:
-    """Store each of several bodies once, in the order of their digests; give their digests.
+def put_bodies(connection: Connection, bodies: Sequence[Body]) -> None:
+    """Store each of several bodies once, in the order of their digests.
 
     Bytes that were erased once and are recorded anew are there again.
     """
-    for body in sorted(bodies, key=attrgetter("digest")):
-        row: Row = {
-            "digest": body.digest,
-            "size": body.size,
-            "encoding": body.encoding,
-            "data": body.data,
-        }
-        if not put_once(connection, BodyRow, row):
-            values = {"encoding": body.encoding, "data": body.data}
-            _RESTORE_BODY.run(connection, {"which": body.digest, **values})
-    return [body.digest for body in bodies]
+    rows: list[Row] = [
+        {"digest": digest, "size": body.size, "encoding": body.encoding, "data": body.data}
+        for digest, body in sorted({body.digest: body for body in bodies}.items())
+    ]
+    if _insert_once(BodyRow).run_many(connection, rows) < len(rows):
+        kept = ("encoding", "data")
+        erased = [{"which": row["digest"], **{name: row[name] for name in kept}} for row in rows]
+        _RESTORE_BODY.run_many(connection, erased)
 
 
 def put_once(connection: Connection, table: type[Base], row: Row) -> bool:
@@ -258,6 +273,9 @@ _RESTORE_BODY = Prepared(
     )
 )
 _INVOCATIONS = _table(InvocationRow)
+_NEXT_KEYS = text(
+    "SELECT nextval(pg_get_serial_sequence('invocations', 'key')) FROM generate_series(1, :count)"
+)
 _FINISH = Prepared(
     lambda _: update(_INVOCATIONS).where(
         _INVOCATIONS.c.key == bindparam("which"), _INVOCATIONS.c.state == "started"
