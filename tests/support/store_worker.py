@@ -5,6 +5,8 @@ loop DB                                 record commands until it is killed
 hold DB                                 begin to write, and stay there until standard input ends
 share DB SESSION SECONDS                record commands in that session and in an own one, and
                                         print what was acknowledged and how long each took
+once DB ARTIFACTS COUNT                 record so many commands in one session, all with keys that
+                                        every such process has, and print their ids
 create DB ARTIFACTS AT [NTH]            create a store, be killed before the NTH statement with AT,
                                         or AT being "before the mark" or "after the mark"
 upgrade DB [AT]                         upgrade a store and print from where to where; be killed
@@ -22,6 +24,7 @@ from unittest.mock import patch
 from uuid import UUID
 
 from sqlalchemy import Connection, Engine, event
+from tests.support.ended import BASH, made
 from tests.support.recording import command_output, run_command
 
 from tooltrail.artifacts import ArtifactSink
@@ -76,6 +79,15 @@ def share(database: str, session_id: str, seconds: str) -> None:
     print(json.dumps({"ids": ids, "waits": waits}))  # noqa: T201  the parent reads it
 
 
+def once(database: str, artifacts: str, count: str) -> None:
+    with open_store(database, artifacts=artifacts) as store:
+        session = store.open_session(title="once", idempotency_key="session")
+        for number in range(int(count)):
+            output, key = made(b"%d\n" % number), f"call {number}"
+            finished = session.record(BASH, output, idempotency_key=key)
+            print(finished.invocation_id)  # noqa: T201  the parent reads it
+
+
 def create(database: str, artifacts: str, at: str, nth: str = "1") -> None:
     kill_at = killed_at(at, int(nth))
 
@@ -116,6 +128,6 @@ def killed_at(at: str, left: int) -> Callable[[str], None]:
 
 if __name__ == "__main__":
     TASKS: dict[str, Callable[..., None]] = {
-        task.__name__: task for task in (many, loop, hold, share, create, upgrade)
+        task.__name__: task for task in (many, loop, hold, share, once, create, upgrade)
     }
     TASKS[sys.argv[1]](*sys.argv[2:])

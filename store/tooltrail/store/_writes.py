@@ -194,7 +194,7 @@ def put_bodies(connection: Connection, bodies: Sequence[Body]) -> None:
         {"digest": digest, "size": body.size, "encoding": body.encoding, "data": body.data}
         for digest, body in sorted({body.digest: body for body in bodies}.items())
     ]
-    if _insert_once(BodyRow).run_many(connection, rows) < len(rows):
+    if put_each_once(connection, BodyRow, rows) < len(rows):
         kept = ("encoding", "data")
         erased = [{"which": row["digest"], **{name: row[name] for name in kept}} for row in rows]
         _RESTORE_BODY.run_many(connection, erased)
@@ -207,6 +207,11 @@ def put_once(connection: Connection, table: type[Base], row: Row) -> bool:
         Whether it was not there yet.
     """
     return _insert_once(table).run(connection, row).rowcount == 1
+
+
+def put_each_once(connection: Connection, table: type[Base], rows: Sequence[Row]) -> int:
+    """Insert rows that are named by their content; how many of them were not there yet."""
+    return _insert_once(table).run_many(connection, rows)
 
 
 def insert_rows(connection: Connection, table: type[Base], rows: Sequence[Row]) -> None:

@@ -188,15 +188,18 @@ class Invocation:
         Raises:
             DiskFullError: there is no room for it.
         """
-        if output.tool_name != self.call.tool_name:
-            raise InvalidRecordError(
-                f"invocation {self.id} is of {self.call.tool_name!r}, not of {output.tool_name!r}"
-            )
+        self._refuse_other_tool(output)
         if not self._store.reserve.is_given_up():
             with suppress(DiskFullError):
                 return self._end(output, output.streams)
             self._store.make_room()
         return self._end(output, output.streams, most=SMALL_RECORD)
+
+    def _refuse_other_tool(self, output: CompleteOutput) -> None:
+        if output.tool_name != self.call.tool_name:
+            raise InvalidRecordError(
+                f"invocation {self.id} is of {self.call.tool_name!r}, not of {output.tool_name!r}"
+            )
 
     def interrupt(self, reason: str, partial_output: Sequence[StreamRecord] = ()) -> Finished:
         """Record that the call was interrupted, and what it had printed until then.
@@ -281,6 +284,7 @@ class Invocation:
             away,
             self._room,
             free_bytes=self._store.limits.free_bytes,
+            claim=self._claim_spool,
         )
         projection = project(output, family, self.policy, publisher)
         if output.error is not None:
@@ -307,6 +311,9 @@ class Invocation:
         postponed = tuple(stream for stream in streams if publisher.postponed_reason(stream))
         finished = Finished(self.id, output.final_state, projection.canonical, receipt, postponed)
         return Ending(rows, publisher, seen, finished)
+
+    def _claim_spool(self) -> None:
+        """Called before anything is put there to be published; `start` has done so already."""
 
     def _commit(self, ending: Ending) -> None:
         def write(connection: Connection) -> None:
