@@ -86,7 +86,7 @@ class Prepared:
         """
         sql, values_of = self._for(connection.dialect, row)
         values = _accepted(sql, values_of, row)
-        with _raised_as_ever(connection, sql):
+        with raised_as_ever(connection, sql):
             return _driver_of(connection).execute(sql, values)
 
     def run_one(self, connection: Connection, row: Row) -> tuple[Any, ...] | None:
@@ -98,7 +98,7 @@ class Prepared:
         """
         sql, values_of = self._for(connection.dialect, row)
         values = _accepted(sql, values_of, row)
-        with _raised_as_ever(connection, sql):
+        with raised_as_ever(connection, sql):
             return _driver_of(connection).execute(sql, values).fetchone()
 
     def run_many(self, connection: Connection, rows: Sequence[Row]) -> int:
@@ -115,7 +115,7 @@ class Prepared:
             return 0
         sql, values_of = self._for(connection.dialect, rows[0])
         values = [_accepted(sql, values_of, row) for row in rows]
-        with _raised_as_ever(connection, sql):
+        with raised_as_ever(connection, sql):
             cursor = _driver_of(connection).cursor()
             cursor.executemany(sql, values)
             return cursor.rowcount
@@ -141,7 +141,7 @@ def _accepted(sql: str, values_of: Callable[[Row], _Values], row: Row) -> _Value
 
 
 @contextmanager
-def _raised_as_ever(connection: Connection, sql: str) -> Generator[None]:
+def raised_as_ever(connection: Connection, sql: str) -> Generator[None]:
     """Turn the driver's errors into those that SQLAlchemy raises."""
     try:
         yield

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -40,8 +41,20 @@ class EndedInvocation(Invocation):
         claim: the key under which it is recorded once; None without one.
     """
 
-    def __init__(self, store: "Store", session: "Session", ended: EndedCall) -> None:
+    def __init__(
+        self,
+        store: "Store",
+        session: "Session",
+        ended: EndedCall,
+        scratch: "Scratch | None" = None,
+    ) -> None:
         """Look at what is known; nothing is written.
+
+        Args:
+            store: where to.
+            session: of that store.
+            ended: what is known.
+            scratch: what it shares with others, which whoever made it leaves; by default its own.
 
         Raises:
             NotFoundError, InvalidRecordError: see `Session.record`.
@@ -57,7 +70,11 @@ class EndedInvocation(Invocation):
         self._started = started
         self._arguments = writes.Body.of(ended.call.arguments_bytes)
         self._met: Taken | None = None
-        self._has_spool = False
+        self._scratch = scratch or Scratch(store, self.id)
+
+    @property
+    def spool(self) -> Path:
+        return self._scratch.folder
 
     def _claimed(self, ended: EndedCall, started: Started) -> Claim | None:
         key = ended.idempotency_key
@@ -101,7 +118,7 @@ class EndedInvocation(Invocation):
         try:
             finished = self._end_whole(self.ended.output)
         finally:
-            self.leave_spool()
+            self._scratch.leave()
         return finished if self._met is None else self.met(self._met)
 
     def met(self, taken: Taken) -> Finished:
@@ -111,9 +128,17 @@ class EndedInvocation(Invocation):
             IdempotencyConflictError: that is something else.
             DamageError, UnavailableError: the store cannot be asked, or what it has is damaged.
         """
+        self.refuse_conflict(taken)
+        return as_recorded(self._store.reader, taken.subject_id)
+
+    def refuse_conflict(self, taken: Taken) -> None:
+        """Raise unless what its key names is the same.
+
+        Raises:
+            IdempotencyConflictError: it is something else.
+        """
         if self.claim is not None:
             refuse_conflict(self.claim, taken)
-        return as_recorded(self._store.reader, taken.subject_id)
 
     def planned(self) -> Ending:
         """Publish what becomes artifacts and make the surfaces; nothing is committed yet.
@@ -129,11 +154,14 @@ class EndedInvocation(Invocation):
         """All that is to be written."""
         return Whole(self._started, self._arguments, ending.rows, ending.publisher)
 
-    def leave_spool(self) -> None:
-        """Remove what was needed to publish what was in memory."""
-        if self._has_spool:
-            remove_spool_folder(self.spool)
-            self._has_spool = False
+    def ensure_standing(self, connection: Connection, ending: Ending) -> None:
+        """See `ensure_standing` of `_upkeep`.
+
+        Raises:
+            SinkGoneError: the sink was written, and is away by now.
+            UnavailableError: the database cannot be asked.
+        """
+        self._ensure_standing(connection, ending)
 
     def _write(self, connection: Connection, ending: Ending) -> None:
         chain = writes.lock_chain(connection, self._session.key, self._session.id)
@@ -148,12 +176,34 @@ class EndedInvocation(Invocation):
         return uncertain(reason, [self.id])
 
     def _claim_spool(self) -> None:
-        self._has_spool = True
-        with suppress(OSError):
-            self._store.owner.claim(self.id)
+        self._scratch.claim()
 
     def _settled(self, finished: Finished) -> Finished:
         return finished
+
+
+class Scratch:
+    """A folder of the spool in which what is in memory becomes artifacts. One thread."""
+
+    def __init__(self, store: "Store", name: UUID) -> None:
+        self._owner = store.owner
+        self._name = name
+        self._is_claimed = False
+        self.folder = store.spool / str(name)
+
+    def claim(self) -> None:
+        """Say that it is of this process, so that no repair clears it; again is allowed."""
+        if not self._is_claimed:
+            self._is_claimed = True
+            # Where nothing can be written, that is found out when something is to be published.
+            with suppress(OSError):
+                self._owner.claim(self._name)
+
+    def leave(self) -> None:
+        """Remove it, and whatever there is in it."""
+        if self._is_claimed:
+            remove_spool_folder(self.folder)
+            self._is_claimed = False
 
 
 def met_before(

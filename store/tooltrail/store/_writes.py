@@ -22,6 +22,7 @@ from tooltrail.records import (
 from tooltrail.records.canonical_json import encode
 from tooltrail.records.ledger import GENESIS, EntryKind, entry_json
 from tooltrail.store._bodies import encode_body
+from tooltrail.store._copying_in import MANY, copy_in
 from tooltrail.store._prepared import Prepared, Row
 from tooltrail.store.tables import (
     Base,
@@ -216,7 +217,10 @@ def put_each_once(connection: Connection, table: type[Base], rows: Sequence[Row]
 
 def insert_rows(connection: Connection, table: type[Base], rows: Sequence[Row]) -> None:
     """Insert rows, or nothing."""
-    _insert(table).run_many(connection, rows)
+    if len(rows) >= MANY and connection.dialect.name == "postgresql":
+        copy_in(connection, _table(table), rows)
+    else:
+        _insert(table).run_many(connection, rows)
 
 
 def numbered(invocation_key: int, rows: Iterable[Row]) -> list[Row]:

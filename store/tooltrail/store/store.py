@@ -19,6 +19,7 @@ from tooltrail.store._roots import resolve_root
 from tooltrail.store._sessions import Opening, claim_session, open_once, write_opened
 from tooltrail.store._starting import commit_start, plan_start
 from tooltrail.store._targets import SqliteTarget
+from tooltrail.store._threads import WriterThreads
 from tooltrail.store._upkeep import Upkeep, read_upkeep
 from tooltrail.store.environment import current_environment, environment_json
 from tooltrail.store.info import StoreInfo
@@ -36,6 +37,7 @@ class Store:
     Attributes:
         database: the connection.
         writes: how records get into it.
+        threads: in which records of tasks are written.
         archive: the artifacts. When `relocate` has moved them, the next record that has some finds
             that out and goes on at the new root; a store that only reads is to be opened again.
         info: what the store knows about itself.
@@ -61,6 +63,7 @@ class Store:
     ) -> None:
         self.database = database
         self.writes = GroupCommit(database)
+        self.threads = WriterThreads()
         self.archive = archive
         self.info = info
         self.upkeep = upkeep
@@ -189,7 +192,11 @@ class Store:
         self.database.close()
 
     def close(self) -> None:
-        """Give the connections back. Open sessions stay open in the store."""
+        """Give the connections back, when what tasks are recording is done.
+
+        Open sessions stay open in the store.
+        """
+        self.threads.close()
         self.database.close()
 
     def __enter__(self) -> Self:
