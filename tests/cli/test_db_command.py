@@ -33,7 +33,7 @@ def test_current_of_another_revision_is_printed_and_not_at_head(cli: Cli) -> Non
 
 def test_upgrade_at_head_changes_nothing(cli: Cli) -> None:
     ended = cli.ok("db", "upgrade")
-    assert (ended.text, ended.message) == ("", "at 0002 already\n")
+    assert (ended.text, ended.message) == ("", "at 0003 already\n")
 
 
 def test_check_of_a_sound_store_finds_nothing(cli: Cli) -> None:

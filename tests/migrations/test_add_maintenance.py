@@ -1,4 +1,4 @@
-"""From 0001 to 0002 with records in the store: nothing of them changes, and the guards stand."""
+"""From 0001 on with records in the store: nothing of them changes, and the guards stand."""
 
 from pathlib import Path
 

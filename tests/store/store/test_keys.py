@@ -28,7 +28,15 @@ from tooltrail.records import (
     SessionClosedError,
     ToolCall,
 )
-from tooltrail.store import EndedCall, Finished, Session, Store, open_store
+from tooltrail.store import (
+    EndedCall,
+    Finished,
+    Loss,
+    Session,
+    Store,
+    open_store,
+    plan_downgrade,
+)
 from tooltrail.store._keys import KEY_CHARS, Claim, claim, take
 from tooltrail.store.tables import IdempotencyKeyRow
 
@@ -324,3 +332,8 @@ def test_a_key_is_never_changed_or_deleted(store: Store) -> None:
             connection.execute(change)
     with store.database.read() as connection:
         assert connection.scalar(select(func.count()).select_from(IdempotencyKeyRow)) == 1
+
+
+def test_a_downgrade_says_how_many_keys_it_would_lose(store: Store, database: str) -> None:
+    record(store.open_session(), CALL)
+    assert plan_downgrade(database, "0002").losses == (Loss("idempotency_keys", None, 1),)

@@ -200,12 +200,12 @@ def test_only_an_earlier_revision_is_gone_back_to(
     old: str, move: Callable[[str, str], object]
 ) -> None:
     with pytest.raises(
-        InvalidRecordError, match=r"0002 is later than 0001.*`tooltrail db upgrade`"
+        InvalidRecordError, match=rf"{HEAD_REVISION} is later than 0001.*`tooltrail db upgrade`"
     ):
         move(old, HEAD_REVISION)
     for name in ("base", "-1", "0000", "000", "head", ""):
         with pytest.raises(
-            InvalidRecordError, match=r"no revision is named .*; there are 0001, 0002"
+            InvalidRecordError, match=r"no revision is named .*; there are 0001, 0002, 0003"
         ):
             move(old, name)
     set_revision(old, "9999")
