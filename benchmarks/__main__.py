@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.support.large_store import make_large_store
 
-from benchmarks import capture, large_store, projecting, reading, recording
+from benchmarks import bulk, capture, large_store, projecting, reading, recording
 from benchmarks._measure import Ratio
 from tooltrail.store import open_store
 
@@ -34,6 +34,7 @@ def main() -> None:
         ratio = recording.measure_many_recorders(Path(name))
         several = f"start + finish by {recording.RECORDERS} at once"
         _report(several, "one recorder", ratio, recording.INVOCATIONS, "/s")
+    measure_bulk()
     with tempfile.TemporaryDirectory(prefix="tooltrail-bench-") as name:
         database = Path(name, "tooltrail.db")
         is_large = bool(os.environ.get("TOOLTRAIL_BENCH_LARGE"))
@@ -52,6 +53,17 @@ def _measure_reading(folder: Path) -> None:
         giant = reading.Stored.of(folder / "input", folder / "giant", reading.GIANT_TIMES)
         ratio = reading.measure_tail_command(giant, reading.GIANT_ROUNDS)
         _report("artifact tail of 4 GB, whole process", reading.TAIL, ratio, 1, "/s")
+
+
+def measure_bulk() -> None:
+    """Importing calls, on each engine."""
+    subjects = (
+        ("import of ended calls, SQLite", "raw executemany of its rows", bulk.measure_sqlite),
+        ("import of ended calls, PostgreSQL", "COPY of its rows", bulk.measure_postgresql),
+    )
+    for subject, baseline, measure in subjects:
+        with tempfile.TemporaryDirectory(prefix="tooltrail-bench-") as name:
+            _report(subject, baseline, measure(Path(name)), bulk.CALLS, "/s")
 
 
 def measure_lists(database: Path) -> None:

@@ -32,7 +32,7 @@ _LINE = "tests/store/test_%05d.py::test_case[%d-%08x] PASSED\n"
 _LINE_BYTES = 48
 
 
-class _Call(NamedTuple):
+class Call(NamedTuple):
     """A call with its output, made before anything is measured."""
 
     arguments: dict[str, Any]
@@ -58,7 +58,7 @@ class _NamingPublisher:
 
 def measure_recording(folder: Path) -> Ratio:
     """Start and finish one by one, each durable, beside two raw transactions of the same bytes."""
-    rounds = _rounds()
+    rounds = made_rounds()
     store = create_store(folder / "one" / "tooltrail.db")
     raw = RawStore(folder / "raw.db")
     try:
@@ -77,7 +77,7 @@ def measure_recording(folder: Path) -> Ratio:
 
 def measure_many_recorders(folder: Path) -> Ratio:
     """The same calls by `RECORDERS` at once, each in a session of its own, beside one recorder."""
-    ours, theirs = iter(_rounds()), iter(_rounds(seed=1))
+    ours, theirs = iter(made_rounds()), iter(made_rounds(seed=1))
     store = create_store(folder / "many" / "tooltrail.db")
     sessions = [store.open_session() for _ in range(RECORDERS)]
     try:
@@ -92,11 +92,11 @@ def measure_many_recorders(folder: Path) -> Ratio:
         store.close()
 
 
-def _rounds(seed: int = 0) -> list[list[_Call]]:
+def made_rounds(seed: int = 0) -> list[list[Call]]:
     """The calls of each round, none of which prints what another one does."""
     numbers = random.Random(seed)
     return [
-        [_Call({"command": f"pytest -k {n}"}, _output(numbers, n)) for n in range(INVOCATIONS)]
+        [Call({"command": f"pytest -k {n}"}, _output(numbers, n)) for n in range(INVOCATIONS)]
         for _ in range(ROUNDS + 1)
     ]
 
@@ -108,16 +108,16 @@ def _output(numbers: random.Random, number: int) -> bytes:
     return "".join(lines).encode()[:size]
 
 
-def _record(session: Session, calls: Sequence[_Call]) -> None:
+def _record(session: Session, calls: Sequence[Call]) -> None:
     for call in calls:
         session.start(ToolCall.of("Bash", call.arguments)).finish(call.complete_output())
 
 
-def _with_documents(calls: Sequence[_Call]) -> list[tuple[_Call, Documents]]:
+def _with_documents(calls: Sequence[Call]) -> list[tuple[Call, Documents]]:
     return list(zip(calls, map(_documents, calls), strict=True))
 
 
-def _documents(call: _Call) -> Documents:
+def _documents(call: Call) -> Documents:
     output = call.complete_output()
     family = default_families().of_tool("Bash")
     canonical = project(output, family, DEFAULT_POLICY, _NamingPublisher()).canonical

@@ -19,6 +19,7 @@ TREE = [
     (errors.StoreExistsError, errors.InvalidRecordError),
     (errors.SessionClosedError, errors.InvalidRecordError),
     (errors.InvocationFinishedError, errors.InvalidRecordError),
+    (errors.IdempotencyConflictError, errors.InvalidRecordError),
     (errors.DamageError, errors.TooltrailError),
     (errors.DigestMismatchError, errors.DamageError),
     (errors.IndexMismatchError, errors.DamageError),
@@ -28,6 +29,7 @@ TREE = [
     (errors.DiskFullError, errors.UnavailableError),
     (errors.StartUncertainError, errors.UnavailableError),
     (errors.EndUncertainError, errors.UnavailableError),
+    (errors.RecordUncertainError, errors.UnavailableError),
 ]
 EVERY = [
     value

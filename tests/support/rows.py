@@ -14,6 +14,7 @@ MOMENT = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 CHECKED: dict[str, dict[str, Any]] = {
     "bodies": {"encoding": "raw", "data": b"x"},
     "invocations": {"state": "started"},
+    "idempotency_keys": {"kind": "session"},
     "maintenance_runs": {"kind": "gc"},
     "omissions": {"before_count": 2, "after_count": 1},
     "tombstones": {"kind": "artifact"},

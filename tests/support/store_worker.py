@@ -5,6 +5,10 @@ loop DB                                 record commands until it is killed
 hold DB                                 begin to write, and stay there until standard input ends
 share DB SESSION SECONDS                record commands in that session and in an own one, and
                                         print what was acknowledged and how long each took
+bulk DB ARTIFACTS SPOOL SESSION         record commands, many at a time, until it is killed, and
+                                        print the id of each that is durable
+once DB ARTIFACTS COUNT                 record so many commands in one session, all with keys that
+                                        every such process has, and print their ids
 create DB ARTIFACTS AT [NTH]            create a store, be killed before the NTH statement with AT,
                                         or AT being "before the mark" or "after the mark"
 upgrade DB [AT]                         upgrade a store and print from where to where; be killed
@@ -16,17 +20,27 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from unittest.mock import patch
 from uuid import UUID
 
 from sqlalchemy import Connection, Engine, event
+from tests.support.ended import BASH, made
 from tests.support.recording import command_output, run_command
 
 from tooltrail.artifacts import ArtifactSink
 from tooltrail.records import ToolCall
-from tooltrail.store import Durability, _making, create_store, open_store, upgrade_store
+from tooltrail.store import (
+    Durability,
+    EndedCall,
+    Finished,
+    _making,
+    create_store,
+    open_store,
+    upgrade_store,
+)
 from tooltrail.store._root_marks import mark_root
 
 
@@ -76,6 +90,28 @@ def share(database: str, session_id: str, seconds: str) -> None:
     print(json.dumps({"ids": ids, "waits": waits}))  # noqa: T201  the parent reads it
 
 
+def bulk(database: str, artifacts: str, spool: str, session_id: str) -> None:
+    def calls() -> Iterator[EndedCall]:
+        for number in count():
+            big = b"%d " % number * (9_000 if number % 50 == 0 else 9)
+            yield EndedCall(BASH, made(big))
+
+    def tell(finished: Finished) -> None:
+        print(finished.invocation_id, flush=True)  # noqa: T201  the parent waits for it
+
+    with open_store(database, artifacts=artifacts, spool=Path(spool)) as store:
+        store.join_session(UUID(session_id)).record_many(calls(), on_durable=tell)
+
+
+def once(database: str, artifacts: str, count: str) -> None:
+    with open_store(database, artifacts=artifacts) as store:
+        session = store.open_session(title="once", idempotency_key="session")
+        for number in range(int(count)):
+            output, key = made(b"%d\n" % number), f"call {number}"
+            finished = session.record(BASH, output, idempotency_key=key)
+            print(finished.invocation_id)  # noqa: T201  the parent reads it
+
+
 def create(database: str, artifacts: str, at: str, nth: str = "1") -> None:
     kill_at = killed_at(at, int(nth))
 
@@ -116,6 +152,6 @@ def killed_at(at: str, left: int) -> Callable[[str], None]:
 
 if __name__ == "__main__":
     TASKS: dict[str, Callable[..., None]] = {
-        task.__name__: task for task in (many, loop, hold, share, create, upgrade)
+        task.__name__: task for task in (many, loop, hold, share, bulk, once, create, upgrade)
     }
     TASKS[sys.argv[1]](*sys.argv[2:])

@@ -8,7 +8,8 @@
     │   ├── PathEscapeError                   a path that leaves the artifact root
     │   ├── StoreExistsError                  there is a store already
     │   ├── SessionClosedError                open another session
-    │   └── InvocationFinishedError           an invocation is finished once
+    │   ├── InvocationFinishedError           an invocation is finished once
+    │   └── IdempotencyConflictError          the key names something else; choose another
     ├── DamageError                           stored bytes are not what was stored
     │   ├── DigestMismatchError
     │   ├── IndexMismatchError                the content is right; what is told of it is not
@@ -17,7 +18,8 @@
     └── UnavailableError                      try again later: locked, full, unreachable
         ├── DiskFullError                     make room first
         ├── StartUncertainError               the start may be in the store
-        └── EndUncertainError                 the end may be; `finish` once more tells
+        ├── EndUncertainError                 the end may be; `finish` once more tells
+        └── RecordUncertainError              both may be; with a key, `record` once more tells
 
 Messages are lower-case sentences that name the object. They never hold a password or tool output.
 """
@@ -28,6 +30,9 @@ from uuid import UUID
 
 _TOLD = 4
 """Differences in one message."""
+
+_SHOWN_CHARS = 80
+"""Characters of a key in a message."""
 
 
 class TooltrailError(Exception):
@@ -74,6 +79,29 @@ class SessionClosedError(InvalidRecordError):
 
 class InvocationFinishedError(InvalidRecordError):
     """An invocation goes from started to its final state once."""
+
+
+class IdempotencyConflictError(InvalidRecordError):
+    """An idempotency key names a record with other content than it is asked for now.
+
+    Attributes:
+        key: that was given.
+        kind: what it names: `session` or `invocation`.
+        subject_id: of what it names.
+        recorded: fingerprint of what it names.
+        given: fingerprint of what was to be recorded.
+    """
+
+    def __init__(self, *, key: str, kind: str, subject_id: UUID, recorded: str, given: str) -> None:
+        super().__init__(
+            f"idempotency key {key[:_SHOWN_CHARS]!a} names {kind} {subject_id} with fingerprint "
+            f"{recorded}; what was given has {given}"
+        )
+        self.key = key
+        self.kind = kind
+        self.subject_id = subject_id
+        self.recorded = recorded
+        self.given = given
 
 
 class DamageError(TooltrailError):
@@ -165,3 +193,18 @@ class EndUncertainError(UnavailableError):
     def __init__(self, message: str, *, invocation_id: UUID) -> None:
         super().__init__(message)
         self.invocation_id = invocation_id
+
+
+class RecordUncertainError(UnavailableError):
+    """The store went away while it was committing calls that had ended, and nobody knows.
+
+    To record them once more is safe where they have idempotency keys, and finds out; without, it
+    makes further records beside those that there may be.
+
+    Attributes:
+        invocation_ids: that the calls have, if they are in the store; all of them or none.
+    """
+
+    def __init__(self, message: str, *, invocation_ids: Sequence[UUID]) -> None:
+        super().__init__(message)
+        self.invocation_ids = tuple(invocation_ids)

@@ -6,6 +6,7 @@ from .backing_up import Backup, back_up_store
 from .checking import check_database, iter_problems
 from .commitments import RecordCheck, iter_record_checks
 from .durability import DURABILITIES, Durability
+from .ended import EndedCall, RecordedCalls
 from .engine import EngineFacts, engine_facts
 from .feed import InvocationFeed
 from .filters import InvocationFilter
@@ -66,6 +67,7 @@ __all__ = [
     "Backup",
     "Downgrade",
     "Durability",
+    "EndedCall",
     "EngineFacts",
     "Finished",
     "Invocation",
@@ -83,6 +85,7 @@ __all__ = [
     "Reader",
     "ReceiptView",
     "RecordCheck",
+    "RecordedCalls",
     "RelocationReport",
     "RepairReport",
     "Repairable",

@@ -1,9 +1,10 @@
 """The one transaction that ends an invocation."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
+from typing import NamedTuple
 from uuid import UUID
 
 from sqlalchemy import Connection
@@ -11,6 +12,7 @@ from sqlalchemy import Connection
 from tooltrail.artifacts import StoredArtifact
 from tooltrail.records import (
     CompleteOutput,
+    Digest,
     Facts,
     Omission,
     Projection,
@@ -24,9 +26,10 @@ from tooltrail.store import _writes as writes
 from tooltrail.store._clock import now
 from tooltrail.store._prepared import Row
 from tooltrail.store._publisher import StreamPublisher
-from tooltrail.store._writes import Body, Chain
+from tooltrail.store._writes import Body, Chain, Event
 from tooltrail.store.tables import (
     ArtifactRow,
+    Base,
     CanonicalResultRow,
     CompleteOutputRow,
     InvocationArtifactRow,
@@ -44,7 +47,6 @@ class FinishedRows:
     is known only where its end was witnessed. It ends now, unless it is said when it did.
     """
 
-    key: int
     id: UUID
     started_at: datetime
     is_witnessed: bool
@@ -54,6 +56,10 @@ class FinishedRows:
     receipt: Receipt
     bodies: tuple[Body, ...]
     finished_at: datetime | None = None
+
+    def ended_at(self) -> datetime:
+        """When it ended; a clock that was set back must not give a negative duration."""
+        return max(self.finished_at or now(), self.started_at)
 
     @property
     def omissions(self) -> tuple[Omission, ...]:
@@ -89,46 +95,41 @@ def inline_bodies(
     return tuple(map(Body.of, {*contents, receipt.to_bytes()}))
 
 
+class Surfaces(NamedTuple):
+    """What the end of an invocation adds to the tables that no other invocation shares.
+
+    Attributes:
+        columns: of its own row.
+        children: rows of other tables.
+        event: what the ledger says of it.
+    """
+
+    columns: Row
+    children: Mapping[type[Base], list[Row]]
+    event: Event
+
+
 def write_finished(
-    connection: Connection, chain: Chain, rows: FinishedRows, publisher: StreamPublisher
+    connection: Connection, chain: Chain, key: int, rows: FinishedRows, publisher: StreamPublisher
 ) -> bool:
     """Write all surfaces of an invocation and its ledger entry.
 
     Returns:
         False when the invocation was finished before; then nothing was written.
     """
-    finished_at = max(
-        rows.finished_at or now(), rows.started_at
-    )  # a clock set back must not give a negative duration
-    if not writes.finish_invocation(connection, rows.key, _final_columns(rows, finished_at)):
+    finished_at = rows.ended_at()
+    surfaces = surfaces_of(key, rows, publisher, finished_at)
+    if not writes.finish_invocation(connection, key, surfaces.columns):
         return False
-    _put_shared(connection, rows, publisher, finished_at)
-    complete = _write_complete(connection, rows, publisher)
-    canonical = _write_canonical(connection, rows)
-    receipt = _write_receipt(connection, rows, finished_at)
-    payload: Row = {
-        "state": rows.output.final_state,
-        "complete_output": complete,
-        "canonical_result": canonical,
-        "receipt": receipt,
-        "renderer": f"{rows.receipt.renderer_name} {rows.receipt.renderer_version}",
-        "omissions": digest_of(encode(_omission_rows(rows))),
-    }
-    event = writes.Event("invocation.finished", rows.id, finished_at, payload)
-    writes.append_entry(connection, chain, event)
-    return True
-
-
-def _put_shared(
-    connection: Connection, rows: FinishedRows, publisher: StreamPublisher, created_at: datetime
-) -> None:
-    """Write what other invocations may share, in one order for all.
-
-    PostgreSQL makes the second of two equal rows wait for the first, so that two invocations that
-    share two rows would wait for each other if they came in different orders.
-    """
-    write_artifacts(connection, publisher, created_at)
+    # What other invocations may share, in one order for all: PostgreSQL makes the second of two
+    # equal rows wait for the first, so that two invocations that share two rows would wait for
+    # each other if they came in different orders.
+    write_artifacts(connection, publisher, finished_at)
     writes.put_bodies(connection, rows.bodies)
+    for table, children in surfaces.children.items():
+        writes.insert_rows(connection, table, children)
+    writes.append_entry(connection, chain, surfaces.event)
+    return True
 
 
 def write_artifacts(
@@ -136,7 +137,37 @@ def write_artifacts(
 ) -> None:
     """Write the rows of what was published; those that are there stay."""
     for artifact in sorted(publisher.published, key=lambda stored: stored.path):
-        writes.put_once(connection, ArtifactRow, _artifact_row(artifact, created_at))
+        writes.put_once(connection, ArtifactRow, artifact_row(artifact, created_at))
+
+
+def surfaces_of(
+    key: int, rows: FinishedRows, publisher: StreamPublisher, finished_at: datetime
+) -> Surfaces:
+    """Everything that an end adds, for the invocation with this key."""
+    receipt = rows.receipt
+    data = receipt.to_bytes()
+    complete, canonical = digest_of(rows.complete_document), digest_of(rows.canonical_document)
+    omissions = _omission_rows(rows)
+    payload: Row = {
+        "state": rows.output.final_state,
+        "complete_output": complete,
+        "canonical_result": canonical,
+        "receipt": digest_of(data),
+        "renderer": f"{receipt.renderer_name} {receipt.renderer_version}",
+        "omissions": digest_of(encode(omissions)),
+    }
+    document = {"document": rows.complete_document.decode(), "digest": complete}
+    artifacts = ({"role": p.role, "path": p.reference.path} for p in rows.projection.artifacts)
+    children: dict[type[Base], list[Row]] = {
+        CompleteOutputRow: [{"invocation_key": key, **document}],
+        OutputStreamRow: writes.numbered(key, _stream_rows(rows, publisher)),
+        CanonicalResultRow: [{"invocation_key": key, **_canonical_row(rows, canonical)}],
+        InvocationArtifactRow: writes.numbered(key, artifacts),
+        ReceiptRow: writes.numbered(key, [_receipt_row(receipt, data, finished_at)]),
+        OmissionRow: writes.numbered(key, omissions),
+    }
+    event = Event("invocation.finished", rows.id, finished_at, payload)
+    return Surfaces(_final_columns(rows, finished_at), children, event)
 
 
 def _final_columns(rows: FinishedRows, finished_at: datetime) -> Row:
@@ -156,15 +187,8 @@ def _final_columns(rows: FinishedRows, finished_at: datetime) -> Row:
     }
 
 
-def _write_complete(connection: Connection, rows: FinishedRows, publisher: StreamPublisher) -> str:
-    document = rows.complete_document
-    digest = digest_of(document)
-    writes.insert_rows(
-        connection,
-        CompleteOutputRow,
-        [{"invocation_key": rows.key, "document": document.decode(), "digest": digest}],
-    )
-    streams = (
+def _stream_rows(rows: FinishedRows, publisher: StreamPublisher) -> Iterator[Row]:
+    return (
         {
             **stream.model_dump(),
             "artifact_path": publisher.path_of(stream),
@@ -172,42 +196,27 @@ def _write_complete(connection: Connection, rows: FinishedRows, publisher: Strea
         }
         for stream in rows.streams
     )
-    writes.insert_rows(connection, OutputStreamRow, writes.numbered(rows.key, streams))
-    return digest
 
 
-def _write_canonical(connection: Connection, rows: FinishedRows) -> str:
+def _canonical_row(rows: FinishedRows, digest: Digest) -> Row:
     canonical = rows.projection.canonical
-    document = rows.canonical_document
-    digest = digest_of(document)
-    row = {
-        "invocation_key": rows.key,
+    return {
         "status": canonical.status,
         "summary_text": canonical.summary_text,
-        "document": document.decode(),
+        "document": rows.canonical_document.decode(),
         "digest": digest,
     }
-    writes.insert_rows(connection, CanonicalResultRow, [row])
-    artifacts = ({"role": p.role, "path": p.reference.path} for p in rows.projection.artifacts)
-    writes.insert_rows(connection, InvocationArtifactRow, writes.numbered(rows.key, artifacts))
-    return digest
 
 
-def _write_receipt(connection: Connection, rows: FinishedRows, created_at: datetime) -> str:
-    receipt = rows.receipt
-    data = receipt.to_bytes()
-    digest = digest_of(data)
-    row = {
+def _receipt_row(receipt: Receipt, data: bytes, created_at: datetime) -> Row:
+    return {
         "renderer_name": receipt.renderer_name,
         "renderer_version": receipt.renderer_version,
         "policy_digest": receipt.policy_digest,
-        "body_digest": digest,
+        "body_digest": digest_of(data),
         "size": len(data),
         "created_at": created_at,
     }
-    writes.insert_rows(connection, ReceiptRow, writes.numbered(rows.key, [row]))
-    writes.insert_rows(connection, OmissionRow, writes.numbered(rows.key, _omission_rows(rows)))
-    return digest
 
 
 def _omission_rows(rows: FinishedRows) -> list[Row]:
@@ -234,7 +243,8 @@ def _index_column(artifact: StoredArtifact) -> bytes | None:
     return data if data is None or len(data) <= _MOST_INDEX_BYTES else None
 
 
-def _artifact_row(artifact: StoredArtifact, created_at: datetime) -> Row:
+def artifact_row(artifact: StoredArtifact, created_at: datetime) -> Row:
+    """What was published, which many may refer to."""
     return {
         "path": artifact.path,
         "digest": artifact.digest,

@@ -44,6 +44,8 @@ class _Driver(Protocol):
 
 
 class _Cursor(Protocol):
+    rowcount: int
+
     def executemany(self, sql: str, values: Sequence[_Values], /) -> object: ...
 
 
@@ -84,7 +86,7 @@ class Prepared:
         """
         sql, values_of = self._for(connection.dialect, row)
         values = _accepted(sql, values_of, row)
-        with _raised_as_ever(connection, sql):
+        with raised_as_ever(connection, sql):
             return _driver_of(connection).execute(sql, values)
 
     def run_one(self, connection: Connection, row: Row) -> tuple[Any, ...] | None:
@@ -96,22 +98,27 @@ class Prepared:
         """
         sql, values_of = self._for(connection.dialect, row)
         values = _accepted(sql, values_of, row)
-        with _raised_as_ever(connection, sql):
+        with raised_as_ever(connection, sql):
             return _driver_of(connection).execute(sql, values).fetchone()
 
-    def run_many(self, connection: Connection, rows: Sequence[Row]) -> None:
+    def run_many(self, connection: Connection, rows: Sequence[Row]) -> int:
         """Execute it for each of several rows of the same columns; for none, nothing.
+
+        Returns:
+            How many rows were inserted or updated by all of them.
 
         Raises:
             sqlalchemy.exc.DBAPIError: the driver refused it.
             sqlalchemy.exc.StatementError: a value is not of its column's kind.
         """
         if not rows:
-            return
+            return 0
         sql, values_of = self._for(connection.dialect, rows[0])
         values = [_accepted(sql, values_of, row) for row in rows]
-        with _raised_as_ever(connection, sql):
-            _driver_of(connection).cursor().executemany(sql, values)
+        with raised_as_ever(connection, sql):
+            cursor = _driver_of(connection).cursor()
+            cursor.executemany(sql, values)
+            return cursor.rowcount
 
     def _for(self, dialect: Dialect, row: Row) -> _Compiled:
         key = (dialect.name, *row)
@@ -134,7 +141,7 @@ def _accepted(sql: str, values_of: Callable[[Row], _Values], row: Row) -> _Value
 
 
 @contextmanager
-def _raised_as_ever(connection: Connection, sql: str) -> Generator[None]:
+def raised_as_ever(connection: Connection, sql: str) -> Generator[None]:
     """Turn the driver's errors into those that SQLAlchemy raises."""
     try:
         yield

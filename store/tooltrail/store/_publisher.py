@@ -1,6 +1,6 @@
 """Makes the long streams of one invocation durable, and remembers where each went."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -39,6 +39,10 @@ _ATTEMPTS = 10
 """Publications of a stream before giving up: each one more was pruned while it was being done."""
 
 
+def _nothing() -> None:
+    """What there is to do for an invocation that is in the spool already."""
+
+
 class StreamPublisher:
     """Publishes streams of one invocation, from the spool or from memory; used by one thread.
 
@@ -49,6 +53,7 @@ class StreamPublisher:
         away: why the sink need not be asked; None when it is to be found out.
         room: what the limit of the store leaves; None without one.
         free_bytes: what must stay free on the disk of the spool; see `CaptureLimits`.
+        claim: called before something is put into the scratch folder.
     """
 
     def __init__(
@@ -60,7 +65,9 @@ class StreamPublisher:
         room: StoreRoom | None = None,
         *,
         free_bytes: int | None = None,
+        claim: Callable[[], None] = _nothing,
     ) -> None:
+        self._claim = claim
         self._limits = CaptureLimits(free_bytes=free_bytes)
         self._archive = archive
         self._captured = captured
@@ -155,6 +162,7 @@ class StreamPublisher:
         return self._publish(source)
 
     def _publish(self, source: CapturedStream) -> StoredArtifact:
+        self._claim()
         return self._archive.publish(source, scratch=self._scratch, limits=self._limits)
 
     def _source(self, stream: StreamRecord) -> CapturedStream:

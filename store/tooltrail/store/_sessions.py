@@ -10,6 +10,7 @@ from sqlalchemy import Connection, select
 
 from tooltrail.records import InvalidRecordError, canonical_json, digest_of
 from tooltrail.store import _writes as writes
+from tooltrail.store._keys import Claim, Taken, claim, take
 from tooltrail.store._prepared import Row
 from tooltrail.store._writes import Chain
 from tooltrail.store.tables import LedgerEntryRow
@@ -62,6 +63,30 @@ def write_opened(connection: Connection, opening: Opening) -> Chain:
     event = writes.Event("session.opened", opening.id, opening.at, payload)
     writes.append_entry(connection, chain, event)
     return chain
+
+
+def open_once(connection: Connection, opening: Opening, claimed: Claim | None) -> Chain | Taken:
+    """Write a session, or say what its key names already; then nothing is written."""
+    if claimed is not None:
+        met = take(connection, [claimed]).get(opening.id)
+        if met is not None:
+            return met
+    return write_opened(connection, opening)
+
+
+def claim_session(key: str, opening: Opening) -> Claim:
+    """Ask for a key for a session; the same one has the same title, agent and parent.
+
+    Raises:
+        InvalidRecordError: the key is empty or too long.
+    """
+    _, parent = opening.parent or (None, None)
+    content: Row = {
+        "title": opening.title,
+        "agent": opening.agent,
+        "parent": None if parent is None else str(parent),
+    }
+    return claim(key, "session", opening.id, content, opening.at)
 
 
 def write_closed(

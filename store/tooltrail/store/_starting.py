@@ -12,12 +12,12 @@ from uuid import UUID
 from sqlalchemy import Connection
 
 from tooltrail.artifacts import remove_spool_folder
-from tooltrail.records import Family, Policy, StartUncertainError, ToolCall
+from tooltrail.records import Digest, Family, Policy, StartUncertainError, ToolCall
 from tooltrail.store import _writes as writes
 from tooltrail.store._clock import new_id, now
 from tooltrail.store._committing import commit
 from tooltrail.store._prepared import Row
-from tooltrail.store._writes import Chain
+from tooltrail.store._writes import Chain, Event
 from tooltrail.store.tables import PolicyRow
 
 if TYPE_CHECKING:
@@ -39,9 +39,15 @@ class Started:
 
 
 def plan_start(
-    store: "Store", call: ToolCall, family: str | None, policy: Policy | None
+    store: "Store",
+    call: ToolCall,
+    family: str | None,
+    policy: Policy | None,
+    at: datetime | None = None,
 ) -> Started:
     """Everything that the start of a call needs to be written; see `Session.start`.
+
+    It begins now, unless it is said when it did.
 
     Raises:
         NotFoundError: there is no such family.
@@ -53,7 +59,7 @@ def plan_start(
         chosen = budgets.family_of(call.tool_name, families)
     else:
         chosen = families.named(family)
-    return Started(new_id(), now(), call, chosen, budgets)
+    return Started(new_id(), at or now(), call, chosen, budgets)
 
 
 def commit_start(
@@ -96,28 +102,40 @@ def write_started(
     connection: Connection, chain: Chain, started: Started, arguments: writes.Body
 ) -> int:
     """Write the invocation, its arguments, its policy and its ledger entry; return its key."""
-    call, policy = started.call, started.policy
+    writes.put_once(connection, PolicyRow, policy_row(started))
+    writes.put_bodies(connection, [arguments])
+    row = started_row(chain, started, arguments.digest)
+    key = writes.insert_invocation(connection, row)
+    writes.append_entry(connection, chain, start_event(started, row))
+    return key
+
+
+def policy_row(started: Started) -> Row:
+    """The budgets of an invocation, which many share."""
+    policy = started.policy
     document = policy.to_json().decode()
-    writes.put_once(
-        connection,
-        PolicyRow,
-        {"digest": policy.digest, "document": document, "created_at": started.at},
-    )
-    row: Row = {
+    return {"digest": policy.digest, "document": document, "created_at": started.at}
+
+
+def started_row(chain: Chain, started: Started, arguments_digest: Digest) -> Row:
+    """An invocation as it is when it begins, at the next place of its session."""
+    call = started.call
+    return {
         "id": started.id,
         "session_key": chain.session_key,
         "seq": chain.take_seq(),
         "call_id": call.call_id,
         "tool_name": call.tool_name,
         "family": started.family.name,
-        "policy_digest": policy.digest,
-        "arguments_digest": writes.put_bodies(connection, [arguments])[0],
+        "policy_digest": started.policy.digest,
+        "arguments_digest": arguments_digest,
         "arguments_preview": call.arguments_preview,
         "started_at": started.at,
         "state": "started",
     }
-    key = writes.insert_invocation(connection, row)
+
+
+def start_event(started: Started, row: Row) -> Event:
+    """What the ledger says of a start."""
     payload = {name: row[name] for name in _COMMITTED}
-    event = writes.Event("invocation.started", started.id, started.at, payload)
-    writes.append_entry(connection, chain, event)
-    return key
+    return Event("invocation.started", started.id, started.at, payload)

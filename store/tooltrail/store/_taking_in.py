@@ -24,10 +24,10 @@ from tooltrail.records import (
 )
 from tooltrail.store import _writes as writes
 from tooltrail.store._clock import new_id, now
-from tooltrail.store._finishing import FinishedRows, write_finished
+from tooltrail.store._ending import Ending
+from tooltrail.store._finishing import write_finished
 from tooltrail.store._interruption import interrupted_output
 from tooltrail.store._names import LAST, find_session, session_key
-from tooltrail.store._publisher import StreamPublisher
 from tooltrail.store._sessions import Opening, only_call_of, write_closed, write_opened
 from tooltrail.store._spooled import (
     INTERRUPTED_ALONE,
@@ -40,8 +40,9 @@ from tooltrail.store._spooled import (
     staging_in,
     stored_file,
 )
-from tooltrail.store._starting import Started, write_started
+from tooltrail.store._starting import Started
 from tooltrail.store._told_outputs import as_told, output_of, refuse_others
+from tooltrail.store._whole import Whole, write_whole
 from tooltrail.store._writes import Chain
 from tooltrail.store.asides import AsideFolder, AsideRecord
 from tooltrail.store.environment import environment_json
@@ -169,6 +170,7 @@ class _SetAside(Invocation):
         self._staging = staging
         self._opening = opening
         self._arguments = writes.Body.of(started.call.arguments_bytes)
+        self.finished_at = record.finished_at
         self.is_witnessed = record.finished_at is not None
         self.closing_reason = None if self.is_witnessed else INTERRUPTED_ALONE
 
@@ -192,20 +194,17 @@ class _SetAside(Invocation):
         except InvalidRecordError as error:
             raise UnavailableError(str(error)) from error
 
-    def _write(
-        self, connection: Connection, rows: FinishedRows, publisher: StreamPublisher
-    ) -> None:
+    def _write(self, connection: Connection, ending: Ending) -> None:
         known = find_known(connection, self.id)
         if known is not None:
             if not self._is_known:
                 raise StartedMeanwhileError
-            self._write_end(connection, known, rows, publisher)
+            self._write_end(connection, known, ending)
             return
         named = self._named_chain(connection)
         chain = named or write_opened(connection, self._opening)
-        key = write_started(connection, chain, self._started, self._arguments)
-        ended = replace(rows, key=key, finished_at=self._record.finished_at)
-        write_finished(connection, chain, ended, publisher)
+        whole = Whole(self._started, self._arguments, ending.rows, ending.publisher)
+        write_whole(connection, chain, [whole])
         if named is None:
             self._close(connection, chain)
 
@@ -213,18 +212,12 @@ class _SetAside(Invocation):
         self,
         connection: Connection,
         known: KnownInvocation,
-        rows: FinishedRows,
-        publisher: StreamPublisher,
+        ending: Ending,
     ) -> None:
         """End what had been started after all, in the session that it was started in."""
         chain = writes.lock_chain(connection, known.session_key, known.session_id)
-        ended = replace(
-            rows,
-            key=known.key,
-            started_at=known.started_at,
-            finished_at=self._record.finished_at,
-        )
-        if not write_finished(connection, chain, ended, publisher):
+        rows = replace(ending.rows, started_at=known.started_at)
+        if not write_finished(connection, chain, known.key, rows, ending.publisher):
             raise self._finished_already()
         is_own = only_call_of(connection, known.session_key) == self.id
         if is_own and chain.closed_at is None:

@@ -5,11 +5,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
-from operator import attrgetter
 from typing import Any, Self, cast
 from uuid import UUID
 
-from sqlalchemy import Connection, Insert, Table, bindparam, insert, select, update
+from sqlalchemy import Connection, Insert, Table, bindparam, func, insert, select, text, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from tooltrail.records import (
@@ -23,6 +22,7 @@ from tooltrail.records import (
 from tooltrail.records.canonical_json import encode
 from tooltrail.records.ledger import GENESIS, EntryKind, entry_json
 from tooltrail.store._bodies import encode_body
+from tooltrail.store._copying_in import MANY, copy_in
 from tooltrail.store._prepared import Prepared, Row
 from tooltrail.store.tables import (
     Base,
@@ -95,6 +95,12 @@ class Event:
 
 def append_entry(connection: Connection, chain: Chain, happened: Event) -> None:
     """Add a link to the chain and move the head."""
+    _insert(LedgerEntryRow).run(connection, linked(chain, happened))
+    move_head(connection, chain)
+
+
+def linked(chain: Chain, happened: Event) -> Row:
+    """Add a link to the chain as it is known here; its row, which is to be written."""
     payload = encode(happened.payload)
     document = entry_json(
         session_id=chain.session_id,
@@ -118,7 +124,11 @@ def append_entry(connection: Connection, chain: Chain, happened: Event) -> None:
     }
     chain.entry_count += 1
     chain.digest = digest
-    _insert(LedgerEntryRow).run(connection, row)
+    return row
+
+
+def move_head(connection: Connection, chain: Chain) -> None:
+    """Say where the chain ends by now."""
     head = {
         "entry_count": chain.entry_count,
         "digest": chain.digest,
@@ -139,6 +149,15 @@ def insert_session(connection: Connection, row: Row) -> Chain:
 def insert_invocation(connection: Connection, row: Row) -> int:
     """Insert a started invocation and return its key."""
     return _insert_returning(connection, InvocationRow, row)
+
+
+def take_invocation_keys(connection: Connection, count: int) -> Iterable[int]:
+    """The keys of so many invocations that are about to be inserted, in their order."""
+    if connection.dialect.name == "sqlite":
+        # Nobody else writes within this transaction.
+        last = connection.scalar(select(func.coalesce(func.max(_INVOCATIONS.c.key), 0))) or 0
+        return range(last + 1, last + 1 + count)
+    return connection.scalars(_NEXT_KEYS, {"count": count}).all()
 
 
 def finish_invocation(connection: Connection, key: int, row: Row) -> bool:
@@ -167,22 +186,19 @@ class Body:
         return cls(digest_of(content), len(content), encoding, data)
 
 
-def put_bodies(connection: Connection, bodies: Sequence[Body]) -> list[Digest]:
-    """Store each of several bodies once, in the order of their digests; give their digests.
+def put_bodies(connection: Connection, bodies: Sequence[Body]) -> None:
+    """Store each of several bodies once, in the order of their digests.
 
     Bytes that were erased once and are recorded anew are there again.
     """
-    for body in sorted(bodies, key=attrgetter("digest")):
-        row: Row = {
-            "digest": body.digest,
-            "size": body.size,
-            "encoding": body.encoding,
-            "data": body.data,
-        }
-        if not put_once(connection, BodyRow, row):
-            values = {"encoding": body.encoding, "data": body.data}
-            _RESTORE_BODY.run(connection, {"which": body.digest, **values})
-    return [body.digest for body in bodies]
+    rows: list[Row] = [
+        {"digest": digest, "size": body.size, "encoding": body.encoding, "data": body.data}
+        for digest, body in sorted({body.digest: body for body in bodies}.items())
+    ]
+    if put_each_once(connection, BodyRow, rows) < len(rows):
+        kept = ("encoding", "data")
+        erased = [{"which": row["digest"], **{name: row[name] for name in kept}} for row in rows]
+        _RESTORE_BODY.run_many(connection, erased)
 
 
 def put_once(connection: Connection, table: type[Base], row: Row) -> bool:
@@ -194,9 +210,17 @@ def put_once(connection: Connection, table: type[Base], row: Row) -> bool:
     return _insert_once(table).run(connection, row).rowcount == 1
 
 
+def put_each_once(connection: Connection, table: type[Base], rows: Sequence[Row]) -> int:
+    """Insert rows that are named by their content; how many of them were not there yet."""
+    return _insert_once(table).run_many(connection, rows)
+
+
 def insert_rows(connection: Connection, table: type[Base], rows: Sequence[Row]) -> None:
     """Insert rows, or nothing."""
-    _insert(table).run_many(connection, rows)
+    if len(rows) >= MANY and connection.dialect.name == "postgresql":
+        copy_in(connection, _table(table), rows)
+    else:
+        _insert(table).run_many(connection, rows)
 
 
 def numbered(invocation_key: int, rows: Iterable[Row]) -> list[Row]:
@@ -258,6 +282,9 @@ _RESTORE_BODY = Prepared(
     )
 )
 _INVOCATIONS = _table(InvocationRow)
+_NEXT_KEYS = text(
+    "SELECT nextval(pg_get_serial_sequence('invocations', 'key')) FROM generate_series(1, :count)"
+)
 _FINISH = Prepared(
     lambda _: update(_INVOCATIONS).where(
         _INVOCATIONS.c.key == bindparam("which"), _INVOCATIONS.c.state == "started"

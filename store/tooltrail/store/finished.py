@@ -6,6 +6,7 @@ from uuid import UUID
 from tooltrail.records import (
     CanonicalResult,
     CompleteOutput,
+    DamageError,
     InvocationFinishedError,
     InvocationState,
     Receipt,
@@ -35,6 +36,28 @@ class Finished:
     receipt: Receipt
     postponed: tuple[StreamRecord, ...] = ()
     damages: tuple[str, ...] = ()
+
+
+def as_recorded(reader: Reader, invocation_id: UUID) -> Finished:
+    """What an end came to that was recorded whole, as it was told then.
+
+    Raises:
+        NotFoundError, DamageError, UnavailableError: it is not there or damaged, or the store
+            cannot be asked.
+    """
+    stored = reader.invocation(invocation_id)
+    told = stored.receipt
+    if stored.canonical_json is None or told is None:
+        raise DamageError(f"invocation {invocation_id} has lost its end", path=str(invocation_id))
+    receipt = Receipt(
+        told.text,
+        told.renderer_name,
+        told.renderer_version,
+        told.policy_digest,
+        tuple(one for one in stored.omissions if one.stage == "rendering"),
+    )
+    canonical = CanonicalResult.from_json(stored.canonical_json)
+    return Finished(invocation_id, stored.summary.state, canonical, receipt)
 
 
 def find_recorded(reader: Reader, output: CompleteOutput, attempt: Finished) -> Finished | None:

@@ -6,7 +6,7 @@ every artifact that they refer to was durable before.
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,6 +37,7 @@ from tooltrail.records import (
 from tooltrail.store import _writes as writes
 from tooltrail.store._clock import now
 from tooltrail.store._committing import commit
+from tooltrail.store._ending import Ending
 from tooltrail.store._finishing import FinishedRows, inline_bodies, write_finished
 from tooltrail.store._interruption import interrupted_output, with_unshown, without_room
 from tooltrail.store._publisher import StreamPublisher, refuse_false_digests
@@ -44,7 +45,7 @@ from tooltrail.store._reserve import SMALL_RECORD
 from tooltrail.store._room import StoreRoom
 from tooltrail.store._sessions import write_closed
 from tooltrail.store._starting import Started
-from tooltrail.store._upkeep import Upkeep, ensure_standing
+from tooltrail.store._upkeep import ensure_standing
 from tooltrail.store.finished import Finished, find_recorded
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
     from tooltrail.store.store import Store
 
 
-class _SinkGoneError(Exception):
+class SinkGoneError(Exception):
     """The sink was written, and is away before the commit."""
 
 
@@ -66,12 +67,14 @@ class Invocation:
         may_wait: whether its end is recorded although its output cannot be stored yet.
         is_limited: whether the limit of its store holds for its output.
         closing_reason: why its session ends with it, when that is not as it was to be.
+        finished_at: when it ended; None for when that is recorded.
     """
 
     is_witnessed = True
     may_wait = True
     is_limited = True
     closing_reason: str | None = None
+    finished_at: datetime | None = None
 
     def __init__(self, store: "Store", session: "Session", key: int, started: Started) -> None:
         self._store = store
@@ -173,19 +176,30 @@ class Invocation:
                 room for any record. While the sink cannot be written the record is finished, and
                 its output waits in the spool: see `Finished.postponed`.
         """
-        if output.tool_name != self.call.tool_name:
-            raise InvalidRecordError(
-                f"invocation {self.id} is of {self.call.tool_name!r}, not of {output.tool_name!r}"
-            )
+        try:
+            return self._end_whole(output)
+        except DiskFullError as error:
+            small, streams = without_room(output, self._captured, str(error))
+            return self._end(small, streams)
+
+    def _end_whole(self, output: CompleteOutput) -> Finished:
+        """Record an end; a small one in the room that is held back, where there is no other.
+
+        Raises:
+            DiskFullError: there is no room for it.
+        """
+        self._refuse_other_tool(output)
         if not self._store.reserve.is_given_up():
             with suppress(DiskFullError):
                 return self._end(output, output.streams)
             self._store.make_room()
-        try:
-            return self._end(output, output.streams, most=SMALL_RECORD)
-        except DiskFullError as error:
-            small, streams = without_room(output, self._captured, str(error))
-            return self._end(small, streams)
+        return self._end(output, output.streams, most=SMALL_RECORD)
+
+    def _refuse_other_tool(self, output: CompleteOutput) -> None:
+        if output.tool_name != self.call.tool_name:
+            raise InvalidRecordError(
+                f"invocation {self.id} is of {self.call.tool_name!r}, not of {output.tool_name!r}"
+            )
 
     def interrupt(self, reason: str, partial_output: Sequence[StreamRecord] = ()) -> Finished:
         """Record that the call was interrupted, and what it had printed until then.
@@ -224,7 +238,7 @@ class Invocation:
             self._attempt = None
         try:
             return self._record_end(output, streams, None, most)
-        except _SinkGoneError as error:
+        except SinkGoneError as error:
             away = Postponed(str(error))
         return self._record_end(output, streams, away, most)
 
@@ -239,6 +253,27 @@ class Invocation:
         if self._is_finished:
             # Asked before the spool is, which the first finish removed.
             raise self._finished_already()
+        ending = self._planned(output, streams, away)
+        if most is not None and ending.rows.size > most:
+            raise DiskFullError(
+                f"the disk is nearly full: of {ending.rows.size:,} bytes no more than {most:,} are "
+                "written"
+            )
+        try:
+            self._commit(ending)
+        except EndUncertainError:
+            self._attempt = ending.told()
+            raise
+        return self._settled(ending.told())
+
+    def _planned(
+        self, output: CompleteOutput, streams: tuple[StreamRecord, ...], away: Postponed | None
+    ) -> Ending:
+        """Publish what becomes artifacts and make the surfaces; nothing is committed yet.
+
+        Raises:
+            InvalidRecordError, DamageError, UnavailableError: see `finish`.
+        """
         refuse_false_digests(streams)
         family = self._store.families.of_output(output, self.family)
         seen = self._store.upkeep  # before the archive and before anything is published
@@ -249,6 +284,7 @@ class Invocation:
             away,
             self._room,
             free_bytes=self._store.limits.free_bytes,
+            claim=self._claim_spool,
         )
         projection = project(output, family, self.policy, publisher)
         if output.error is not None:
@@ -257,12 +293,11 @@ class Invocation:
             if stream.size > self._inline_bytes or stream.content is None:
                 publisher.publish(stream)
         if publisher.away is not None and away is None and self._store.has_moved(seen):
-            return self._record_end(output, streams, None, most)
+            return self._planned(output, streams, None)
         if publisher.away is not None and not self.may_wait:
             raise UnavailableError(publisher.away.reason)
         receipt = render(projection.canonical, family, self.policy)
         rows = FinishedRows(
-            key=self._key,
             id=self.id,
             started_at=self.started_at,
             is_witnessed=self.is_witnessed,
@@ -271,30 +306,24 @@ class Invocation:
             projection=projection,
             receipt=receipt,
             bodies=inline_bodies(streams, receipt, publisher),
+            finished_at=self.finished_at,
         )
-        if most is not None and rows.size > most:
-            raise DiskFullError(
-                f"the disk is nearly full: of {rows.size:,} bytes no more than {most:,} are written"
-            )
         postponed = tuple(stream for stream in streams if publisher.postponed_reason(stream))
         finished = Finished(self.id, output.final_state, projection.canonical, receipt, postponed)
-        try:
-            self._commit(rows, publisher, seen)
-        except EndUncertainError:
-            self._attempt = replace(finished, damages=publisher.damages)
-            raise
-        # A file may be found altered as late as in the commit.
-        return self._settled(replace(finished, damages=publisher.damages))
+        return Ending(rows, publisher, seen, finished)
 
-    def _commit(self, rows: FinishedRows, publisher: StreamPublisher, seen: Upkeep) -> None:
+    def _claim_spool(self) -> None:
+        """Called before anything is put there to be published; `start` has done so already."""
+
+    def _commit(self, ending: Ending) -> None:
         def write(connection: Connection) -> None:
-            if publisher.published or publisher.away is not None:
-                self._ensure_standing(connection, publisher, seen)
-            self._write(connection, rows, publisher)
+            if ending.needs_sink:
+                self._ensure_standing(connection, ending)
+            self._write(connection, ending)
 
         commit(self._store.writes, write, self._uncertain)
 
-    def _uncertain(self, reason: str) -> EndUncertainError:
+    def _uncertain(self, reason: str) -> UnavailableError:
         message = f"{reason}; whether the end of invocation {self.id} is recorded is not known"
         return EndUncertainError(message, invocation_id=self.id)
 
@@ -316,25 +345,21 @@ class Invocation:
             remove_spool_folder(self.spool)
         return finished
 
-    def _write(
-        self, connection: Connection, rows: FinishedRows, publisher: StreamPublisher
-    ) -> None:
+    def _write(self, connection: Connection, ending: Ending) -> None:
         session = self._session
         chain = writes.lock_chain(connection, session.key, session.id)
-        if not write_finished(connection, chain, rows, publisher):
+        if not write_finished(connection, chain, self._key, ending.rows, ending.publisher):
             raise self._finished_already()
         if session.only_call == self.id and chain.closed_at is None:
             write_closed(connection, chain, now(), self.closing_reason)
 
-    def _ensure_standing(
-        self, connection: Connection, publisher: StreamPublisher, seen: Upkeep
-    ) -> None:
+    def _ensure_standing(self, connection: Connection, ending: Ending) -> None:
         try:
-            ensure_standing(connection, self._store, publisher, seen)
+            ensure_standing(connection, self._store, ending.publisher, ending.seen)
         except UnavailableError as error:
-            if not publisher.published:
+            if not ending.publisher.published:
                 raise  # what else there is to ask is the database
-            raise _SinkGoneError(str(error)) from error
+            raise SinkGoneError(str(error)) from error
 
     def _finished_already(self) -> InvocationFinishedError:
         return InvocationFinishedError(f"invocation {self.id} is finished already")

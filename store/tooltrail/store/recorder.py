@@ -4,19 +4,25 @@ What is acknowledged is durable: when `start` returns, the invocation is in the 
 has the rest of its life.
 """
 
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 from uuid import UUID
 
 from sqlalchemy import Connection
 
-from tooltrail.records import Policy, SessionClosedError, ToolCall
+from tooltrail.records import CompleteOutput, Policy, SessionClosedError, ToolCall
 from tooltrail.store import _writes as writes
+from tooltrail.store._batches import BatchRecorder
 from tooltrail.store._clock import new_id, now
 from tooltrail.store._group_commit import Write
+from tooltrail.store._recording import EndedInvocation
 from tooltrail.store._sessions import write_closed
 from tooltrail.store._starting import commit_start, plan_start
+from tooltrail.store.ended import EndedCall, RecordedCalls
+from tooltrail.store.finished import Finished
 from tooltrail.store.invocation import Invocation
 
 if TYPE_CHECKING:
@@ -73,6 +79,103 @@ class Session:
         started = plan_start(self._store, call, family, policy)
         key, _ = commit_start(self._store, started, self._open_chain)
         return Invocation(self._store, self, key, started)
+
+    def record(
+        self,
+        call: ToolCall,
+        output: CompleteOutput,
+        *,
+        family: str | None = None,
+        policy: Policy | None = None,
+        started_at: datetime | None = None,
+        finished_at: datetime | None = None,
+        idempotency_key: str | None = None,
+    ) -> Finished:
+        """Record a call that has ended already, whole and in one transaction.
+
+        It leaves what `start` and `finish` would have left, and is durable when this returns. Where
+        the artifacts are away or the store has reached its limit, long streams are kept in the
+        database, since they are nowhere else. On a full disk a small record is written in the room
+        that is held back, and of a larger one nothing: it is still in the hands of who called.
+
+        With an idempotency key it is recorded once, by whichever process is first. Later calls with
+        the same content change nothing and hand back what was recorded then, in a closed session
+        too.
+
+        Args:
+            call: what the model asked for.
+            output: what the tool gave; its streams carry their content.
+            family: see `start`.
+            policy: see `start`.
+            started_at: when it began, aware; by default when it ended.
+            finished_at: when it ended, aware; by default now. How long it took is recorded where
+                both are given.
+            idempotency_key: any text of up to 1,000 characters, in use for nothing else in the
+                store. The same content is: the same session, call, family, output and given times.
+
+        Raises:
+            NotFoundError: there is no such family.
+            IdempotencyConflictError: the key names a record of other content.
+            InvalidRecordError: the output is of another tool or not of its family, a stream does
+                not carry its content, or another than its digest names, a time has no zone or is
+                far off, it ended before it began, or the key is empty or too long.
+            SessionClosedError: the session was closed.
+            DamageError: the session has no ledger head.
+            UnavailableError: the store cannot be written now; `RecordUncertainError` when it went
+                away at a moment at which the call may be recorded all the same.
+        """
+        ended = EndedCall(call, output, family, policy, started_at, finished_at, idempotency_key)
+        return EndedInvocation(self._store, self, ended).record()
+
+    async def arecord(
+        self,
+        call: ToolCall,
+        output: CompleteOutput,
+        *,
+        family: str | None = None,
+        policy: Policy | None = None,
+        started_at: datetime | None = None,
+        finished_at: datetime | None = None,
+        idempotency_key: str | None = None,
+    ) -> Finished:
+        """As `record`, for a task: it is done in a thread of the store, and the loop goes on.
+
+        Many tasks share the waits for the disk. A task that is cancelled while it waits leaves a
+        call that is recorded whole or not at all, and does not learn which: what has begun comes to
+        its end, and what has not never begins. With an idempotency key it may be recorded again.
+
+        Args and errors: see `record`.
+        """
+        ended = EndedCall(call, output, family, policy, started_at, finished_at, idempotency_key)
+        return await self._store.threads.run(EndedInvocation(self._store, self, ended).record)
+
+    def record_many(
+        self,
+        calls: Iterable[EndedCall],
+        *,
+        on_durable: Callable[[Finished], object] | None = None,
+    ) -> RecordedCalls:
+        """Record calls that have ended, as `record` does, in order and many in one transaction.
+
+        When an error is raised, by a call that cannot be recorded or by whoever gives the calls,
+        all that were given before it are durable and none behind it is. Memory is bounded: a batch
+        holds 256 calls at most, and no further one when they have 8 MiB. Other writers come in
+        between two batches.
+
+        Args:
+            calls: as they come, from a generator for instance.
+            on_durable: called for each in their order once it is durable, with what was recorded
+                first where its key was in use already. What it raises ends this; of the calls
+                behind, those of the same batch are durable then, too.
+
+        Returns:
+            How many were recorded, and how many had been before.
+
+        Raises:
+            TooltrailError: see `record`. After a `RecordUncertainError` all calls of the last batch
+                are recorded, or none.
+        """
+        return BatchRecorder(self._store, self, on_durable).record(calls)
 
     def add_message(self, role: str, text: str) -> UUID:
         """Record an entry of the conversation that is not a tool call.

@@ -11,13 +11,15 @@ from tooltrail.records import FamilyRegistry, Policy, ToolCall, UnavailableError
 from tooltrail.store._clock import new_id, now
 from tooltrail.store._database import Database
 from tooltrail.store._group_commit import GroupCommit, Write
+from tooltrail.store._keys import Taken, refuse_conflict
 from tooltrail.store._mark_names import mark_path
 from tooltrail.store._reserve import DiskReserve
 from tooltrail.store._room import StoreRoom
 from tooltrail.store._roots import resolve_root
-from tooltrail.store._sessions import Opening, write_opened
+from tooltrail.store._sessions import Opening, claim_session, open_once, write_opened
 from tooltrail.store._starting import commit_start, plan_start
 from tooltrail.store._targets import SqliteTarget
+from tooltrail.store._threads import WriterThreads
 from tooltrail.store._upkeep import Upkeep, read_upkeep
 from tooltrail.store.environment import current_environment, environment_json
 from tooltrail.store.info import StoreInfo
@@ -35,6 +37,7 @@ class Store:
     Attributes:
         database: the connection.
         writes: how records get into it.
+        threads: in which records of tasks are written.
         archive: the artifacts. When `relocate` has moved them, the next record that has some finds
             that out and goes on at the new root; a store that only reads is to be opened again.
         info: what the store knows about itself.
@@ -60,6 +63,7 @@ class Store:
     ) -> None:
         self.database = database
         self.writes = GroupCommit(database)
+        self.threads = WriterThreads()
         self.archive = archive
         self.info = info
         self.upkeep = upkeep
@@ -79,25 +83,44 @@ class Store:
         return Reader(self.database, self.archive, self.spool)
 
     def open_session(
-        self, *, title: str | None = None, agent: str | None = None, parent: UUID | None = None
+        self,
+        *,
+        title: str | None = None,
+        agent: str | None = None,
+        parent: UUID | None = None,
+        idempotency_key: str | None = None,
     ) -> Session:
         """Begin a conversation; durable when this returns.
+
+        With an idempotency key it is begun once, by whichever process is first, and is the same
+        session whenever it is asked for again, closed or not.
 
         Args:
             title: what people will call it.
             agent: the name of the agent that holds it.
             parent: the session that started this one, when it is a sub-agent's.
+            idempotency_key: any text of up to 1,000 characters, in use for nothing else in the
+                store.
 
         Raises:
             NotFoundError: there is no session `parent`.
+            IdempotencyConflictError: the key names a session with another title, agent or parent,
+                or an invocation.
+            InvalidRecordError: the key is empty or too long.
             UnavailableError: the store cannot be written now.
         """
         self.reserve.hold()
         named = None if parent is None else (self.reader.session_key(parent), parent)
         environment = environment_json(current_environment())
         opening = Opening(new_id(), now(), environment, title, agent, named)
-        chain = self.writes.run(Write(lambda connection: write_opened(connection, opening)))
-        return Session(self, chain.session_key, opening.id, is_own=True)
+        claimed = None if idempotency_key is None else claim_session(idempotency_key, opening)
+        found = self.writes.run(Write(lambda c: open_once(c, opening, claimed)))
+        if isinstance(found, Taken):
+            if claimed is not None:
+                refuse_conflict(claimed, found)
+            key = self.reader.session_key(found.subject_id)
+            return Session(self, key, found.subject_id, is_own=True)
+        return Session(self, found.session_key, opening.id, is_own=True)
 
     def start_alone(
         self, call: ToolCall, *, family: str | None = None, policy: Policy | None = None
@@ -169,7 +192,11 @@ class Store:
         self.database.close()
 
     def close(self) -> None:
-        """Give the connections back. Open sessions stay open in the store."""
+        """Give the connections back, when what tasks are recording is done.
+
+        Open sessions stay open in the store.
+        """
+        self.threads.close()
         self.database.close()
 
     def __enter__(self) -> Self:

@@ -482,9 +482,36 @@ CREATE TRIGGER maintenance_runs_no_update BEFORE UPDATE ON maintenance_runs FOR 
 
 UPDATE tooltrail_version SET version_num='0002' WHERE tooltrail_version.version_num = '0001';
 
+-- Running upgrade 0002 -> 0003
+
+CREATE TABLE idempotency_keys (
+    digest TEXT NOT NULL, 
+    name TEXT NOT NULL, 
+    kind TEXT NOT NULL, 
+    subject_id UUID NOT NULL, 
+    fingerprint TEXT NOT NULL, 
+    created_at TIMESTAMP WITH TIME ZONE NOT NULL, 
+    CONSTRAINT pk_idempotency_keys PRIMARY KEY (digest), 
+    CONSTRAINT ck_idempotency_keys_kind CHECK (kind IN ('session', 'invocation'))
+);
+
+CREATE TRIGGER idempotency_keys_no_update BEFORE UPDATE ON idempotency_keys FOR EACH ROW EXECUTE FUNCTION tooltrail_refuse();
+
+CREATE TRIGGER idempotency_keys_no_delete BEFORE DELETE ON idempotency_keys FOR EACH ROW EXECUTE FUNCTION tooltrail_refuse();
+
+CREATE TRIGGER idempotency_keys_no_truncate BEFORE TRUNCATE ON idempotency_keys FOR EACH STATEMENT EXECUTE FUNCTION tooltrail_refuse();
+
+UPDATE tooltrail_version SET version_num='0003' WHERE tooltrail_version.version_num = '0002';
+
 COMMIT;
 
 BEGIN;
+
+-- Running downgrade 0003 -> 0002
+
+DROP TABLE idempotency_keys;
+
+UPDATE tooltrail_version SET version_num='0002' WHERE tooltrail_version.version_num = '0003';
 
 -- Running downgrade 0002 -> 0001
 

@@ -436,6 +436,32 @@ CREATE TRIGGER maintenance_runs_no_update BEFORE UPDATE ON maintenance_runs WHEN
 
 UPDATE tooltrail_version SET version_num='0002' WHERE tooltrail_version.version_num = '0001';
 
+-- Running upgrade 0002 -> 0003
+
+CREATE TABLE idempotency_keys (
+    digest TEXT NOT NULL, 
+    name TEXT NOT NULL, 
+    kind TEXT NOT NULL, 
+    subject_id BLOB NOT NULL, 
+    fingerprint TEXT NOT NULL, 
+    created_at TEXT NOT NULL, 
+    CONSTRAINT pk_idempotency_keys PRIMARY KEY (digest), 
+    CONSTRAINT ck_idempotency_keys_kind CHECK (kind IN ('session', 'invocation'))
+)
+ WITHOUT ROWID;
+
+CREATE TRIGGER idempotency_keys_no_update BEFORE UPDATE ON idempotency_keys BEGIN SELECT RAISE(ABORT, 'idempotency_keys is append-only'); END;
+
+CREATE TRIGGER idempotency_keys_no_delete BEFORE DELETE ON idempotency_keys BEGIN SELECT RAISE(ABORT, 'idempotency_keys is append-only'); END;
+
+UPDATE tooltrail_version SET version_num='0003' WHERE tooltrail_version.version_num = '0002';
+
+-- Running downgrade 0003 -> 0002
+
+DROP TABLE idempotency_keys;
+
+UPDATE tooltrail_version SET version_num='0002' WHERE tooltrail_version.version_num = '0003';
+
 -- Running downgrade 0002 -> 0001
 
 DROP TABLE maintenance_runs;

@@ -13,10 +13,12 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection, event, text
+from tests.support.ended import BASH, made
 from tests.support.evidence import check_evidence
 from tests.support.recording import command_output, run_command
 
 from tooltrail.records import (
+    IdempotencyConflictError,
     InvocationFinishedError,
     SessionClosedError,
     ToolCall,
@@ -106,6 +108,28 @@ def test_what_comes_while_others_commit_is_committed_together(sqlite_store: Stor
     assert len(commits) == 2
     for session in sessions:
         assert len(messages_of(sqlite_store, session)) == 1
+    check_evidence(sqlite_store)
+
+
+def test_a_key_that_is_taken_does_not_undo_what_others_commit_with_it(
+    sqlite_store: Store,
+) -> None:
+    sessions = [sqlite_store.open_session() for _ in range(4)]
+
+    def task(session: Session, key: str) -> Callable[[], object]:
+        return lambda: session.record(BASH, made(), idempotency_key=key)
+
+    tasks = [task(sessions[0], "a"), task(sessions[1], "a"), task(sessions[0], "a")]
+    tasks += [task(session, str(session.id)) for session in sessions]
+    with ThreadPoolExecutor(len(tasks)) as pool, counted_commits(sqlite_store) as commits:
+        with busy(sqlite_store):
+            futures = all_waiting(sqlite_store, pool, tasks)
+        first, conflict, same, *others = futures
+        assert isinstance(conflict.exception(), IdempotencyConflictError)
+        assert first.result() == same.result()
+        assert len({str(other.result()) for other in others}) == len(sessions)
+    assert len(commits) == 2
+    assert sqlite_store.reader.counts().invocations == {"success": 5}
     check_evidence(sqlite_store)
 
 

@@ -43,6 +43,8 @@ STATEMENTS = (
     "CREATE INDEX ix_maintenance_runs_finished_at",
     "CREATE TRIGGER maintenance_runs_no_delete",
     "CREATE TRIGGER maintenance_runs_no_update",
+    "CREATE TABLE idempotency_keys",
+    "CREATE TRIGGER idempotency_keys_no_delete",
     "UPDATE tooltrail_version",
     "COMMIT",
 )
@@ -87,7 +89,7 @@ def test_of_several_who_upgrade_at_once_one_does_and_the_others_find_it_done(
 ) -> None:
     workers = [start_worker("upgrade", old) for _ in range(4)]
     said = sorted(finish_all(workers))
-    assert said == ["0001 0002\n", *["0002 0002\n"] * 3]
+    assert said == [f"0001 {HEAD_REVISION}\n", *[f"{HEAD_REVISION} {HEAD_REVISION}\n"] * 3]
     with open_store(old, artifacts=artifacts_of(tmp_path)) as store:
         check_evidence(store)
 
@@ -106,7 +108,7 @@ def test_an_upgrade_that_is_killed_before_a_statement_has_done_nothing(
     assert worker.returncode == -signal.SIGKILL, err.decode()
     assert store_revision(old) == "0001"
     assert names_of(old) == before
-    assert upgrade_store(old) == ("0001", "0002")
+    assert upgrade_store(old) == ("0001", HEAD_REVISION)
     with open_store(old, artifacts=artifacts_of(tmp_path)) as store:
         check_evidence(store)
 
@@ -123,10 +125,10 @@ def test_a_move_that_is_killed_at_any_moment_leaves_one_revision_or_the_other(
         upgrade_store(recorded)
 
     move, undo = (back, up) if down else (up, back)
-    names = {"0002": names_of(recorded)}
+    names = {HEAD_REVISION: names_of(recorded)}
     back()
     names["0001"] = names_of(recorded)
-    start, end = ("0002", "0001") if down else ("0001", "0002")
+    start, end = (HEAD_REVISION, "0001") if down else ("0001", HEAD_REVISION)
     if down:
         up()
     count = count_moments(move)
@@ -160,7 +162,7 @@ def test_what_a_downgrade_would_lose_is_counted_and_nothing_is_changed(
         before = all_rows(connection)
     losses = (Loss("artifacts", "frame_index", 1), Loss("maintenance_runs", None, 1))
     plan = plan_downgrade(database, "0001")
-    assert (plan.before, plan.after, plan.losses) == ("0002", "0001", losses)
+    assert (plan.before, plan.after, plan.losses) == (HEAD_REVISION, "0001", losses)
     wanted = "no place for 1 value of artifacts.frame_index, 1 row of maintenance_runs; nothing was"
     with pytest.raises(InvalidRecordError, match=wanted):
         downgrade_store(database, "0001")
@@ -198,12 +200,12 @@ def test_only_an_earlier_revision_is_gone_back_to(
     old: str, move: Callable[[str, str], object]
 ) -> None:
     with pytest.raises(
-        InvalidRecordError, match=r"0002 is later than 0001.*`tooltrail db upgrade`"
+        InvalidRecordError, match=rf"{HEAD_REVISION} is later than 0001.*`tooltrail db upgrade`"
     ):
-        move(old, "0002")
+        move(old, HEAD_REVISION)
     for name in ("base", "-1", "0000", "000", "head", ""):
         with pytest.raises(
-            InvalidRecordError, match=r"no revision is named .*; there are 0001, 0002"
+            InvalidRecordError, match=r"no revision is named .*; there are 0001, 0002, 0003"
         ):
             move(old, name)
     set_revision(old, "9999")

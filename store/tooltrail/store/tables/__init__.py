@@ -4,6 +4,7 @@ from tooltrail.store.tables._base import Base
 from tooltrail.store.tables.evidence import (
     CheckpointRow,
     HoldRow,
+    IdempotencyKeyRow,
     LedgerEntryRow,
     LedgerHeadRow,
     StoreInfoRow,
@@ -34,6 +35,7 @@ __all__ = [
     "CheckpointRow",
     "CompleteOutputRow",
     "HoldRow",
+    "IdempotencyKeyRow",
     "InvocationArtifactRow",
     "InvocationRow",
     "LedgerEntryRow",

@@ -85,6 +85,26 @@ class HoldRow(Base):
     created_at: Mapped[datetime]
 
 
+class IdempotencyKeyRow(Base):
+    """What was recorded under a key of its recorder, so that it is recorded once.
+
+    Found by the digest of the key: in `name` it is spelled for people.
+    """
+
+    __tablename__ = "idempotency_keys"
+    __table_args__ = (
+        CheckConstraint("kind IN ('session', 'invocation')", name="kind"),
+        CLUSTERED,
+    )
+
+    digest: Mapped[str] = mapped_column(primary_key=True)
+    name: Mapped[str]
+    kind: Mapped[str]
+    subject_id: Mapped[UUID]
+    fingerprint: Mapped[str]
+    created_at: Mapped[datetime]
+
+
 class StoreInfoRow(Base):
     """One row: what this store is and where its artifacts are."""
 

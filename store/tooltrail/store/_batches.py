@@ -1,0 +1,186 @@
+"""Recording many calls that have ended: in order, a batch in each transaction, at bounded memory.
+
+A batch that does not go in as a whole, since one of its calls is refused, or the disk is full, or
+the artifacts went away, comes to nothing; then its calls are recorded one by one, up to that one.
+"""
+
+from collections.abc import Callable, Generator, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from sqlalchemy import Connection
+
+from tooltrail.records import TooltrailError
+from tooltrail.store import _writes as writes
+from tooltrail.store._clock import new_id
+from tooltrail.store._committing import answered_commit
+from tooltrail.store._ending import Ending
+from tooltrail.store._group_commit import is_refusal
+from tooltrail.store._keys import Claim, Taken, find_taken
+from tooltrail.store._recording import EndedInvocation, Scratch, met_before, uncertain
+from tooltrail.store._whole import Whole, write_whole
+from tooltrail.store.ended import EndedCall, RecordedCalls
+from tooltrail.store.finished import Finished
+from tooltrail.store.invocation import SinkGoneError
+
+if TYPE_CHECKING:
+    from tooltrail.store.recorder import Session
+    from tooltrail.store.store import Store
+
+MOST = 256
+"""Calls in one transaction, so that other processes do not wait for long."""
+
+MOST_BYTES = 8 << 20
+"""Bytes of arguments and output after which no further call comes into a batch."""
+
+OnDurable = Callable[[Finished], object]
+
+
+@dataclass
+class _One:
+    """One call of a batch.
+
+    Attributes:
+        invocation: as which it is recorded.
+        ending: what is to be written; None when its key is known to name something already.
+        met: that.
+    """
+
+    invocation: EndedInvocation
+    ending: Ending | None = None
+    met: Taken | None = None
+
+
+class BatchRecorder:
+    """Records calls into one session. One thread.
+
+    Args:
+        store: where to.
+        session: of that store.
+        on_durable: called for each call when it is durable, in their order.
+    """
+
+    def __init__(self, store: "Store", session: "Session", on_durable: OnDurable | None) -> None:
+        self._store = store
+        self._session = session
+        self._on_durable = on_durable
+        self._recorded_count = 0
+        self._known_count = 0
+
+    def record(self, calls: Iterable[EndedCall]) -> RecordedCalls:
+        """Record calls; see `Session.record_many`."""
+        for batch in _batches(calls):
+            self._record_batch(batch)
+        return RecordedCalls(self._recorded_count, self._known_count)
+
+    def _record_batch(self, calls: Sequence[EndedCall]) -> None:
+        some: list[_One] = []
+        scratch = Scratch(self._store, new_id())
+        try:
+            failure = self._plan(calls, scratch, some)
+            # What came before it is recorded all the same.
+            self._commit(some)
+        finally:
+            scratch.leave()
+        if failure is not None:
+            raise failure
+
+    def _plan(
+        self, calls: Sequence[EndedCall], scratch: Scratch, some: list[_One]
+    ) -> Exception | None:
+        """Make what is to be written of calls; the error of the first that is not right."""
+        failure: Exception | None = None
+        try:
+            for call in calls:
+                some.append(_One(EndedInvocation(self._store, self._session, call, scratch)))  # noqa: PERF401  those before an error count
+        except Exception as error:  # noqa: BLE001  raised when what came before is recorded
+            failure = error
+        known = self._known(some)
+        for place, one in enumerate(some):
+            one.met = known.get(one.invocation.id)
+            try:
+                one.ending = None if one.met else one.invocation.planned()
+            except Exception as error:  # noqa: BLE001  the same
+                del some[place:]
+                return error
+        return failure
+
+    def _known(self, some: Sequence[_One]) -> dict[UUID, Taken]:
+        """What their keys name already, as far as can be seen without a lock."""
+        claims = _claims(some)
+        if not claims:
+            return {}
+        with self._store.database.read() as connection:
+            return find_taken(connection, claims)
+
+    def _commit(self, some: Sequence[_One]) -> None:
+        """Record them, in one transaction if that can be.
+
+        Raises:
+            TooltrailError: that of the first that cannot be recorded, when all before it are.
+        """
+        if not some:
+            return
+        ids = [one.invocation.id for one in some]
+        try:
+            with answered_commit(self._store.database, partial(uncertain, ids=ids)) as connection:
+                self._write(connection, some)
+        except (TooltrailError, SinkGoneError) as error:
+            if isinstance(error, TooltrailError) and not is_refusal(error):
+                raise
+            for one in some:
+                self._tell(one, one.invocation.record())
+        else:
+            for one in some:
+                self._tell(one, None if one.met or not one.ending else one.ending.told())
+
+    def _write(self, connection: Connection, some: Sequence[_One]) -> None:
+        for one in some:
+            if one.ending is not None and one.ending.needs_sink:
+                one.invocation.ensure_standing(connection, one.ending)
+        chain = writes.lock_chain(connection, self._session.key, self._session.id)
+        met = met_before(connection, chain, _claims(some))
+        whole: list[Whole] = []
+        for one in some:
+            one.met = met.get(one.invocation.id)
+            if one.met is not None:
+                one.invocation.refuse_conflict(one.met)
+            elif one.ending is not None:
+                whole.append(one.invocation.whole(one.ending))
+        if whole:
+            chain.refuse_if_closed()
+            write_whole(connection, chain, whole)
+
+    def _tell(self, one: _One, finished: Finished | None) -> None:
+        """Count a call that is durable and tell of it; by None that it was recorded before."""
+        if finished is None and one.met is not None and self._on_durable is not None:
+            finished = one.invocation.met(one.met)
+        if finished is not None and finished.invocation_id == one.invocation.id:
+            self._recorded_count += 1
+        else:
+            self._known_count += 1
+        if finished is not None and self._on_durable is not None:
+            self._on_durable(finished)
+
+
+def _claims(some: Sequence[_One]) -> list[Claim]:
+    return [one.invocation.claim for one in some if one.invocation.claim is not None]
+
+
+def _batches(calls: Iterable[EndedCall]) -> Generator[list[EndedCall]]:
+    """The calls in lists, in their order; also what came before an error of whoever gives them."""
+    batch: list[EndedCall] = []
+    size = 0
+    try:
+        for call in calls:
+            batch.append(call)
+            size += len(call.call.arguments_raw) + sum(one.size for one in call.output.streams)
+            if len(batch) == MOST or size >= MOST_BYTES:
+                yield batch
+                batch, size = [], 0
+    except Exception:
+        yield batch
+        raise
+    yield batch
