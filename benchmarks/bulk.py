@@ -5,7 +5,6 @@ and go into an empty store of the same schema, with its indexes, foreign keys an
 transaction: by `executemany` of raw sqlite3, or by COPY.
 """
 
-import sqlite3
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -20,6 +19,7 @@ from benchmarks._measure import Ratio, compare
 from benchmarks.recording import INVOCATIONS, made_rounds
 from tooltrail.records import ToolCall
 from tooltrail.store import EndedCall, create_store
+from tooltrail.store._sqlite import sqlite3
 
 ROUNDS = 5
 CALLS = INVOCATIONS
