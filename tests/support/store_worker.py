@@ -3,6 +3,7 @@
 many DB ARTIFACTS SPOOL SESSION COUNT   record COUNT messages and COUNT commands
 loop DB                                 record commands until it is killed
 hold DB                                 begin to write, and stay there until standard input ends
+keep DB SPOOL SESSION                   begin to record in that session, and stay there the same way
 share DB SESSION SECONDS                record commands in that session and in an own one, and
                                         print what was acknowledged and how long each took
 bulk DB ARTIFACTS SPOOL SESSION         record commands, many at a time, until it is killed, and
@@ -41,7 +42,9 @@ from tooltrail.store import (
     open_store,
     upgrade_store,
 )
+from tooltrail.store._group_commit import Write
 from tooltrail.store._root_marks import mark_root
+from tooltrail.store._writes import lock_chain
 
 
 def many(database: str, artifacts: str, spool: str, session_id: str, count: str) -> None:
@@ -68,6 +71,18 @@ def hold(database: str) -> None:
     with open_store(database) as store, store.database.write():
         print("holding", flush=True)  # noqa: T201  the parent waits for it
         sys.stdin.read()
+
+
+def keep(database: str, spool: str, session_id: str) -> None:
+    with open_store(database, spool=Path(spool)) as store:
+        session = store.join_session(UUID(session_id))
+
+        def stay(connection: Connection) -> None:
+            lock_chain(connection, session.key, session.id)
+            print("holding", flush=True)  # noqa: T201  the parent waits for it
+            sys.stdin.read()
+
+        store.writes.run(Write(stay))
 
 
 def share(database: str, session_id: str, seconds: str) -> None:
@@ -152,6 +167,6 @@ def killed_at(at: str, left: int) -> Callable[[str], None]:
 
 if __name__ == "__main__":
     TASKS: dict[str, Callable[..., None]] = {
-        task.__name__: task for task in (many, loop, hold, share, bulk, once, create, upgrade)
+        task.__name__: task for task in (many, loop, hold, keep, share, bulk, once, create, upgrade)
     }
     TASKS[sys.argv[1]](*sys.argv[2:])
