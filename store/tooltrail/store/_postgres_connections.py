@@ -48,6 +48,10 @@ _KEEPALIVES: Mapping[str, int] = {
 """A network that is dead is noticed after 25 seconds, and after 20 by who has sent something; the
 last is in milliseconds."""
 
+PREPARE_THRESHOLD = 1
+"""Executions on one connection after which a statement is prepared: what comes twice comes often,
+and a program that makes one record needs no preparation."""
+
 _THRESHOLD = "prepare_threshold"
 """Not libpq's but psycopg's: after how many executions a statement is prepared on the server."""
 
@@ -181,7 +185,7 @@ def _prepared_after(url: URL) -> dict[str, int | None]:
     """`prepare_threshold=none` is for poolers that give each transaction another connection."""
     found = _all_of(url, _THRESHOLD)
     if not found:
-        return {}
+        return {_THRESHOLD: PREPARE_THRESHOLD}
     if found[-1].lower() == "none":
         return {_THRESHOLD: None}
     if not found[-1].isascii() or not found[-1].isdigit():

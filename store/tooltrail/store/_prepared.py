@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol, cast
 
-from sqlalchemy import ClauseElement, Connection, Dialect
+from sqlalchemy import BindParameter, ClauseElement, Connection, Dialect, Integer
 from sqlalchemy.exc import DBAPIError, StatementError
 from sqlalchemy.sql.compiler import SQLCompiler
 
@@ -168,10 +168,7 @@ def _as_raised(error: Exception, connection: Connection, sql: str) -> BaseExcept
 
 def _compile(statement: ClauseElement, dialect: Dialect, names: list[str]) -> _Compiled:
     compiled = cast("SQLCompiler", statement.compile(dialect=dialect, column_keys=names))
-    processes = {
-        name: parameter.type.dialect_impl(dialect).bind_processor(dialect)
-        for name, parameter in compiled.binds.items()
-    }
+    processes = {n: _process_of(parameter, dialect) for n, parameter in compiled.binds.items()}
     constants = {
         name: parameter.value for name, parameter in compiled.binds.items() if name not in names
     }
@@ -179,6 +176,24 @@ def _compile(statement: ClauseElement, dialect: Dialect, names: list[str]) -> _C
     if order is None:
         return _Compiled(str(compiled), _by_name(processes, constants))
     return _Compiled(str(compiled), _by_place([(n, processes[n]) for n in order], constants))
+
+
+def _process_of(parameter: BindParameter[Any], dialect: Dialect) -> _Process | None:
+    kind = parameter.type.dialect_impl(dialect)
+    if dialect.name == "postgresql" and isinstance(kind, Integer):
+        return _integers_alike()
+    return kind.bind_processor(dialect)
+
+
+def _integers_alike() -> _Process:
+    """Gives integers of one type, whatever their size.
+
+    A statement is prepared for the types of its values, and psycopg chooses the smallest for each:
+    then every mixture of sizes would be another statement, and most would never be prepared.
+    """
+    from psycopg.types.numeric import Int8  # noqa: PLC0415  comes with the extra `postgres`
+
+    return lambda value: None if value is None else Int8(value)
 
 
 def _by_name(processes: Mapping[str, _Process | None], constants: Row) -> Callable[[Row], _Values]:
