@@ -4,6 +4,8 @@ many DB ARTIFACTS SPOOL SESSION COUNT   record COUNT messages and COUNT commands
 loop DB                                 record commands until it is killed
 hold DB                                 begin to write, and stay there until standard input ends
 keep DB SPOOL SESSION                   begin to record in that session, and stay there the same way
+endure DB SPOOL THREADS                 record by so many threads until standard input ends, and go
+                                        on when a server is away; print what is acknowledged
 share DB SESSION SECONDS                record commands in that session and in an own one, and
                                         print what was acknowledged and how long each took
 bulk DB ARTIFACTS SPOOL SESSION         record commands, many at a time, until it is killed, and
@@ -20,8 +22,11 @@ import json
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from unittest.mock import patch
@@ -32,11 +37,12 @@ from tests.support.ended import BASH, made
 from tests.support.recording import command_output, run_command
 
 from tooltrail.artifacts import ArtifactSink
-from tooltrail.records import ToolCall
+from tooltrail.records import ToolCall, UnavailableError
 from tooltrail.store import (
     Durability,
     EndedCall,
     Finished,
+    Session,
     _making,
     create_store,
     open_store,
@@ -83,6 +89,44 @@ def keep(database: str, spool: str, session_id: str) -> None:
             sys.stdin.read()
 
         store.writes.run(Write(stay))
+
+
+def endure(database: str, spool: str, thread_count: str) -> None:
+    over = threading.Event()
+
+    def record(session: Session) -> None:
+        with suppress(UnavailableError):
+            invocation = session.start(ToolCall(tool_name="Bash"))
+            say(f"started {invocation.id}")
+            output = command_output(invocation, f"{invocation.id}\n".encode(), b"common\n")
+            while True:
+                with suppress(UnavailableError):
+                    invocation.finish(output)
+                    say(f"ended {invocation.id}")
+                    return
+
+    def go_on(session: Session) -> None:
+        try:
+            while not over.is_set():
+                record(session)
+        except BaseException as error:
+            say(f"failed {error!r}")
+            raise
+
+    with (
+        open_store(database, spool=Path(spool)) as store,
+        ThreadPoolExecutor(int(thread_count)) as pool,
+    ):
+        tasks = [pool.submit(go_on, store.open_session()) for _ in range(int(thread_count))]
+        sys.stdin.read()
+        over.set()
+        for task in tasks:
+            task.result()
+
+
+def say(line: str) -> None:
+    """One line, whole, whichever thread says it."""
+    os.write(sys.stdout.fileno(), f"{line}\n".encode())
 
 
 def share(database: str, session_id: str, seconds: str) -> None:
@@ -167,6 +211,7 @@ def killed_at(at: str, left: int) -> Callable[[str], None]:
 
 if __name__ == "__main__":
     TASKS: dict[str, Callable[..., None]] = {
-        task.__name__: task for task in (many, loop, hold, keep, share, bulk, once, create, upgrade)
+        task.__name__: task
+        for task in (many, loop, hold, keep, endure, share, bulk, once, create, upgrade)
     }
     TASKS[sys.argv[1]](*sys.argv[2:])
