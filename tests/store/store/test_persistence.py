@@ -22,6 +22,7 @@ from tooltrail.store import Session, Store, _persistence, create_store, open_sto
 from tooltrail.store import _sqlite_connections as waits
 from tooltrail.store._group_commit import Write
 from tooltrail.store._persistence import ATTEMPTS
+from tooltrail.store._postgres_connections import POOL_SIZE
 from tooltrail.store._writes import lock_chain
 
 RAISE = "DO $$ BEGIN RAISE EXCEPTION 'injected' USING ERRCODE = '{}'; END $$"
@@ -259,6 +260,18 @@ def test_a_server_that_is_away_when_a_store_is_opened_is_asked_once(
     postgres_store.close()
     with closed_database(postgres_url), pytest.raises(UnavailableError):
         open_store(postgres_url)
+
+
+def test_who_gets_no_connection_is_told(postgres_store: Store) -> None:
+    pool = postgres_store.database.engine.pool
+    pool._timeout = 0.01  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]  no public way to wait less than the default
+    session = postgres_store.open_session()
+    with ExitStack() as stack:
+        for _ in range(POOL_SIZE):
+            stack.enter_context(postgres_store.database.read())
+        with pytest.raises(UnavailableError, match="all connections are in use"):
+            session.add_message("user", "too many")
+    session.add_message("user", "kept")
 
 
 def limits_of(connection: Connection) -> list[object]:
