@@ -117,7 +117,9 @@ def endure(database: str, spool: str, thread_count: str) -> None:
         open_store(database, spool=Path(spool)) as store,
         ThreadPoolExecutor(int(thread_count)) as pool,
     ):
-        tasks = [pool.submit(go_on, store.open_session()) for _ in range(int(thread_count))]
+        sessions = [store.open_session() for _ in range(int(thread_count))]
+        say("ready")
+        tasks = [pool.submit(go_on, session) for session in sessions]
         sys.stdin.read()
         over.set()
         for task in tasks:

@@ -66,6 +66,10 @@ def recording(url: str, spool: Path) -> Generator[Heard]:
     ]
     listeners = [threading.Thread(target=heard.listen, args=(worker,)) for worker in workers]
     try:
+        for worker in workers:
+            # Who opens a store while its server is away is turned away.
+            assert worker.stdout is not None
+            assert worker.stdout.readline() == b"ready\n"
         for listener in listeners:
             listener.start()
         yield heard
@@ -75,12 +79,15 @@ def recording(url: str, spool: Path) -> Generator[Heard]:
             worker.stdin = None
         for listener in listeners:
             listener.join()
-        assert [worker.wait() for worker in workers] == [0] * PROCESSES
+        for worker in workers:
+            _, error = worker.communicate()
+            assert worker.returncode == 0, error.decode()
     finally:
         for worker in workers:
             worker.kill()
         for listener in listeners:
-            listener.join()
+            if listener.ident is not None:
+                listener.join()
         for worker in workers:
             worker.communicate()
 
