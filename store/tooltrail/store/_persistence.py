@@ -6,10 +6,16 @@ and are random, so that many who failed together do not come back together.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from random import uniform
+from typing import TypeVar
 
 from sqlalchemy.exc import DBAPIError, OperationalError
+
+from tooltrail.records import TooltrailError
+from tooltrail.store import _sqlite_connections as _sqlite
+
+T = TypeVar("T")
 
 ATTEMPTS = 8
 """Of one job, with pauses of three to six seconds in all between them."""
@@ -28,7 +34,7 @@ started; a connection that was not used for long; too many connections."""
 
 
 def is_passing(error: BaseException) -> bool:
-    """Whether a server may do another time what failed so.
+    """Whether a server may do another time what failed so; never so of a file.
 
     That says nothing of whether it was done: see `Write.is_uncertain`.
     """
@@ -78,3 +84,22 @@ class Patience:
         for number in range(ATTEMPTS - 1):
             yield _FIRST_PAUSE_S * 2**number * uniform(0.5, 1)  # noqa: S311  no secret
         yield None
+
+
+def persistently(attempt: Callable[[], T]) -> T:
+    """Do what either is done or fails and leaves nothing, again while a server may fare better.
+
+    Args:
+        attempt: a transaction of its own; of a commit that nobody answered it makes an error that
+            is not passing.
+
+    Raises:
+        TooltrailError: that of the last attempt.
+    """
+    patience = Patience(time.monotonic() + _sqlite.BUSY_TIMEOUT_S)
+    while True:
+        try:
+            return attempt()
+        except TooltrailError as error:
+            if not is_passing(error) or not patience.pause():
+                raise

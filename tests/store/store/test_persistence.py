@@ -2,7 +2,7 @@
 
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, text
 from tests.support.asides import CALL
+from tests.support.ended import numbered_calls
 from tests.support.evidence import check_evidence
 from tests.support.lossy_server import LossyServer
 from tests.support.postgres import closed_database
@@ -18,12 +19,23 @@ from tests.support.processes import start_worker
 from tests.support.recording import run_command
 
 from tooltrail.records import InvalidRecordError, StartUncertainError, UnavailableError
-from tooltrail.store import Session, Store, _persistence, create_store, open_store
+from tooltrail.store import (
+    EndedCall,
+    Finished,
+    Session,
+    Store,
+    _batches,
+    _persistence,
+    create_store,
+    open_store,
+)
 from tooltrail.store import _sqlite_connections as waits
+from tooltrail.store._copying_in import MANY
 from tooltrail.store._group_commit import Write
 from tooltrail.store._persistence import ATTEMPTS
 from tooltrail.store._postgres_connections import POOL_SIZE
-from tooltrail.store._writes import lock_chain
+from tooltrail.store._whole import Whole
+from tooltrail.store._writes import Chain, lock_chain
 
 RAISE = "DO $$ BEGIN RAISE EXCEPTION 'injected' USING ERRCODE = '{}'; END $$"
 
@@ -272,6 +284,64 @@ def test_who_gets_no_connection_is_told(postgres_store: Store) -> None:
         with pytest.raises(UnavailableError, match="all connections are in use"):
             session.add_message("user", "too many")
     session.add_message("user", "kept")
+
+
+def back_after_a_pause(monkeypatch: pytest.MonkeyPatch, away: ExitStack) -> list[None]:
+    """Has what is away be back when somebody has waited; the pauses until then."""
+    pauses: list[None] = []
+
+    def pause(_: object) -> bool:
+        pauses.append(None)
+        away.close()
+        return True
+
+    monkeypatch.setattr(_persistence.Patience, "pause", pause)
+    return pauses
+
+
+def one_by_one(session: Session, calls: Iterable[EndedCall]) -> None:
+    for one in calls:
+        session.record(one.call, one.output, idempotency_key=one.idempotency_key)
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+@pytest.mark.parametrize("record", [one_by_one, Session.record_many])
+def test_what_has_ended_is_taken_by_a_server_that_is_back(
+    postgres_store: Store,
+    postgres_url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    record: Callable[[Session, Iterable[EndedCall]], object],
+    keyed: bool,
+) -> None:
+    session, calls = postgres_store.open_session(), numbered_calls(3, keyed=keyed)
+    with ExitStack() as away:
+        away.enter_context(closed_database(postgres_url))
+        pauses = back_after_a_pause(monkeypatch, away)
+        record(session, calls)
+    assert len(pauses) == 1
+    assert postgres_store.reader.session(session.id).invocation_count == 3
+    check_evidence(postgres_store)
+
+
+def test_a_batch_whose_connection_is_cut_before_its_commit_is_recorded_once(
+    postgres_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, whole = postgres_store.open_session(), _batches.write_whole
+    written: list[int] = []
+
+    def be_cut(connection: Connection, chain: Chain, records: Sequence[Whole]) -> None:
+        written.append(len(records))
+        if len(written) == 1:
+            end_connection(postgres_store, connection)
+        whole(connection, chain, records)
+
+    monkeypatch.setattr(_batches, "write_whole", be_cut)
+    # More than are inserted one by one, so that they are copied.
+    told: list[Finished] = []
+    counts = session.record_many(numbered_calls(2 * MANY), on_durable=told.append)
+    assert (counts.recorded_count, written) == (2 * MANY, [2 * MANY] * 2)
+    assert len({one.invocation_id for one in told}) == 2 * MANY
+    check_evidence(postgres_store)
 
 
 def limits_of(connection: Connection) -> list[object]:
