@@ -71,6 +71,7 @@ class MortalServer:
             [str(POSTGRES_BIN_PATH / "pg_ctl"), *words],
             check=True,
             user=self._user,
+            timeout=300,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

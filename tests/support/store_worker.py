@@ -6,6 +6,7 @@ hold DB                                 begin to write, and stay there until sta
 keep DB SPOOL SESSION                   begin to record in that session, and stay there the same way
 endure DB SPOOL THREADS                 record by so many threads until standard input ends, and go
                                         on when a server is away; print what is acknowledged
+persist DB SPOOL                        the same with `record`, `arecord` and `record_many`, by keys
 share DB SESSION SECONDS                record commands in that session and in an own one, and
                                         print what was acknowledged and how long each took
 bulk DB ARTIFACTS SPOOL SESSION         record commands, many at a time, until it is killed, and
@@ -18,17 +19,21 @@ upgrade DB [AT]                         upgrade a store and print from where to 
                                         before a statement with AT
 """
 
+import asyncio
+import faulthandler
 import json
 import os
 import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from itertools import count
 from pathlib import Path
+from typing import TypeVar
 from unittest.mock import patch
 from uuid import UUID
 
@@ -51,6 +56,8 @@ from tooltrail.store import (
 from tooltrail.store._group_commit import Write
 from tooltrail.store._root_marks import mark_root
 from tooltrail.store._writes import lock_chain
+
+T = TypeVar("T")
 
 
 def many(database: str, artifacts: str, spool: str, session_id: str, count: str) -> None:
@@ -92,34 +99,85 @@ def keep(database: str, spool: str, session_id: str) -> None:
 
 
 def endure(database: str, spool: str, thread_count: str) -> None:
-    over = threading.Event()
-
-    def record(session: Session) -> None:
+    def record(session: Session, _: int) -> None:
         with suppress(UnavailableError):
             invocation = session.start(ToolCall(tool_name="Bash"))
             say(f"started {invocation.id}")
             output = command_output(invocation, f"{invocation.id}\n".encode(), b"common\n")
-            while True:
-                with suppress(UnavailableError):
-                    invocation.finish(output)
-                    say(f"ended {invocation.id}")
-                    return
+            until_it_is_taken(partial(invocation.finish, output))
+            say(f"ended {invocation.id}")
 
-    def go_on(session: Session) -> None:
+    until_told(database, spool, [record] * int(thread_count))
+
+
+def persist(database: str, spool: str) -> None:
+    def by_record(session: Session, number: int) -> None:
+        (call,) = keyed(session, number, 1)
+        key = call.idempotency_key
+        record = partial(session.record, call.call, call.output, idempotency_key=key)
+        told(until_it_is_taken(record))
+
+    def by_arecord(session: Session, number: int) -> None:
+        async def record(call: EndedCall) -> Finished:
+            return await session.arecord(
+                call.call, call.output, idempotency_key=call.idempotency_key
+            )
+
+        async def record_all() -> list[Finished]:
+            return await asyncio.gather(*map(record, keyed(session, number, 3)))
+
+        for finished in until_it_is_taken(lambda: asyncio.run(record_all())):
+            told(finished)
+
+    def by_record_many(session: Session, number: int) -> None:
+        calls = keyed(session, number, 20)
+        until_it_is_taken(lambda: session.record_many(calls, on_durable=told))
+
+    def told(finished: Finished) -> None:
+        say(f"ended {finished.invocation_id}")
+
+    until_told(database, spool, [by_record, by_arecord, by_record_many])
+
+
+def keyed(session: Session, number: int, count: int) -> list[EndedCall]:
+    """Calls of that number; the same ones when they are asked for again."""
+    keys = [f"{session.id} {number} {place}" for place in range(count)]
+    return [EndedCall(BASH, made(key.encode()), idempotency_key=key) for key in keys]
+
+
+def until_it_is_taken(record: Callable[[], T]) -> T:
+    """Try it for as long as the server is away."""
+    while True:
+        with suppress(UnavailableError):
+            return record()
+
+
+def until_told(
+    database: str, spool: str, recorders: Sequence[Callable[[Session, int], None]]
+) -> None:
+    """Have each record in a session and a thread of its own, until standard input ends.
+
+    Each is also told how often it has recorded before.
+    """
+    over = threading.Event()
+
+    def go_on(record: Callable[[Session, int], None], session: Session) -> None:
         try:
-            while not over.is_set():
-                record(session)
+            for number in count():
+                if over.is_set():
+                    return
+                record(session, number)
         except BaseException as error:
             say(f"failed {error!r}")
             raise
 
     with (
         open_store(database, spool=Path(spool)) as store,
-        ThreadPoolExecutor(int(thread_count)) as pool,
+        ThreadPoolExecutor(len(recorders)) as pool,
     ):
-        sessions = [store.open_session() for _ in range(int(thread_count))]
+        sessions = [store.open_session() for _ in recorders]
         say("ready")
-        tasks = [pool.submit(go_on, session) for session in sessions]
+        tasks = [pool.submit(go_on, *one) for one in zip(recorders, sessions, strict=True)]
         sys.stdin.read()
         over.set()
         for task in tasks:
@@ -212,8 +270,10 @@ def killed_at(at: str, left: int) -> Callable[[str], None]:
 
 
 if __name__ == "__main__":
+    # Whoever waits for it in vain has it say where it is, and end.
+    faulthandler.register(signal.SIGUSR1, chain=True)
     TASKS: dict[str, Callable[..., None]] = {
         task.__name__: task
-        for task in (many, loop, hold, keep, endure, share, bulk, once, create, upgrade)
+        for task in (many, loop, hold, keep, endure, persist, share, bulk, once, create, upgrade)
     }
     TASKS[sys.argv[1]](*sys.argv[2:])
