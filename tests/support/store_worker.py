@@ -42,7 +42,7 @@ from tests.support.ended import BASH, made
 from tests.support.recording import command_output, run_command
 
 from tooltrail.artifacts import ArtifactSink
-from tooltrail.records import ToolCall, UnavailableError
+from tooltrail.records import DiskFullError, ToolCall, UnavailableError
 from tooltrail.store import (
     Durability,
     EndedCall,
@@ -146,10 +146,14 @@ def keyed(session: Session, number: int, count: int) -> list[EndedCall]:
 
 
 def until_it_is_taken(record: Callable[[], T]) -> T:
-    """Try it for as long as the server is away."""
+    """Try it for as long as the server is away; a full disk is not that."""
     while True:
-        with suppress(UnavailableError):
+        try:
             return record()
+        except DiskFullError:
+            raise
+        except UnavailableError:
+            continue
 
 
 def until_told(
@@ -175,11 +179,15 @@ def until_told(
         open_store(database, spool=Path(spool)) as store,
         ThreadPoolExecutor(len(recorders)) as pool,
     ):
+        # Before any of them records: one that fails would leave the others recording for ever.
         sessions = [store.open_session() for _ in recorders]
         say("ready")
         tasks = [pool.submit(go_on, *one) for one in zip(recorders, sessions, strict=True)]
-        sys.stdin.read()
-        over.set()
+        try:
+            sys.stdin.read()
+        finally:
+            # Whatever comes: the pool waits for them, and nothing else would end them.
+            over.set()
         for task in tasks:
             task.result()
 

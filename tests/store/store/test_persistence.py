@@ -34,7 +34,7 @@ from tooltrail.store._copying_in import MANY
 from tooltrail.store._group_commit import Write
 from tooltrail.store._persistence import ATTEMPTS
 from tooltrail.store._postgres_connections import POOL_SIZE
-from tooltrail.store._whole import Whole
+from tooltrail.store._whole import Whole, write_whole
 from tooltrail.store._writes import Chain, lock_chain
 
 RAISE = "DO $$ BEGIN RAISE EXCEPTION 'injected' USING ERRCODE = '{}'; END $$"
@@ -326,7 +326,7 @@ def test_what_has_ended_is_taken_by_a_server_that_is_back(
 def test_a_batch_whose_connection_is_cut_before_its_commit_is_recorded_once(
     postgres_store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    session, whole = postgres_store.open_session(), _batches.write_whole
+    session, whole = postgres_store.open_session(), write_whole
     written: list[int] = []
 
     def be_cut(connection: Connection, chain: Chain, records: Sequence[Whole]) -> None:
