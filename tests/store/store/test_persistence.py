@@ -2,6 +2,7 @@
 
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, text
 from tests.support.asides import CALL
+from tests.support.cli import HANG_S
 from tests.support.ended import numbered_calls
 from tests.support.evidence import check_evidence
 from tests.support.lossy_server import LossyServer
@@ -423,22 +425,26 @@ def test_who_stands_still_with_the_lock_of_a_session_is_put_out(
     check_evidence(store)
 
 
-def test_who_was_put_out_for_standing_still_makes_its_record_again(
-    postgres_url: str, tmp_path: Path
-) -> None:
-    url = with_query(postgres_url, "options=-c%20idle_in_transaction_session_timeout%3D100ms")
-    with create_store(url, artifacts=str(tmp_path / "a"), spool=tmp_path / "s") as store:
-        session = store.open_session()
+def test_who_was_put_out_for_standing_still_makes_its_record_again(postgres_store: Store) -> None:
+    session = postgres_store.open_session()
 
-        def stand_still(connection: Connection, attempt: int) -> object:
+    def stand_still(connection: Connection, attempt: int) -> object:
+        if attempt == 1:
             pid = connection.scalar(text("SELECT pg_backend_pid()"))
-            gone = text("SELECT count(*) FROM pg_stat_activity WHERE pid = :pid")
-            while attempt == 1:
-                with store.database.autocommit() as other:
-                    if not other.scalar(gone, {"pid": pid}):
-                        break
-            return lock_chain(connection, session.key, session.id).next_seq
+            # Of this attempt alone, since on a busy machine others may stand still for as long.
+            connection.execute(text("SET LOCAL idle_in_transaction_session_timeout = '50ms'"))
+            wait_until_gone(postgres_store, pid)
+        return lock_chain(connection, session.key, session.id).next_seq
 
-        write, attempts = counted(stand_still)
-        assert store.writes.run(write) == 0
-        assert len(attempts) == 2
+    write, attempts = counted(stand_still)
+    assert postgres_store.writes.run(write) == 0
+    assert len(attempts) == 2
+
+
+def wait_until_gone(store: Store, backend: object) -> None:
+    gone = text("SELECT count(*) FROM pg_stat_activity WHERE pid = :pid")
+    deadline = time.monotonic() + HANG_S
+    with store.database.autocommit() as connection:
+        while connection.scalar(gone, {"pid": backend}):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
