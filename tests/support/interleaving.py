@@ -15,10 +15,12 @@ def before_write(store: Store, action: Callable[[], object]) -> Generator[None]:
     """Do something before the next write transaction of a store begins, once."""
     pending, write = [action], Database.write
 
-    def come_in(database: Database) -> AbstractContextManager[Connection]:
+    def come_in(
+        database: Database, deadline: float | None = None
+    ) -> AbstractContextManager[Connection]:
         if database is store.database and pending:
             pending.pop()()
-        return write(database)
+        return write(database, deadline)
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(Database, "write", come_in)
