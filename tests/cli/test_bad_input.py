@@ -134,8 +134,11 @@ def test_a_cut_database_is_damage_whatever_is_missing(recorded: Cli) -> None:
     page = 4096
     for length in (page // 2, page, len(whole) // 3, len(whole) // 2 + 7, len(whole) - page):
         Path(recorded.database).write_bytes(whole[:length])
-        for command in ("db check", "log", "show", "status"):
+        for command in ("log", "show", "status"):
             assert " is damaged: " in refused(recorded, command, 1)
+        checked = recorded.run("db", "check")
+        assert (checked.code, checked.message) == (1, "1 problem found\n")
+        assert b" is damaged: " in checked.stdout
         assert Path(recorded.database).read_bytes() == whole[:length]
 
 
