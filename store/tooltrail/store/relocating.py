@@ -83,7 +83,8 @@ def relocate(
         InvalidRecordError: the new root is the old one, also by another name or in one of its
             folders, does not last, is that of another store, or holds artifacts of something else.
         UnavailableError: another run is under way, a root cannot be used, the old one is not marked
-            as that of this store, or the new one does not give back what was put there.
+            as that of this store, or the new one does not give back what was put there. A note of
+            it, as of any other error, says when the mark had to stay at the new root.
     """
     target = store.database.target
     remembered = remembered_root(target, new_root)
@@ -104,6 +105,10 @@ def relocate(
                 moving.copy_evidence()
                 moving.copy_artifacts()
                 moving.switch(remembered, allow_damage=allow_damage)
+        except BaseException as error:
+            if moving.report.mark_stays is not None:
+                error.add_note(moving.report.mark_stays)
+            raise
         finally:
             run.report = moving.report.summary()
             moving.copier.clean_up()
