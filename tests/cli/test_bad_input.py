@@ -116,7 +116,12 @@ def test_a_file_that_is_no_database_is_damage_and_left_as_it_is(
     nowhere.folder.mkdir()
     garbage = beginning + random.Random(4).randbytes(20_000)
     Path(nowhere.database).write_bytes(garbage)
-    assert refused(nowhere, command, 1).startswith(f"database {nowhere.database} is damaged: ")
+    damage = f"database {nowhere.database} is damaged: "
+    if command == "db check":
+        # To this one the damage is not what keeps it from answering, but the answer.
+        assert nowhere.run("db", "check").text.startswith(damage)
+    else:
+        assert refused(nowhere, command, 1).startswith(damage)
     assert Path(nowhere.database).read_bytes() == garbage
 
 
@@ -134,8 +139,11 @@ def test_a_cut_database_is_damage_whatever_is_missing(recorded: Cli) -> None:
     page = 4096
     for length in (page // 2, page, len(whole) // 3, len(whole) // 2 + 7, len(whole) - page):
         Path(recorded.database).write_bytes(whole[:length])
-        for command in ("db check", "log", "show", "status"):
+        for command in ("log", "show", "status"):
             assert " is damaged: " in refused(recorded, command, 1)
+        checked = recorded.run("db", "check")
+        assert (checked.code, checked.message) == (1, "1 problem found\n")
+        assert b" is damaged: " in checked.stdout
         assert Path(recorded.database).read_bytes() == whole[:length]
 
 

@@ -122,6 +122,21 @@ def test_a_mark_that_cannot_be_taken_back_is_said_beside_what_is_wrong(
     assert mark_stays == f"the mark {mark} stays in file://{new}: access denied"
 
 
+def test_a_mark_that_cannot_be_taken_back_is_said_beside_an_error(
+    cli: Cli, old: Path, new: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tooltrail.store.relocating.ObjectCopier.ensure", refuses)
+    monkeypatch.setattr("tooltrail.store.relocating.unmark_root", refuses)
+    ended = cli.run("artifact", "relocate", str(new), "--json")
+    assert (ended.code, ended.text) == (5, "")
+    (mark,) = (file.name for file in new.iterdir())
+    assert ended.message.splitlines() == [
+        "tooltrail: access denied",
+        f"the mark {mark} stays in file://{new}: access denied",
+    ]
+    assert old.is_dir()
+
+
 def refuses(*_: object) -> None:
     raise UnavailableError("access denied")
 

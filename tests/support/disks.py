@@ -50,7 +50,7 @@ def small_disk(folder: Path, size: int) -> Generator[SmallDisk]:
 @contextmanager
 def mounted_again(folder: Path, where: Path) -> Generator[None]:
     """A folder that is there under a second name, too; skips the test where nobody may mount."""
-    where.mkdir()
+    where.mkdir(parents=True)
     mounted = subprocess.run(
         ["mount", "--bind", str(folder), str(where)], capture_output=True, check=False
     )

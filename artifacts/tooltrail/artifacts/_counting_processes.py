@@ -9,6 +9,7 @@ import contextlib
 import json
 import subprocess
 import sys
+import tempfile
 from collections.abc import Generator
 
 from tooltrail.artifacts._block_counts import literal_counter
@@ -87,22 +88,32 @@ def _can_start() -> bool:
 @contextlib.contextmanager
 def worker_for(task: Task) -> Generator["subprocess.Popen[bytes]"]:
     """A process that counts; it is gone when the block is left."""
-    with subprocess.Popen(
-        # Not from the current folder, in which anything may lie.
-        [sys.executable, "-P", "-m", WORKER],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        pass_fds=(task.parts_fd,),
-    ) as process:
-        try:
-            assert process.stdin is not None
-            with contextlib.suppress(BrokenPipeError), process.stdin as stdin:
-                stdin.write(task.to_line())
-            yield process
-        finally:
-            process.kill()
-            process.wait()
+    # In a file, since a pipe would hold up whoever writes to it until the process has started.
+    with tempfile.TemporaryFile() as told:
+        told.write(task.to_line())
+        told.seek(0)
+        with subprocess.Popen(
+            [sys.executable, *_isolation(), "-m", WORKER],
+            stdin=told,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            pass_fds=(task.parts_fd,),
+        ) as process:
+            try:
+                yield process
+            finally:
+                process.kill()
+                process.wait()
+
+
+def _isolation() -> list[str]:
+    """Options by which a process trusts no more than this one, nor what lies in its folder."""
+    given = {
+        "-I": sys.flags.isolated,
+        "-E": sys.flags.ignore_environment,
+        "-s": sys.flags.no_user_site,
+    }
+    return ["-P", *(option for option, is_given in given.items() if is_given)]
 
 
 def answer_of(process: "subprocess.Popen[bytes]") -> Tally:

@@ -29,8 +29,15 @@ def run(command: click.Command) -> int:
 
 
 def say_error(error: "TooltrailError") -> None:
-    """Print an error the way all are printed."""
+    """Print an error the way all are printed, and its notes below it."""
     say(f"{_NAME}: {error}")
+    say_notes(error)
+
+
+def say_notes(error: BaseException) -> None:
+    """Print what is to be known besides an error, a line for each."""
+    for note in getattr(error, "__notes__", ()):
+        say(note)
 
 
 def code_of(error: "TooltrailError") -> ExitCode:

@@ -4,6 +4,7 @@ from dataclasses import asdict
 from typing import Any
 
 from tooltrail.cli._exit_codes import ExitCode
+from tooltrail.cli._failures import say_notes
 from tooltrail.cli._interruption import interruptible
 from tooltrail.cli._output import counted, printable, say, size_of, write
 from tooltrail.cli._progress import progress_bar
@@ -24,8 +25,9 @@ def relocate_with_bar(
                 delete_old=delete_old,
                 on_progress=update,
             )
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
         say(f"interrupted; the artifacts are in {store.archive.sink.url}")
+        say_notes(interrupt)
         raise
 
 

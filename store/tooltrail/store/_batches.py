@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
-from tooltrail.records import TooltrailError
+from tooltrail.records import TooltrailError, UnavailableError
 from tooltrail.store import _writes as writes
 from tooltrail.store._clock import new_id
 from tooltrail.store._committing import answered_commit
@@ -51,6 +51,15 @@ class _One:
     invocation: EndedInvocation
     ending: Ending | None = None
     met: Taken | None = None
+
+    def refuse_conflict(self) -> None:
+        """Raise when its key names something else.
+
+        Raises:
+            IdempotencyConflictError: it does.
+        """
+        if self.met is not None:
+            self.invocation.refuse_conflict(self.met)
 
 
 class BatchRecorder:
@@ -113,7 +122,10 @@ class BatchRecorder:
         Raises:
             TooltrailError: that of the first that cannot be recorded, when all before it are.
         """
-        if not some:
+        if all(one.met is not None for one in some):
+            for one in some:
+                one.refuse_conflict()
+                self._tell(one, None)
             return
         try:
             persistently(partial(self._in_one, some))
@@ -127,8 +139,7 @@ class BatchRecorder:
                 self._tell(one, None if one.met or not one.ending else one.ending.told())
 
     def _in_one(self, some: Sequence[_One]) -> None:
-        ids = [one.invocation.id for one in some]
-        with answered_commit(self._store.database, partial(uncertain, ids=ids)) as connection:
+        with answered_commit(self._store.database, partial(_uncertain, some)) as connection:
             self._write(connection, some)
 
     def _write(self, connection: Connection, some: Sequence[_One]) -> None:
@@ -140,9 +151,8 @@ class BatchRecorder:
         whole: list[Whole] = []
         for one in some:
             one.met = met.get(one.invocation.id)
-            if one.met is not None:
-                one.invocation.refuse_conflict(one.met)
-            elif one.ending is not None:
+            one.refuse_conflict()
+            if one.met is None and one.ending is not None:
                 whole.append(one.invocation.whole(one.ending))
         if whole:
             chain.refuse_if_closed()
@@ -158,6 +168,12 @@ class BatchRecorder:
             self._known_count += 1
         if finished is not None and self._on_durable is not None:
             self._on_durable(finished)
+
+
+def _uncertain(some: Sequence[_One], reason: str) -> UnavailableError:
+    """The error of a commit that nobody answered, of those whose key named nothing before."""
+    ids = [one.invocation.id for one in some if one.met is None]
+    return uncertain(reason, ids) if ids else UnavailableError(reason)
 
 
 def _claims(some: Sequence[_One]) -> list[Claim]:

@@ -4,11 +4,12 @@ import io
 import shutil
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from tooltrail.artifacts import ArtifactArchive, create_private, make_private_folders
 from tooltrail.records import DamageError, UnavailableError
+from tooltrail.store._same_place import TwoPlaces
 
 _BLOCK = 1 << 20
 """Bytes that are held at once."""
@@ -22,12 +23,16 @@ class ObjectCopier:
         new: to where; what stands there is believed only after it was read.
         scratch: a local file for the object that is being copied. What a killed process left
             there is overwritten.
+        places: makes sure that what stands there is not what is to be copied.
     """
 
-    def __init__(self, old: ArtifactArchive, new: ArtifactArchive, scratch: Path) -> None:
+    def __init__(
+        self, old: ArtifactArchive, new: ArtifactArchive, scratch: Path, places: TwoPlaces
+    ) -> None:
         self._old = old
         self._new = new
         self._scratch = scratch
+        self._places = places
 
     def ensure(self, path: str, size: int) -> bool:
         """Make sure that an artifact stands at the new root, by reading it there to its end.
@@ -42,9 +47,10 @@ class ObjectCopier:
         Raises:
             MissingArtifactError: it does not stand at the old root.
             DamageError: it is damaged there; the new root does not have it then.
+            InvalidRecordError: its folder at the new root is that at the old one.
             UnavailableError: a root cannot serve, or the new one gives back something else.
         """
-        if self._new.sink.exists(path):
+        if self._stands_there(path):
             with suppress(DamageError):
                 self._new.verify(path, size=size)
                 return False
@@ -68,9 +74,10 @@ class ObjectCopier:
 
         Raises:
             MissingArtifactError: it does not stand at the old root.
+            InvalidRecordError: its folder at the new root is that at the old one.
             UnavailableError: a root cannot serve, or the new one gives back something else.
         """
-        if self._new.sink.exists(path):
+        if self._stands_there(path):
             if self._is_same(path):
                 return False
             self._new.sink.delete(path)
@@ -85,6 +92,13 @@ class ObjectCopier:
         """Remove the local file."""
         with suppress(OSError):
             self._scratch.unlink(missing_ok=True)
+
+    def _stands_there(self, path: str) -> bool:
+        """Whether the new root has an object of that name, and one of its own."""
+        if not self._new.sink.exists(path):
+            return False
+        self._places.ensure(str(PurePosixPath(path).parent))
+        return True
 
     def _copy(self, path: str) -> None:
         with self._old.sink.open(path) as stored:

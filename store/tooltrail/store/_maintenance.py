@@ -219,12 +219,16 @@ def _nothing() -> None:
 def _begin(database: Database, kind: Kind, facts: Mapping[str, Any]) -> MaintenanceRun:
     run = MaintenanceRun(database, new_id())
     moment = now()
+    is_open = MaintenanceRunRow.finished_at.is_(None)
     with database.write() as connection:
         admit_no_references(connection)
+        # Who holds the row of a run still acts, although its lock was lost, and may do so for long:
+        # nobody who records is to wait for that. On SQLite there is no such lock, nor such a run.
         connection.execute(
-            update(MaintenanceRunRow)
-            .where(MaintenanceRunRow.finished_at.is_(None))
-            .values(finished_at=moment, outcome="abandoned")
+            select(MaintenanceRunRow.key).where(is_open).with_for_update(nowait=True)
+        ).all()
+        connection.execute(
+            update(MaintenanceRunRow).where(is_open).values(finished_at=moment, outcome="abandoned")
         )
         connection.execute(
             insert(MaintenanceRunRow).values(

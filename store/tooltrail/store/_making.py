@@ -7,7 +7,9 @@ killed finds that id in the database and goes on with the same mark, and no mark
 another store. Nothing else could tell an unfinished one from that of a living store: two databases
 may be at the same path of two machines, and two stores in two schemas of one database. For another
 root it takes the old mark back and begins anew, since a mark of which nobody knows stays for good.
-That it was put is committed, too: where it is not then, the disk is not there on which it is.
+That it was put is committed, too: where it is not then, the disk is not there on which it is. A
+process that is killed between the two leaves a mark of which that is not known; only when its disk
+is away before `init` is run again, and another root is named, does it stay.
 
 Each step has the lock of the database, as has what takes them back after a failure.
 """

@@ -78,6 +78,9 @@ class StreamPublisher:
         self._away = away
         self._room = room
         self._refused: set[Digest] = set()
+        self._held: dict[str, int] = {}
+        if room is not None:
+            room.count(self)
 
     def publish(self, stream: StreamRecord) -> ArtifactReference | Postponed:
         """Publish a stream once and say where it is; see `ArtifactPublisher`.
@@ -113,7 +116,7 @@ class StreamPublisher:
 
     def _refuses(self, room: StoreRoom, stream: StreamRecord, source: CapturedStream) -> bool:
         """Asked once, so that all that is said of a stream is the same."""
-        if stream.digest not in self._refused and room.refuses(stream, source.staged):
+        if stream.digest not in self._refused and room.refuses(stream, source.staged, self._held):
             self._refused.add(stream.digest)
         return stream.digest in self._refused
 
@@ -148,6 +151,11 @@ class StreamPublisher:
     def published(self) -> tuple[StoredArtifact, ...]:
         """Everything published so far."""
         return tuple(self._published.values())
+
+    @property
+    def held(self) -> dict[str, int]:
+        """See `Publishing`; a copy, since others ask."""
+        return self._held.copy()
 
     @property
     def damages(self) -> tuple[str, ...]:

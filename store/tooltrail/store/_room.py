@@ -6,13 +6,19 @@ it, some of it twice for a moment, whichever thread or process of this machine i
 done when a capture is at its end: content that is an artifact already costs nothing, and of other
 content as much is kept as fits. Until then nobody knows which of the two it is, so a capture may
 grow `STEP` beyond what is left.
+
+What is in memory alone is in no spool. From when it is to be published until it is committed only
+the process that does so counts it; what several publish so within the same moment may go beyond.
 """
 
 import sys
-from collections.abc import Iterator
+import threading
+import weakref
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
+from typing import Protocol
 
-from sqlalchemy import func, select
+from sqlalchemy import Connection, func, select
 
 from tooltrail.artifacts import (
     CapturedStream,
@@ -42,6 +48,15 @@ STEP = 64 * 1024 * 1024
 """Stored bytes by which a capture grows before it asks for what is left."""
 
 
+class Publishing(Protocol):
+    """Somebody who publishes what is in memory alone; counted for as long as it lives."""
+
+    @property
+    def held(self) -> Mapping[str, int]:
+        """Stored bytes of what it publishes or has published so, by path; committed or not."""
+        ...
+
+
 class StoreRoom:
     """The room of one store, as one process may use it. Safe to share between threads.
 
@@ -61,6 +76,13 @@ class StoreRoom:
         self._database = database
         self._spool = spool
         self._store_id = store_id
+        self._lock = threading.Lock()
+        self._publishing: weakref.WeakSet[Publishing] = weakref.WeakSet()
+
+    def count(self, publishing: Publishing) -> None:
+        """Count from now on what somebody publishes from memory."""
+        with self._lock:
+            self._publishing.add(publishing)
 
     @property
     def reason(self) -> str:
@@ -71,19 +93,24 @@ class StoreRoom:
         """For one capture that begins."""
         return CaptureRoom(self)
 
-    def left(self, beside: Path | None) -> int | None:
+    def left(self, beside: Path | None, path: str | None = None) -> int | None:
         """Stored bytes that are left, below 0 when it is more than full; None when nobody knows.
 
         Args:
             beside: a spool file that does not count.
+            path: of an artifact that does not count, unless it is committed.
         """
         try:
-            spooled = sum(_size(path) for path in self._spool_files() if path != beside)
+            spooled = sum(_size(file) for file in self._spool_files() if file != beside)
+            # Before the database is asked, as the spool is: then nothing is in neither.
+            held = self._held_in_memory()
             with self._database.read() as connection:
                 stored = connection.scalar(select(func.sum(ArtifactRow.stored_size)))
+                known = _known_of(connection, held)
         except UnavailableError:
             return None
-        return self._limit - spooled - int(stored or 0)
+        waiting = sum(size for one, size in held.items() if one not in {*known, path})
+        return self._limit - spooled - waiting - int(stored or 0)
 
     def fit(
         self,
@@ -130,23 +157,41 @@ class StoreRoom:
             captured, left, self.reason, edge_bytes=edge_bytes, inline_bytes=inline_bytes
         )
 
-    def refuses(self, stream: StreamRecord, file: Path | None) -> bool:
-        """Whether there is no room for an artifact of a stream that is wholly in memory."""
-        if stream.content is None:
+    def refuses(self, stream: StreamRecord, file: Path | None, held: dict[str, int]) -> bool:
+        """Whether there is no room for an artifact of a stream that is wholly in memory.
+
+        Args:
+            stream: that is to be published.
+            file: of the spool, where it is there as well.
+            held: of whoever asks, see `Publishing`. It takes its room before it is asked for, so
+                that of two at once neither gets that of the other; and gives it back if refused.
+        """
+        path = artifact_path(stream.digest)
+        if stream.content is None or self._is_known(path):
             return False
-        left = self._left_for(stream.digest, file)
-        return left is not None and len(encode(stream.content)) > left
+        size = len(encode(stream.content))
+        if file is None:
+            held[path] = size
+        left = self.left(file, path)
+        if left is None or size <= left:
+            return False
+        held.pop(path, None)
+        return True
 
     def _left_for(self, digest: Digest, file: Path | None) -> int | None:
-        return None if self._is_known(digest) else self.left(file)
+        return None if self._is_known(artifact_path(digest)) else self.left(file)
 
-    def _is_known(self, digest: Digest) -> bool:
-        query = select(ArtifactRow.path).where(ArtifactRow.path == artifact_path(digest))
+    def _is_known(self, path: str) -> bool:
         try:
             with self._database.read() as connection:
-                return connection.scalar(query) is not None
+                return bool(_known_of(connection, [path]))
         except UnavailableError:
             return True
+
+    def _held_in_memory(self) -> dict[str, int]:
+        with self._lock:
+            publishing = list(self._publishing)
+        return {path: size for one in publishing for path, size in one.held.items()}
 
     def _spool_files(self) -> Iterator[Path]:
         for folder in iter_spool_folders(self._spool):
@@ -184,6 +229,14 @@ def _as_small_as_can_be(
     if captured.stored_size is None or captured.stored_size <= room:
         return captured
     return in_full_frames(captured, frame_size, CaptureLimits(free_bytes=free_bytes))
+
+
+def _known_of(connection: Connection, paths: Collection[str]) -> set[str]:
+    """Which of some artifacts are committed."""
+    if not paths:
+        return set()
+    query = select(ArtifactRow.path).where(ArtifactRow.path.in_(list(paths)))
+    return set(connection.scalars(query))
 
 
 def _size(path: Path) -> int:

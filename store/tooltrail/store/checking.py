@@ -79,11 +79,17 @@ def _steps(database: Database) -> list[_Step]:
 
 
 def _pages(database: Database) -> Generator[str]:
+    told: set[str] = set()
     try:
-        yield from _answers(database, "PRAGMA integrity_check")
+        for answer in _answers(database, "PRAGMA integrity_check"):
+            told.add(answer)
+            yield answer
     except DamageError:
         # SQLite gives up at a table or an index that it cannot begin to read, without a name.
-        yield from _narrower_answers(database)
+        for answer in _narrower_answers(database):
+            if answer not in told:
+                told.add(answer)
+                yield answer
         raise
 
 

@@ -147,7 +147,9 @@ class Session:
         Args and errors: see `record`.
         """
         ended = EndedCall(call, output, family, policy, started_at, finished_at, idempotency_key)
-        return await self._store.threads.run(EndedInvocation(self._store, self, ended).record)
+        return await self._store.threads.run(
+            lambda: EndedInvocation(self._store, self, ended).record()
+        )
 
     def record_many(
         self,
@@ -159,20 +161,20 @@ class Session:
 
         When an error is raised, by a call that cannot be recorded or by whoever gives the calls,
         all that were given before it are durable and none behind it is. Memory is bounded: a batch
-        holds 256 calls at most, and no further one when they have 8 MiB. Other writers come in
-        between two batches.
+        holds 256 calls at most, and no further one when their arguments and streams have 8 MiB.
+        Other writers come in between two batches.
 
         Args:
             calls: as they come, from a generator for instance.
             on_durable: called for each in their order once it is durable, with what was recorded
                 first where its key was in use already. What it raises ends this; of the calls
-                behind, those of the same batch are durable then, too.
+                behind, those of the same batch may be durable then, too.
 
         Returns:
             How many were recorded, and how many had been before.
 
         Raises:
-            TooltrailError: see `record`. After a `RecordUncertainError` all calls of the last batch
+            TooltrailError: see `record`. After a `RecordUncertainError` all calls that it names
                 are recorded, or none.
         """
         return BatchRecorder(self._store, self, on_durable).record(calls)

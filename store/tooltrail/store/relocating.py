@@ -42,7 +42,7 @@ from tooltrail.store._old_root import OldRoot
 from tooltrail.store._references import ASKED_AT_ONCE, in_chunks, is_artifact, referenced
 from tooltrail.store._root_marks import mark_root, unmark_root
 from tooltrail.store._roots import remembered_root, resolve_root
-from tooltrail.store._same_place import has_same_name, sees_what_is_put
+from tooltrail.store._same_place import TwoPlaces, has_same_name
 from tooltrail.store._upkeep import read_upkeep
 from tooltrail.store.pruning_plan import Progress
 from tooltrail.store.relocation_report import RelocationReport
@@ -80,10 +80,11 @@ def relocate(
         on_progress: told about the objects done so far.
 
     Raises:
-        InvalidRecordError: the new root is the old one, also by another name, does not last, is
-            that of another store, or holds artifacts of something else.
+        InvalidRecordError: the new root is the old one, also by another name or in one of its
+            folders, does not last, is that of another store, or holds artifacts of something else.
         UnavailableError: another run is under way, a root cannot be used, the old one is not marked
-            as that of this store, or the new one does not give back what was put there.
+            as that of this store, or the new one does not give back what was put there. A note of
+            it, as of any other error, says when the mark had to stay at the new root.
     """
     target = store.database.target
     remembered = remembered_root(target, new_root)
@@ -99,11 +100,15 @@ def relocate(
     with maintenance_run(store.database, "relocate", {"step": "copy", **facts}) as run:
         moving = _Relocation(store, ArtifactArchive(sink), run, on_progress)
         try:
-            moving.refuse_same_place()
+            moving.places.ensure()
             with moving.marked():
                 moving.copy_evidence()
                 moving.copy_artifacts()
                 moving.switch(remembered, allow_damage=allow_damage)
+        except BaseException as error:
+            if moving.report.mark_stays is not None:
+                error.add_note(moving.report.mark_stays)
+            raise
         finally:
             run.report = moving.report.summary()
             moving.copier.clean_up()
@@ -141,19 +146,10 @@ class _Relocation:
         self._run = run
         self._on_progress = on_progress
         self._at_both: dict[str, int] = {}
-        self.copier = ObjectCopier(self._old, new, store.spool / f"relocating-{store.info.id}.part")
+        self.places = TwoPlaces(self._old.sink, new.sink, store.spool)
+        scratch = store.spool / f"relocating-{store.info.id}.part"
+        self.copier = ObjectCopier(self._old, new, scratch, self.places)
         self.report = RelocationReport(run.id, self._old.sink.url, new.sink.url)
-
-    def refuse_same_place(self) -> None:
-        """Raise when the new root is the old one by another name.
-
-        All that is at the old one would seem to have arrived.
-        """
-        if sees_what_is_put(self._old.sink, self._new.sink, self._store.spool):
-            raise InvalidRecordError(
-                f"the artifacts are in {self._new.sink.url} already: it is the same place as "
-                f"{self._old.sink.url}"
-            )
 
     @contextmanager
     def marked(self) -> Generator[None]:

@@ -367,6 +367,38 @@ def test_nothing_is_imported_from_the_current_folder(
     assert by_a_worker(sink, made, parts, invert=False).parts == len(parts)
 
 
+@pytest.mark.parametrize(("flag", "is_trusted"), [("-I", False), ("-E", False), ("-B", True)])
+def test_a_process_trusts_no_more_than_the_one_that_starts_it(
+    tmp_path: Path, flag: str, *, is_trusted: bool
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(
+        "import os, pathlib, sys\n"
+        "argv = pathlib.Path('/proc/self/cmdline').read_bytes().split(b'\\0')\n"
+        f"argv.count({WORKER.encode()!r}) and pathlib.Path({str(tmp_path / 'met')!r}).touch()\n"
+    )
+    code = (
+        "import os, sys\n"
+        "from tooltrail.artifacts._counting_processes import answer_of, worker_for\n"
+        "from tooltrail.artifacts._count_worker import Task\n"
+        "with worker_for(Task('file:///', 'x', '', '65', False, 0)) as process:\n"
+        "    answer_of(process)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    subprocess.run([sys.executable, flag, "-c", code], env=environment, check=True)
+    assert (tmp_path / "met").exists() == is_trusted
+
+
+def test_nobody_waits_for_a_process_to_hear_what_it_is_to_do(
+    sink: CountingSink, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a gigabyte that is more than a pipe holds."""
+    monkeypatch.setattr(sys, "executable", a_program(tmp_path, "signal.pause()"))
+    task = task_of(sink, framed(PLAIN, 1), 0)
+    assert len(task.to_line()) > 128 * 1024
+    with worker_for(task) as deaf:
+        assert deaf.poll() is None
+
+
 def test_a_process_ends_when_nobody_waits_for_what_it_counts(
     sink: CountingSink, tmp_path: Path
 ) -> None:

@@ -2,15 +2,16 @@
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
-from sqlalchemy import event
+from sqlalchemy import Connection, Table, text
 from tests.support.disks import small_disk
 from tests.support.ended import BASH, failed, made, numbered_calls, rows_about, shared_rows
 from tests.support.evidence import check_evidence
@@ -39,12 +40,15 @@ from tooltrail.store import (
     RecordedCalls,
     Session,
     Store,
+    _writes,
     create_store,
     iter_record_checks,
     open_store,
     repair,
 )
 from tooltrail.store._batches import MOST, MOST_BYTES
+from tooltrail.store._copying_in import copy_in
+from tooltrail.store._prepared import Row
 from tooltrail.store._writes import lock_chain
 
 BIG = b"a line of a long output\n" * 20_000
@@ -306,18 +310,60 @@ def test_a_batch_whose_commit_nobody_answers_is_recorded_or_not_as_a_whole(
         check_all(far)
 
 
+def test_of_a_batch_that_nobody_answers_those_are_named_that_may_be_new(
+    lossy: LossyServer, postgres_url: str, tmp_path: Path
+) -> None:
+    spool = tmp_path / "spool"
+    create_store(postgres_url, artifacts=str(tmp_path / "artifacts"), spool=spool).close()
+    calls = numbered_calls(60, keyed=True)
+    with open_store(lossy.url, spool=spool) as far:
+        session = far.open_session()
+        session.record_many(calls[:20])
+        lossy.lose_an_answer(b"COPY invocations", is_committed=True)
+        with pytest.raises(RecordUncertainError, match="whether 40 invocations") as caught:
+            session.record_many(calls)
+        recorded = {one.summary.id for one in far.reader.conversation(session.id)[2]}
+        assert recorded > set(caught.value.invocation_ids)
+        assert len(caught.value.invocation_ids) == 40
+        check_all(far)
+
+
+def test_calls_that_are_all_known_wait_for_no_writer(sqlite_store: Store) -> None:
+    calls = numbered_calls(30, keyed=True)
+    session = sqlite_store.open_session()
+    session.record_many(calls)
+    told: list[Finished] = []
+    holder = start_worker("hold", str(sqlite_store.database.target), takes_input=True)
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == b"holding\n"
+    assert session.record_many(calls, on_durable=told.append) == RecordedCalls(0, 30)
+    other = replace(calls[20], output=made(b"something else"))
+    with pytest.raises(IdempotencyConflictError):
+        session.record_many([*calls[:20], other, *calls[21:]], on_durable=told.append)
+    holder.communicate(b"")
+    assert len(told) == 50
+    check_all(sqlite_store)
+
+
 def test_a_server_that_drops_the_connection_in_a_batch_leaves_nothing_of_it(
-    postgres_store: Store,
+    postgres_store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = postgres_store.open_session()
+    copied: list[str] = []
 
-    def drop(connection: object, *_: object) -> None:
-        raise UnavailableError("dropped")
+    def copy(connection: Connection, table: Table[Any], rows: Sequence[Row]) -> None:
+        copied.append(table.name)
+        if table.name == "ledger_entries":
+            backend = connection.scalar(text("SELECT pg_backend_pid()"))
+            with postgres_store.database.engine.connect() as other:
+                other.execute(text("SELECT pg_terminate_backend(:pid)"), {"pid": backend})
+        copy_in(connection, table, rows)
 
-    event.listen(postgres_store.database.engine, "begin", drop)
-    with pytest.raises(UnavailableError, match="dropped"):
-        session.record_many(numbered_calls(20))
-    event.remove(postgres_store.database.engine, "begin", drop)
+    with monkeypatch.context() as patched:
+        patched.setattr(_writes, "copy_in", copy)
+        with pytest.raises(UnavailableError):
+            session.record_many(numbered_calls(20))
+    assert copied.index("ledger_entries") > 0
     assert session.record_many(numbered_calls(20)) == RecordedCalls(20, 0)
     check_all(postgres_store)
 

@@ -22,7 +22,7 @@ from tests.support.upkeep import runs_of
 
 from tooltrail.artifacts import SpoolOwner, spooled_streams
 from tooltrail.artifacts.codec import compress_frame
-from tooltrail.records import FamilyRegistry, ToolCall, UnavailableError, canonical_json
+from tooltrail.records import FamilyRegistry, ToolCall, canonical_json
 from tooltrail.records.families import generic
 from tooltrail.store import (
     Repairable,
@@ -570,7 +570,8 @@ def is_waited_for(store: Store) -> bool:
         return bool(connection.scalar(waiting))
 
 
-def test_a_spool_that_cannot_be_listed_is_unavailable(sqlite_store: Store) -> None:
+def test_in_a_file_in_the_place_of_the_spool_nothing_waits_to_be_repaired(
+    sqlite_store: Store,
+) -> None:
     sqlite_store.spool.write_text("")
-    with pytest.raises(UnavailableError):
-        find_repairable(sqlite_store)
+    assert find_repairable(sqlite_store) == Repairable()

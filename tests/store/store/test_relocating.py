@@ -17,6 +17,7 @@ from tooltrail.records import InvalidRecordError, UnavailableError
 from tooltrail.store import Amount, Store, create_store, open_store, relocate
 from tooltrail.store._copying import ObjectCopier
 from tooltrail.store._mark_names import mark_path
+from tooltrail.store._same_place import TwoPlaces
 from tooltrail.store.tables import metadata
 
 OUTPUTS = [b"output %d\n" % number * 20_000 for number in range(4)]
@@ -281,7 +282,9 @@ def test_a_place_that_keeps_other_bytes_than_it_was_given_is_not_believed(
     """Another store's root stands for such a place: it has its own bytes under the name."""
     view = used_file.reader.artifacts()[0]
     with create_store(tmp_path / "second" / "trail.db") as second:
-        lying = _Lying(used_file.archive, second.archive, tmp_path / "scratch")
+        ours, theirs = used_file.archive, second.archive
+        places = TwoPlaces(ours.sink, theirs.sink, tmp_path)
+        lying = _Lying(ours, theirs, tmp_path / "scratch", places)
         with pytest.raises(UnavailableError, match="does not give back what was put"):
             lying.ensure(view.path, view.size)
         assert not second.archive.exists(view.path)

@@ -154,6 +154,35 @@ def test_a_mark_is_not_taken_back_without_the_connection_that_keeps_others_out(
         assert has_mark(store, new)
 
 
+def test_who_begins_waits_for_none_whose_lock_was_lost_and_who_still_acts(
+    on_server: str, tmp_path: Path
+) -> None:
+    """A wait would be one with everybody else who records kept out."""
+    spool = tmp_path / "s"
+    with (
+        open_store(on_server, spool=spool) as first,
+        open_store(on_server, spool=spool) as other,
+        maintenance_run(first.database, "relocate", {}) as run,
+        run.alone(),
+    ):
+        with other.database.write() as connection:
+            lost = connection.scalars(
+                text(
+                    "SELECT pg_terminate_backend(pid) FROM pg_locks"
+                    " WHERE locktype = 'advisory' AND objid = :lock AND granted"
+                ),
+                {"lock": RUN_LOCK},
+            )
+            assert lost.all() == [True]
+        with (
+            pytest.raises(UnavailableError, match="could not obtain lock on row"),
+            maintenance_run(other.database, "gc", {}),
+        ):
+            raise AssertionError("it has begun")
+        other.open_session()
+        assert outcomes(runs_of(other)) == [(None, None)]
+
+
 @pytest.mark.parametrize("nth", [1, 2], ids=["the objects", "the mark"])
 def test_nothing_is_deleted_without_the_connection_that_keeps_others_out(
     on_server: str, tmp_path: Path, new: Path, lose_connections: Callable[[int], None], nth: int

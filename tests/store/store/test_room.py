@@ -5,11 +5,13 @@ import random
 import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 from threading import Barrier
 
 import pytest
 from tests.support.asides import in_a_fork, set_aside_whole, wanted
+from tests.support.ended import made
 from tests.support.evidence import check_evidence
 from tests.support.processes import run_python
 from tests.support.recording import (
@@ -32,6 +34,7 @@ from tooltrail.records import (
     ToolCall,
 )
 from tooltrail.store import (
+    EndedCall,
     Finished,
     Invocation,
     InvocationDetail,
@@ -240,6 +243,58 @@ def test_what_is_handed_over_in_memory_becomes_no_artifact_in_a_full_store(
     streams = [content_of(store.reader, s) for s in detail(store, finished).streams]
     assert data in streams
     check_evidence(store)
+
+
+def in_record(store: Store, outputs: list[bytes]) -> None:
+    session = store.open_session()
+    for first, second in pairwise(outputs):
+        session.record(BASH, made(first, second))
+
+
+def in_finish(store: Store, outputs: list[bytes]) -> None:
+    session = store.open_session()
+    for first, second in pairwise(outputs):
+        session.start(BASH).finish(made(first, second))
+
+
+def in_record_many(store: Store, outputs: list[bytes]) -> None:
+    store.open_session().record_many(EndedCall(BASH, made(one)) for one in outputs)
+
+
+def at_once(store: Store, outputs: list[bytes]) -> None:
+    session, start = store.open_session(), Barrier(len(outputs))
+
+    def record(output: bytes) -> None:
+        start.wait()
+        session.record(BASH, made(output))
+
+    with ThreadPoolExecutor(len(outputs)) as pool:
+        list(pool.map(record, outputs))
+
+
+@pytest.mark.parametrize("way", [in_record, in_finish, in_record_many, at_once])
+def test_the_limit_holds_for_all_that_is_in_memory_and_not_committed_yet(
+    limited: Callable[[int], Store], way: Callable[[Store, list[bytes]], None]
+) -> None:
+    size = 100_000
+    store = limited(size * 3 // 2)
+    outputs = [noise(size, n) for n in range(8)]
+    way(store, outputs)
+    assert stored_bytes(store) <= size * 3 // 2
+    if way is not at_once:
+        # Noise takes a little more than itself; of several at once each may be in the other's way.
+        assert stored_bytes(store) > size
+    contents = {
+        content_of(store.reader, stream)
+        for view in store.reader.invocations().items
+        for stream in store.reader.invocation(view.id).streams
+    }
+    assert contents >= set(outputs)
+    check_evidence(store)
+    # What was refused, or is committed, takes no room twice.
+    before = stored_bytes(store)
+    run_tool(store.open_session(), noise(size // 4, 9))
+    assert stored_bytes(store) > before
 
 
 def test_while_the_database_is_away_there_is_no_limit(

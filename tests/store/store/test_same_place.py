@@ -50,6 +50,42 @@ def test_a_folder_that_is_mounted_twice_is_one_place(
     check_evidence(used)
 
 
+@pytest.mark.parametrize("above", [1, 0], ids=["all folders", "one of them"])
+@pytest.mark.parametrize("is_damaged", [False, True], ids=["sound", "damaged"])
+def test_a_folder_below_the_roots_that_is_mounted_twice_is_one_place(
+    used: Store, old: Path, tmp_path: Path, above: int, *, is_damaged: bool
+) -> None:
+    (path,) = (artifact.path for artifact in used.reader.artifacts())
+    folder = Path(path).parents[above]
+    if is_damaged:
+        (old / path).chmod(0o600)
+        (old / path).write_bytes((old / path).read_bytes()[:-1] + b"?")
+    before = folder_digest(old)
+    new = tmp_path / "new"
+    with mounted_again(old / folder, new / folder):
+        with pytest.raises(InvalidRecordError, match=SAME):
+            relocate(used, str(new), allow_damage=True, delete_old=True)
+        assert folder_digest(old) == before
+    assert used.archive.sink.url == f"file://{old}"
+    # It was the mount alone that was in the way.
+    if not is_damaged:
+        assert relocate(used, str(new), delete_old=True).deleted.count == 1
+        check_evidence(used)
+
+
+def test_what_is_put_to_find_out_and_cannot_be_deleted_is_named(
+    used: Store, old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(_sink: FsspecSink, path: str) -> None:
+        raise UnavailableError(f"access to {path} is denied")
+
+    before = folder_digest(old)
+    monkeypatch.setattr(FsspecSink, "delete", refused)
+    with pytest.raises(UnavailableError, match=r"^same-place-\w+ stays in .*new: access"):
+        relocate(used, str(tmp_path / "new"), delete_old=True)
+    assert folder_digest(old) == before
+
+
 def is_never(*_: object) -> bool:
     return False
 

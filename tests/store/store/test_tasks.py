@@ -5,6 +5,7 @@ import os
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from tests.support.ended import BASH, made
@@ -12,6 +13,7 @@ from tests.support.evidence import check_evidence
 
 from tooltrail.records import IdempotencyConflictError, InvalidRecordError
 from tooltrail.store import Finished, Store
+from tooltrail.store._group_commit import GroupCommit, Write
 from tooltrail.store._threads import THREADS
 
 TASKS = 40
@@ -53,16 +55,21 @@ def test_what_record_would_raise_the_task_raises(sqlite_store: Store) -> None:
     assert sqlite_store.reader.counts().invocations == {"success": 1}
 
 
-def until_all_wait(store: Store) -> None:
-    """The first of the threads leads, and the others wait for it."""
-    group = store.writes
-    while len(group._waiting) < THREADS - 1:  # pyright: ignore[reportPrivateUsage]  nothing else tells it
-        time.sleep(0.01)
-
-
-def test_a_task_that_is_cancelled_leaves_a_whole_record_or_none(sqlite_store: Store) -> None:
+def test_a_task_that_is_cancelled_leaves_a_whole_record_or_none(
+    sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The first has begun and is recorded; the last waits for a thread and is not."""
     session = sqlite_store.open_session()
+    come: list[Write[Any]] = []
+    run = GroupCommit.run
+
+    def note(group: GroupCommit, write: Write[Any]) -> object:
+        come.append(write)
+        return run(group, write)
+
+    def until_all_have_come() -> None:
+        while len(come) < THREADS:
+            time.sleep(0.01)
 
     async def cancel_all() -> None:
         loop = asyncio.get_running_loop()
@@ -82,7 +89,7 @@ def test_a_task_that_is_cancelled_leaves_a_whole_record_or_none(sqlite_store: St
                 )
                 for n in range(THREADS + 5)
             ]
-            await loop.run_in_executor(None, until_all_wait, sqlite_store)
+            await loop.run_in_executor(None, until_all_have_come)
             for task in tasks:
                 task.cancel()
             told = await asyncio.gather(*tasks, return_exceptions=True)
@@ -90,6 +97,7 @@ def test_a_task_that_is_cancelled_leaves_a_whole_record_or_none(sqlite_store: St
             release.set()
             await holder
 
+    monkeypatch.setattr(GroupCommit, "run", note)
     asyncio.run(cancel_all())
     sqlite_store.close()  # waits for what has begun
     assert sqlite_store.reader.counts().invocations == {"success": THREADS}
