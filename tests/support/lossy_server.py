@@ -13,6 +13,8 @@ from sqlalchemy import URL, make_url
 START = b"INSERT INTO invocations"
 END = b"UPDATE invocations"
 _COMMIT = b"COMMIT"
+_SYNC = b"S\0\0\0\4"
+"""Has the server answer, where the client would have asked for that later."""
 
 
 class Loss(NamedTuple):
@@ -101,7 +103,7 @@ class LossyServer:
                         if loss.delay is not None:
                             client.shutdown(socket.SHUT_RDWR)
                             loss.delay()
-                        server.sendall(data)
+                        server.sendall(data + _SYNC)
                         server.recv(65_536)
                         return
                 (server if speaker is client else client).sendall(data)

@@ -22,6 +22,7 @@ from tooltrail.store import _sqlite_connections as _sqlite
 from tooltrail.store._failures import damage_if_unreadable, translated_errors
 from tooltrail.store._log_limit import LogLimit
 from tooltrail.store._patience import begun, patiently
+from tooltrail.store._pipelines import can_pipeline, pipelined
 from tooltrail.store._postgres_connections import postgres_engine, unbegun, unhurried
 from tooltrail.store._sqlite import sqlite3
 from tooltrail.store._targets import PostgresTarget, Target
@@ -100,7 +101,8 @@ class Database:
                 yield connection
             return
         with self.engine.connect() as connection:
-            with begun(connection, deadline):
+            is_pipelined = can_pipeline(connection)
+            with pipelined(connection) if is_pipelined else begun(connection, deadline):
                 before = 0 if self.log is None else self.log.size()
                 yield connection
             if self.log is not None:

@@ -26,6 +26,7 @@ from tooltrail.records import DiskFullError, TooltrailError, UnavailableError
 from tooltrail.store import _sqlite_connections as _sqlite
 from tooltrail.store._database import Database
 from tooltrail.store._persistence import Patience, is_passing, is_rolled_back
+from tooltrail.store._pipelines import answered
 from tooltrail.store._postgres_connections import limit_lock_wait
 
 MOST = 256
@@ -217,6 +218,7 @@ class GroupCommit:
                     limit_lock_wait(connection, left_s)
                 for write in writes:
                     write.execute(connection)
+                answered(connection)
                 for write in writes:
                     write.is_uncertain = True
         except TooltrailError as error:

@@ -19,6 +19,7 @@ from sqlalchemy.exc import DBAPIError
 
 from tooltrail.records import InvalidRecordError, UnavailableError
 from tooltrail.store import _sqlite_connections as _sqlite
+from tooltrail.store._pipelines import wait_for_sqlalchemy
 
 T = TypeVar("T")
 
@@ -75,7 +76,7 @@ def postgres_engine(url: URL, synchronous_commit: str) -> Engine:
     arguments = {name: value for name, value in arguments.items() if name not in url.query}
     options = f"{_options(synchronous_commit)} {_named_options(url)}".strip()
     try:
-        return create_engine(
+        engine = create_engine(
             url.difference_update_query([_THRESHOLD]),
             connect_args={**arguments, **_prepared_after(url), "options": options},
             # Whatever the server's default: after a lock was waited for, what its holder has
@@ -93,6 +94,8 @@ def postgres_engine(url: URL, synchronous_commit: str) -> Engine:
         raise UnavailableError(
             "PostgreSQL needs psycopg, which is not installed: pip install 'tooltrail[postgres]'"
         ) from error
+    wait_for_sqlalchemy(engine)
+    return engine
 
 
 @contextmanager

@@ -105,9 +105,9 @@ def write_started(
     writes.put_once(connection, PolicyRow, policy_row(started))
     writes.put_bodies(connection, [arguments])
     row = started_row(chain, started, arguments.digest)
-    key = writes.insert_invocation(connection, row)
     writes.append_entry(connection, chain, start_event(started, row))
-    return key
+    # Last, since its answer is waited for.
+    return writes.insert_invocation(connection, row)
 
 
 def policy_row(started: Started) -> Row:

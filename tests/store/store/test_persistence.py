@@ -37,7 +37,7 @@ from tooltrail.store._group_commit import Write
 from tooltrail.store._persistence import ATTEMPTS
 from tooltrail.store._postgres_connections import POOL_SIZE
 from tooltrail.store._whole import Whole, write_whole
-from tooltrail.store._writes import Chain, lock_chain
+from tooltrail.store._writes import Body, Chain, lock_chain, put_bodies
 
 RAISE = "DO $$ BEGIN RAISE EXCEPTION 'injected' USING ERRCODE = '{}'; END $$"
 
@@ -433,6 +433,28 @@ def test_who_was_put_out_for_standing_still_makes_its_record_again(postgres_stor
             pid = connection.scalar(text("SELECT pg_backend_pid()"))
             # Of this attempt alone, since on a busy machine others may stand still for as long.
             connection.execute(text("SET LOCAL idle_in_transaction_session_timeout = '50ms'"))
+            wait_until_gone(postgres_store, pid)
+        return lock_chain(connection, session.key, session.id).next_seq
+
+    write, attempts = counted(stand_still)
+    assert postgres_store.writes.run(write) == 0
+    assert len(attempts) == 2
+
+
+def test_who_stands_still_with_statements_under_way_is_put_out_and_makes_its_record_again(
+    postgres_store: Store,
+) -> None:
+    session = postgres_store.open_session()
+
+    def stand_still(connection: Connection, attempt: int) -> object:
+        if attempt == 1:
+            pid = connection.scalar(text("SELECT pg_backend_pid()"))
+            # The clock of a transaction begins when it gets a limit, and not when it gets another.
+            connection.execute(text("SET LOCAL transaction_timeout = 0"))
+            connection.execute(text("SET LOCAL transaction_timeout = '200ms'"))
+            lock_chain(connection, session.key, session.id)
+            # Nobody waits for its answer, so that the server does not know that nothing follows.
+            put_bodies(connection, [Body.of(b"x")])
             wait_until_gone(postgres_store, pid)
         return lock_chain(connection, session.key, session.id).next_seq
 

@@ -57,7 +57,7 @@ def test_a_row_is_stored_as_sqlalchemy_stores_it(
 def test_it_answers_with_what_was_asked_to_be_returned(store: Store) -> None:
     row = a_session()
     with store.database.write() as connection:
-        answer = ADD_SESSION.run(connection, row).fetchone()
+        answer = ADD_SESSION.run_one(connection, row)
         key = connection.scalar(select(SessionRow.key).where(SessionRow.id == row["id"]))
     assert answer == (key,)
 
@@ -72,7 +72,7 @@ def test_it_counts_the_rows_and_keeps_its_own_values(store: Store) -> None:
     )
     with store.database.write() as connection:
         connection.execute(text("SELECT 1"))
-        assert move.run(connection, {"which": "not there"}).rowcount == 0
+        assert move.count(connection, {"which": "not there"}) == 0
 
 
 def test_several_rows_are_all_inserted_and_none_is_nothing(store: Store) -> None:

@@ -691,7 +691,8 @@ def test_a_server_that_drops_the_connection_in_a_finish_leaves_nothing(
                 with psycopg.connect(postgres_url, autocommit=True) as other:
                     other.execute(
                         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                        " WHERE datname = current_database() AND state = 'idle in transaction'"
+                        " WHERE datname = current_database() AND xact_start IS NOT NULL"
+                        " AND pid <> pg_backend_pid()"
                     )
             return accepted(sql, values_of, row)
 
