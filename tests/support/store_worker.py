@@ -7,7 +7,7 @@ keep DB SPOOL SESSION                   begin to record in that session, and sta
 endure DB SPOOL THREADS                 record by so many threads until standard input ends, and go
                                         on when a server is away; print what is acknowledged
 persist DB SPOOL                        the same with `record`, `arecord` and `record_many`, by keys
-share DB SESSION SECONDS                record commands in that session and in an own one, and
+share DB SPOOL SESSION SECONDS          record commands in that session and in an own one, and
                                         print what was acknowledged and how long each took
 bulk DB ARTIFACTS SPOOL SESSION         record commands, many at a time, until it is killed, and
                                         print the id of each that is durable
@@ -197,10 +197,10 @@ def say(line: str) -> None:
     os.write(sys.stdout.fileno(), f"{line}\n".encode())
 
 
-def share(database: str, session_id: str, seconds: str) -> None:
+def share(database: str, spool: str, session_id: str, seconds: str) -> None:
     ids: list[str] = []
     waits: list[float] = []
-    with open_store(database) as store:
+    with open_store(database, spool=Path(spool)) as store:
         sessions = [store.open_session(), store.join_session(UUID(session_id))]
         print("ready", flush=True)  # noqa: T201  the parent waits for it
         sys.stdin.read()
