@@ -463,6 +463,24 @@ def test_who_stands_still_with_statements_under_way_is_put_out_and_makes_its_rec
     assert len(attempts) == 2
 
 
+def test_who_is_put_out_since_it_waits_for_long_asks_for_its_lock_again(
+    postgres_store: Store, postgres_url: str
+) -> None:
+    session = postgres_store.open_session()
+    url = with_query(postgres_url, "options=-c%20transaction_timeout%3D2s")
+    write, attempts = counted(lambda c, _: lock_chain(c, session.key, session.id).next_seq)
+    with (
+        open_store(url, spool=postgres_store.spool) as waiting,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        with postgres_store.database.write() as connection:
+            lock_chain(connection, session.key, session.id)
+            waiter = pool.submit(waiting.writes.run, write)
+            while len(attempts) < 2 and not waiter.done():
+                time.sleep(0.01)
+        assert waiter.result(HANG_S) == 0
+
+
 def wait_until_gone(store: Store, backend: object) -> None:
     gone = text("SELECT count(*) FROM pg_stat_activity WHERE pid = :pid")
     deadline = time.monotonic() + HANG_S
