@@ -48,14 +48,30 @@ def small_disk(folder: Path, size: int) -> Generator[SmallDisk]:
 
 
 @contextmanager
-def mounted_again(folder: Path, where: Path) -> Generator[None]:
-    """A folder that is there under a second name, too; skips the test where nobody may mount."""
-    where.mkdir(parents=True)
-    mounted = subprocess.run(
-        ["mount", "--bind", str(folder), str(where)], capture_output=True, check=False
-    )
+def mounted_again(one: Path, where: Path) -> Generator[None]:
+    """A folder or a file that is there under a second name; skips where nobody may mount."""
+    if one.is_dir():
+        where.mkdir(parents=True)
+    with _mounted("--bind", str(one), where=where):
+        yield
+
+
+@contextmanager
+def laid_over(lower: Path, upper: Path, where: Path) -> Generator[None]:
+    """A folder that shows another one beneath what is put into it; skips where nobody may mount."""
+    work = upper.with_name(f"{upper.name}-work")
+    for folder in (upper, work, where):
+        folder.mkdir(parents=True, exist_ok=True)
+    options = f"lowerdir={lower},upperdir={upper},workdir={work}"
+    with _mounted("-t", "overlay", "overlay", "-o", options, where=where):
+        yield
+
+
+@contextmanager
+def _mounted(*options: str, where: Path) -> Generator[None]:
+    mounted = subprocess.run(["mount", *options, str(where)], capture_output=True, check=False)
     if mounted.returncode:
-        pytest.skip("only root may mount a folder again")
+        pytest.skip("only root may mount a folder, and not on every file system")
     try:
         yield
     finally:

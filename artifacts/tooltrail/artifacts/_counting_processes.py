@@ -107,7 +107,10 @@ def worker_for(task: Task) -> Generator["subprocess.Popen[bytes]"]:
 
 
 def _isolation() -> list[str]:
-    """Options by which a process trusts no more than this one, nor what lies in its folder."""
+    """Options by which a process trusts no more than this one, nor what lies in its folder.
+
+    But for `-S`: without it nothing that is installed is found.
+    """
     given = {
         "-I": sys.flags.isolated,
         "-E": sys.flags.ignore_environment,

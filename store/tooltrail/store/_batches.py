@@ -5,6 +5,7 @@ the artifacts went away, comes to nothing; then its calls are recorded one by on
 """
 
 from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ from tooltrail.store._group_commit import is_refusal
 from tooltrail.store._keys import Claim, Taken, find_known
 from tooltrail.store._persistence import persistently
 from tooltrail.store._recording import EndedInvocation, Scratch, met_before, uncertain
+from tooltrail.store._room import RoomShare
 from tooltrail.store._whole import Whole, write_whole
 from tooltrail.store.ended import EndedCall, RecordedCalls
 from tooltrail.store.finished import Finished
@@ -87,17 +89,23 @@ class BatchRecorder:
     def _record_batch(self, calls: Sequence[EndedCall]) -> None:
         some: list[_One] = []
         scratch = Scratch(self._store, new_id())
+        room = self._store.room
         try:
-            failure = self._plan(calls, scratch, some)
-            # What came before it is recorded all the same.
-            self._commit(some)
+            with nullcontext() if room is None else room.share() as share:
+                failure = self._plan(calls, scratch, share, some)
+                # What came before it is recorded all the same.
+                self._commit(some)
         finally:
             scratch.leave()
         if failure is not None:
             raise failure
 
     def _plan(
-        self, calls: Sequence[EndedCall], scratch: Scratch, some: list[_One]
+        self,
+        calls: Sequence[EndedCall],
+        scratch: Scratch,
+        room: RoomShare | None,
+        some: list[_One],
     ) -> Exception | None:
         """Make what is to be written of calls; the error of the first that is not right."""
         failure: Exception | None = None
@@ -110,7 +118,7 @@ class BatchRecorder:
         for place, one in enumerate(some):
             one.met = known.get(one.invocation.id)
             try:
-                one.ending = None if one.met else one.invocation.planned()
+                one.ending = None if one.met else one.invocation.planned(room)
             except Exception as error:  # noqa: BLE001  the same
                 del some[place:]
                 return error

@@ -104,7 +104,9 @@ class ObjectCopier:
         with self._old.sink.open(path) as stored:
             with self._writing() as file:
                 shutil.copyfileobj(stored, file, _BLOCK)
-            self._new.sink.put(path, self._scratch)
+            if not self._new.sink.put(path, self._scratch):
+                # Somebody has put it meanwhile, maybe at the old root.
+                self._places.ensure(str(PurePosixPath(path).parent))
 
     @contextmanager
     def _writing(self) -> Generator[BinaryIO]:

@@ -6,11 +6,9 @@ snapshot on both engines. What a commit survives is decided when the database is
 (`durability`).
 """
 
-import os
 import time
-import weakref
 from collections.abc import Callable, Generator, Mapping
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -20,12 +18,13 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from tooltrail.store import _sqlite_connections as _sqlite
 from tooltrail.store._failures import damage_if_unreadable, translated_errors
+from tooltrail.store._forks import no_fork, prepare_for_forks
 from tooltrail.store._log_limit import LogLimit
 from tooltrail.store._patience import begun, patiently
 from tooltrail.store._pipelines import can_pipeline, pipelined
 from tooltrail.store._postgres_connections import postgres_engine, unbegun, unhurried
 from tooltrail.store._sqlite import sqlite3
-from tooltrail.store._targets import PostgresTarget, Target
+from tooltrail.store._targets import PostgresTarget, SqliteTarget, Target
 from tooltrail.store._turns import WriteTurns
 from tooltrail.store.durability import Durability
 
@@ -37,25 +36,13 @@ _QUERY_ONLY = "tooltrail_query_only"
 _SYNCHRONOUS: Mapping[Durability, str] = {"full": "FULL", "process": "NORMAL"}
 _SYNCHRONOUS_COMMIT: Mapping[Durability, str] = {"full": "on", "process": "off"}
 
-_engines: weakref.WeakSet[Engine] = weakref.WeakSet()
-
-
-def _forget_connections() -> None:
-    """Let a forked child open connections of its own and leave its parent's alone."""
-    for engine in list(_engines):
-        engine.dispose(close=False)
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_connections)
-
 
 @dataclass(frozen=True)
 class Database:
     """An engine and where it points.
 
-    Safe to share between threads. After a fork the child gets connections of its own, unless one
-    was in use while the process forked.
+    Safe to share between threads, and with a forked child, which gets connections of its own; see
+    `_forks` for the one whose parent was using a file just then.
 
     Attributes:
         target: which database.
@@ -100,7 +87,7 @@ class Database:
             with unhurried(self.engine, {}) as connection:
                 yield connection
             return
-        with self.engine.connect() as connection:
+        with self._connected() as connection:
             is_pipelined = can_pipeline(connection)
             with pipelined(connection) if is_pipelined else begun(connection, deadline):
                 before = 0 if self.log is None else self.log.size()
@@ -151,7 +138,8 @@ class Database:
                 yield connection
             return
         with (
-            self.engine.connect() as connection,
+            self._connected() as connection,
+            # Within the block, since to set them may fail on a connection that was lost.
             connection.execution_options(**options).begin(),
         ):
             yield connection
@@ -171,9 +159,19 @@ class Database:
         options: dict[str, Any] = {_NO_TRANSACTION: True, "isolation_level": "AUTOCOMMIT"}
         with (
             translated_errors(self.target),
-            unbegun(self.engine) if self.is_server else self.engine.connect() as connection,
+            unbegun(self.engine) if self.is_server else self._connected() as connection,
         ):
             yield connection.execution_options(**options)
+
+    @contextmanager
+    def _connected(self) -> Generator[Connection]:
+        with self._no_fork(), self.engine.connect() as connection:
+            yield connection
+
+    def _no_fork(self) -> AbstractContextManager[None]:
+        if isinstance(self.target, SqliteTarget):
+            return no_fork(self.target.path)
+        return nullcontext()
 
     def ensure_wal(self) -> None:
         """Put an SQLite file into WAL mode, which lasts; nothing to do for a server.
@@ -190,7 +188,8 @@ class Database:
 
     def close(self) -> None:
         """Give all connections back."""
-        self.engine.dispose()
+        with self._no_fork():
+            self.engine.dispose()
         if self.turns is not None:
             self.turns.close()
 
@@ -228,7 +227,8 @@ def open_database(
         )
         taken = WriteTurns(target.path) if turns else None
         opened = Database(target, _sqlite_engine(connect), taken, LogLimit(target.path))
-    _engines.add(opened.engine)
+    file = target.path if isinstance(target, SqliteTarget) else None
+    prepare_for_forks(opened.engine, file)
     return opened
 
 

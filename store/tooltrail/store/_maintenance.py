@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from uuid import UUID
 
 from sqlalchemy import Connection, false, insert, select, text, update
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, OperationalError
 
 from tooltrail.artifacts import PRIVATE_FILE
 from tooltrail.records import TooltrailError, UnavailableError
@@ -39,6 +39,9 @@ Outcome = Literal["finished", "interrupted", "failed", "abandoned"]
 
 RUN_LOCK = 0x746F6F67
 """PostgreSQL advisory lock that a run holds for as long as it lives."""
+
+_LOCK_NOT_AVAILABLE = "55P03"
+"""SQLSTATE of a row that somebody else has locked, for whom nobody waits."""
 
 _LOCK_SUFFIX = "-maintenance"
 """Ends the name of the file beside an SQLite database whose lock a run holds.
@@ -224,9 +227,13 @@ def _begin(database: Database, kind: Kind, facts: Mapping[str, Any]) -> Maintena
         admit_no_references(connection)
         # Who holds the row of a run still acts, although its lock was lost, and may do so for long:
         # nobody who records is to wait for that. On SQLite there is no such lock, nor such a run.
-        connection.execute(
-            select(MaintenanceRunRow.key).where(is_open).with_for_update(nowait=True)
-        ).all()
+        rows = select(MaintenanceRunRow.key).where(is_open).with_for_update(nowait=True)
+        try:
+            connection.execute(rows).all()
+        except OperationalError as error:
+            if getattr(error.orig, "sqlstate", None) != _LOCK_NOT_AVAILABLE:
+                raise
+            raise _busy(database.target) from error
         connection.execute(
             update(MaintenanceRunRow).where(is_open).values(finished_at=moment, outcome="abandoned")
         )

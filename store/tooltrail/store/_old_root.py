@@ -9,11 +9,11 @@ deleted here none can begin.
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 
-from tooltrail.artifacts import ArtifactSink
-from tooltrail.records import MissingArtifactError, UnavailableError
+from tooltrail.records import MissingArtifactError, TooltrailError, UnavailableError
 from tooltrail.store._maintenance import MaintenanceRun
 from tooltrail.store._references import in_chunks
 from tooltrail.store._root_marks import unmark_root
+from tooltrail.store._same_place import TwoPlaces
 from tooltrail.store._upkeep import read_upkeep
 from tooltrail.store.pruning_plan import Amount
 from tooltrail.store.store import Store
@@ -27,7 +27,7 @@ class OldRoot:
 
     Args:
         store: whose artifacts.
-        sink: at the old root.
+        places: the old root and the new one, at which what is deleted is to stay.
         run: that deletes.
         remembered: the new root, as the store remembers it.
         deleted: counts what is deleted.
@@ -36,13 +36,14 @@ class OldRoot:
     def __init__(
         self,
         store: Store,
-        sink: ArtifactSink,
+        places: TwoPlaces,
         run: MaintenanceRun,
         remembered: str,
         deleted: Amount,
     ) -> None:
         self._store = store
-        self._sink = sink
+        self._sink = places.old
+        self._places = places
         self._run = run
         self._remembered = remembered
         self._deleted = deleted
@@ -56,6 +57,7 @@ class OldRoot:
             at_both: paths of the objects, and their sizes as stored.
 
         Raises:
+            InvalidRecordError: what is there shows at the new root, and would be gone at both.
             UnavailableError: another run has taken over or has moved the artifacts elsewhere, it
                 may be back; or the database or the old root cannot be reached.
         """
@@ -63,8 +65,12 @@ class OldRoot:
             before = Amount(self._deleted.count, self._deleted.stored_bytes)
             try:
                 self._delete(some)
-            finally:
-                self._account_since(before)
+            except BaseException:
+                # What went wrong there is worth more than that nobody can note it.
+                with suppress(TooltrailError):
+                    self._account_since(before)
+                raise
+            self._account_since(before)
         # Last: without it nobody could tell what is gone from what is on a disk that is away.
         with self._moved() as confirm:
             confirm()
@@ -74,6 +80,7 @@ class OldRoot:
         with self._moved() as confirm:
             for path, stored_size in some:
                 confirm()
+                self._places.ensure_behind(path)
                 with suppress(MissingArtifactError):
                     self._sink.delete(path)
                     self._deleted.count += 1

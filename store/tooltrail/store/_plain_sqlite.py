@@ -5,12 +5,15 @@ whenever anything is unusual: that one has words for it.
 """
 
 import os
+from collections.abc import Generator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 from uuid import UUID
 
 from tooltrail.migrations import HEAD_REVISION, VERSION_TABLE
+from tooltrail.store._forks import no_fork, refusal
 from tooltrail.store._sqlite import sqlite3
 
 _FORMAT = 1
@@ -47,8 +50,9 @@ def plain_file_of(database: str) -> Path | None:
         return None
 
 
-def plain_connection(file: Path) -> sqlite3.Connection:
-    """A connection for a few questions, to be closed after them.
+@contextmanager
+def plain_connection(file: Path) -> Generator[sqlite3.Connection]:
+    """A connection for a few questions, closed after them.
 
     Even who only reads needs two files beside the database. SQLite makes them where they are not
     there, and the last who may write removes them. One who may not would leave them behind, where
@@ -63,8 +67,15 @@ def plain_connection(file: Path) -> sqlite3.Connection:
         mode = "ro"
     else:
         raise sqlite3.OperationalError(f"{file}: to read it would leave files beside it")
+    refused = refusal(file)
+    if refused is not None:
+        raise sqlite3.OperationalError(refused)
     uri = f"file:{quote(os.fsencode(file))}?mode={mode}"
-    return sqlite3.connect(uri, uri=True, timeout=0, isolation_level=None)
+    with (
+        no_fork(file),
+        closing(sqlite3.connect(uri, uri=True, timeout=0, isolation_level=None)) as connection,
+    ):
+        yield connection
 
 
 def plain_info(connection: sqlite3.Connection) -> PlainInfo | None:

@@ -16,7 +16,7 @@ from tooltrail.records import (
     digest_of,
 )
 from tooltrail.records.tool_calls import storable
-from tooltrail.store._room import StoreRoom
+from tooltrail.store._room import RoomShare
 
 
 def refuse_false_digests(streams: Iterable[StreamRecord]) -> None:
@@ -51,7 +51,7 @@ class StreamPublisher:
         captured: what was captured for this invocation, by digest.
         scratch: this invocation's folder in the spool, for streams that are in memory.
         away: why the sink need not be asked; None when it is to be found out.
-        room: what the limit of the store leaves; None without one.
+        room: what it takes of the room of the store; None without a limit.
         free_bytes: what must stay free on the disk of the spool; see `CaptureLimits`.
         claim: called before something is put into the scratch folder.
     """
@@ -62,7 +62,7 @@ class StreamPublisher:
         captured: Mapping[Digest, CapturedStream],
         scratch: Path,
         away: Postponed | None = None,
-        room: StoreRoom | None = None,
+        room: RoomShare | None = None,
         *,
         free_bytes: int | None = None,
         claim: Callable[[], None] = _nothing,
@@ -78,9 +78,6 @@ class StreamPublisher:
         self._away = away
         self._room = room
         self._refused: set[Digest] = set()
-        self._held: dict[str, int] = {}
-        if room is not None:
-            room.count(self)
 
     def publish(self, stream: StreamRecord) -> ArtifactReference | Postponed:
         """Publish a stream once and say where it is; see `ArtifactPublisher`.
@@ -114,9 +111,9 @@ class StreamPublisher:
             return None
         return storable(self._away.reason)
 
-    def _refuses(self, room: StoreRoom, stream: StreamRecord, source: CapturedStream) -> bool:
+    def _refuses(self, room: RoomShare, stream: StreamRecord, source: CapturedStream) -> bool:
         """Asked once, so that all that is said of a stream is the same."""
-        if stream.digest not in self._refused and room.refuses(stream, source.staged, self._held):
+        if stream.digest not in self._refused and room.refuses(stream, source.staged):
             self._refused.add(stream.digest)
         return stream.digest in self._refused
 
@@ -151,11 +148,6 @@ class StreamPublisher:
     def published(self) -> tuple[StoredArtifact, ...]:
         """Everything published so far."""
         return tuple(self._published.values())
-
-    @property
-    def held(self) -> dict[str, int]:
-        """See `Publishing`; a copy, since others ask."""
-        return self._held.copy()
 
     @property
     def damages(self) -> tuple[str, ...]:

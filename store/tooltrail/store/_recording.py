@@ -10,12 +10,18 @@ from uuid import UUID
 from sqlalchemy import Connection
 
 from tooltrail.artifacts import remove_spool_folder
-from tooltrail.records import InvalidRecordError, RecordUncertainError, digest_of
+from tooltrail.records import (
+    InvalidRecordError,
+    RecordUncertainError,
+    UnavailableError,
+    digest_of,
+)
 from tooltrail.store import _writes as writes
 from tooltrail.store._clock import now
 from tooltrail.store._ending import Ending
 from tooltrail.store._keys import Claim, Taken, claim, find_known, find_taken, refuse_conflict, take
 from tooltrail.store._prepared import Row
+from tooltrail.store._room import RoomShare
 from tooltrail.store._starting import Started, plan_start
 from tooltrail.store._whole import Whole, write_whole
 from tooltrail.store.ended import EndedCall
@@ -139,15 +145,18 @@ class EndedInvocation(Invocation):
         if self.claim is not None:
             refuse_conflict(self.claim, taken)
 
-    def planned(self) -> Ending:
+    def planned(self, room: RoomShare | None) -> Ending:
         """Publish what becomes artifacts and make the surfaces; nothing is committed yet.
+
+        Args:
+            room: what the batch takes of the room of the store; None without a limit.
 
         Raises:
             InvalidRecordError, DamageError, UnavailableError: see `Session.record`.
         """
         output = self.ended.output
         self._refuse_other_tool(output)
-        return self._planned(output, output.streams, None)
+        return self._planned(output, output.streams, None, room)
 
     def whole(self, ending: Ending) -> Whole:
         """All that is to be written."""
@@ -175,6 +184,11 @@ class EndedInvocation(Invocation):
         return uncertain(reason, [self.id])
 
     def _claim_spool(self) -> None:
+        if not self._scratch.is_claimed:
+            # What is refused for sure when it is to be written is not published before. Should the
+            # database be away, that is found out then, too, and is not the fault of the artifacts.
+            with suppress(UnavailableError), self._store.database.read() as connection:
+                writes.refuse_closed(connection, self._session.key, self._session.id)
         self._scratch.claim()
 
     def _settled(self, finished: Finished) -> Finished:
@@ -182,27 +196,32 @@ class EndedInvocation(Invocation):
 
 
 class Scratch:
-    """A folder of the spool in which what is in memory becomes artifacts. One thread."""
+    """A folder of the spool in which what is in memory becomes artifacts. One thread.
+
+    Attributes:
+        is_claimed: whether it is in use.
+        folder: where it is, once it is.
+    """
 
     def __init__(self, store: "Store", name: UUID) -> None:
         self._owner = store.owner
         self._name = name
-        self._is_claimed = False
+        self.is_claimed = False
         self.folder = store.spool / str(name)
 
     def claim(self) -> None:
         """Say that it is of this process, so that no repair clears it; again is allowed."""
-        if not self._is_claimed:
-            self._is_claimed = True
+        if not self.is_claimed:
+            self.is_claimed = True
             # Where nothing can be written, that is found out when something is to be published.
             with suppress(OSError):
                 self._owner.claim(self._name)
 
     def leave(self) -> None:
         """Remove it, and whatever there is in it."""
-        if self._is_claimed:
+        if self.is_claimed:
             remove_spool_folder(self.folder)
-            self._is_claimed = False
+            self.is_claimed = False
 
 
 def met_before(

@@ -8,15 +8,16 @@ content as much is kept as fits. Until then nobody knows which of the two it is,
 grow `STEP` beyond what is left.
 
 What is in memory alone is in no spool. From when it is to be published until it is committed only
-the process that does so counts it; what several publish so within the same moment may go beyond.
+the process that does so counts it, however often it has the store open; what several processes
+publish so within the same moment may go beyond.
 """
 
+import os
 import sys
 import threading
-import weakref
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
 
 from sqlalchemy import Connection, func, select
 
@@ -39,6 +40,7 @@ from tooltrail.records import (
     UnavailableError,
 )
 from tooltrail.store._database import Database
+from tooltrail.store._references import ASKED_AT_ONCE, in_chunks
 from tooltrail.store.tables import ArtifactRow
 
 _ALL = sys.maxsize
@@ -46,15 +48,6 @@ _ALL = sys.maxsize
 
 STEP = 64 * 1024 * 1024
 """Stored bytes by which a capture grows before it asks for what is left."""
-
-
-class Publishing(Protocol):
-    """Somebody who publishes what is in memory alone; counted for as long as it lives."""
-
-    @property
-    def held(self) -> Mapping[str, int]:
-        """Stored bytes of what it publishes or has published so, by path; committed or not."""
-        ...
 
 
 class StoreRoom:
@@ -76,13 +69,16 @@ class StoreRoom:
         self._database = database
         self._spool = spool
         self._store_id = store_id
-        self._lock = threading.Lock()
-        self._publishing: weakref.WeakSet[Publishing] = weakref.WeakSet()
 
-    def count(self, publishing: Publishing) -> None:
-        """Count from now on what somebody publishes from memory."""
-        with self._lock:
-            self._publishing.add(publishing)
+    @contextmanager
+    def share(self) -> Generator["RoomShare"]:
+        """For what is published from memory before the block ends, by when it is committed."""
+        share = RoomShare(self)
+        _shares.add(self._store_id, share)
+        try:
+            yield share
+        finally:
+            _shares.remove(self._store_id, share)
 
     @property
     def reason(self) -> str:
@@ -103,7 +99,7 @@ class StoreRoom:
         try:
             spooled = sum(_size(file) for file in self._spool_files() if file != beside)
             # Before the database is asked, as the spool is: then nothing is in neither.
-            held = self._held_in_memory()
+            held = _shares.held(self._store_id)
             with self._database.read() as connection:
                 stored = connection.scalar(select(func.sum(ArtifactRow.stored_size)))
                 known = _known_of(connection, held)
@@ -157,46 +153,91 @@ class StoreRoom:
             captured, left, self.reason, edge_bytes=edge_bytes, inline_bytes=inline_bytes
         )
 
-    def refuses(self, stream: StreamRecord, file: Path | None, held: dict[str, int]) -> bool:
-        """Whether there is no room for an artifact of a stream that is wholly in memory.
-
-        Args:
-            stream: that is to be published.
-            file: of the spool, where it is there as well.
-            held: of whoever asks, see `Publishing`. It takes its room before it is asked for, so
-                that of two at once neither gets that of the other; and gives it back if refused.
-        """
-        path = artifact_path(stream.digest)
-        if stream.content is None or self._is_known(path):
-            return False
-        size = len(encode(stream.content))
-        if file is None:
-            held[path] = size
-        left = self.left(file, path)
-        if left is None or size <= left:
-            return False
-        held.pop(path, None)
-        return True
-
     def _left_for(self, digest: Digest, file: Path | None) -> int | None:
-        return None if self._is_known(artifact_path(digest)) else self.left(file)
+        return None if self.is_known(artifact_path(digest)) else self.left(file)
 
-    def _is_known(self, path: str) -> bool:
+    def is_known(self, path: str) -> bool:
+        """Whether an artifact is committed, or nobody can say."""
         try:
             with self._database.read() as connection:
                 return bool(_known_of(connection, [path]))
         except UnavailableError:
             return True
 
-    def _held_in_memory(self) -> dict[str, int]:
-        with self._lock:
-            publishing = list(self._publishing)
-        return {path: size for one in publishing for path, size in one.held.items()}
-
     def _spool_files(self) -> Iterator[Path]:
         for folder in iter_spool_folders(self._spool):
             if folder.store_id in (None, self._store_id):
                 yield from spooled_streams(folder.path).values()
+
+
+class RoomShare:
+    """What one call, or some that are committed together, publishes from memory. One thread.
+
+    Others may ask meanwhile for what it holds.
+    """
+
+    def __init__(self, room: StoreRoom) -> None:
+        self._room = room
+        self._held: dict[str, int] = {}
+
+    @property
+    def held(self) -> dict[str, int]:
+        """Stored bytes by path; a copy."""
+        return self._held.copy()
+
+    @property
+    def reason(self) -> str:
+        """See `StoreRoom.reason`."""
+        return self._room.reason
+
+    def refuses(self, stream: StreamRecord, file: Path | None) -> bool:
+        """Whether there is no room for an artifact of a stream that is wholly in memory.
+
+        Its room is taken before it is asked for, so that of two at once neither gets that of the
+        other; and given back where it is refused.
+
+        Args:
+            stream: that is to be published.
+            file: of the spool, where it is there as well.
+        """
+        path = artifact_path(stream.digest)
+        if stream.content is None or self._room.is_known(path):
+            return False
+        size = len(encode(stream.content))
+        if file is None:
+            self._held[path] = size
+        left = self._room.left(file, path)
+        if left is None or size <= left:
+            return False
+        self._held.pop(path, None)
+        return True
+
+
+class _Shares:
+    """What this process publishes from memory, by store. Safe to share between threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._of: dict[str, set[RoomShare]] = {}
+
+    def add(self, store_id: str, share: RoomShare) -> None:
+        with self._lock:
+            self._of.setdefault(store_id, set()).add(share)
+
+    def remove(self, store_id: str, share: RoomShare) -> None:
+        with self._lock:
+            self._of[store_id].discard(share)
+
+    def held(self, store_id: str) -> dict[str, int]:
+        """Stored bytes by path: two who publish the same content take its room once."""
+        with self._lock:
+            shares = list(self._of.get(store_id, ()))
+        return {path: size for share in shares for path, size in share.held.items()}
+
+    def forget(self) -> None:
+        """Begin anew, as a forked child: its parent's threads are not its own."""
+        self._lock = threading.Lock()
+        self._of = {}
 
 
 class CaptureRoom:
@@ -233,10 +274,11 @@ def _as_small_as_can_be(
 
 def _known_of(connection: Connection, paths: Collection[str]) -> set[str]:
     """Which of some artifacts are committed."""
-    if not paths:
-        return set()
-    query = select(ArtifactRow.path).where(ArtifactRow.path.in_(list(paths)))
-    return set(connection.scalars(query))
+    known: set[str] = set()
+    for some in in_chunks(paths, ASKED_AT_ONCE):
+        query = select(ArtifactRow.path).where(ArtifactRow.path.in_(some))
+        known.update(connection.scalars(query))
+    return known
 
 
 def _size(path: Path) -> int:
@@ -245,3 +287,9 @@ def _size(path: Path) -> int:
     except OSError:
         # Its record was committed since it was listed, and the database has it.
         return 0
+
+
+_shares = _Shares()
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_shares.forget)

@@ -16,7 +16,9 @@ from pathlib import Path
 from random import uniform
 from urllib.parse import quote
 
+from tooltrail.records import UnavailableError
 from tooltrail.store._disk import SIDE_FILES_BYTES, free_bytes, is_below
+from tooltrail.store._forks import refusal
 from tooltrail.store._sqlite import sqlite3
 
 BUSY_TIMEOUT_S = 30.0
@@ -56,7 +58,11 @@ def connect(
 
     Raises:
         sqlite3.Error: as SQLite says it.
+        UnavailableError: this process must not open it, see `_forks`.
     """
+    refused = refusal(path)
+    if refused is not None:
+        raise UnavailableError(f"database {path}: {refused}")
     connection = _opened(path, create=create)
     if is_below(path.parent, SIDE_FILES_BYTES) and not _can_read(connection):
         connection.close()

@@ -84,6 +84,17 @@ def lock_chain(connection: Connection, session_key: int, session_id: UUID) -> Ch
     raise DamageError(f"the ledger head of session {session_id} is damaged", path="ledger_heads")
 
 
+def refuse_closed(connection: Connection, session_key: int, session_id: UUID) -> None:
+    """Raise for a session that is closed by now; without a lock, one that is open may be so next.
+
+    Raises:
+        SessionClosedError: it is closed.
+    """
+    closed_at = select(_HEADS.c.closed_at).where(_HEADS.c.session_key == session_key)
+    if connection.scalar(closed_at) is not None:
+        raise SessionClosedError(f"session {session_id} is closed")
+
+
 @dataclass(frozen=True, slots=True)
 class Event:
     """What a ledger entry is about."""

@@ -5,7 +5,7 @@ every artifact that they refer to was durable before.
 """
 
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -42,7 +42,7 @@ from tooltrail.store._finishing import FinishedRows, inline_bodies, write_finish
 from tooltrail.store._interruption import interrupted_output, with_unshown, without_room
 from tooltrail.store._publisher import StreamPublisher, refuse_false_digests
 from tooltrail.store._reserve import SMALL_RECORD
-from tooltrail.store._room import StoreRoom
+from tooltrail.store._room import RoomShare, StoreRoom
 from tooltrail.store._sessions import write_closed
 from tooltrail.store._starting import Started
 from tooltrail.store._upkeep import ensure_standing
@@ -253,21 +253,29 @@ class Invocation:
         if self._is_finished:
             # Asked before the spool is, which the first finish removed.
             raise self._finished_already()
-        ending = self._planned(output, streams, away)
-        if most is not None and ending.rows.size > most:
-            raise DiskFullError(
-                f"the disk is nearly full: of {ending.rows.size:,} bytes no more than {most:,} are "
-                "written"
-            )
-        try:
-            self._commit(ending)
-        except EndUncertainError:
-            self._attempt = ending.told()
-            raise
+        with self._room_share() as room:
+            ending = self._planned(output, streams, away, room)
+            if most is not None and ending.rows.size > most:
+                raise DiskFullError(
+                    f"the disk is nearly full: of {ending.rows.size:,} bytes no more than {most:,} "
+                    "are written"
+                )
+            try:
+                self._commit(ending)
+            except EndUncertainError:
+                self._attempt = ending.told()
+                raise
         return self._settled(ending.told())
 
+    def _room_share(self) -> AbstractContextManager[RoomShare | None]:
+        return nullcontext() if self._room is None else self._room.share()
+
     def _planned(
-        self, output: CompleteOutput, streams: tuple[StreamRecord, ...], away: Postponed | None
+        self,
+        output: CompleteOutput,
+        streams: tuple[StreamRecord, ...],
+        away: Postponed | None,
+        room: RoomShare | None,
     ) -> Ending:
         """Publish what becomes artifacts and make the surfaces; nothing is committed yet.
 
@@ -282,7 +290,7 @@ class Invocation:
             self._captured,
             self.spool,
             away,
-            self._room,
+            room,
             free_bytes=self._store.limits.free_bytes,
             claim=self._claim_spool,
         )
@@ -293,7 +301,7 @@ class Invocation:
             if stream.size > self._inline_bytes or stream.content is None:
                 publisher.publish(stream)
         if publisher.away is not None and away is None and self._store.has_moved(seen):
-            return self._planned(output, streams, None)
+            return self._planned(output, streams, None, room)
         if publisher.away is not None and not self.may_wait:
             raise UnavailableError(publisher.away.reason)
         receipt = render(projection.canonical, family, self.policy)

@@ -5,7 +5,6 @@ toolkit to be imported than for the lines. This asks for that row and nothing el
 and answers None whenever anything is unusual: `open_store` is asked then, which has words for it.
 """
 
-from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 from uuid import UUID
@@ -57,7 +56,7 @@ def look_up_artifact(database: str, beginning: str) -> ArtifactPlace | None:
     if file is None:
         return None
     try:
-        with closing(plain_connection(file)) as connection:
+        with plain_connection(file) as connection:
             return _found(connection, file, beginning)
     except (sqlite3.Error, OSError, ValueError):
         return None
@@ -76,7 +75,7 @@ def look_up_store_id(database: str) -> UUID | None:
     if file is None:
         return None
     try:
-        with closing(plain_connection(file)) as connection:
+        with plain_connection(file) as connection:
             match connection.execute(_STORE_ID).fetchall():
                 case [[bytes() as store_id]]:
                     return UUID(bytes=store_id)

@@ -5,7 +5,6 @@ invocations of a store of any size. So the list that is asked for most, of all i
 short way, which gives exactly what `Reader.invocations` gives, or None where anything is unusual.
 """
 
-from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -68,7 +67,7 @@ def look_up_newest(
         return None
     after = int(cursor) if cursor is not None else 0 if oldest_first else _BEYOND_ALL
     try:
-        with closing(plain_connection(file)) as connection:
+        with plain_connection(file) as connection:
             connection.execute("BEGIN")
             if plain_info(connection) is None:
                 return None

@@ -82,6 +82,7 @@ def relocate(
     Raises:
         InvalidRecordError: the new root is the old one, also by another name or in one of its
             folders, does not last, is that of another store, or holds artifacts of something else.
+            Or, when the artifacts are moved, what is to be deleted shows at the new root.
         UnavailableError: another run is under way, a root cannot be used, the old one is not marked
             as that of this store, or the new one does not give back what was put there. A note of
             it, as of any other error, says when the mark had to stay at the new root.
@@ -234,9 +235,9 @@ class _Relocation:
         """Delete at the old root what was read back from the new one, and its mark.
 
         Raises:
-            UnavailableError: see `OldRoot.delete`.
+            InvalidRecordError, UnavailableError: see `OldRoot.delete`.
         """
-        old = OldRoot(self._store, self._old.sink, run, remembered, self.report.deleted)
+        old = OldRoot(self._store, self.places, run, remembered, self.report.deleted)
         old.delete(self._at_both)
 
     def _uncertain(self, reason: str) -> UnavailableError:

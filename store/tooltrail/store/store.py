@@ -30,9 +30,11 @@ from tooltrail.store.recorder import Session
 
 
 class Store:
-    """An open store. Safe to share between threads; a forked process opens its own.
+    """An open store. Safe to share between threads, and with a forked child.
 
     Made by `create_store` or `open_store`. Any number of processes may have the same store open.
+    A child that was forked while a thread of its parent was reading for long gets
+    `UnavailableError` where it uses an SQLite file, since SQLite cannot be shared then.
 
     Attributes:
         database: the connection.

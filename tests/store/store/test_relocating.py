@@ -350,7 +350,7 @@ from tooltrail.artifacts import FsspecSink
 delete, deleted = FsspecSink.delete, []
 def die(sink, path):
     delete(sink, path)
-    if path.startswith("sha256/"):
+    if path.endswith(".zst"):
         deleted.append(path)
     if len(deleted) == int(sys.argv[3]):
         os.kill(os.getpid(), signal.SIGKILL)

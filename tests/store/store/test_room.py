@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
-from threading import Barrier
+from threading import Barrier, Event
+from typing import Any
 
 import pytest
 from tests.support.asides import in_a_fork, set_aside_whole, wanted
-from tests.support.ended import made
+from tests.support.ended import made, numbered_calls
 from tests.support.evidence import check_evidence
 from tests.support.processes import run_python
 from tests.support.recording import (
@@ -24,23 +25,34 @@ from tests.support.recording import (
     stream_of,
 )
 
-from tooltrail.artifacts import FRAME_SIZE, CapturedStream, artifact_path, encode
+from tooltrail.artifacts import (
+    FRAME_SIZE,
+    ArtifactArchive,
+    CapturedStream,
+    StoredArtifact,
+    artifact_path,
+    encode,
+)
 from tooltrail.records import (
     CommandOutput,
     CompleteOutput,
     DamageError,
     InvalidRecordError,
+    SessionClosedError,
     StreamRecord,
     ToolCall,
+    UnavailableError,
 )
 from tooltrail.store import (
     EndedCall,
     Finished,
     Invocation,
     InvocationDetail,
+    RecordedCalls,
     Store,
     StoreLimits,
     _room,
+    _writes,
     create_store,
     open_store,
     repair,
@@ -295,6 +307,99 @@ def test_the_limit_holds_for_all_that_is_in_memory_and_not_committed_yet(
     before = stored_bytes(store)
     run_tool(store.open_session(), noise(size // 4, 9))
     assert stored_bytes(store) > before
+
+
+def test_the_limit_holds_for_all_that_has_the_store_open(limited: Callable[[int], Store]) -> None:
+    size, count = 100_000, 6
+    sessions = [limited(size * 3 // 2).open_session() for _ in range(count)]
+    start = Barrier(count)
+
+    def record(n: int) -> None:
+        start.wait()
+        sessions[n].record(BASH, made(noise(size, n)))
+
+    with ThreadPoolExecutor(count) as pool:
+        list(pool.map(record, range(count)))
+    assert stored_bytes(limited(0)) <= size * 3 // 2
+
+
+@pytest.mark.parametrize("way", ["record", "finish", "record_many"])
+def test_a_record_that_failed_takes_no_room_while_its_error_is_kept(
+    limited: Callable[[int], Store], monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    store = limited(250_000)
+    session = store.open_session()
+    invocation = session.start(BASH)
+    output = made(noise(200_000))
+    attempt: dict[str, Callable[[], object]] = {
+        "record": lambda: session.record(BASH, output),
+        "finish": lambda: invocation.finish(output),
+        "record_many": lambda: session.record_many([EndedCall(BASH, output)]),
+    }
+    with monkeypatch.context() as patched:
+        patched.setattr(_writes, "lock_chain", is_away)
+        with pytest.raises(UnavailableError) as kept_error:
+            attempt[way]()
+    run_tool(session, noise(200_000, 1))
+    assert stored_bytes(store) > 200_000
+    assert kept_error.value.__traceback__
+
+
+def is_away(*_: object) -> None:
+    raise UnavailableError("the database is away")
+
+
+def test_a_forked_child_counts_nothing_of_what_its_parent_publishes(
+    limited: Callable[[int], Store], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = limited(250_000)
+    session, publishes, go = store.open_session(), Event(), Event()
+    publish = ArtifactArchive.publish
+
+    def slowly(self: ArtifactArchive, *args: Any, **named: Any) -> StoredArtifact:
+        publishes.set()
+        assert go.wait(60)
+        return publish(self, *args, **named)
+
+    with ThreadPoolExecutor(1) as pool, monkeypatch.context() as patched:
+        patched.setattr(ArtifactArchive, "publish", slowly)
+        recorded = pool.submit(session.record, BASH, made(noise(200_000)))
+        assert publishes.wait(60)
+
+        def record() -> None:
+            patched.setattr(ArtifactArchive, "publish", publish)
+            session.record(BASH, made(noise(200_000, 1)))
+
+        with in_a_fork(record):
+            pass
+        go.set()
+        recorded.result(60)
+    assert len(store.reader.artifacts()) == 2
+
+
+def test_what_nobody_will_record_is_not_published(limited: Callable[[int], Store]) -> None:
+    store = limited(MIB)
+    session = store.open_session()
+    (known,) = numbered_calls(1, keyed=True)
+    session.record_many([known])
+    session.close()
+    output = made(noise(200_000))
+    for _ in range(2):
+        with pytest.raises(SessionClosedError):
+            session.record(BASH, output)
+        with pytest.raises(SessionClosedError):
+            session.record_many([known, EndedCall(BASH, output)])
+    assert list(store.archive.sink.list("sha256")) == []
+    assert session.record_many([known]) == RecordedCalls(0, 1)
+
+
+def test_any_number_of_artifacts_can_be_asked_for(limited: Callable[[int], Store]) -> None:
+    store = limited(MIB)
+    assert store.room
+    with store.room.share() as share:
+        share._held.update((f"sha256/{n}", 1) for n in range(300_000))  # pyright: ignore[reportPrivateUsage]  as many as nobody publishes
+        assert store.room.left(None) == MIB - 300_000
+    assert store.room.left(None) == MIB
 
 
 def test_while_the_database_is_away_there_is_no_limit(

@@ -1,10 +1,12 @@
 """Nothing is moved, let alone deleted, where the new root is the old one by another name."""
 
+import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.support.disks import mounted_again
+from tests.support.disks import laid_over, mounted_again
 from tests.support.evidence import check_evidence
 from tests.support.http_proxy import Proxy
 from tests.support.object_stores import S3Admin, ServerProcess
@@ -15,6 +17,8 @@ from tooltrail.artifacts import FsspecSink, open_sink
 from tooltrail.records import InvalidRecordError, UnavailableError
 from tooltrail.store import Store, create_store, relocate
 from tooltrail.store import _same_place as same_place
+from tooltrail.store._maintenance import MaintenanceRun
+from tooltrail.store._same_place import TwoPlaces
 
 OUTPUT = b"a line of a long output\n" * 5_000
 SAME = "already: it is the same place as"
@@ -71,6 +75,86 @@ def test_a_folder_below_the_roots_that_is_mounted_twice_is_one_place(
     if not is_damaged:
         assert relocate(used, str(new), delete_old=True).deleted.count == 1
         check_evidence(used)
+
+
+def test_what_shows_at_the_new_root_beneath_what_is_put_there_is_not_deleted(
+    used: Store, old: Path, tmp_path: Path
+) -> None:
+    before = folder_digest(old)
+    new, upper = tmp_path / "new", Path("/dev/shm") / f"{tmp_path.name}-{os.getpid()}" / "upper"
+    try:
+        with laid_over(old, upper, new):
+            with pytest.raises(InvalidRecordError, match=f"shows what is in file://{old}/"):
+                relocate(used, str(new), delete_old=True)
+            check_evidence(used)
+            assert [(run.outcome, run.object_count) for run in runs_of(used)] == [
+                ("finished", 0),
+                ("failed", 0),
+            ]
+        assert folder_digest(old) == before
+    finally:
+        shutil.rmtree(upper.parent, ignore_errors=True)
+
+
+def test_a_file_that_is_mounted_at_the_new_root_is_not_deleted(
+    used: Store, old: Path, tmp_path: Path
+) -> None:
+    (path,) = (artifact.path for artifact in used.reader.artifacts())
+    before = folder_digest(old)
+    new = tmp_path / "new"
+    (new / path).parent.mkdir(parents=True)
+    (new / path).touch()
+    with mounted_again(old / path, new / path):
+        with pytest.raises(InvalidRecordError, match=f"{path} are one file"):
+            relocate(used, str(new), delete_old=True)
+        assert folder_digest(old) == before
+        check_evidence(used)
+
+
+def test_files_that_share_their_storage_are_two(used: Store, old: Path, tmp_path: Path) -> None:
+    (path,) = (artifact.path for artifact in used.reader.artifacts())
+    new = tmp_path / "new"
+    (new / path).parent.mkdir(parents=True)
+    (new / path).hardlink_to(old / path)
+    report = relocate(used, str(new), delete_old=True)
+    assert (report.sound.count, report.deleted.count) == (1, 1)
+    check_evidence(used)
+
+
+def test_what_somebody_puts_just_then_into_a_folder_that_is_mounted_twice_stays(
+    used: Store, old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (path,) = (artifact.path for artifact in used.reader.artifacts())
+    before = folder_digest(old)
+    new = tmp_path / "new"
+    exists = FsspecSink.exists
+
+    def not_yet(sink: FsspecSink, asked: str) -> bool:
+        return asked != path and exists(sink, asked)
+
+    with mounted_again(old / Path(path).parent, new / Path(path).parent):
+        monkeypatch.setattr(FsspecSink, "exists", not_yet)
+        with pytest.raises(InvalidRecordError, match=SAME):
+            relocate(used, str(new), delete_old=True)
+        assert folder_digest(old) == before
+
+
+def test_what_the_old_root_says_is_not_replaced_by_what_the_database_says(
+    used: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def denied(_sink: FsspecSink, path: str) -> None:
+        if path.startswith("sha256/"):
+            monkeypatch.setattr(MaintenanceRun, "count", away)
+            raise UnavailableError(f"access to {path} is denied")
+
+    def away(*_: object) -> None:
+        raise UnavailableError("the database is away")
+
+    monkeypatch.setattr(FsspecSink, "delete", denied)
+    monkeypatch.setattr(TwoPlaces, "ensure", is_never)
+    monkeypatch.setattr(TwoPlaces, "ensure_behind", is_never)
+    with pytest.raises(UnavailableError, match="is denied"):
+        relocate(used, str(tmp_path / "new"), delete_old=True)
 
 
 def test_what_is_put_to_find_out_and_cannot_be_deleted_is_named(
