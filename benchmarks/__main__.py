@@ -13,7 +13,7 @@ from pathlib import Path
 from tests.support.large_store import make_large_store
 from tests.support.postgres import fresh_database, running_server
 
-from benchmarks import bulk, capture, large_store, projecting, reading, recording
+from benchmarks import bulk, capture, growth, large_store, projecting, reading, recording
 from benchmarks._measure import Ratio
 from tooltrail.store import open_store
 
@@ -44,6 +44,7 @@ def main() -> None:
         is_large = bool(os.environ.get("TOOLTRAIL_BENCH_LARGE"))
         make_large_store(database, large_store.MANY if is_large else large_store.FEW)
         measure_lists(database)
+        measure_growth(database)
     ratio = projecting.measure_projecting()
     plain = "json.dumps + json.loads of the record"
     _report("project + render 2 KB, validated", plain, ratio, projecting.REPEATS, "/s")
@@ -103,6 +104,16 @@ def measure_lists(database: Path) -> None:
     _report(log, "tooltrail --version", large_store.measure_log(database), 1, "/s")
     ratio = large_store.measure_version()
     _report("tooltrail --version, whole process", "python -c pass", ratio, 1, "/s")
+
+
+def measure_growth(database: Path) -> None:
+    """Recording into a large store that is there, which has more afterwards."""
+    few = growth.make_few(database.parent / "few")
+    baseline = f"the same among {growth.FEW:,}"
+    ratio = growth.measure_one_by_one(database, few)
+    _report("start + finish among many", baseline, ratio, recording.INVOCATIONS, "/s")
+    ratio = growth.measure_import(database, few)
+    _report("import of ended calls among many", baseline, ratio, recording.INVOCATIONS, "/s")
 
 
 def _report(subject: str, baseline: str, ratio: Ratio, amount: float, unit: str = " MB/s") -> None:

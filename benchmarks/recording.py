@@ -88,7 +88,7 @@ def _beside_raw(store: Store, raw: RawStore | RawServer) -> Ratio:
                 for call, documents in next(theirs):
                     raw.record(json.dumps(call.arguments), call.output, documents)
 
-            return compare(lambda: _record(session, next(ours)), baseline, ROUNDS)
+            return compare(lambda: record(session, next(ours)), baseline, ROUNDS)
     finally:
         raw.close()
 
@@ -106,9 +106,9 @@ def _beside_one(store: Store, count: int) -> Ratio:
 
         def at_once() -> None:
             calls = next(ours)
-            list(pool.map(_record, sessions, (calls[n::count] for n in range(count))))
+            list(pool.map(record, sessions, (calls[n::count] for n in range(count))))
 
-        return compare(at_once, lambda: _record(session, next(theirs)), ROUNDS)
+        return compare(at_once, lambda: record(session, next(theirs)), ROUNDS)
 
 
 def made_rounds(seed: int = 0) -> list[list[Call]]:
@@ -127,7 +127,8 @@ def _output(numbers: random.Random, number: int) -> bytes:
     return "".join(lines).encode()[:size]
 
 
-def _record(session: Session, calls: Sequence[Call]) -> None:
+def record(session: Session, calls: Sequence[Call]) -> None:
+    """Start and finish calls one by one."""
     for call in calls:
         session.start(ToolCall.of("Bash", call.arguments)).finish(call.complete_output())
 
