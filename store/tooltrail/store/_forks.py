@@ -68,10 +68,7 @@ class _Forks:
         """Use a file, unless the process is just forking; then as soon as it has."""
         use = _Use(file, threading.get_ident())
         with self._changed:
-            # Who has a connection already may have another one: the fork waits for the first.
-            while self._is_forking and not self._is_used_by(use.thread):
-                if self._forker == use.thread:
-                    break  # a handler of a signal, or another hook: it would wait for itself
+            while self._is_forking and not self._may_pass(use.thread):
                 self._changed.wait()
             self._uses.add(use)
         return use
@@ -122,8 +119,13 @@ class _Forks:
         self._uses = set()
         self._is_forking, self._forker = False, None
 
-    def _is_used_by(self, thread: int) -> bool:
-        return any(use.thread == thread for use in self._uses)
+    def _may_pass(self, thread: int) -> bool:
+        """Whether a thread that waited for the fork would wait for itself.
+
+        The one that forks, in the handler of a signal or another hook; and one that has a
+        connection already, for which the fork waits.
+        """
+        return thread == self._forker or any(use.thread == thread for use in self._uses)
 
     def _is_unused_by_others(self) -> bool:
         me = threading.get_ident()
