@@ -1,5 +1,6 @@
 """A server that is stopped and started while many record: what it acknowledged is there."""
 
+import os
 import signal
 import sys
 import threading
@@ -10,12 +11,15 @@ from subprocess import Popen, TimeoutExpired
 from uuid import UUID
 
 import pytest
+from sqlalchemy import text
 from tests.support.cli import HANG_S
+from tests.support.ended import BASH, made
 from tests.support.evidence import check_evidence
 from tests.support.postgres import MortalServer, fresh_database, mortal_server
 from tests.support.processes import start_worker
 
-from tooltrail.store import Store, create_store, find_repairable, repair
+from tooltrail.records import RecordUncertainError
+from tooltrail.store import Store, _postgres_connections, create_store, find_repairable, repair
 
 PROCESSES = 2
 THREADS = 4
@@ -182,3 +186,65 @@ def test_what_is_recorded_again_by_its_key_after_a_server_was_away_is_there_once
     assert states_of(store) == dict.fromkeys(ended, "success")
     assert not find_repairable(store)
     check_evidence(store)
+
+
+@contextmanager
+def standing_still(store: Store) -> Generator[None]:
+    """The part of the server that serves the connection which is taken next does nothing."""
+    with store.database.read() as connection:
+        process = connection.scalar(text("SELECT pg_backend_pid()"))
+    assert isinstance(process, int)
+    os.kill(process, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(process, signal.SIGCONT)
+
+
+@pytest.mark.fault
+def test_a_server_that_stands_still_is_given_up_and_the_record_goes_another_way(
+    store_on: tuple[str, Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, store = store_on
+    session = store.open_session()
+    session.record(BASH, made(b"before\n"))
+    monkeypatch.setattr(_postgres_connections, "TRANSACTION_TIMEOUT_S", 1)
+    monkeypatch.setattr(_postgres_connections, "ANSWER_TIMEOUT_S", 0)
+    with standing_still(store):
+        finished = session.record(BASH, made(b"meanwhile\n"))
+        assert states_of(store)[finished.invocation_id] == "success"
+    check_evidence(store)
+
+
+@pytest.mark.fault
+def test_who_reads_from_a_server_that_stands_still_goes_another_way(
+    store_on: tuple[str, Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, store = store_on
+    finished = store.open_session().record(BASH, made(b"before\n"))
+    monkeypatch.setattr(_postgres_connections, "CONNECT_TIMEOUT_S", 1)
+    with standing_still(store):
+        assert states_of(store) == {finished.invocation_id: "success"}
+
+
+_SLOW_COMMIT = """
+CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN PERFORM pg_sleep(3); RETURN NULL; END $$;
+CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON invocations
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION slow();
+"""
+
+
+@pytest.mark.fault
+def test_a_commit_that_is_not_answered_in_time_is_told_as_one_that_may_be_done(
+    store_on: tuple[str, Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, store = store_on
+    session = store.open_session()
+    session.record(BASH, made(b"before\n"))
+    with store.database.write() as connection:
+        connection.exec_driver_sql(_SLOW_COMMIT)
+    monkeypatch.setattr(_postgres_connections, "TRANSACTION_TIMEOUT_S", 1)
+    monkeypatch.setattr(_postgres_connections, "ANSWER_TIMEOUT_S", 0)
+    with pytest.raises(RecordUncertainError, match="has not answered in time"):
+        session.record(BASH, made(b"slow\n"))
