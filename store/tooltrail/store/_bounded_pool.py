@@ -58,8 +58,7 @@ class BoundedPool(QueuePool):
             pool_size: how many there are, and connections that are kept at most.
             named: those of `QueuePool`.
         """
-        named["max_overflow"] = -1
-        super().__init__(*arguments, pool_size=pool_size, **named)
+        super().__init__(*arguments, **{**named, "pool_size": pool_size, "max_overflow": -1})
         self._free: SimpleQueue[_Place] = SimpleQueue()
         number = next(_numbers)
         _queues[number] = self._free

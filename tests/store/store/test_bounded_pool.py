@@ -60,12 +60,20 @@ def test_a_place_that_only_the_collector_would_find_is_found(
         gc.enable()
 
 
-def test_a_pool_that_is_gone_leaves_nothing() -> None:
-    before = len(_bounded_pool._queues)
-    place = BoundedPool(lambda: None, pool_size=3).take_place(0)
+def place_count() -> int:
     gc.collect()
-    assert len(_bounded_pool._queues) == before
+    return sum(type(found).__name__ == "_Place" for found in gc.get_objects())
+
+
+def test_a_pool_that_is_gone_leaves_nothing() -> None:
+    before = place_count()
+    pool = BoundedPool(lambda: None, pool_size=3)
+    place = pool.take_place(0)
+    assert place_count() == before + 3
+    del pool
+    assert place_count() == before + 1
     del place
+    assert place_count() == before
 
 
 def test_an_error_that_is_kept_keeps_no_place() -> None:
@@ -110,6 +118,7 @@ def test_ctrl_c_at_any_moment_costs_no_connection_and_is_nothing_else(
 def record_interrupted(session: Session, moment: int) -> tuple[list[Finished], bool]:
     """What a record that was interrupted has acknowledged, and whether it was."""
     finished: list[Finished] = []
+    reached: list[int] = []
     try:
         with interrupted_at(moment, FOLDERS) as reached:
             finished.append(session.record(BASH, made(b"interrupted at %d\n" % moment)))
