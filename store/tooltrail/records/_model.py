@@ -1,8 +1,9 @@
 """The base of every record: frozen, and unknown fields are an error."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic_core import PydanticSerializationError
 
 from tooltrail.records._text_cuts import shorten
 
@@ -18,6 +19,19 @@ class Record(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="forbid", ser_json_inf_nan="constants", hide_input_in_errors=True
     )
+
+    def model_dump(self, **options: Any) -> dict[str, Any]:
+        """The members by name, as plain values; see pydantic.
+
+        Raises:
+            KeyboardInterrupt: a signal's, of which pydantic would make an error of its own.
+        """
+        try:
+            return super().model_dump(**options)
+        except PydanticSerializationError as error:
+            if error.__cause__ is None or isinstance(error.__cause__, Exception):
+                raise
+            raise error.__cause__ from None
 
 
 def spelled_out(text: str) -> str:
