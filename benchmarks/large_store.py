@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
 
-from tests.support.large_store import BEGINNING, RARE_TOOL
+from tests.support.large_store import BEGINNING, RARE_STATUS, RARE_TOOL
 
 from benchmarks._measure import Ratio, compare
 from tooltrail.store import InvocationFilter, Reader, Store
@@ -57,7 +57,9 @@ FILTERS = {
     "time": InvocationFilter(since=BEGINNING),
     "tool and exit status": InvocationFilter(tools=("Bash",), exit_statuses=(1,)),
     "tool and time": _RECENT,
-    "exit status of one": InvocationFilter(exit_statuses=(42,)),
+    "exit status of one": InvocationFilter(exit_statuses=(RARE_STATUS,)),
+    "size of none": InvocationFilter(min_size=1 << 40),
+    "family of one": InvocationFilter(families=("generic",)),
 }
 """What people ask for. The last is without an index, and passes by all invocations but one."""
 

@@ -7,7 +7,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Connection, LargeBinary, String, cast, func, select
 
 from tooltrail.records import AmbiguousNameError, NotFoundError
-from tooltrail.store._queries import MAX_KEY_DIGITS
+from tooltrail.store._pages import MAX_KEY_DIGITS
 from tooltrail.store.tables import InvocationRow, SessionRow
 
 LAST = "@last"

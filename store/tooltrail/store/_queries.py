@@ -1,8 +1,10 @@
-"""The questions as SQL. Lists read small columns; surfaces are read for chosen invocations only."""
+"""The questions as SQL. Lists read small columns; surfaces are read for chosen invocations only.
+
+Pages of invocations are in `_pages`.
+"""
 
 from collections import defaultdict
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import (
@@ -11,8 +13,6 @@ from sqlalchemy import (
     Connection,
     Row,
     Select,
-    UnaryExpression,
-    and_,
     case,
     cast,
     func,
@@ -23,8 +23,6 @@ from sqlalchemy.orm import InstrumentedAttribute, aliased
 
 from tooltrail.artifacts import digest_of_path
 from tooltrail.records import Digest, InvalidRecordError
-from tooltrail.store._conditions import condition_of
-from tooltrail.store.filters import ALL, InvocationFilter
 from tooltrail.store.tables import (
     ArtifactRow,
     BodyRow,
@@ -36,20 +34,10 @@ from tooltrail.store.tables import (
 from tooltrail.store.views import (
     ArtifactView,
     InvocationView,
-    Page,
     SessionView,
     StoreCounts,
     WaitingStream,
 )
-
-MAX_KEY_DIGITS = 18
-"""Decimal digits that surely fit into the 64 bits of a key."""
-
-_NEARBY = 1_000
-"""Invocations among which a page is looked for first; that takes a millisecond or two."""
-
-_WIDEST = 20_000
-"""Invocations among which it is looked for at the most."""
 
 AnySelect = Select[*tuple[Any, ...]]
 AnyRow = Row[*tuple[Any, ...]]
@@ -94,19 +82,6 @@ _SMALL_COLUMNS = (
 )
 """The key, and what a view holds in its order."""
 
-_FILTERED = (
-    InvocationRow.key,
-    InvocationRow.session_key,
-    InvocationRow.tool_name,
-    InvocationRow.family,
-    InvocationRow.state,
-    InvocationRow.error_kind,
-    InvocationRow.exit_status,
-    InvocationRow.started_at,
-    InvocationRow.output_size,
-)
-"""What filters ask about."""
-
 
 def select_invocations(*more: InstrumentedAttribute[Any] | ColumnElement[Any]) -> AnySelect:
     """The small columns of invocations with the id of their session."""
@@ -120,106 +95,6 @@ def invocation_view(row: AnyRow) -> InvocationView:
     return InvocationView(*row[1 : len(_SMALL_COLUMNS)])
 
 
-def page(
-    connection: Connection,
-    where: InvocationFilter,
-    limit: int | None,
-    cursor: str | None,
-    *,
-    oldest_first: bool,
-) -> Page[InvocationView]:
-    """One page by keyset: what follows the cursor in the order asked for."""
-    _check_limit(limit)
-    place = _Place(None if cursor is None else _key_of(cursor), oldest_first)
-    rows = _nearby(connection, where, limit, place)
-    if rows is None:
-        rows = _following(connection, where, limit, place)
-    shown = rows if limit is None else rows[:limit]
-    more = len(rows) > len(shown)
-    return Page(tuple(invocation_view(row) for row in shown), str(shown[-1].key) if more else None)
-
-
-class _Place(NamedTuple):
-    """Where a page begins.
-
-    Attributes:
-        after: the key that it follows, None at the beginning.
-        oldest_first: the order.
-    """
-
-    after: int | None
-    oldest_first: bool
-
-    @property
-    def order(self) -> UnaryExpression[int]:
-        """As the page is sorted."""
-        return InvocationRow.key.asc() if self.oldest_first else InvocationRow.key.desc()
-
-    @property
-    def follows(self) -> ColumnElement[bool]:
-        """Whether an invocation comes after the place."""
-        if self.after is None:
-            return InvocationRow.key > 0
-        key = InvocationRow.key
-        return key > self.after if self.oldest_first else key < self.after
-
-
-def _nearby(
-    connection: Connection, where: InvocationFilter, limit: int | None, place: _Place
-) -> Sequence[AnyRow] | None:
-    """The page, if the next few invocations fill it.
-
-    What many have in common is found there at once, where an index would give all of them to be
-    sorted. What few have is left to the index.
-    """
-    if limit is None or where == ALL or where.invocations:
-        return None
-    rows = _among(connection, where, limit, place, _NEARBY)
-    if rows and len(rows) <= limit:
-        # As many as should hold the page twice over, unless that is more than an index takes.
-        wider = 2 * _NEARBY * (limit + 1) // len(rows)
-        rows = _among(connection, where, limit, place, wider) if wider <= _WIDEST else ()
-    return rows if len(rows) > limit else None
-
-
-def _among(
-    connection: Connection, where: InvocationFilter, limit: int, place: _Place, number: int
-) -> Sequence[AnyRow]:
-    # With its limit the part stays a part on both engines, whatever indexes there are.
-    near = select(*_FILTERED).where(place.follows).order_by(place.order).limit(number)
-    row = aliased(InvocationRow, near.subquery())
-    order = row.key.asc() if place.oldest_first else row.key.desc()
-    chosen = select(row.key).where(condition_of(where, row)).order_by(order).limit(limit + 1)
-    return _chosen(connection, chosen, place)
-
-
-def _following(
-    connection: Connection, where: InvocationFilter, limit: int | None, place: _Place
-) -> Sequence[AnyRow]:
-    """The invocations of a page, and one more where there are more."""
-    condition = and_(condition_of(where), place.follows)
-    if limit is None or where == ALL:
-        query = select_invocations().where(condition).order_by(place.order)
-        return connection.execute(query if limit is None else query.limit(limit + 1)).all()
-    # Keys alone are sorted: the rest is looked up of those that are shown.
-    chosen = select(InvocationRow.key).where(condition).order_by(place.order).limit(limit + 1)
-    return _chosen(connection, chosen, place)
-
-
-def _chosen(connection: Connection, keys: Select[int], place: _Place) -> Sequence[AnyRow]:
-    query = select_invocations().where(InvocationRow.key.in_(keys)).order_by(place.order)
-    return connection.execute(query).all()
-
-
-def count(connection: Connection, where: InvocationFilter) -> int:
-    """How many invocations a filter means."""
-    query = select(func.count()).select_from(InvocationRow)
-    # Without a condition SQLite counts pages of an index, and not its rows one by one.
-    if where != ALL:
-        query = query.where(condition_of(where))
-    return connection.scalars(query).one()
-
-
 def sessions(
     connection: Connection,
     *,
@@ -228,7 +103,7 @@ def sessions(
     cursor: UUID | None = None,
 ) -> list[SessionView]:
     """Sessions, the newest first, or those before the one that the cursor names."""
-    _check_limit(limit)
+    check_limit(limit)
     parent = SessionRow.__table__.alias("parent")
     mine = InvocationRow.session_key == SessionRow.key
     counted = select(func.count()).select_from(InvocationRow).where(mine)
@@ -271,7 +146,7 @@ def artifacts(
     cursor: str | None,
 ) -> list[ArtifactView]:
     """Artifacts by path, of one invocation or session when one is given, and with such a path."""
-    _check_limit(limit)
+    check_limit(limit)
     query = select(
         ArtifactRow.path,
         ArtifactRow.digest,
@@ -379,12 +254,11 @@ def _body_totals(connection: Connection) -> tuple[int | None, int | None, int | 
     return number, plain, kept
 
 
-def _check_limit(limit: int | None) -> None:
+def check_limit(limit: int | None) -> None:
+    """Refuse a list of nothing.
+
+    Raises:
+        InvalidRecordError: the limit is below 1.
+    """
     if limit is not None and limit < 1:
         raise InvalidRecordError(f"a list of at most {limit} rows shows nothing; ask for 1 or more")
-
-
-def _key_of(cursor: str) -> int:
-    if not (cursor.isascii() and cursor.isdigit() and len(cursor) <= MAX_KEY_DIGITS):
-        raise InvalidRecordError(f"not a cursor of this list: {cursor[:40]!r}")
-    return int(cursor)

@@ -16,7 +16,7 @@ from tooltrail.records import (
     UnavailableError,
     digest_of,
 )
-from tooltrail.store import _details, _names, _queries
+from tooltrail.store import _details, _names, _pages, _queries
 from tooltrail.store._bodies import decode_body
 from tooltrail.store._database import Database
 from tooltrail.store.filters import ALL, InvocationFilter
@@ -64,12 +64,12 @@ class Reader:
             InvalidRecordError: a cursor that no page gave, or a limit below 1.
         """
         with self.database.read() as connection:
-            return _queries.page(connection, where, limit, cursor, oldest_first=oldest_first)
+            return _pages.page(connection, where, limit, cursor, oldest_first=oldest_first)
 
     def count_invocations(self, where: InvocationFilter = ALL) -> int:
         """How many invocations a filter means; reads an index, or all rows for some filters."""
         with self.database.read() as connection:
-            return _queries.count(connection, where)
+            return _pages.count(connection, where)
 
     def invocation(self, name: str | UUID) -> InvocationDetail:
         """One invocation with all its surfaces.

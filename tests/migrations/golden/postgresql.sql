@@ -503,9 +503,37 @@ CREATE TRIGGER idempotency_keys_no_truncate BEFORE TRUNCATE ON idempotency_keys 
 
 UPDATE tooltrail_version SET version_num='0003' WHERE tooltrail_version.version_num = '0002';
 
+-- Running upgrade 0003 -> 0004
+
+DROP INDEX ix_invocations_state;
+
+DROP INDEX ix_invocations_error_kind;
+
+CREATE INDEX ix_invocations_state_error_kind ON invocations (state, error_kind) WHERE state <> 'success';
+
+CREATE INDEX ix_invocations_exit_status ON invocations (exit_status) WHERE exit_status <> 0;
+
+CREATE INDEX ix_invocations_output_size ON invocations (output_size) WHERE output_size >= 4096;
+
+UPDATE tooltrail_version SET version_num='0004' WHERE tooltrail_version.version_num = '0003';
+
 COMMIT;
 
 BEGIN;
+
+-- Running downgrade 0004 -> 0003
+
+DROP INDEX ix_invocations_output_size;
+
+DROP INDEX ix_invocations_exit_status;
+
+DROP INDEX ix_invocations_state_error_kind;
+
+CREATE INDEX ix_invocations_error_kind ON invocations (error_kind) WHERE error_kind IS NOT NULL;
+
+CREATE INDEX ix_invocations_state ON invocations (state) WHERE state <> 'success';
+
+UPDATE tooltrail_version SET version_num='0003' WHERE tooltrail_version.version_num = '0004';
 
 -- Running downgrade 0003 -> 0002
 

@@ -32,6 +32,7 @@ from tooltrail.records import (
     digest_of,
 )
 from tooltrail.store import InvocationFilter, Store, StreamView, create_store, open_store
+from tooltrail.store.tables.invocations import LARGE_BYTES
 
 BIG = b"".join(b"%08d\n" % n for n in range(100_000))
 FACTS = random_facts(400, seed=4)
@@ -49,13 +50,17 @@ SINGLE_FILTERS: dict[str, dict[str, Any]] = {
     "since": {"since": BEGINNING},
     "until": {"until": BEGINNING + timedelta(seconds=500)},
     "exit_statuses": {"exit_statuses": (1,)},
+    "success and failure": {"exit_statuses": (0, 1)},
     "min_size": {"min_size": 10},
+    "large": {"min_size": LARGE_BYTES},
 }
 OWN_INDEX = {
     "tools": "ix_invocations_tool_name_started_at",
     "states": "ix_invocations_state",
     "statuses": "ix_invocations_state",
-    "error_kinds": "ix_invocations_error_kind",
+    "error_kinds": "ix_invocations_state_error_kind",
+    "exit_statuses": "ix_invocations_exit_status",
+    "large": "ix_invocations_output_size",
 }
 """Filters for which an index was made, so that a few rows are found without walking past all."""
 

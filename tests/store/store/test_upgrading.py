@@ -205,7 +205,7 @@ def test_only_an_earlier_revision_is_gone_back_to(
         move(old, HEAD_REVISION)
     for name in ("base", "-1", "0000", "000", "head", ""):
         with pytest.raises(
-            InvalidRecordError, match=r"no revision is named .*; there are 0001, 0002, 0003"
+            InvalidRecordError, match=r"no revision is named .*; there are 0001, 0002, 0003, 0004"
         ):
             move(old, name)
     set_revision(old, "9999")

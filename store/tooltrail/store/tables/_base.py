@@ -33,7 +33,7 @@ class Base(DeclarativeBase):
 CLUSTERED = {"sqlite_with_rowid": False}
 
 
-def partial_index(column: str, condition: str, *, using: str = "btree") -> Index:
-    """An index on the few rows that a search for this column is about."""
-    where = text(condition)
-    return Index(None, column, sqlite_where=where, postgresql_where=where, postgresql_using=using)
+def partial_index(*columns: str, where: str, using: str = "btree") -> Index:
+    """An index on the few rows that a search for these columns is about."""
+    few = text(where)
+    return Index(None, *columns, sqlite_where=few, postgresql_where=few, postgresql_using=using)

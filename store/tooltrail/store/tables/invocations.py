@@ -31,6 +31,10 @@ class ToolRow(Base):
     created_at: Mapped[datetime]
 
 
+LARGE_BYTES = 4096
+"""Outputs of this size and more are indexed by it: some tenth of all."""
+
+
 class InvocationRow(Base):
     """One execution of one tool call, small columns only; bodies live in other tables.
 
@@ -48,10 +52,12 @@ class InvocationRow(Base):
         CheckConstraint("(state = 'started') = (finished_at IS NULL)", name="finished"),
         Index(None, "started_at"),
         Index(None, "tool_name", "started_at"),
-        partial_index("state", "state <> 'success'"),
-        partial_index("error_kind", "error_kind IS NOT NULL"),
+        # Of what is unusual. `_conditions` says the same words where it asks for it.
+        partial_index("state", "error_kind", where="state <> 'success'"),
+        partial_index("exit_status", where="exit_status <> 0"),
+        partial_index("output_size", where=f"output_size >= {LARGE_BYTES}"),
         # Providers make call ids longer than a b-tree page of PostgreSQL can hold.
-        partial_index("call_id", "call_id IS NOT NULL", using="hash"),
+        partial_index("call_id", where="call_id IS NOT NULL", using="hash"),
     )
 
     key: Mapped[int] = mapped_column(primary_key=True)

@@ -24,7 +24,7 @@ class MaintenanceRunRow(Base):
         CheckConstraint(
             "outcome IN ('finished', 'interrupted', 'failed', 'abandoned')", name="outcome"
         ),
-        partial_index("finished_at", "finished_at IS NULL"),
+        partial_index("finished_at", where="finished_at IS NULL"),
     )
 
     key: Mapped[int] = mapped_column(primary_key=True)
