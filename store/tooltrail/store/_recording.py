@@ -161,7 +161,7 @@ class EndedInvocation(Invocation):
 
     def whole(self, ending: Ending) -> Whole:
         """All that is to be written."""
-        return Whole(self._started, self._arguments, ending.rows, ending.publisher)
+        return Whole(self._started.beginning, self._arguments, ending.rows, ending.publisher)
 
     def ensure_standing(self, connection: Connection, ending: Ending) -> None:
         """See `ensure_standing` of `_upkeep`.

@@ -14,7 +14,7 @@ from tooltrail.store import _writes as writes
 from tooltrail.store._finishing import FinishedRows, artifact_row, surfaces_of
 from tooltrail.store._prepared import Row
 from tooltrail.store._publisher import StreamPublisher
-from tooltrail.store._starting import Started, policy_row, start_event, started_row
+from tooltrail.store._starting import Beginning, policy_row, start_event, started_row
 from tooltrail.store._writes import Body, Chain
 from tooltrail.store.tables import ArtifactRow, Base, InvocationRow, LedgerEntryRow, PolicyRow
 
@@ -23,13 +23,13 @@ class Whole(NamedTuple):
     """All that is known of an invocation that has ended.
 
     Attributes:
-        started: how it began.
+        beginning: how it began.
         arguments: what it was called with.
         rows: how it ended.
         publisher: of its streams.
     """
 
-    started: Started
+    beginning: Beginning
     arguments: Body
     rows: FinishedRows
     publisher: StreamPublisher
@@ -42,12 +42,12 @@ def write_whole(connection: Connection, chain: Chain, records: Sequence[Whole]) 
     tables: dict[type[Base], list[Row]] = defaultdict(list)
     keys = writes.take_invocation_keys(connection, len(records))
     for key, one, finished_at in zip(keys, records, moments, strict=True):
-        start = started_row(chain, one.started, one.arguments.digest)
+        start = started_row(chain, one.beginning, one.arguments.digest)
         end = surfaces_of(key, one.rows, one.publisher, finished_at)
         tables[InvocationRow].append({"key": key, **start, **end.columns})
         for table, children in end.children.items():
             tables[table] += children
-        for event in (start_event(one.started, start), end.event):
+        for event in (start_event(one.beginning, start), end.event):
             tables[LedgerEntryRow].append(writes.linked(chain, event))
     for table, rows in tables.items():
         writes.insert_rows(connection, table, rows)
@@ -58,9 +58,9 @@ def _put_shared(
     connection: Connection, records: Sequence[Whole], moments: Sequence[datetime]
 ) -> None:
     """Write what other invocations may share, in one order for all; see `write_finished`."""
-    policies = {one.started.policy.digest: one.started for one in records}
-    for _, started in sorted(policies.items()):
-        writes.put_once(connection, PolicyRow, policy_row(started))
+    policies = {one.beginning.policy_digest: one.beginning for one in records}
+    for _, beginning in sorted(policies.items()):
+        writes.put_once(connection, PolicyRow, policy_row(beginning))
     artifacts = {
         stored.path: artifact_row(stored, finished_at)
         for one, finished_at in zip(records, moments, strict=True)

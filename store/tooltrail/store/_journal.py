@@ -1,0 +1,352 @@
+"""A file of whole lines that any number of processes append to, and the folder around it.
+
+    <spool>/outbox-<store id>/
+    ├── waiting/            there only while something waits, so that one `stat` tells
+    │   ├── journal         what is appended to
+    │   └── sealed-…        what was, in the order of the numbers; being delivered, or about to be
+    ├── delivering          held with `flock` by the one process that delivers
+    ├── dropped             a line for each record that was dropped and counted
+    ├── joined/<id> -> <id> sessions that turned out to be others, by their idempotency keys
+    └── kept/               lines that cannot be delivered, each with the reason beside it
+
+A line is `sha256:<hex of the rest> <canonical JSON>`. It is appended under the `flock` of the file
+and durable when `append` returns. What a killed or failed append left behind the last whole line is
+removed by the next one, and was never acknowledged. Imports nothing heavy, for whoever only
+appends.
+"""
+
+import errno
+import fcntl
+import os
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from tooltrail.artifacts._local import make_durable_folders, sync_folder
+from tooltrail.artifacts._private import PRIVATE_FILE
+from tooltrail.records.digests import digest_of
+
+MOST_BYTES = 16 << 20
+"""Bytes after which a journal is sealed and a new one begun: what one killed delivery repeats."""
+
+_DIGEST_BYTES = len("sha256:") + 64
+_CHUNK = 1 << 20
+_ATTEMPTS = 1000
+"""Times that a file may be sealed or removed between its opening and its locking."""
+
+_JOURNAL = "journal"
+_SEALED = "sealed-"
+
+
+class Line(NamedTuple):
+    """One line of a journal.
+
+    Attributes:
+        number: counted from 1.
+        raw: as it stands there, without the newline.
+        data: the JSON of it; None when the line is not what its digest names.
+    """
+
+    number: int
+    raw: bytes
+    data: bytes | None
+
+
+class Journal:
+    """The folder of one outbox. Safe to share between threads, processes and their forks.
+
+    Attributes:
+        folder: where it is; made with mode 0700 by the first append.
+        waiting: the folder in it that is there while something waits.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.waiting = folder / "waiting"
+        self.dropped = folder / "dropped"
+
+    def is_waiting(self) -> bool:
+        """Whether there is anything to deliver, by one `stat`.
+
+        Raises:
+            OSError: nobody can tell.
+        """
+        try:
+            self.waiting.stat()
+        except FileNotFoundError:
+            return False
+        return True
+
+    def append(self, data: bytes) -> None:
+        """Add a line that is to be delivered; durable when this returns.
+
+        Args:
+            data: canonical JSON, which has no newline.
+
+        Raises:
+            OSError: whatever the file system says; then nothing was added.
+        """
+        with self._opened(self.waiting / _JOURNAL) as descriptor:
+            size = self._add(descriptor, data)
+            if size >= MOST_BYTES:
+                # What is appended is durable. Whoever delivers seals what was not sealed here.
+                with suppress(OSError):
+                    self._seal()
+
+    def count_dropped(self, data: bytes) -> None:
+        """Add a line to the count of what was dropped; durable when this returns.
+
+        Raises:
+            OSError: whatever the file system says.
+        """
+        with self._opened(self.dropped) as descriptor:
+            self._add(descriptor, data)
+
+    def files(self) -> list[Path]:
+        """What waits, the oldest file first; the journal itself comes last.
+
+        Raises:
+            OSError: the folder cannot be read; one that is not there is empty.
+        """
+        try:
+            names = os.listdir(self.waiting)  # noqa: PTH208  names are all that is wanted
+        except FileNotFoundError:
+            return []
+        sealed = sorted(name for name in names if name.startswith(_SEALED))
+        last = [_JOURNAL] if _JOURNAL in names else []
+        return [self.waiting / name for name in (*sealed, *last)]
+
+    @contextmanager
+    def delivering(self, *, wait: bool) -> Generator[bool]:
+        """Be the only one that delivers; gives False when another process is, and nobody waits.
+
+        Raises:
+            OSError: the folder cannot be written.
+        """
+        descriptor = _open(self.folder / "delivering")
+        try:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            except BlockingIOError:
+                yield False
+                return
+            yield True
+        finally:
+            _close(descriptor)
+
+    def seal(self) -> list[Path]:
+        """Let nobody append any more to what is there; the files to deliver, in their order.
+
+        Raises:
+            OSError: whatever the file system says.
+        """
+        path = self.waiting / _JOURNAL
+        if path.exists():
+            with self._opened(path) as descriptor:
+                if _whole_end(descriptor):
+                    self._seal()
+                else:
+                    path.unlink()
+        return [one for one in self.files() if one != path]
+
+    def remove(self, sealed: Path) -> None:
+        """Forget a file that was delivered, and the folder when it was the last.
+
+        Raises:
+            OSError: whatever the file system says.
+        """
+        sealed.unlink()
+        sync_folder(self.waiting)
+        self.tidy()
+
+    def tidy(self) -> None:
+        """Remove the folder of what waits when nothing does."""
+        with suppress(OSError):
+            self.waiting.rmdir()
+
+    def keep(self, raw: bytes, reason: str) -> Path:
+        """Put a line away that cannot be delivered, durably; the file it is in.
+
+        Raises:
+            OSError: whatever the file system says.
+        """
+        kept = self.folder / "kept"
+        make_durable_folders(kept)
+        # Named by its content: a delivery that was killed puts it into the same place again.
+        name = digest_of(raw).removeprefix("sha256:")[:32]
+        _write_durably(kept / f"{name}.reason", reason.encode("utf-8", "backslashreplace") + b"\n")
+        _write_durably(kept / name, raw + b"\n")
+        sync_folder(kept)
+        return kept / name
+
+    def kept_count(self) -> int:
+        """How many lines were put away.
+
+        Raises:
+            OSError: the folder cannot be read.
+        """
+        try:
+            names = os.listdir(self.folder / "kept")  # noqa: PTH208  the same
+        except FileNotFoundError:
+            return 0
+        return sum("." not in name for name in names)
+
+    def join(self, session: str, other: str) -> None:
+        """Remember that a session is another one, durably.
+
+        Raises:
+            OSError: whatever the file system says.
+        """
+        folder = self.folder / "joined"
+        make_durable_folders(folder)
+        with suppress(FileExistsError):
+            (folder / session).symlink_to(other)
+        sync_folder(folder)
+
+    def joined(self, session: str) -> str:
+        """The session that one turned out to be, or the same."""
+        try:
+            return os.readlink(self.folder / "joined" / session)  # noqa: PTH115  a name, no path
+        except OSError:
+            return session
+
+    def _add(self, descriptor: int, data: bytes) -> int:
+        """Append a line to a file that is locked; its size afterwards."""
+        end = _whole_end(descriptor)
+        if end == 0:
+            # First, so that a file with a line in it has a name that is durable, whoever is killed.
+            for folder in (self.waiting, self.folder):
+                with suppress(FileNotFoundError):
+                    sync_folder(folder)
+        try:
+            _write_at(descriptor, b"%b %b\n" % (digest_of(data).encode(), data), end)
+            os.fdatasync(descriptor)
+        except OSError:
+            # If that is not possible either, the next one does it.
+            with suppress(OSError):
+                os.ftruncate(descriptor, end)
+            raise
+        return end + _DIGEST_BYTES + len(data) + 2
+
+    def _seal(self) -> None:
+        """Give the journal, which is locked, the number behind the last one."""
+        numbers = [int(path.name.removeprefix(_SEALED)) for path in self.files()[:-1]]
+        # By a number and not by a time: clocks are set back.
+        sealed = self.waiting / f"{_SEALED}{max(numbers, default=0) + 1:012d}"
+        (self.waiting / _JOURNAL).rename(sealed)
+
+    @contextmanager
+    def _opened(self, path: Path) -> Generator[int]:
+        """A file that is locked and still has its name, made where it is not there.
+
+        Opened for each append, since a fork would share the lock of one that stays open.
+        """
+        for _ in range(_ATTEMPTS):
+            try:
+                descriptor = _open(path)
+            except FileNotFoundError:
+                continue  # the folder went, since all in it was delivered
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                if _has_name(descriptor, path):
+                    yield descriptor
+                    return
+            finally:
+                _close(descriptor)
+        raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), str(path))
+
+
+def iter_lines(path: Path) -> Iterator[Line]:
+    """The lines of a file, at the memory of one; what a torn append left at its end is none.
+
+    Raises:
+        OSError: it cannot be read; `FileNotFoundError` when it was delivered meanwhile.
+    """
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            raw = line.removesuffix(b"\n")
+            data = _data_of(raw)
+            if raw is not line or data is not None:
+                yield Line(number, raw, data)
+
+
+def _data_of(raw: bytes) -> bytes | None:
+    data = raw[_DIGEST_BYTES + 1 :]
+    is_whole = raw[: _DIGEST_BYTES + 1] == digest_of(data).encode() + b" "
+    return data if is_whole else None
+
+
+def _whole_end(descriptor: int) -> int:
+    """Where the last whole line of a locked file ends; what is behind it is removed."""
+    size = os.fstat(descriptor).st_size
+    if size == 0 or os.pread(descriptor, 1, size - 1) == b"\n":
+        return size
+    start = _last_newline(descriptor, size) + 1
+    tail = _read(descriptor, start, size)
+    for whole in (tail, tail[:-1]):
+        # All but its newline was written, or that is what was damaged.
+        if _data_of(whole) is not None:
+            _write_at(descriptor, b"\n", start + len(whole))
+            return start + len(whole) + 1
+    os.ftruncate(descriptor, start)
+    return start
+
+
+def _last_newline(descriptor: int, size: int) -> int:
+    """The place of the last newline, -1 when there is none."""
+    stop = size
+    while stop:
+        begin = max(0, stop - _CHUNK)
+        found = _read(descriptor, begin, stop).rfind(b"\n")
+        if found >= 0:
+            return begin + found
+        stop = begin
+    return -1
+
+
+def _read(descriptor: int, start: int, stop: int) -> bytes:
+    parts: list[bytes] = []
+    while start < stop and (part := os.pread(descriptor, min(stop - start, 1 << 30), start)):
+        parts.append(part)
+        start += len(part)
+    return b"".join(parts)
+
+
+def _write_at(descriptor: int, data: bytes, place: int) -> None:
+    left = memoryview(data)
+    while left:
+        written = os.pwrite(descriptor, left, place)
+        left, place = left[written:], place + written
+
+
+def _write_durably(path: Path, data: bytes) -> None:
+    descriptor = _open(path)
+    try:
+        os.ftruncate(descriptor, 0)
+        _write_at(descriptor, data, 0)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _open(path: Path) -> int:
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+    try:
+        return os.open(path, flags, PRIVATE_FILE)
+    except FileNotFoundError:
+        make_durable_folders(path.parent)
+        return os.open(path, flags, PRIVATE_FILE)
+
+
+def _close(descriptor: int) -> None:
+    # A fork that has a copy would keep the lock otherwise.
+    fcntl.flock(descriptor, fcntl.LOCK_UN)
+    os.close(descriptor)
+
+
+def _has_name(descriptor: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
