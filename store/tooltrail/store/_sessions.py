@@ -99,6 +99,22 @@ def write_closed(
     writes.append_entry(connection, chain, event)
 
 
+def write_message(
+    connection: Connection,
+    chain: Chain,
+    message_id: UUID,
+    created_at: datetime,
+    role: str,
+    body: writes.Body,
+) -> None:
+    """Write a message at the next place of a session, with its ledger entry."""
+    writes.put_bodies(connection, [body])
+    row: Row = {"seq": chain.take_seq(), "role": role, "body_digest": body.digest}
+    named = {"id": message_id, "session_key": chain.session_key, "created_at": created_at}
+    writes.insert_message(connection, {**row, **named})
+    writes.append_entry(connection, chain, writes.Event("message", message_id, created_at, row))
+
+
 def only_call_of(connection: Connection, session_key: int) -> UUID | None:
     """The invocation that a session was opened for and ends with, as its ledger says."""
     row = LedgerEntryRow

@@ -26,6 +26,7 @@ from tooltrail.store._upkeep import Upkeep, read_upkeep
 from tooltrail.store.durability import Durability, checked_durability
 from tooltrail.store.info import FORMAT, StoreInfo, read_info
 from tooltrail.store.limits import StoreLimits
+from tooltrail.store.on_unavailable import OnUnavailable, checked_choice
 from tooltrail.store.spools import SPOOL_FOLDER, user_spool
 from tooltrail.store.store import Store
 
@@ -39,6 +40,7 @@ def create_store(
     families: FamilyRegistry | None = None,
     limits: StoreLimits | None = None,
     durability: Durability = "full",
+    on_unavailable: OnUnavailable = "raise",
 ) -> Store:
     """Make a new store and open it. The schema and the store's row appear together or not at all.
 
@@ -54,6 +56,9 @@ def create_store(
         limits: how much is kept of what tools print; all that the disk takes by default.
         durability: what records survive once they are acknowledged: `full` the loss of power,
             `process` the end of the program alone; see `tooltrail.store.durability`.
+        on_unavailable: what becomes of a record when the database is away: `raise` an error,
+            `outbox` keeps it in the spool to be delivered later, `drop_and_count` counts it alone;
+            see `tooltrail.store.on_unavailable`.
 
     Raises:
         StoreExistsError: there is a store already; it is left as it is.
@@ -62,6 +67,7 @@ def create_store(
         UnavailableError: the database or the artifact root cannot be reached or written.
     """
     checked_durability(durability)
+    checked_choice(on_unavailable)
     target = parse_target(database)
     root = remembered_root(target, artifacts)
     _refuse_file(resolve_root(target, root))
@@ -73,6 +79,7 @@ def create_store(
         families=families,
         limits=limits,
         durability=durability,
+        on_unavailable=on_unavailable,
     )
 
 
@@ -85,6 +92,7 @@ def open_store(
     families: FamilyRegistry | None = None,
     limits: StoreLimits | None = None,
     durability: Durability = "full",
+    on_unavailable: OnUnavailable = "raise",
 ) -> Store:
     """Open a store that is there.
 
@@ -100,6 +108,9 @@ def open_store(
         limits: how much is kept of what tools print; all that the disk takes by default.
         durability: what records survive once they are acknowledged: `full` the loss of power,
             `process` the end of the program alone; see `tooltrail.store.durability`.
+        on_unavailable: what becomes of a record when the database is away: `raise` an error,
+            `outbox` keeps it in the spool to be delivered later, `drop_and_count` counts it alone;
+            see `tooltrail.store.on_unavailable`.
 
     Raises:
         StoreNotFoundError: there is no store here.
@@ -109,6 +120,7 @@ def open_store(
             durability.
         UnavailableError: the database cannot be reached.
     """
+    checked_choice(on_unavailable)
     target = parse_target(database)
     opened = open_existing(target, durability=checked_durability(durability))
     try:
@@ -128,6 +140,7 @@ def open_store(
         policy=default_policy(chosen) if policy is None else policy,
         families=chosen,
         limits=limits or StoreLimits(),
+        on_unavailable=on_unavailable,
     )
 
 

@@ -3,7 +3,7 @@
 A producer that only appends needs nothing of a store but its id and a folder: importing this module
 imports no database, no pydantic and no migrations. See `_journal` for the files.
 
-    outbox = Outbox(outbox_folder(spool, store_id))
+    outbox = Outbox.of(spool, store_id)
     session = SessionOpened(title="a hook")
     outbox.append(session)
     outbox.append(MessageAdded(session=session.id, role="user", text="hello"))
@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import Any, Self, TypeAlias, cast
 from uuid import UUID
 
 from tooltrail.records.canonical_json import decode, encode, encode_text
@@ -128,10 +128,9 @@ class ShownResult:
         canonical: the canonical result, as canonical JSON.
         receipt: its text.
         renderer: name and version.
-        omissions: what was left out, in the columns of a store.
+        omissions: what was left out, each by the names of `Omission`.
         artifacts: role and path of each, in their order.
         published: streams that are artifacts and not in the output; a hidden list for instance.
-        fingerprint: of what makes two records with its idempotency key the same.
     """
 
     state: str
@@ -145,7 +144,6 @@ class ShownResult:
     omissions: tuple[Mapping[str, Any], ...] = ()
     artifacts: tuple[tuple[str, str], ...] = ()
     published: tuple[EndedStream, ...] = ()
-    fingerprint: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,6 +206,11 @@ class Outbox:
     def __init__(self, folder: Path) -> None:
         self.journal = Journal(folder)
 
+    @classmethod
+    def of(cls, spool: Path, store_id: UUID) -> Self:
+        """That of a store, in one of its spools."""
+        return cls(spool / f"outbox-{store_id}")
+
     def append(self, entry: Entry) -> None:
         """Keep an entry for the next process that can deliver it; durable when this returns.
 
@@ -217,10 +220,33 @@ class Outbox:
         """
         self.journal.append(entry_json(entry))
 
+    def is_waiting(self) -> bool:
+        """Whether there is anything to deliver, by one `stat`; also when nobody can tell."""
+        try:
+            return self.journal.is_waiting()
+        except OSError:
+            return True
 
-def outbox_folder(spool: Path, store_id: UUID) -> Path:
-    """Where the outbox of a store is."""
-    return spool / f"outbox-{store_id}"
+    def count_dropped(self, entry: Entry, reason: str) -> None:
+        """Count an entry that is kept nowhere; the count is durable when this returns.
+
+        Raises:
+            OSError: it cannot be counted.
+        """
+        told = {"kind": _NAMES[type(entry)], "id": str(entry.id), "at": entry.at.isoformat()}
+        self.journal.count_dropped(encode({**told, "reason": reason}))
+
+    def joined(self, session: UUID) -> UUID:
+        """The session that one turned out to be by its idempotency key, or the same."""
+        return UUID(self.journal.joined(str(session)))
+
+    def join(self, session: UUID, other: UUID) -> None:
+        """Remember that a session is another one, durably.
+
+        Raises:
+            OSError: whatever the file system says.
+        """
+        self.journal.join(str(session), str(other))
 
 
 def complete_output_json(

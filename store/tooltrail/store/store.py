@@ -11,7 +11,7 @@ from tooltrail.records import FamilyRegistry, Policy, ToolCall, UnavailableError
 from tooltrail.store._clock import new_id, now
 from tooltrail.store._database import Database
 from tooltrail.store._group_commit import GroupCommit, Write
-from tooltrail.store._keys import Taken, refuse_conflict
+from tooltrail.store._keys import Taken, checked_key, refuse_conflict
 from tooltrail.store._mark_names import mark_path
 from tooltrail.store._reserve import DiskReserve
 from tooltrail.store._room import StoreRoom
@@ -25,6 +25,8 @@ from tooltrail.store.environment import current_environment, environment_json
 from tooltrail.store.info import StoreInfo
 from tooltrail.store.invocation import Invocation
 from tooltrail.store.limits import StoreLimits
+from tooltrail.store.on_unavailable import Fallback, OnUnavailable
+from tooltrail.store.outbox import Entry, SessionOpened
 from tooltrail.store.reader import Reader
 from tooltrail.store.recorder import Session
 
@@ -49,6 +51,7 @@ class Store:
         families: the tool families.
         limits: how much is kept of what tools print.
         room: what the limit of the store leaves; None without one.
+        fallback: how it records while it cannot be reached.
     """
 
     def __init__(
@@ -62,6 +65,7 @@ class Store:
         policy: Policy,
         families: FamilyRegistry,
         limits: StoreLimits,
+        on_unavailable: OnUnavailable = "raise",
     ) -> None:
         self.database = database
         self.writes = GroupCommit(database)
@@ -76,6 +80,7 @@ class Store:
         self.limits = limits
         most = limits.store_bytes
         self.room = None if most is None else StoreRoom(most, database, spool, str(info.id))
+        self.fallback = Fallback(self, on_unavailable)
         target = database.target
         self.reserve = DiskReserve(target.path if isinstance(target, SqliteTarget) else None)
 
@@ -112,9 +117,31 @@ class Store:
             UnavailableError: the store cannot be written now.
         """
         self.reserve.hold()
-        named = None if parent is None else (self.reader.session_key(parent), parent)
-        environment = environment_json(current_environment())
-        opening = Opening(new_id(), now(), environment, title, agent, named)
+        name, at = new_id(), now()
+        environment = current_environment()
+
+        def attempt() -> Session:
+            named = None if parent is None else (self.reader.session_key(parent), parent)
+            opening = Opening(name, at, environment_json(environment), title, agent, named)
+            return self._opened(opening, idempotency_key)
+
+        def instead() -> tuple[Entry, Session]:
+            if idempotency_key is not None:
+                checked_key(idempotency_key)
+            entry = SessionOpened(
+                id=name,
+                at=at,
+                environment=environment,
+                title=title,
+                agent=agent,
+                parent=parent,
+                idempotency_key=idempotency_key,
+            )
+            return entry, Session(self, 0, name, is_own=True)
+
+        return self.fallback.run(attempt, instead)
+
+    def _opened(self, opening: Opening, idempotency_key: str | None) -> Session:
         claimed = None if idempotency_key is None else claim_session(idempotency_key, opening)
         found = self.writes.run(Write(lambda c: open_once(c, opening, claimed)))
         if isinstance(found, Taken):
@@ -152,7 +179,15 @@ class Store:
             SessionClosedError: by the first record, when it was closed.
         """
         self.reserve.hold()
-        return Session(self, self.reader.session_key(session_id), session_id, is_own=False)
+        session = Session(self, 0, session_id, is_own=False)
+        self.fallback.is_clear()
+        try:
+            session.resolve()
+        except UnavailableError:
+            # Whether there is one is found out when what is recorded in it is delivered.
+            if self.fallback.choice == "raise":
+                raise
+        return session
 
     def find_artifacts(self) -> str | None:
         """Look whether the artifacts are where they should be; the reason when they are away."""

@@ -1,0 +1,215 @@
+"""Brings what waits in an outbox into the store: in order, each entry once, by one process.
+
+A file is removed when all in it is in the store, or put away with the reason. Nothing else is
+remembered: a delivery that was killed is done again, and meets what it has written by its ids.
+"""
+
+from collections.abc import Generator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, NamedTuple
+from uuid import UUID
+
+from tooltrail.records import (
+    DamageError,
+    InvalidRecordError,
+    TooltrailError,
+    UnavailableError,
+)
+from tooltrail.store._batches import MOST, MOST_BYTES
+from tooltrail.store._clock import new_id
+from tooltrail.store._delivery_writes import BatchWriter, Told, ids_there
+from tooltrail.store._entry_plans import plan_call
+from tooltrail.store._group_commit import Write
+from tooltrail.store._journal import Line, iter_lines
+from tooltrail.store._recording import Scratch
+from tooltrail.store.outbox import CallEnded, Entry, Outbox, read_entry
+from tooltrail.store.recorder import Session
+
+if TYPE_CHECKING:
+    from tooltrail.store.store import Store
+
+_BUSY = "another process is delivering it"
+_LATE = "there is more than is delivered at once"
+
+
+@dataclass(frozen=True, slots=True)
+class KeptEntry:
+    """An entry of an outbox that cannot be delivered.
+
+    Attributes:
+        file: the journal that it was in.
+        line: its number there, from 1.
+        reason: why, in one sentence.
+        kept_in: the file that it was moved to; the reason is beside it.
+    """
+
+    file: str
+    line: int
+    reason: str
+    kept_in: str
+
+
+@dataclass(slots=True)
+class Delivery:
+    """What a delivery came to.
+
+    Attributes:
+        delivered_count: entries that are in the store now.
+        known_count: entries that were in it before.
+        kept: those that cannot be.
+        notes: sentences about what is not where it was to be.
+        failure: why something still waits; empty when nothing does.
+    """
+
+    delivered_count: int = 0
+    known_count: int = 0
+    kept: list[KeptEntry] = field(default_factory=list[KeptEntry])
+    notes: list[str] = field(default_factory=list[str])
+    failure: str = ""
+
+
+class _One(NamedTuple):
+    line: Line
+    entry: Entry
+
+
+def deliver(
+    store: "Store", outbox: Outbox, *, wait: bool = True, seconds: float | None = None
+) -> Delivery:
+    """Deliver what waits, as far as that can be done now.
+
+    Args:
+        store: where to.
+        outbox: of that store.
+        wait: for another process that delivers.
+        seconds: after which no further file is begun; without an end by default.
+    """
+    done = Delivery()
+    deadline = None if seconds is None else monotonic() + seconds
+    try:
+        if outbox.journal.is_waiting():
+            with outbox.journal.delivering(wait=wait) as is_ours:
+                done.failure = _Deliverer(store, outbox, done).run(deadline) if is_ours else _BUSY
+    except OSError as error:
+        done.failure = f"outbox {outbox.journal.folder}: {error.strerror}"
+    except (UnavailableError, DamageError) as error:
+        done.failure = str(error)
+    return done
+
+
+class _Deliverer:
+    def __init__(self, store: "Store", outbox: Outbox, done: Delivery) -> None:
+        self._store = store
+        self._journal = outbox.journal
+        self._outbox = outbox
+        self._done = done
+
+    def run(self, deadline: float | None) -> str:
+        """Deliver file by file; why something is left."""
+        while files := self._journal.seal():
+            for file in files:
+                for batch in self._batches(file):
+                    self._deliver(file, batch)
+                self._journal.remove(file)
+                if deadline is not None and monotonic() >= deadline:
+                    return _LATE if self._journal.is_waiting() else ""
+        self._journal.tidy()
+        return ""
+
+    def _batches(self, file: Path) -> Generator[list[_One]]:
+        """Entries of one session that follow each other, as many as one transaction takes."""
+        batch: list[_One] = []
+        size = 0
+        for line in iter_lines(file):
+            entry = self._read(file, line)
+            if entry is None:
+                continue
+            is_full = len(batch) == MOST or size >= MOST_BYTES
+            if batch and (is_full or entry.session != batch[0].entry.session):
+                yield batch
+                batch, size = [], 0
+            batch.append(_One(line, entry))
+            size += len(line.raw)
+        if batch:
+            yield batch
+
+    def _read(self, file: Path, line: Line) -> Entry | None:
+        """None for a line that is put away."""
+        if line.data is None:
+            self._keep(file, line, "it was altered or cut: it is not what its digest names")
+            return None
+        try:
+            return read_entry(line.data)
+        except InvalidRecordError as error:
+            self._keep(file, line, str(error))
+            return None
+
+    def _deliver(self, file: Path, batch: Sequence[_One]) -> None:
+        """Deliver a batch, as a whole if that can be.
+
+        Raises:
+            UnavailableError: the store is away.
+            DamageError: it is damaged.
+        """
+        try:
+            told = self._write([one.entry for one in batch])
+        except UnavailableError:
+            raise
+        except TooltrailError as error:
+            if isinstance(error, DamageError) and error.path != "ledger_heads":
+                raise
+            if len(batch) > 1:
+                for one in batch:
+                    self._deliver(file, [one])
+            elif self._is_there(batch[0].entry.id):
+                # A commit that nobody had answered came through between the look and the write.
+                self._done.known_count += 1
+            else:
+                self._keep(file, batch[0].line, str(error))
+            return
+        self._done.delivered_count += told.delivered_count
+        self._done.known_count += told.known_count
+        self._done.notes += told.notes
+
+    def _write(self, entries: Sequence[Entry]) -> Told:
+        name = self._outbox.joined(entries[0].session)
+        scratch = Scratch(self._store, new_id())
+        session = Session(self._store, 0, name, is_own=False)
+        try:
+            plans = {
+                entry.id: plan_call(self._store, session, entry, scratch)
+                for entry in entries
+                if isinstance(entry, CallEnded) and not self._is_there(entry.id)
+            }
+            told = self._store.writes.run(
+                Write(BatchWriter(self._store, name, entries, self._outbox, plans).write)
+            )
+        finally:
+            scratch.leave()
+        if told.joined is not None:
+            # Before the file goes that says it; until then it is found out anew.
+            self._outbox.join(entries[0].session, told.joined)
+        return told
+
+    def _is_there(self, name: UUID) -> bool:
+        with self._store.database.read() as connection:
+            return bool(ids_there(connection, [name]))
+
+    def _keep(self, file: Path, line: Line, reason: str) -> None:
+        place = f"{reason} ({file.name}, line {line.number:,})"
+        kept = self._journal.keep(line.raw, place)
+        self._done.kept.append(KeptEntry(str(file), line.number, reason, str(kept)))
+
+
+def find_outboxes(store: "Store", spools: Sequence[Path]) -> list[Outbox]:
+    """The outboxes of a store that are there, in some spools."""
+    found: list[Outbox] = []
+    for spool in spools:
+        outbox = Outbox.of(spool, store.info.id)
+        with suppress(OSError):
+            if outbox.journal.folder.is_dir():
+                found.append(outbox)
+    return found
