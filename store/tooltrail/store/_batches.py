@@ -109,8 +109,8 @@ class BatchRecorder:
 
     def _keep(self, call: EndedCall, one: _One | None, why: UnavailableError | None) -> None:
         """Keep a call for later, and tell of it."""
-        invocation = EndedInvocation(self._store, self._session, call) if one is None else (
-            one.invocation
+        invocation = (
+            EndedInvocation(self._store, self._session, call) if one is None else (one.invocation)
         )
         if one is not None and isinstance(why, RecordUncertainError) and one.met is None:
             invocation.uncertain = invocation.uncertain or one.ending

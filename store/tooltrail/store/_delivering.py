@@ -5,7 +5,6 @@ remembered: a delivery that was killed is done again, and meets what it has writ
 """
 
 from collections.abc import Generator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
@@ -62,6 +61,7 @@ class Delivery:
         kept: those that cannot be.
         notes: sentences about what is not where it was to be.
         failure: why something still waits; empty when nothing does.
+        waiting_count: entries that still wait, where that was looked for.
     """
 
     delivered_count: int = 0
@@ -69,6 +69,7 @@ class Delivery:
     kept: list[KeptEntry] = field(default_factory=list[KeptEntry])
     notes: list[str] = field(default_factory=list[str])
     failure: str = ""
+    waiting_count: int = 0
 
 
 class _One(NamedTuple):
@@ -202,14 +203,3 @@ class _Deliverer:
         place = f"{reason} ({file.name}, line {line.number:,})"
         kept = self._journal.keep(line.raw, place)
         self._done.kept.append(KeptEntry(str(file), line.number, reason, str(kept)))
-
-
-def find_outboxes(store: "Store", spools: Sequence[Path]) -> list[Outbox]:
-    """The outboxes of a store that are there, in some spools."""
-    found: list[Outbox] = []
-    for spool in spools:
-        outbox = Outbox.of(spool, store.info.id)
-        with suppress(OSError):
-            if outbox.journal.folder.is_dir():
-                found.append(outbox)
-    return found

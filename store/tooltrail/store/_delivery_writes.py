@@ -113,7 +113,14 @@ class BatchWriter:
             case MessageAdded():
                 body = writes.Body.of(entry.text.encode("utf-8", "surrogatepass"))
                 chain = self._open_chain(connection, entry.at, told)
-                write_message(connection, chain, entry.id, entry.at, entry.role, body)
+                write_message(
+                    connection,
+                    chain,
+                    message_id=entry.id,
+                    created_at=entry.at,
+                    role=entry.role,
+                    body=body,
+                )
             case _:
                 return self._put_call(connection, self._plans[entry.id], told)
         return True

@@ -100,7 +100,7 @@ def _plan_anew(store: "Store", session: Session, entry: CallEnded, scratch: Scra
         family = store.families.named(entry.family)
     streams = {stream.role: _record_of(stream) for stream in entry.streams}
     try:
-        output: CompleteOutput = output_of(document, family, streams)
+        output: CompleteOutput = output_of(document, family, streams, is_exact=False)
     except KeyError as error:
         raise InvalidRecordError(f"stream {error} has no bytes") from error
     key, times = entry.idempotency_key, (entry.started_at, entry.finished_at)

@@ -73,7 +73,9 @@ class EndedInvocation(Invocation):
         _refuse_odd_times(ended)
         name, told_at = known_as or (None, None)
         started_at = ended.started_at or ended.finished_at or told_at
-        started = plan_start(store, ended.call, ended.family, ended.policy, started_at, name)
+        started = plan_start(
+            store, ended.call, ended.family, ended.policy, at=started_at, known_as=name
+        )
         super().__init__(store, session, 0, started)
         self.ended = ended
         self.finished_at = ended.finished_at or told_at

@@ -102,6 +102,7 @@ def write_closed(
 def write_message(
     connection: Connection,
     chain: Chain,
+    *,
     message_id: UUID,
     created_at: datetime,
     role: str,

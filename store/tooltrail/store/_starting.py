@@ -70,6 +70,7 @@ def plan_start(
     call: ToolCall,
     family: str | None,
     policy: Policy | None,
+    *,
     at: datetime | None = None,
     known_as: UUID | None = None,
 ) -> Started:

@@ -158,7 +158,7 @@ class CallEnded:
         call_id: the provider's id.
         title: a short spelling of the arguments.
         complete_output: canonical JSON of the five fields; each stream in its result is what
-            `EndedStream.facts` gives.
+            `EndedStream.facts` gives, and what has a default may be left out.
         streams: with their bytes.
         family: of the result; by default the one that serves the tool.
         policy: canonical JSON of the budgets; by default those of the store that it comes to.
@@ -227,6 +227,13 @@ class Outbox:
         except OSError:
             return True
 
+    def is_there(self) -> bool:
+        """Whether anything was ever put there."""
+        try:
+            return self.journal.folder.is_dir()
+        except OSError:
+            return True
+
     def count_dropped(self, entry: Entry, reason: str) -> None:
         """Count an entry that is kept nowhere; the count is durable when this returns.
 
@@ -285,10 +292,10 @@ def read_entry(data: bytes) -> Entry:
     version, kind = members.pop("v", None), members.pop("kind", None)
     if version != _VERSION:
         raise InvalidRecordError(f"an entry of version {version}, this program reads {_VERSION}")
-    if kind not in _KINDS:
+    if not isinstance(kind, str) or kind not in _KINDS:
         raise InvalidRecordError(f"an entry of the unknown kind {kind!r}")
     try:
-        return cast("Entry", _KINDS[cast("str", kind)](**_values(cast("_Members", members))))
+        return _KINDS[kind](**_values(members))
     except (TypeError, ValueError, binascii.Error, AttributeError) as error:
         raise InvalidRecordError(f"an entry is not as it should be: {error}") from error
 

@@ -210,7 +210,14 @@ class Session:
 
         def write(connection: Connection) -> None:
             chain = self._open_chain(connection)
-            write_message(connection, chain, message_id, created_at, role, body)
+            write_message(
+                connection,
+                chain,
+                message_id=message_id,
+                created_at=created_at,
+                role=role,
+                body=body,
+            )
 
         def attempt() -> UUID:
             self.resolve()
@@ -218,9 +225,7 @@ class Session:
             return message_id
 
         def instead() -> tuple[Entry, UUID]:
-            kept = MessageAdded(
-                id=message_id, session=self.id, at=created_at, role=role, text=text
-            )
+            kept = MessageAdded(id=message_id, session=self.id, at=created_at, role=role, text=text)
             return kept, message_id
 
         self._refuse_closed_later()
@@ -237,9 +242,7 @@ class Session:
 
         def attempt() -> None:
             self.resolve()
-            self._store.writes.run(
-                Write(lambda c: write_closed(c, self._open_chain(c), closed_at))
-            )
+            self._store.writes.run(Write(lambda c: write_closed(c, self._open_chain(c), closed_at)))
 
         def instead() -> tuple[Entry, None]:
             self._is_closed_later = True

@@ -1,0 +1,257 @@
+"""A journal keeps what it has acknowledged, whoever is killed or has no room left."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.support.disks import small_disk
+from tests.support.killing import count_moments, run_and_kill
+
+from tooltrail.records import InvalidRecordError
+from tooltrail.store import _journal
+from tooltrail.store._journal import Journal, iter_lines
+from tooltrail.store.outbox import (
+    CallEnded,
+    EndedStream,
+    Entry,
+    MessageAdded,
+    SessionEnded,
+    SessionOpened,
+    ShownResult,
+    entry_json,
+    read_entry,
+)
+
+NAME = UUID("018f0000-0000-7000-8000-000000000000")
+TEXT = st.text(st.characters(blacklist_categories=()), max_size=30)
+
+
+def told(journal: Journal) -> list[bytes | None]:
+    return [line.data for path in journal.files() for line in iter_lines(path)]
+
+
+def journal_file(journal: Journal) -> Path:
+    return journal.waiting / "journal"
+
+
+def test_what_is_appended_is_read_in_order_and_is_private(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "spool" / "outbox")
+    assert not journal.is_waiting()
+    for number in range(3):
+        journal.append(b"%d" % number)
+    assert journal.is_waiting()
+    assert told(journal) == [b"0", b"1", b"2"]
+    modes = [path.stat().st_mode & 0o777 for path in (journal.waiting, journal_file(journal))]
+    assert modes == [0o700, 0o600]
+
+
+def test_a_torn_end_at_any_byte_leaves_no_half_line_before_the_next(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "outbox")
+    journal.append(b"first")
+    whole = journal_file(journal).stat().st_size
+    journal.append(b"second")
+    data = journal_file(journal).read_bytes()
+    for cut in range(whole, len(data)):
+        journal_file(journal).write_bytes(data[:cut])
+        seen = told(journal)
+        journal.append(b"third")
+        kept = [b"second"] if cut == len(data) - 1 else []
+        assert seen == [b"first", *kept]
+        assert told(journal) == [b"first", *kept, b"third"]
+
+
+def test_a_long_torn_end_is_found_from_behind(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "outbox")
+    journal.append(b"first")
+    with journal_file(journal).open("ab") as file:
+        file.write(b"x" * 3_000_000)
+    journal.append(b"second")
+    assert told(journal) == [b"first", b"second"]
+
+
+def test_a_last_newline_that_was_altered_costs_nothing(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "outbox")
+    journal.append(b"first")
+    data = journal_file(journal).read_bytes()
+    journal_file(journal).write_bytes(data[:-1] + b"\x0b")
+    journal.append(b"second")
+    assert told(journal) == [b"first", b"second"]
+
+
+def test_every_flipped_byte_of_a_line_is_damage_of_that_line_alone(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "outbox")
+    for text in (b"first", b"second", b"third"):
+        journal.append(text)
+    data = journal_file(journal).read_bytes()
+    start = data.index(b"\n") + 1
+    for place in range(start, data.index(b"\n", start)):
+        flipped = bytes([*data[:place], data[place] ^ 1, *data[place + 1 :]])
+        journal_file(journal).write_bytes(flipped)
+        numbered = [(line.number, line.data) for line in iter_lines(journal_file(journal))]
+        assert (1, b"first") in numbered
+        assert b"second" not in dict(numbered).values()
+        assert numbered[-1][1] == b"third"
+
+
+def test_a_writer_that_is_killed_at_any_moment_leaves_what_it_acknowledged(tmp_path: Path) -> None:
+    moment = 0
+    journal = Journal(tmp_path / "outbox")
+    acknowledged: list[bytes] = []
+
+    def append() -> None:
+        journal.append(b"%d" % moment)
+        (tmp_path / f"ack-{moment}").touch()
+
+    for moment in range(1, count_moments(append) + 1):
+        run_and_kill(append, moment)
+        if (tmp_path / f"ack-{moment}").exists():
+            acknowledged.append(b"%d" % moment)
+    journal.append(b"last")
+    seen = told(journal)
+    assert None not in seen
+    assert len(set(seen)) == len(seen)
+    assert [one for one in seen if one in {*acknowledged, b"last"}] == [*acknowledged, b"last"]
+    assert len(acknowledged) < moment
+
+
+def test_processes_append_while_another_takes_away_and_each_line_comes_once_and_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_journal, "MOST_BYTES", 400)
+    journal, writers, each = Journal(tmp_path / "outbox"), 4, 60
+    children: list[int] = []
+    for writer in range(writers):
+        child = os.fork()
+        if child == 0:
+            try:
+                for number in range(each):
+                    journal.append(b"%d %d" % (writer, number))
+                os._exit(0)
+            finally:
+                os._exit(1)
+        children.append(child)
+    seen: list[bytes | None] = []
+    while len(seen) < writers * each:
+        with journal.delivering(wait=True):
+            for path in journal.seal():
+                seen += [line.data for line in iter_lines(path)]
+                journal.remove(path)
+    assert [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children] == [0] * 4
+    for writer in range(writers):
+        mine = [one for one in seen if one and one.startswith(b"%d " % writer)]
+        assert mine == [b"%d %d" % (writer, number) for number in range(each)]
+    assert not journal.is_waiting()
+
+
+def test_a_full_disk_leaves_no_half_line(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", 1 << 20) as disk:
+        journal = Journal(disk.folder / "outbox")
+        journal.append(b"first")
+        disk.fill()
+        with pytest.raises(OSError, match="No space left"):
+            journal.append(b"x" * 100_000)
+        disk.free()
+        journal.append(b"second")
+        assert told(journal) == [b"first", b"second"]
+
+
+def test_one_process_delivers_at_a_time(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "outbox")
+    with journal.delivering(wait=False) as mine:
+        assert mine
+        with journal.delivering(wait=False) as other:
+            assert not other
+
+
+def test_an_empty_journal_of_a_killed_writer_is_removed(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "outbox")
+    journal.waiting.mkdir(parents=True)
+    journal_file(journal).touch()
+    assert journal.seal() == []
+    journal.tidy()
+    assert not journal.is_waiting()
+
+
+@given(
+    TEXT,
+    st.binary(max_size=50),
+    st.none() | TEXT.filter(bool),
+    st.integers(0, 2**70),
+    st.booleans(),
+)
+def test_an_entry_is_read_back_as_it_was(
+    text: str, content: bytes, key: str | None, number: int, is_shown: bool
+) -> None:
+    stream = EndedStream(role="stdout", content=content, produced_size=number, loss_reason=text)
+    call = CallEnded(
+        session=NAME, tool_name=text, complete_output=text, streams=(stream,), idempotency_key=key
+    )
+    shown = ShownResult(
+        state="success",
+        facts={"exit_status": number},
+        began_at=call.at,
+        ended_at=call.at,
+        is_witnessed=True,
+        canonical=text,
+        receipt=text,
+        renderer=("command", 1),
+        omissions=({"field": text},),
+        artifacts=((text, text),),
+        published=(stream,),
+    )
+    entries: list[Entry] = [
+        SessionOpened(title=text, parent=NAME, environment={text: number}, idempotency_key=key),
+        MessageAdded(session=NAME, role="user", text=text),
+        CallEnded(session=NAME, tool_name="x", complete_output="{}", shown=shown)
+        if is_shown
+        else call,
+        SessionEnded(session=NAME),
+    ]
+    for entry in entries:
+        data = entry_json(entry)
+        assert b"\n" not in data
+        assert read_entry(data) == entry
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"[]",
+        b"{",
+        b'{"v":2,"kind":"message"}',
+        b'{"v":1,"kind":"dance"}',
+        b'{"v":1,"kind":"message","session":"nobody"}',
+        b'{"v":1,"kind":"message","colour":"red"}',
+        b'{"v":1,"kind":["message"]}',
+    ],
+)
+def test_what_is_no_entry_is_refused(data: bytes) -> None:
+    with pytest.raises(InvalidRecordError):
+        read_entry(data)
+
+
+def test_a_producer_imports_no_database_and_no_models(tmp_path: Path) -> None:
+    code = """
+import sys
+from pathlib import Path
+from uuid import UUID
+from tooltrail.store.outbox import *
+from tooltrail.store.outbox import EndedStream, complete_output_json
+outbox = Outbox.of(Path(sys.argv[1]), UUID(int=0))
+session = SessionOpened(title="\\ud800")
+outbox.append(session)
+outbox.append(CallEnded(session=session.id, tool_name="x",
+    complete_output=complete_output_json("x", "done"),
+    streams=(EndedStream(role="stdout", content=b"\\xff"),)))
+heavy = {"sqlalchemy", "pydantic", "pydantic_core", "alembic", "psycopg", "zstandard", "fsspec"}
+print(sorted(heavy & set(sys.modules)))
+"""
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    assert subprocess.run(command, capture_output=True, check=True).stdout == b"[]\n"
+    journal = Journal(tmp_path / f"outbox-{UUID(int=0)}")
+    assert [type(read_entry(data or b"")) for data in told(journal)] == [SessionOpened, CallEnded]
