@@ -24,7 +24,7 @@ from tooltrail.store._entry_plans import plan_call
 from tooltrail.store._group_commit import Write
 from tooltrail.store._journal import Line, iter_lines
 from tooltrail.store._recording import Scratch
-from tooltrail.store.outbox import CallEnded, Entry, Outbox, read_entry
+from tooltrail.store.outbox import CallEnded, Entry, Outbox, SessionOpened, read_entry
 from tooltrail.store.recorder import Session
 
 if TYPE_CHECKING:
@@ -129,7 +129,10 @@ class _Deliverer:
             if entry is None:
                 continue
             is_full = len(batch) == MOST or size >= MOST_BYTES
-            if batch and (is_full or entry.session != batch[0].entry.session):
+            is_other = isinstance(entry, SessionOpened) or (
+                batch and entry.session != batch[0].entry.session
+            )
+            if batch and (is_full or is_other):
                 yield batch
                 batch, size = [], 0
             batch.append(_One(line, entry))

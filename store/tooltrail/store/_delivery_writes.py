@@ -12,7 +12,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection, select
 
-from tooltrail.records import NotFoundError
+from tooltrail.records import InvalidRecordError, NotFoundError
 from tooltrail.store import _writes as writes
 from tooltrail.store._clock import new_id, now
 from tooltrail.store._entry_plans import CallPlan
@@ -26,10 +26,17 @@ from tooltrail.store._sessions import (
     write_message,
     write_opened,
 )
-from tooltrail.store._whole import write_whole
+from tooltrail.store._whole import Whole, put_shared, write_rows
 from tooltrail.store._writes import Chain
 from tooltrail.store.environment import current_environment, environment_json
-from tooltrail.store.outbox import Entry, MessageAdded, Outbox, SessionEnded, SessionOpened
+from tooltrail.store.outbox import (
+    CallEnded,
+    Entry,
+    MessageAdded,
+    Outbox,
+    SessionEnded,
+    SessionOpened,
+)
 from tooltrail.store.tables import InvocationRow, MessageRow, SessionRow
 
 if TYPE_CHECKING:
@@ -79,6 +86,12 @@ class BatchWriter:
         self._plans = plans
         self._chain: Chain | None = None
         self._own: Chain | None = None
+        self._calls: list[Whole] = []
+        self._bodies = {
+            entry.id: writes.Body.of(entry.text.encode("utf-8", "surrogatepass"))
+            for entry in entries
+            if isinstance(entry, MessageAdded)
+        }
 
     def write(self, connection: Connection) -> Told:
         """Write them within a transaction.
@@ -86,58 +99,77 @@ class BatchWriter:
         Raises:
             TooltrailError: one of them is refused, or the store cannot be written.
         """
-        told, self._own = Told(), None
+        told, self._own, self._calls = Told(), None, []
         for plan in self._plans.values():
             plan.ensure_standing(connection, self._store)
         self._chain = _chain_of(connection, self._session_id)
         # After the lock, which whoever was committing one of them has held.
         there = ids_there(connection, [entry.id for entry in self._entries])
-        for entry in self._entries:
-            if entry.id in there or not self._put(connection, entry, told):
-                told.known_count += 1
-            else:
-                told.delivered_count += 1
+        entries = [entry for entry in self._entries if entry.id not in there]
+        if entries and isinstance(entries[0], SessionOpened):
+            self._open(connection, entries[0], told)
+            entries = entries[1:]
+        entries = self._put_shared(connection, entries)
+        for entry in entries:
+            self._put(connection, entry, told)
+        self._write_calls(connection)
         if self._own is not None:
             write_closed(connection, self._own, now(), "it was opened for what had no other")
+        told.known_count = len(self._entries) - told.delivered_count
         return told
 
-    def _put(self, connection: Connection, entry: Entry, told: Told) -> bool:
-        """Write one; False when that is as good as done."""
+    def _put_shared(self, connection: Connection, entries: Sequence[Entry]) -> list[Entry]:
+        """Write the keys of all and then what others may share, in one order for all writers.
+
+        Returns:
+            Those that are to be written; their keys name nothing else.
+        """
+        plans = [self._plans[entry.id] for entry in entries if isinstance(entry, CallEnded)]
+        claims = {plan.claim.subject_id: plan.claim for plan in plans if plan.claim is not None}
+        # For a closed session, too: they are written then, into one of their own.
+        met = take(connection, list(claims.values())) if claims else {}
+        for name, taken in met.items():
+            refuse_conflict(claims[name], taken)
+        left = [entry for entry in entries if entry.id not in met]
+        calls = [self._plans[entry.id].whole for entry in left if isinstance(entry, CallEnded)]
+        texts = [self._bodies[entry.id] for entry in left if isinstance(entry, MessageAdded)]
+        put_shared(connection, calls, texts)
+        return left
+
+    def _put(self, connection: Connection, entry: Entry, told: Told) -> None:
+        """Write one; a session that has ended is as it should be."""
         match entry:
-            case SessionOpened():
-                return self._open(connection, entry, told)
-            case SessionEnded():
-                if self._chain is None or self._chain.closed_at is not None:
-                    return False
-                write_closed(connection, self._chain, entry.at)
+            case CallEnded():
+                plan = self._plans[entry.id]
+                self._open_chain(connection, plan.whole.beginning.at, told)
+                self._calls.append(plan.whole)
             case MessageAdded():
-                body = writes.Body.of(entry.text.encode("utf-8", "surrogatepass"))
-                chain = self._open_chain(connection, entry.at, told)
+                self._write_calls(connection)
                 write_message(
                     connection,
-                    chain,
+                    self._open_chain(connection, entry.at, told),
                     message_id=entry.id,
                     created_at=entry.at,
                     role=entry.role,
-                    body=body,
+                    body_digest=self._bodies[entry.id].digest,
                 )
+            case SessionEnded():
+                self._write_calls(connection)
+                if self._chain is None or self._chain.closed_at is not None:
+                    return
+                write_closed(connection, self._chain, entry.at)
             case _:
-                return self._put_call(connection, self._plans[entry.id], told)
-        return True
+                raise InvalidRecordError("a session begins behind what is of it")
+        told.delivered_count += 1
 
-    def _put_call(self, connection: Connection, plan: CallPlan, told: Told) -> bool:
-        claimed = plan.claim
-        if claimed is not None:
-            # In a session that is closed, too: it is written then, into one of its own.
-            met = take(connection, [claimed])
-            if (taken := met.get(claimed.subject_id)) is not None:
-                refuse_conflict(claimed, taken)
-                return False
-        chain = self._open_chain(connection, plan.whole.beginning.at, told)
-        write_whole(connection, chain, [plan.whole])
-        return True
+    def _write_calls(self, connection: Connection) -> None:
+        """Write the calls that follow each other, all into the chain that is open."""
+        chain = self._own or self._chain
+        if self._calls and chain is not None:
+            write_rows(connection, chain, self._calls)
+        self._calls = []
 
-    def _open(self, connection: Connection, entry: SessionOpened, told: Told) -> bool:
+    def _open(self, connection: Connection, entry: SessionOpened, told: Told) -> None:
         parent = self._parent(connection, entry, told)
         environment = environment_json(dict(entry.environment))
         opening = Opening(entry.id, entry.at, environment, entry.title, entry.agent, parent)
@@ -149,9 +181,9 @@ class BatchWriter:
                 refuse_conflict(claimed, found)
             told.joined = found.subject_id
             self._chain = _chain_of(connection, found.subject_id)
-            return False
-        self._chain = found
-        return True
+        else:
+            self._chain = found
+            told.delivered_count += 1
 
     def _parent(
         self, connection: Connection, entry: SessionOpened, told: Told

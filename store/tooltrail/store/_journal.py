@@ -18,6 +18,7 @@ appends.
 import errno
 import fcntl
 import os
+import threading
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -34,6 +35,9 @@ _DIGEST_BYTES = len("sha256:") + 64
 _CHUNK = 1 << 20
 _ATTEMPTS = 1000
 """Times that a file may be sealed or removed between its opening and its locking."""
+
+_thread = threading.local()
+"""Whether this thread has a file locked, or waits for that."""
 
 _JOURNAL = "journal"
 _SEALED = "sealed-"
@@ -240,8 +244,20 @@ class Journal:
     def _opened(self, path: Path) -> Generator[int]:
         """A file that is locked and still has its name, made where it is not there.
 
-        Opened for each append, since a fork would share the lock of one that stays open.
+        Opened for each append, since a fork would share the lock of one that stays open. A signal
+        that interrupts this to record something would wait for its own thread: it is refused.
         """
+        if getattr(_thread, "is_locking", False):
+            raise OSError(errno.EDEADLK, os.strerror(errno.EDEADLK), str(path))
+        _thread.is_locking = True
+        try:
+            with self._locked(path) as descriptor:
+                yield descriptor
+        finally:
+            _thread.is_locking = False
+
+    @contextmanager
+    def _locked(self, path: Path) -> Generator[int]:
         for _ in range(_ATTEMPTS):
             try:
                 descriptor = _open(path)

@@ -5,7 +5,6 @@ The rows are those that the two would have left one after the other.
 
 from collections import defaultdict
 from collections.abc import Sequence
-from datetime import datetime
 from typing import NamedTuple
 
 from sqlalchemy import Connection
@@ -37,11 +36,16 @@ class Whole(NamedTuple):
 
 def write_whole(connection: Connection, chain: Chain, records: Sequence[Whole]) -> None:
     """Write invocations at the next places of a session, in their order, with their ledger."""
-    moments = [one.rows.ended_at() for one in records]
-    _put_shared(connection, records, moments)
+    put_shared(connection, records)
+    write_rows(connection, chain, records)
+
+
+def write_rows(connection: Connection, chain: Chain, records: Sequence[Whole]) -> None:
+    """The same without what `put_shared` has written."""
     tables: dict[type[Base], list[Row]] = defaultdict(list)
     keys = writes.take_invocation_keys(connection, len(records))
-    for key, one, finished_at in zip(keys, records, moments, strict=True):
+    for key, one in zip(keys, records, strict=True):
+        finished_at = one.rows.ended_at()
         start = started_row(chain, one.beginning, one.arguments.digest)
         end = surfaces_of(key, one.rows, one.publisher, finished_at)
         tables[InvocationRow].append({"key": key, **start, **end.columns})
@@ -54,20 +58,25 @@ def write_whole(connection: Connection, chain: Chain, records: Sequence[Whole]) 
     writes.move_head(connection, chain)
 
 
-def _put_shared(
-    connection: Connection, records: Sequence[Whole], moments: Sequence[datetime]
+def put_shared(
+    connection: Connection, records: Sequence[Whole], bodies: Sequence[Body] = ()
 ) -> None:
-    """Write what other invocations may share, in one order for all; see `write_finished`."""
+    """Write what other invocations may share, in one order for all; see `write_finished`.
+
+    Args:
+        connection: within a transaction.
+        records: which refer to it.
+        bodies: which others refer to that are written with them.
+    """
     policies = {one.beginning.policy_digest: one.beginning for one in records}
     for _, beginning in sorted(policies.items()):
         writes.put_once(connection, PolicyRow, policy_row(beginning))
     artifacts = {
-        stored.path: artifact_row(stored, finished_at)
-        for one, finished_at in zip(records, moments, strict=True)
+        stored.path: artifact_row(stored, one.rows.ended_at())
+        for one in records
         for stored in one.publisher.published
     }
     for _, row in sorted(artifacts.items()):
         writes.put_once(connection, ArtifactRow, row)
-    writes.put_bodies(
-        connection, [body for one in records for body in (one.arguments, *one.rows.bodies)]
-    )
+    own = [body for one in records for body in (one.arguments, *one.rows.bodies)]
+    writes.put_bodies(connection, [*own, *bodies])

@@ -11,7 +11,6 @@ cannot be done now, the record is put behind it.
 """
 
 import logging
-import threading
 from collections.abc import Callable
 from time import monotonic
 from typing import TYPE_CHECKING, Literal, TypeVar, get_args
@@ -68,7 +67,6 @@ class Fallback:
         self.uncounted = 0
         self._pause = 0.0
         self._next_at = 0.0
-        self._lock = threading.Lock()
 
     def run(self, attempt: Callable[[], T], instead: Callable[[], tuple[Entry, T]]) -> T:
         """Record something, or keep it for later.
@@ -131,13 +129,8 @@ class Fallback:
     def _deliver(self) -> None:
         from tooltrail.store._delivering import deliver  # noqa: PLC0415  it records, too
 
-        # Only one thread: the others put what they have behind it.
-        if not self._lock.acquire(blocking=False):
-            return
-        try:
-            done = deliver(self._store, self.outbox, wait=False, seconds=_AT_ONCE_S)
-        finally:
-            self._lock.release()
+        # Who is not the first to do so puts what it has behind it.
+        done = deliver(self._store, self.outbox, wait=False, seconds=_AT_ONCE_S)
         for kept in done.kept:
             _log.warning("not delivered: %s; kept in %s", kept.reason, kept.kept_in)
         if done.failure:

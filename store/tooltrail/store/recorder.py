@@ -210,13 +210,14 @@ class Session:
 
         def write(connection: Connection) -> None:
             chain = self._open_chain(connection)
+            writes.put_bodies(connection, [body])
             write_message(
                 connection,
                 chain,
                 message_id=message_id,
                 created_at=created_at,
                 role=role,
-                body=body,
+                body_digest=body.digest,
             )
 
         def attempt() -> UUID:
