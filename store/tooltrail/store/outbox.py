@@ -14,7 +14,7 @@ What `append` has returned from is durable, and delivered once: an entry is know
 import base64
 import binascii
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Self, TypeAlias, cast
@@ -47,7 +47,7 @@ class SessionOpened:
 
     id: UUID = field(default_factory=new_id)
     at: datetime = field(default_factory=now)
-    environment: Mapping[str, str | int] = field(default_factory=dict)
+    environment: Mapping[str, str | int] = field(default_factory=dict[str, str | int])
     title: str | None = None
     agent: str | None = None
     parent: UUID | None = None
@@ -300,8 +300,8 @@ def read_entry(data: bytes) -> Entry:
         raise InvalidRecordError(f"an entry is not as it should be: {error}") from error
 
 
-def _members(value: Any) -> _Members:
-    return {name: _spelled(getattr(value, name)) for name in type(value).__dataclass_fields__}
+def _members(value: Entry | EndedStream | ShownResult) -> _Members:
+    return {one.name: _spelled(getattr(value, one.name)) for one in fields(value)}
 
 
 def _spelled(value: object) -> object:
@@ -332,6 +332,10 @@ def _stream(members: _Members) -> EndedStream:
     return EndedStream(**_values(members))
 
 
+def _pairs(some: list[list[str]]) -> tuple[tuple[str, ...], ...]:
+    return tuple(tuple(pair) for pair in some)
+
+
 def _streams(some: list[_Members]) -> tuple[EndedStream, ...]:
     return tuple(map(_stream, some))
 
@@ -347,6 +351,6 @@ _READERS: dict[str, Callable[[Any], object]] = {
     "shown": lambda members: ShownResult(**_values(members)),
     "renderer": tuple,
     "omissions": tuple,
-    "artifacts": lambda pairs: tuple(map(tuple, pairs)),
+    "artifacts": _pairs,
 }
 """What makes of JSON what a field holds, by its name."""

@@ -1,6 +1,8 @@
 """A journal keeps what it has acknowledged, whoever is killed or has no room left."""
 
+import errno
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -255,3 +257,31 @@ print(sorted(heavy & set(sys.modules)))
     assert subprocess.run(command, capture_output=True, check=True).stdout == b"[]\n"
     journal = Journal(tmp_path / f"outbox-{UUID(int=0)}")
     assert [type(read_entry(data or b"")) for data in told(journal)] == [SessionOpened, CallEnded]
+
+
+def test_a_signal_that_records_amid_an_append_is_refused_and_does_not_wait_for_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = Journal(tmp_path / "outbox")
+    refused: list[OSError] = []
+
+    def record_more(_: int, __: object) -> None:
+        try:
+            journal.append(b"amid")
+        except OSError as error:
+            refused.append(error)
+
+    def interrupted(descriptor: int) -> None:
+        os.kill(os.getpid(), signal.SIGUSR1)
+        os.fsync(descriptor)
+
+    before = signal.signal(signal.SIGUSR1, record_more)
+    monkeypatch.setattr(os, "fdatasync", interrupted)
+    try:
+        journal.append(b"first")
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    monkeypatch.undo()
+    journal.append(b"second")
+    assert told(journal) == [b"first", b"second"]
+    assert [error.errno for error in refused] == [errno.EDEADLK]
