@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 _BUSY = "another process is delivering it"
 _LATE = "there is more than is delivered at once"
 
+_REFUSALS = (TooltrailError, TypeError, ValueError, LookupError, AttributeError)
+"""What an entry can lead to that no program of ours has written; nobody else is to wait for it."""
+
 
 @dataclass(frozen=True, slots=True)
 class KeptEntry:
@@ -162,17 +165,18 @@ class _Deliverer:
             told = self._write([one.entry for one in batch])
         except UnavailableError:
             raise
-        except TooltrailError as error:
+        except _REFUSALS as error:
             if isinstance(error, DamageError) and error.path != "ledger_heads":
                 raise
             if len(batch) > 1:
                 for one in batch:
                     self._deliver(file, [one])
-            elif self._is_there(batch[0].entry.id):
+            elif self._there([batch[0].entry]):
                 # A commit that nobody had answered came through between the look and the write.
                 self._done.known_count += 1
             else:
-                self._keep(file, batch[0].line, str(error))
+                reason = str(error) if isinstance(error, TooltrailError) else f"no entry: {error!r}"
+                self._keep(file, batch[0].line, reason)
             return
         self._done.delivered_count += told.delivered_count
         self._done.known_count += told.known_count
@@ -180,13 +184,14 @@ class _Deliverer:
 
     def _write(self, entries: Sequence[Entry]) -> Told:
         name = self._outbox.joined(entries[0].session)
+        there = self._there(entries)
         scratch = Scratch(self._store, new_id())
         session = Session(self._store, 0, name, is_own=False)
         try:
             plans = {
                 entry.id: plan_call(self._store, session, entry, scratch)
                 for entry in entries
-                if isinstance(entry, CallEnded) and not self._is_there(entry.id)
+                if isinstance(entry, CallEnded) and entry.id not in there
             }
             told = self._store.writes.run(
                 Write(BatchWriter(self._store, name, entries, self._outbox, plans).write)
@@ -198,9 +203,10 @@ class _Deliverer:
             self._outbox.join(entries[0].session, told.joined)
         return told
 
-    def _is_there(self, name: UUID) -> bool:
+    def _there(self, entries: Sequence[Entry]) -> set[UUID]:
+        """The ids of those that the store has, as far as can be seen without a lock."""
         with self._store.database.read() as connection:
-            return bool(ids_there(connection, [name]))
+            return ids_there(connection, [entry.id for entry in entries])
 
     def _keep(self, file: Path, line: Line, reason: str) -> None:
         place = f"{reason} ({file.name}, line {line.number:,})"

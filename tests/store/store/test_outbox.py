@@ -1,6 +1,7 @@
 """Records that are made while the store is away wait in a journal and are delivered once."""
 
 import asyncio
+import json
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ from tests.support.processes import NOBODY, run_python
 from tests.support.recording import content_of, stream_of
 from tests.support.threads import at_once
 
+from tooltrail.artifacts import artifact_path
 from tooltrail.records import (
     InvalidRecordError,
     NotFoundError,
@@ -28,6 +30,7 @@ from tooltrail.records import (
     UnavailableError,
     digest_of,
 )
+from tooltrail.records.canonical_json import encode
 from tooltrail.store import (
     CallEnded,
     EndedCall,
@@ -46,6 +49,7 @@ from tooltrail.store import (
     repair,
 )
 from tooltrail.store._delivering import deliver
+from tooltrail.store._journal import iter_lines
 from tooltrail.store.outbox import complete_output_json
 
 BIG = b"\n".join(digest_of(b"%d" % n).encode() for n in range(10_000))
@@ -335,6 +339,74 @@ def test_an_entry_of_a_later_version_is_put_away(patient: Store) -> None:
     patient.fallback.outbox.journal.append(b'{"kind":"message","v":2}')
     (kept,) = repair(patient).outbox.kept
     assert "version 2" in kept.reason
+
+
+def test_what_is_no_entry_for_any_reason_is_put_away_and_keeps_nobody(
+    patient: Store, database: str
+) -> None:
+    session, journal = patient.open_session(), patient.fallback.outbox.journal
+    with away(patient, database):
+        session.record(BASH, made(b"shown"))
+    (line,) = iter_lines(journal.waiting / "journal")
+    call = json.loads(line.data or b"")
+    message = {"v": 1, "kind": "message", "session": str(session.id), "role": "user"}
+    for odd in [
+        {**message, "text": 5},
+        {**message, "text": "naive", "at": "2026-01-01T00:00:00"},
+        {**call, "shown": {**call["shown"], "facts": {"colour": "red"}}},
+        {**call, "shown": {**call["shown"], "canonical": "{ }"}},
+        {**call, "shown": {**call["shown"], "canonical": '{"a":1}'}},
+        {**call, "shown": {**call["shown"], "receipt": 7}},
+        {**call, "complete_output": "{"},
+        {**call, "tool_name": None},
+        {**call, "shown": None, "streams": []},
+        {**call, "shown": None, "policy": "[]"},
+    ]:
+        journal.append(encode({**odd, "id": str(new_id())}))
+    done = repair(patient).outbox
+    assert (done.delivered_count, len(done.kept), done.failure) == (1, 10, "")
+    assert printed(patient, session.id) == [b"shown"]
+    check_all(patient)
+
+
+def test_what_is_an_artifact_for_its_caller_waits_for_the_artifacts(
+    patient: Store, database: str, tmp_path: Path
+) -> None:
+    session = patient.open_session()
+    with away(patient, database):
+        session.record(BASH, made(BIG))
+    journal = patient.fallback.outbox.journal
+    (line,) = iter_lines(journal.waiting / "journal")
+    call = json.loads(line.data or b"")
+    call["streams"][0]["path"] = artifact_path(digest_of(BIG))
+    (journal.waiting / "journal").unlink()
+    journal.append(encode(call))
+    (tmp_path / "artifacts").rename(tmp_path / "hidden")
+    assert "artifact" in repair(patient).outbox.failure
+    assert find_backlog(patient).entry_count == 1
+    (tmp_path / "hidden").rename(tmp_path / "artifacts")
+    assert repair(patient).outbox.delivered_count == 1
+    assert printed(patient, session.id) == [BIG]
+    call["streams"][0]["path"] = "sha256/00/other.zst"
+    journal.append(encode({**call, "id": str(new_id())}))
+    (kept,) = repair(patient).outbox.kept
+    assert kept.reason.startswith("artifact sha256/00/other.zst would be ")
+
+
+def test_a_damaged_session_keeps_nobody_else_from_the_store(sqlite_store: Store) -> None:
+    sessions = [sqlite_store.open_session() for _ in range(2)]
+    with sqlite_store.database.write() as connection:
+        connection.exec_driver_sql("DROP TRIGGER ledger_heads_no_update")
+        connection.exec_driver_sql(
+            f"UPDATE ledger_heads SET digest = 'gone' WHERE session_key = {sessions[0].key}"
+        )
+    for session in sessions:
+        sqlite_store.fallback.outbox.append(
+            MessageAdded(session=session.id, role="user", text="hello")
+        )
+    done = repair(sqlite_store).outbox
+    assert (done.delivered_count, len(done.kept)) == (1, 1)
+    assert "the ledger head of session" in done.kept[0].reason
 
 
 def test_a_producer_leaves_the_receipt_to_the_store(patient: Store) -> None:
