@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from tooltrail.artifacts import (
     SpoolFolder,
@@ -148,13 +149,18 @@ def _leave_account(store: Store, began_at: datetime, report: RepairReport) -> No
                 }
                 for one in done
             ],
-            "outbox": {
-                "delivered": outbox.delivered_count,
-                "known": outbox.known_count,
-                "kept": [{"reason": one.reason, "kept_in": one.kept_in} for one in outbox.kept],
-            },
-        },
+        }
+        | _outbox_account(outbox),
     )
+
+
+def _outbox_account(outbox: Delivery) -> dict[str, Any]:
+    """What the account of a repair says of the outbox, if there was anything in it."""
+    if not outbox.delivered_count and not outbox.kept:
+        return {}
+    kept = [{"reason": one.reason, "kept_in": one.kept_in} for one in outbox.kept]
+    counts = {"delivered": outbox.delivered_count, "known": outbox.known_count}
+    return {"outbox": {**counts, "kept": kept}}
 
 
 def _visit(store: Store, folder: SpoolFolder, *, dry_run: bool) -> RepairedFolder | None:
