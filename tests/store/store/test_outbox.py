@@ -6,6 +6,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -348,9 +349,14 @@ def test_what_is_no_entry_for_any_reason_is_put_away_and_keeps_nobody(
     with away(patient, database):
         session.record(BASH, made(b"shown"))
     (line,) = iter_lines(journal.waiting / "journal")
-    call = json.loads(line.data or b"")
-    message = {"v": 1, "kind": "message", "session": str(session.id), "role": "user"}
-    for odd in [
+    call: dict[str, Any] = json.loads(line.data or b"")
+    message: dict[str, Any] = {
+        "v": 1,
+        "kind": "message",
+        "session": str(session.id),
+        "role": "user",
+    }
+    many: list[dict[str, Any]] = [
         {**message, "text": 5},
         {**message, "text": "naive", "at": "2026-01-01T00:00:00"},
         {**call, "shown": {**call["shown"], "facts": {"colour": "red"}}},
@@ -361,7 +367,8 @@ def test_what_is_no_entry_for_any_reason_is_put_away_and_keeps_nobody(
         {**call, "tool_name": None},
         {**call, "shown": None, "streams": []},
         {**call, "shown": None, "policy": "[]"},
-    ]:
+    ]
+    for odd in many:
         journal.append(encode({**odd, "id": str(new_id())}))
     done = repair(patient).outbox
     assert (done.delivered_count, len(done.kept), done.failure) == (1, 10, "")
@@ -377,7 +384,7 @@ def test_what_is_an_artifact_for_its_caller_waits_for_the_artifacts(
         session.record(BASH, made(BIG))
     journal = patient.fallback.outbox.journal
     (line,) = iter_lines(journal.waiting / "journal")
-    call = json.loads(line.data or b"")
+    call: dict[str, Any] = json.loads(line.data or b"")
     call["streams"][0]["path"] = artifact_path(digest_of(BIG))
     (journal.waiting / "journal").unlink()
     journal.append(encode(call))
@@ -617,6 +624,7 @@ def test_a_drop_that_cannot_be_counted_is_told_in_the_log(
 def test_a_database_that_may_only_be_read_counts_as_away() -> None:
     code = """
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 from tooltrail.store import open_store
 with open_store(sys.argv[1], spool=Path(sys.argv[2]), on_unavailable="outbox") as store:
