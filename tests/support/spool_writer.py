@@ -10,6 +10,7 @@ flush ROLE            end the frame
 close ROLE            end the capture
 finish                finish the invocation as a command with its closed captures
 fork                  leave a child behind that waits for a signal; answers its process id
+clock DAYS            go on with a clock that is so many days ahead, or behind
 """
 
 import os
@@ -18,6 +19,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -25,7 +27,7 @@ from typing import Self
 from tests.support.processes import ROOT
 
 from tooltrail.artifacts import Capture
-from tooltrail.records import CommandOutput, CompleteOutput, StreamRecord, ToolCall
+from tooltrail.records import CommandOutput, CompleteOutput, IdFactory, StreamRecord, ToolCall
 from tooltrail.store import Invocation, open_store
 
 
@@ -38,10 +40,20 @@ def digits(size: int) -> bytes:
 class SpoolWriter:
     """The process, from the test's side; killed at the end of a `with` block."""
 
-    def __init__(self, database: str, artifacts: Path | str, spool: Path) -> None:
+    def __init__(
+        self, database: str, artifacts: Path | str, spool: Path, *, within: Sequence[str] = ()
+    ) -> None:
+        """Start it.
+
+        Args:
+            database: of the store.
+            artifacts: its root.
+            spool: where it captures.
+            within: a command that runs it, as `unshare` does.
+        """
         places = (database, str(artifacts), str(spool))
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.support.spool_writer", *places],
+            [*within, sys.executable, "-m", "tests.support.spool_writer", *places],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -130,6 +142,20 @@ class _Tool:
             signal.pause()  # until the test kills it
         os.read(read, 1)
         return str(child)
+
+    def clock(self, days: str) -> None:
+        def shifted() -> datetime:
+            return datetime.now(UTC) + timedelta(days=int(days))
+
+        def shifted_ms() -> int:
+            return round(shifted().timestamp() * 1000)
+
+        for module in list(sys.modules.values()):
+            if module.__name__.startswith("tooltrail.store.") and hasattr(module, "now"):
+                vars(module)["now"] = shifted
+        vars(sys.modules["tooltrail.store._clock"])["_Ids"].factory = IdFactory(
+            unix_ms=shifted_ms, entropy=os.urandom
+        )
 
     def _capture(self, role: str) -> Capture:
         assert self._invocation

@@ -3,7 +3,11 @@
 many DB ARTIFACTS SPOOL SESSION COUNT   record COUNT messages and COUNT commands
 loop DB                                 record commands until it is killed
 hold DB                                 begin to write, and stay there until standard input ends
-share DB SESSION SECONDS                record commands in that session and in an own one, and
+keep DB SPOOL SESSION                   begin to record in that session, and stay there the same way
+endure DB SPOOL THREADS                 record by so many threads until standard input ends, and go
+                                        on when a server is away; print what is acknowledged
+persist DB SPOOL                        the same with `record`, `arecord` and `record_many`, by keys
+share DB SPOOL SESSION SECONDS          record commands in that session and in an own one, and
                                         print what was acknowledged and how long each took
 bulk DB ARTIFACTS SPOOL SESSION         record commands, many at a time, until it is killed, and
                                         print the id of each that is durable
@@ -15,14 +19,21 @@ upgrade DB [AT]                         upgrade a store and print from where to 
                                         before a statement with AT
 """
 
+import asyncio
+import faulthandler
 import json
 import os
 import signal
 import sys
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
 from itertools import count
 from pathlib import Path
+from typing import TypeVar
 from unittest.mock import patch
 from uuid import UUID
 
@@ -31,17 +42,22 @@ from tests.support.ended import BASH, made
 from tests.support.recording import command_output, run_command
 
 from tooltrail.artifacts import ArtifactSink
-from tooltrail.records import ToolCall
+from tooltrail.records import DiskFullError, ToolCall, UnavailableError
 from tooltrail.store import (
     Durability,
     EndedCall,
     Finished,
+    Session,
     _making,
     create_store,
     open_store,
     upgrade_store,
 )
+from tooltrail.store._group_commit import Write
 from tooltrail.store._root_marks import mark_root
+from tooltrail.store._writes import lock_chain
+
+T = TypeVar("T")
 
 
 def many(database: str, artifacts: str, spool: str, session_id: str, count: str) -> None:
@@ -70,10 +86,121 @@ def hold(database: str) -> None:
         sys.stdin.read()
 
 
-def share(database: str, session_id: str, seconds: str) -> None:
+def keep(database: str, spool: str, session_id: str) -> None:
+    with open_store(database, spool=Path(spool)) as store:
+        session = store.join_session(UUID(session_id))
+
+        def stay(connection: Connection) -> None:
+            lock_chain(connection, session.key, session.id)
+            print("holding", flush=True)  # noqa: T201  the parent waits for it
+            sys.stdin.read()
+
+        store.writes.run(Write(stay))
+
+
+def endure(database: str, spool: str, thread_count: str) -> None:
+    def record(session: Session, _: int) -> None:
+        with suppress(UnavailableError):
+            invocation = session.start(ToolCall(tool_name="Bash"))
+            say(f"started {invocation.id}")
+            output = command_output(invocation, f"{invocation.id}\n".encode(), b"common\n")
+            until_it_is_taken(partial(invocation.finish, output))
+            say(f"ended {invocation.id}")
+
+    until_told(database, spool, [record] * int(thread_count))
+
+
+def persist(database: str, spool: str) -> None:
+    def by_record(session: Session, number: int) -> None:
+        (call,) = keyed(session, number, 1)
+        key = call.idempotency_key
+        record = partial(session.record, call.call, call.output, idempotency_key=key)
+        told(until_it_is_taken(record))
+
+    def by_arecord(session: Session, number: int) -> None:
+        async def record(call: EndedCall) -> Finished:
+            return await session.arecord(
+                call.call, call.output, idempotency_key=call.idempotency_key
+            )
+
+        async def record_all() -> list[Finished]:
+            return await asyncio.gather(*map(record, keyed(session, number, 3)))
+
+        for finished in until_it_is_taken(lambda: asyncio.run(record_all())):
+            told(finished)
+
+    def by_record_many(session: Session, number: int) -> None:
+        calls = keyed(session, number, 20)
+        until_it_is_taken(lambda: session.record_many(calls, on_durable=told))
+
+    def told(finished: Finished) -> None:
+        say(f"ended {finished.invocation_id}")
+
+    until_told(database, spool, [by_record, by_arecord, by_record_many])
+
+
+def keyed(session: Session, number: int, count: int) -> list[EndedCall]:
+    """Calls of that number; the same ones when they are asked for again."""
+    keys = [f"{session.id} {number} {place}" for place in range(count)]
+    return [EndedCall(BASH, made(key.encode()), idempotency_key=key) for key in keys]
+
+
+def until_it_is_taken(record: Callable[[], T]) -> T:
+    """Try it for as long as the server is away; a full disk is not that."""
+    while True:
+        try:
+            return record()
+        except DiskFullError:
+            raise
+        except UnavailableError:
+            continue
+
+
+def until_told(
+    database: str, spool: str, recorders: Sequence[Callable[[Session, int], None]]
+) -> None:
+    """Have each record in a session and a thread of its own, until standard input ends.
+
+    Each is also told how often it has recorded before.
+    """
+    over = threading.Event()
+
+    def go_on(record: Callable[[Session, int], None], session: Session) -> None:
+        try:
+            for number in count():
+                if over.is_set():
+                    return
+                record(session, number)
+        except BaseException as error:
+            say(f"failed {error!r}")
+            raise
+
+    with (
+        open_store(database, spool=Path(spool)) as store,
+        ThreadPoolExecutor(len(recorders)) as pool,
+    ):
+        # Before any of them records: one that fails would leave the others recording for ever.
+        sessions = [store.open_session() for _ in recorders]
+        say("ready")
+        tasks = [pool.submit(go_on, *one) for one in zip(recorders, sessions, strict=True)]
+        try:
+            sys.stdin.read()
+        finally:
+            # Whatever comes: the pool waits for them, and nothing else would end them.
+            over.set()
+        for task in tasks:
+            task.result()
+
+
+def say(line: str) -> None:
+    """One line, whole, whichever thread says it."""
+    os.write(sys.stdout.fileno(), f"{line}\n".encode())
+
+
+def share(database: str, spool: str, session_id: str, seconds: str) -> None:
     ids: list[str] = []
     waits: list[float] = []
-    with open_store(database) as store:
+    with open_store(database, spool=Path(spool)) as store:
         sessions = [store.open_session(), store.join_session(UUID(session_id))]
         print("ready", flush=True)  # noqa: T201  the parent waits for it
         sys.stdin.read()
@@ -151,7 +278,10 @@ def killed_at(at: str, left: int) -> Callable[[str], None]:
 
 
 if __name__ == "__main__":
+    # Whoever waits for it in vain has it say where it is, and end.
+    faulthandler.register(signal.SIGUSR1, chain=True)
     TASKS: dict[str, Callable[..., None]] = {
-        task.__name__: task for task in (many, loop, hold, share, bulk, once, create, upgrade)
+        task.__name__: task
+        for task in (many, loop, hold, keep, endure, persist, share, bulk, once, create, upgrade)
     }
     TASKS[sys.argv[1]](*sys.argv[2:])

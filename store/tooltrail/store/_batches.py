@@ -9,7 +9,6 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
-from uuid import UUID
 
 from sqlalchemy import Connection
 
@@ -20,7 +19,8 @@ from tooltrail.store._committing import answered_commit
 from tooltrail.store._ending import Ending
 from tooltrail.store._group_commit import is_refusal
 from tooltrail.store._kept_calls import kept_call
-from tooltrail.store._keys import Claim, Taken, find_taken
+from tooltrail.store._keys import Claim, Taken, find_known
+from tooltrail.store._persistence import persistently
 from tooltrail.store._recording import EndedInvocation, Scratch, met_before, uncertain
 from tooltrail.store._room import RoomShare
 from tooltrail.store._whole import Whole, write_whole
@@ -146,7 +146,7 @@ class BatchRecorder:
                 some.append(_One(EndedInvocation(self._store, self._session, call, scratch)))  # noqa: PERF401  those before an error count
         except Exception as error:  # noqa: BLE001  raised when what came before is recorded
             failure = error
-        known = self._known(some)
+        known = find_known(self._store.database, _claims(some))
         for place, one in enumerate(some):
             one.met = known.get(one.invocation.id)
             try:
@@ -155,14 +155,6 @@ class BatchRecorder:
                 del some[place:]
                 return error
         return failure
-
-    def _known(self, some: Sequence[_One]) -> dict[UUID, Taken]:
-        """What their keys name already, as far as can be seen without a lock."""
-        claims = _claims(some)
-        if not claims:
-            return {}
-        with self._store.database.read() as connection:
-            return find_taken(connection, claims)
 
     def _commit(self, some: Sequence[_One]) -> None:
         """Record them, in one transaction if that can be.
@@ -176,8 +168,7 @@ class BatchRecorder:
                 self._tell(one, None)
             return
         try:
-            with answered_commit(self._store.database, partial(_uncertain, some)) as connection:
-                self._write(connection, some)
+            persistently(partial(self._in_one, some))
         except (TooltrailError, SinkGoneError) as error:
             if isinstance(error, TooltrailError) and not is_refusal(error):
                 raise
@@ -186,6 +177,10 @@ class BatchRecorder:
         else:
             for one in some:
                 self._tell(one, None if one.met or not one.ending else one.ending.told())
+
+    def _in_one(self, some: Sequence[_One]) -> None:
+        with answered_commit(self._store.database, partial(_uncertain, some)) as connection:
+            self._write(connection, some)
 
     def _write(self, connection: Connection, some: Sequence[_One]) -> None:
         for one in some:

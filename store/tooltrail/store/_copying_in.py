@@ -7,7 +7,8 @@ from typing import Any, Protocol, cast
 from sqlalchemy import Connection, Table
 from sqlalchemy.exc import StatementError
 
-from tooltrail.store._prepared import Row, raised_as_ever
+from tooltrail.store._driver_errors import raised_as_ever
+from tooltrail.store._prepared import Row
 
 MANY = 16
 """Rows from which on COPY, which asks the server once more, is quicker than INSERT."""

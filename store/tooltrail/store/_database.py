@@ -16,18 +16,18 @@ from typing import Any
 from sqlalchemy import Connection, Engine, QueuePool, create_engine, event
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from tooltrail.records import UnavailableError
 from tooltrail.store import _sqlite_connections as _sqlite
 from tooltrail.store._failures import damage_if_unreadable, translated_errors
 from tooltrail.store._forks import no_fork, prepare_for_forks
 from tooltrail.store._log_limit import LogLimit
 from tooltrail.store._patience import begun, patiently
+from tooltrail.store._pipelines import can_pipeline, pipelined
+from tooltrail.store._postgres_connections import postgres_engine, unbegun, unhurried
 from tooltrail.store._sqlite import sqlite3
 from tooltrail.store._targets import PostgresTarget, SqliteTarget, Target
 from tooltrail.store._turns import WriteTurns
 from tooltrail.store.durability import Durability
 
-_CONNECT_TIMEOUT_S = 10
 _READ_ONLY = "tooltrail_read_only"
 _NO_TRANSACTION = "tooltrail_no_transaction"
 _QUERY_ONLY = "tooltrail_query_only"
@@ -57,12 +57,16 @@ class Database:
     log: LogLimit | None = None
 
     @contextmanager
-    def write(self, deadline: float | None = None) -> Generator[Connection]:
+    def write(
+        self, deadline: float | None = None, *, is_brief: bool = False
+    ) -> Generator[Connection]:
         """One transaction that is durable when the block ends, or leaves no trace.
 
         Args:
             deadline: by `time.monotonic`, until when others are waited for; by default as long as
                 `BUSY_TIMEOUT_S`. A server has its own.
+            is_brief: whether a server may end it when it takes longer than a record should, and
+                no statement is spent on finding out whether the connection is still there.
 
         Raises:
             UnavailableError, DamageError, InvalidRecordError: see `translated_errors`.
@@ -73,9 +77,19 @@ class Database:
             translated_errors(self.target),
             # Before there is a connection, which may be one that keeps others out.
             nullcontext() if self.turns is None else self.turns.turn(deadline),
-            self._connected() as connection,
+            self._begun(deadline, is_brief=is_brief) as connection,
         ):
-            with begun(connection, deadline):
+            yield connection
+
+    @contextmanager
+    def _begun(self, deadline: float, *, is_brief: bool) -> Generator[Connection]:
+        if self.is_server and not is_brief:
+            with unhurried(self.engine, {}) as connection:
+                yield connection
+            return
+        with self._connected() as connection:
+            is_pipelined = can_pipeline(connection)
+            with pipelined(connection) if is_pipelined else begun(connection, deadline):
                 before = 0 if self.log is None else self.log.size()
                 yield connection
             if self.log is not None:
@@ -118,14 +132,22 @@ class Database:
     @contextmanager
     def _reader(self) -> Generator[Connection]:
         options: dict[str, Any] = {_READ_ONLY: True}
-        if self.engine.dialect.name == "postgresql":
+        if self.is_server:
             options |= {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+            with unhurried(self.engine, options) as connection:
+                yield connection
+            return
         with (
             self._connected() as connection,
             # Within the block, since to set them may fail on a connection that was lost.
             connection.execution_options(**options).begin(),
         ):
             yield connection
+
+    @property
+    def is_server(self) -> bool:
+        """Whether it is reached by way of a network, and does more than one thing at a time."""
+        return self.engine.dialect.name == "postgresql"
 
     @contextmanager
     def autocommit(self) -> Generator[Connection]:
@@ -134,8 +156,11 @@ class Database:
         Raises:
             UnavailableError, DamageError: see `translated_errors`.
         """
-        options = {_NO_TRANSACTION: True, "isolation_level": "AUTOCOMMIT"}
-        with translated_errors(self.target), self._connected() as connection:
+        options: dict[str, Any] = {_NO_TRANSACTION: True, "isolation_level": "AUTOCOMMIT"}
+        with (
+            translated_errors(self.target),
+            unbegun(self.engine) if self.is_server else self._connected() as connection,
+        ):
             yield connection.execution_options(**options)
 
     @contextmanager
@@ -154,7 +179,7 @@ class Database:
         Raises:
             UnavailableError: the file cannot be written.
         """
-        if self.engine.dialect.name != "sqlite":
+        if self.is_server:
             return
         deadline = time.monotonic() + _sqlite.BUSY_TIMEOUT_S
         with self.autocommit() as connection:
@@ -188,9 +213,10 @@ def open_database(
 
     Raises:
         UnavailableError: the driver for PostgreSQL is not installed.
+        InvalidRecordError: a server's URL says what cannot be.
     """
     if isinstance(target, PostgresTarget):
-        opened = Database(target, _postgres_engine(target, _SYNCHRONOUS_COMMIT[durability]))
+        opened = Database(target, postgres_engine(target.url, _SYNCHRONOUS_COMMIT[durability]))
     else:
         connect = partial(
             _sqlite.connect,
@@ -234,31 +260,3 @@ def _sqlite_engine(connect: Callable[[], sqlite3.Connection]) -> Engine:
         connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
 
     return engine
-
-
-def _postgres_engine(target: PostgresTarget, synchronous_commit: str) -> Engine:
-    ours = (
-        f"-c timezone=UTC -c lock_timeout={int(_sqlite.BUSY_TIMEOUT_S * 1000)}"
-        f" -c synchronous_commit={synchronous_commit}"
-    )
-    named = target.url.query
-    # What the URL says for itself stands; of two equal options the server takes the last.
-    arguments: dict[str, Any] = {"options": f"{ours} {named.get('options', '')}".strip()}
-    if "connect_timeout" not in named:
-        arguments["connect_timeout"] = _CONNECT_TIMEOUT_S
-    if "application_name" not in named:
-        arguments["application_name"] = "tooltrail"
-    try:
-        return create_engine(
-            target.url,
-            connect_args=arguments,
-            # Whatever the server's default: after a lock was waited for, what its holder has
-            # committed must be seen.
-            isolation_level="READ COMMITTED",
-            hide_parameters=True,
-            pool_pre_ping=True,
-        )
-    except ModuleNotFoundError as error:
-        raise UnavailableError(
-            "PostgreSQL needs psycopg, which is not installed: pip install 'tooltrail[postgres]'"
-        ) from error

@@ -40,6 +40,8 @@ _UNAVAILABLE: dict[int | str, str] = {
     sqlite3.SQLITE_PERM: "access is denied",
     sqlite3.SQLITE_IOERR: "reading or writing failed",
     "25006": "it is read-only",
+    "25P03": "it has ended a transaction that stood still for too long",
+    "25P04": "it has ended a transaction that took too long",
     "42501": "access is denied",
 }
 """Result codes of SQLite, and the SQLSTATEs that psycopg does not file under operational errors."""

@@ -47,8 +47,10 @@ class _Forks:
     """The connections of this process to files, and its forks. Safe to share between threads."""
 
     def __init__(self) -> None:
-        self._one_at_a_time = threading.Lock()
-        self._changed = threading.Condition(threading.Lock())
+        # Both can be taken again by their own thread, in which a signal may come at any moment, and
+        # whoever handles it may record something or fork.
+        self._one_at_a_time = threading.RLock()
+        self._changed = threading.Condition(threading.RLock())
         self._uses: set[_Use] = set()
         self._is_forking = False
         self._engines: weakref.WeakKeyDictionary[Engine, Path | None] = weakref.WeakKeyDictionary()
@@ -100,8 +102,8 @@ class _Forks:
 
     def after_in_child(self) -> None:
         """Begin anew, but for the files that were in use."""
-        self._one_at_a_time = threading.Lock()
-        self._changed = threading.Condition(threading.Lock())
+        self._one_at_a_time = threading.RLock()
+        self._changed = threading.Condition(threading.RLock())
         files = {use.file for use in self._uses}
         for engine, file in list(self._engines.items()):
             # A program in C may fork without a word before.

@@ -8,7 +8,8 @@ the waits for the disk. Each is told how its own write went, whatever became of 
 The main thread has transactions of its own: it is the one that signals interrupt, at any moment and
 even to record something, and nobody else's record may hang on that. So has whoever records while it
 leads. PostgreSQL groups commits itself, and a transaction that held the locks of many sessions
-would only be in the way of others; there each write has a transaction of its own as well.
+would only be in the way of others; there each write has a transaction of its own as well, and is
+done again where it came to nothing and may fare better (`_persistence`).
 """
 
 import os
@@ -24,6 +25,9 @@ from sqlalchemy import Connection
 from tooltrail.records import DiskFullError, TooltrailError, UnavailableError
 from tooltrail.store import _sqlite_connections as _sqlite
 from tooltrail.store._database import Database
+from tooltrail.store._persistence import Patience, is_passing, is_rolled_back
+from tooltrail.store._pipelines import answered
+from tooltrail.store._postgres_connections import limit_lock_wait
 
 MOST = 256
 """Writes in one transaction, so that other processes do not wait for long."""
@@ -86,7 +90,7 @@ class GroupCommit:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._is_grouping = database.engine.dialect.name == "sqlite"
+        self._is_grouping = not database.is_server
         self._lock = threading.Lock()
         self._waiting: deque[Write[Any]] = deque()
         self._leader: Write[Any] | None = None
@@ -104,7 +108,7 @@ class GroupCommit:
         if self._is_grouping and not self._has_its_own():
             self._run_with_others(write)
         else:
-            self._in_one([write])
+            self._by_itself(write)
             write.settle(None)
         return write.result()
 
@@ -196,11 +200,25 @@ class GroupCommit:
                 # Each raises its own: a traceback belongs to one thread.
                 write.settle(_another(error))
 
-    def _in_one(self, writes: Sequence[Write[Any]]) -> None:
+    def _by_itself(self, write: Write[Any]) -> None:
+        """Do it in a transaction of its own; again where a server has for sure not done it."""
+        patience, left_s = Patience(write.deadline), None
+        while True:
+            try:
+                return self._in_one([write], left_s)
+            except TooltrailError as error:
+                if write.is_uncertain or not is_passing(error) or not patience.pause():
+                    raise
+            left_s = patience.left_s
+
+    def _in_one(self, writes: Sequence[Write[Any]], left_s: float | None = None) -> None:
         try:
-            with self._database.write(writes[0].deadline) as connection:
+            with self._database.write(writes[0].deadline, is_brief=True) as connection:
+                if left_s is not None:
+                    limit_lock_wait(connection, left_s)
                 for write in writes:
                     write.execute(connection)
+                answered(connection)
                 for write in writes:
                     write.is_uncertain = True
         except TooltrailError as error:
@@ -212,7 +230,8 @@ class GroupCommit:
 
 def is_refusal(error: BaseException) -> bool:
     """Whether a write that failed so has come to nothing for sure, and others may fare better."""
-    return isinstance(error, DiskFullError) or not isinstance(error, UnavailableError)
+    is_answered = isinstance(error, DiskFullError) or not isinstance(error, UnavailableError)
+    return is_answered or is_rolled_back(error)
 
 
 def _another(error: BaseException) -> UnavailableError:

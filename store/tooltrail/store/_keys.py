@@ -16,6 +16,8 @@ from sqlalchemy import Connection, Table, select
 from tooltrail.records import Digest, IdempotencyConflictError, InvalidRecordError, digest_of
 from tooltrail.records.canonical_json import encode
 from tooltrail.store import _writes as writes
+from tooltrail.store._database import Database
+from tooltrail.store._persistence import persistently
 from tooltrail.store._prepared import Row
 from tooltrail.store.tables import IdempotencyKeyRow
 
@@ -131,6 +133,20 @@ def find_taken(connection: Connection, claims: Sequence[Claim]) -> dict[UUID, Ta
         for one, taken in found
         if taken is not None and taken.subject_id != one.subject_id
     }
+
+
+def find_known(database: Database, claims: Sequence[Claim]) -> dict[UUID, Taken]:
+    """The same before anything is locked, made or published, so that it may change meanwhile.
+
+    Raises:
+        UnavailableError, DamageError: see `Database.read`.
+    """
+
+    def look() -> dict[UUID, Taken]:
+        with database.read() as connection:
+            return find_taken(connection, claims)
+
+    return persistently(look) if claims else {}
 
 
 def refuse_conflict(claimed: Claim, taken: Taken) -> None:

@@ -6,13 +6,15 @@ transaction, and its values pass through the same column types; only the way is 
 the same, too.
 """
 
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, cast
 
-from sqlalchemy import ClauseElement, Connection, Dialect
-from sqlalchemy.exc import DBAPIError, StatementError
+from sqlalchemy import BindParameter, ClauseElement, Connection, Dialect, Integer
+from sqlalchemy.exc import StatementError
 from sqlalchemy.sql.compiler import SQLCompiler
+
+from tooltrail.store._driver_errors import raised_as_ever
+from tooltrail.store._pipelines import answered
 
 Row = dict[str, Any]
 
@@ -21,32 +23,22 @@ _Values = tuple[Any, ...] | Row
 """As a driver takes them: by place, or by name."""
 
 
-class Answer(Protocol):
-    """What a driver answers to a statement.
-
-    Attributes:
-        rowcount: how many rows were inserted or updated.
-    """
-
+class _Answer(Protocol):
     rowcount: int
 
     def fetchone(self) -> tuple[Any, ...] | None:
         """The next row, None behind the last; values are as the driver gives them."""
         ...
 
+    def executemany(self, sql: str, values: Sequence[_Values], /) -> object: ...
+
 
 class _Driver(Protocol):
     """What the connections of both drivers have in common beyond PEP 249."""
 
-    def execute(self, sql: str, values: _Values, /) -> Answer: ...
+    def execute(self, sql: str, values: _Values, /) -> _Answer: ...
 
-    def cursor(self) -> "_Cursor": ...
-
-
-class _Cursor(Protocol):
-    rowcount: int
-
-    def executemany(self, sql: str, values: Sequence[_Values], /) -> object: ...
+    def cursor(self) -> _Answer: ...
 
 
 class _Compiled(NamedTuple):
@@ -73,8 +65,8 @@ class Prepared:
         self._build = build
         self._compiled: dict[tuple[str, ...], _Compiled] = {}
 
-    def run(self, connection: Connection, row: Row) -> Answer:
-        """Execute it once.
+    def run(self, connection: Connection, row: Row) -> None:
+        """Execute it once; see `pipelined` for when it is done.
 
         Args:
             connection: within a transaction.
@@ -84,10 +76,7 @@ class Prepared:
             sqlalchemy.exc.DBAPIError: the driver refused it.
             sqlalchemy.exc.StatementError: a value is not of its column's kind.
         """
-        sql, values_of = self._for(connection.dialect, row)
-        values = _accepted(sql, values_of, row)
-        with raised_as_ever(connection, sql):
-            return _driver_of(connection).execute(sql, values)
+        self._execute(connection, row)
 
     def run_one(self, connection: Connection, row: Row) -> tuple[Any, ...] | None:
         """Execute it once; the first row of its answer, None without one.
@@ -96,29 +85,54 @@ class Prepared:
             sqlalchemy.exc.DBAPIError: the driver refused it, or cannot read the answer.
             sqlalchemy.exc.StatementError: a value is not of its column's kind.
         """
-        sql, values_of = self._for(connection.dialect, row)
-        values = _accepted(sql, values_of, row)
-        with raised_as_ever(connection, sql):
-            return _driver_of(connection).execute(sql, values).fetchone()
+        answer = self._execute(connection, row)
+        # Or the server would wait for more, and not know a program that stands still for idle.
+        answered(connection)
+        with raised_as_ever(connection, "FETCH"):
+            return answer.fetchone()
 
-    def run_many(self, connection: Connection, rows: Sequence[Row]) -> int:
-        """Execute it for each of several rows of the same columns; for none, nothing.
-
-        Returns:
-            How many rows were inserted or updated by all of them.
+    def count(self, connection: Connection, row: Row) -> int:
+        """Execute it once; how many rows were inserted or updated.
 
         Raises:
             sqlalchemy.exc.DBAPIError: the driver refused it.
             sqlalchemy.exc.StatementError: a value is not of its column's kind.
         """
+        answer = self._execute(connection, row)
+        answered(connection)
+        return answer.rowcount
+
+    def run_many(self, connection: Connection, rows: Sequence[Row]) -> None:
+        """Execute it for each of several rows of the same columns; for none, nothing.
+
+        Raises:
+            sqlalchemy.exc.DBAPIError: the driver refused it.
+            sqlalchemy.exc.StatementError: a value is not of its column's kind.
+        """
+        if rows:
+            self._execute_many(connection, rows)
+
+    def count_many(self, connection: Connection, rows: Sequence[Row]) -> int:
+        """The same; how many rows were inserted or updated by all of them."""
         if not rows:
             return 0
+        answer = self._execute_many(connection, rows)
+        answered(connection)
+        return answer.rowcount
+
+    def _execute(self, connection: Connection, row: Row) -> _Answer:
+        sql, values_of = self._for(connection.dialect, row)
+        values = _accepted(sql, values_of, row)
+        with raised_as_ever(connection, sql):
+            return _driver_of(connection).execute(sql, values)
+
+    def _execute_many(self, connection: Connection, rows: Sequence[Row]) -> _Answer:
         sql, values_of = self._for(connection.dialect, rows[0])
         values = [_accepted(sql, values_of, row) for row in rows]
         with raised_as_ever(connection, sql):
             cursor = _driver_of(connection).cursor()
             cursor.executemany(sql, values)
-            return cursor.rowcount
+            return cursor
 
     def _for(self, dialect: Dialect, row: Row) -> _Compiled:
         key = (dialect.name, *row)
@@ -140,38 +154,9 @@ def _accepted(sql: str, values_of: Callable[[Row], _Values], row: Row) -> _Value
         raise StatementError(str(error), sql, None, error, hide_parameters=True) from error
 
 
-@contextmanager
-def raised_as_ever(connection: Connection, sql: str) -> Generator[None]:
-    """Turn the driver's errors into those that SQLAlchemy raises."""
-    try:
-        yield
-    except connection.dialect.loaded_dbapi.Error as error:
-        raise _as_raised(error, connection, sql) from error
-
-
-def _as_raised(error: Exception, connection: Connection, sql: str) -> BaseException:
-    """A driver's error as SQLAlchemy raises it; a connection that it ended is used no more."""
-    dialect = connection.dialect
-    is_lost = dialect.is_disconnect(cast("Any", error), connection.connection, None)
-    if is_lost:
-        connection.invalidate(error)
-    return DBAPIError.instance(
-        sql,
-        None,
-        error,
-        dialect.loaded_dbapi.Error,
-        hide_parameters=True,
-        connection_invalidated=is_lost,
-        dialect=dialect,
-    )
-
-
 def _compile(statement: ClauseElement, dialect: Dialect, names: list[str]) -> _Compiled:
     compiled = cast("SQLCompiler", statement.compile(dialect=dialect, column_keys=names))
-    processes = {
-        name: parameter.type.dialect_impl(dialect).bind_processor(dialect)
-        for name, parameter in compiled.binds.items()
-    }
+    processes = {n: _process_of(parameter, dialect) for n, parameter in compiled.binds.items()}
     constants = {
         name: parameter.value for name, parameter in compiled.binds.items() if name not in names
     }
@@ -179,6 +164,24 @@ def _compile(statement: ClauseElement, dialect: Dialect, names: list[str]) -> _C
     if order is None:
         return _Compiled(str(compiled), _by_name(processes, constants))
     return _Compiled(str(compiled), _by_place([(n, processes[n]) for n in order], constants))
+
+
+def _process_of(parameter: BindParameter[Any], dialect: Dialect) -> _Process | None:
+    kind = parameter.type.dialect_impl(dialect)
+    if dialect.name == "postgresql" and isinstance(kind, Integer):
+        return _integers_alike()
+    return kind.bind_processor(dialect)
+
+
+def _integers_alike() -> _Process:
+    """Gives integers of one type, whatever their size.
+
+    A statement is prepared for the types of its values, and psycopg chooses the smallest for each:
+    then every mixture of sizes would be another statement, and most would never be prepared.
+    """
+    from psycopg.types.numeric import Int8  # noqa: PLC0415  comes with the extra `postgres`
+
+    return lambda value: None if value is None else Int8(value)
 
 
 def _by_name(processes: Mapping[str, _Process | None], constants: Row) -> Callable[[Row], _Values]:

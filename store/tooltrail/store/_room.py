@@ -217,7 +217,8 @@ class _Shares:
     """What this process publishes from memory, by store. Safe to share between threads."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        # Taken again by whoever records in the handler of a signal that came meanwhile.
+        self._lock = threading.RLock()
         self._of: dict[str, set[RoomShare]] = {}
 
     def add(self, store_id: str, share: RoomShare) -> None:
@@ -236,7 +237,7 @@ class _Shares:
 
     def forget(self) -> None:
         """Begin anew, as a forked child: its parent's threads are not its own."""
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._of = {}
 
 

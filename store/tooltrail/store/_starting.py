@@ -135,9 +135,9 @@ def write_started(
     writes.put_once(connection, PolicyRow, policy_row(beginning))
     writes.put_bodies(connection, [arguments])
     row = started_row(chain, beginning, arguments.digest)
-    key = writes.insert_invocation(connection, row)
     writes.append_entry(connection, chain, start_event(beginning, row))
-    return key
+    # Last, since its answer is waited for.
+    return writes.insert_invocation(connection, row)
 
 
 def policy_row(beginning: Beginning) -> Row:

@@ -23,6 +23,7 @@ from tooltrail.records.canonical_json import encode
 from tooltrail.records.ledger import GENESIS, EntryKind, entry_json
 from tooltrail.store._bodies import encode_body
 from tooltrail.store._copying_in import MANY, copy_in
+from tooltrail.store._pipelines import is_pipelined
 from tooltrail.store._prepared import Prepared, Row
 from tooltrail.store.tables import (
     Base,
@@ -173,7 +174,7 @@ def take_invocation_keys(connection: Connection, count: int) -> Iterable[int]:
 
 def finish_invocation(connection: Connection, key: int, row: Row) -> bool:
     """Move an invocation to its final state; False when it is there already."""
-    return _FINISH.run(connection, {"which": key, **row}).rowcount == 1
+    return _FINISH.count(connection, {"which": key, **row}) == 1
 
 
 def insert_message(connection: Connection, row: Row) -> None:
@@ -206,29 +207,28 @@ def put_bodies(connection: Connection, bodies: Sequence[Body]) -> None:
         {"digest": digest, "size": body.size, "encoding": body.encoding, "data": body.data}
         for digest, body in sorted({body.digest: body for body in bodies}.items())
     ]
-    if put_each_once(connection, BodyRow, rows) < len(rows):
+    if connection.dialect.name == "postgresql":
+        _PUT_BODY.run_many(connection, rows)
+    elif put_each_once(connection, BodyRow, rows) < len(rows):
         kept = ("encoding", "data")
         erased = [{"which": row["digest"], **{name: row[name] for name in kept}} for row in rows]
         _RESTORE_BODY.run_many(connection, erased)
 
 
-def put_once(connection: Connection, table: type[Base], row: Row) -> bool:
-    """Insert a row that is named by its content; the same one again changes nothing.
-
-    Returns:
-        Whether it was not there yet.
-    """
-    return _insert_once(table).run(connection, row).rowcount == 1
+def put_once(connection: Connection, table: type[Base], row: Row) -> None:
+    """Insert a row that is named by its content; the same one again changes nothing."""
+    _insert_once(table).run(connection, row)
 
 
 def put_each_once(connection: Connection, table: type[Base], rows: Sequence[Row]) -> int:
     """Insert rows that are named by their content; how many of them were not there yet."""
-    return _insert_once(table).run_many(connection, rows)
+    return _insert_once(table).count_many(connection, rows)
 
 
 def insert_rows(connection: Connection, table: type[Base], rows: Sequence[Row]) -> None:
     """Insert rows, or nothing."""
-    if len(rows) >= MANY and connection.dialect.name == "postgresql":
+    is_copied = connection.dialect.name == "postgresql" and not is_pipelined(connection)
+    if is_copied and len(rows) >= MANY:
         copy_in(connection, _table(table), rows)
     else:
         _insert(table).run_many(connection, rows)
@@ -292,6 +292,16 @@ _RESTORE_BODY = Prepared(
         _BODIES.c.digest == bindparam("which"), _BODIES.c.data.is_(None)
     )
 )
+_PUT_BODY = Prepared(
+    lambda _: text(
+        "WITH put AS (INSERT INTO bodies (digest, size, encoding, data)"
+        " VALUES (:digest, :size, :encoding, :data) ON CONFLICT DO NOTHING)"
+        " UPDATE bodies SET encoding = :encoding, data = :data"
+        " WHERE digest = :digest AND data IS NULL"
+    ).bindparams(*(bindparam(column.name, type_=column.type) for column in _BODIES.c))
+)
+"""Both in one, so that nobody waits for the first to see whether the second is needed. Not ON
+CONFLICT DO UPDATE, which would make all wait for each other who record one body."""
 _INVOCATIONS = _table(InvocationRow)
 _NEXT_KEYS = text(
     "SELECT nextval(pg_get_serial_sequence('invocations', 'key')) FROM generate_series(1, :count)"

@@ -13,6 +13,7 @@ from tests.support.schema import upgraded
 from tooltrail.records import InvalidRecordError, UnavailableError
 from tooltrail.store import Durability, Store, _sqlite_connections, create_store, open_store
 from tooltrail.store._database import open_database
+from tooltrail.store._postgres_connections import POOL_SIZE
 from tooltrail.store._sqlite import sqlite3
 from tooltrail.store._sqlite_connections import JOURNAL_SIZE_LIMIT
 from tooltrail.store._targets import parse_target
@@ -180,10 +181,11 @@ def test_a_pool_that_is_used_up_is_unavailable(postgres_store: Store) -> None:
     pool = postgres_store.database.engine.pool
     pool._timeout = 0.01  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]  no public way to wait less than the default
     with ExitStack() as stack:
-        for _ in range(15):
+        for _ in range(POOL_SIZE):
             stack.enter_context(postgres_store.database.read())
         with pytest.raises(UnavailableError, match="all connections are in use"):
             stack.enter_context(postgres_store.database.read())
+    assert postgres_store.reader.counts().invocations == {}
 
 
 def test_one_who_writes_to_a_file_waits_for_none_who_reads(sqlite_store: Store) -> None:

@@ -9,7 +9,9 @@ import traceback
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import count, takewhile
 from pathlib import Path
+from types import FrameType
 
 import pytest
 from tests.support.ended import BASH, made
@@ -144,6 +146,34 @@ def test_threads_that_fork_at_once_do_so_one_after_the_other(sqlite_store: Store
 
 def _record(session: Session) -> None:
     session.record(BASH, made(b"in the child\n"))
+
+
+def do_nothing() -> None:
+    pass
+
+
+def is_signalled(file: Path, moment: int) -> bool:
+    """Use a file, and at the n-th call of or in the code for that handle a signal, which forks."""
+    calls = count(1)
+
+    def handle(frame: FrameType, *_: object) -> None:
+        if frame.f_code.co_filename == forks.__file__ and next(calls) == moment:
+            sys.setprofile(None)
+            with forks.no_fork(file):
+                assert succeeded(in_child(do_nothing))
+
+    sys.setprofile(handle)
+    try:
+        with forks.no_fork(file):
+            pass
+    finally:
+        sys.setprofile(None)
+    return next(calls) > moment
+
+
+def test_a_signal_may_come_at_any_moment_and_who_handles_it_may_fork(tmp_path: Path) -> None:
+    moments = takewhile(lambda moment: is_signalled(tmp_path / "trail.db", moment), count(1))
+    assert len(list(moments)) > 10
 
 
 def test_a_fork_waits_for_who_reads_and_may_read_more(

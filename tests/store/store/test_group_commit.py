@@ -16,6 +16,7 @@ from sqlalchemy import Connection, event, text
 from tests.support.ended import BASH, made
 from tests.support.evidence import check_evidence
 from tests.support.recording import command_output, run_command
+from tests.support.waiting import until
 
 from tooltrail.records import (
     IdempotencyConflictError,
@@ -68,13 +69,6 @@ def messages_of(store: Store, session: Session) -> Sequence[MessageView]:
 
 def waiting_count(group: GroupCommit) -> int:
     return len(group._waiting)  # pyright: ignore[reportPrivateUsage]  nothing else tells it
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
 
 
 def all_waiting(

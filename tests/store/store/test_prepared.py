@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import bindparam, delete, insert, select, text, update
 from sqlalchemy.exc import IntegrityError
+from tests.support.recording import run_command
 
 from tooltrail.records import DamageError, InvalidRecordError, ToolCall, UnavailableError
 from tooltrail.store import Store
@@ -56,7 +57,7 @@ def test_a_row_is_stored_as_sqlalchemy_stores_it(
 def test_it_answers_with_what_was_asked_to_be_returned(store: Store) -> None:
     row = a_session()
     with store.database.write() as connection:
-        answer = ADD_SESSION.run(connection, row).fetchone()
+        answer = ADD_SESSION.run_one(connection, row)
         key = connection.scalar(select(SessionRow.key).where(SessionRow.id == row["id"]))
     assert answer == (key,)
 
@@ -71,7 +72,7 @@ def test_it_counts_the_rows_and_keeps_its_own_values(store: Store) -> None:
     )
     with store.database.write() as connection:
         connection.execute(text("SELECT 1"))
-        assert move.run(connection, {"which": "not there"}).rowcount == 0
+        assert move.count(connection, {"which": "not there"}) == 0
 
 
 def test_several_rows_are_all_inserted_and_none_is_nothing(store: Store) -> None:
@@ -152,3 +153,16 @@ def test_nothing_is_built_upon_a_damaged_ledger_head(sqlite_store: Store, altere
     with pytest.raises(DamageError):
         session.start(ToolCall(tool_name="Bash"))
     assert sqlite_store.reader.counts().invocations == {}
+
+
+def test_the_statements_of_records_are_prepared_on_the_server(postgres_store: Store) -> None:
+    session = postgres_store.open_session()
+    for number in range(6):
+        # Sizes of one, two and four bytes, which psycopg would call three types.
+        run_command(session, b"x" * 10 ** (number % 3 * 2 + 1))
+    with postgres_store.database.read() as connection:
+        prepared = connection.execute(
+            text("SELECT statement, generic_plans + custom_plans FROM pg_prepared_statements")
+        ).all()
+    (ends,) = [count for statement, count in prepared if statement.startswith("UPDATE inv")]
+    assert ends >= 4

@@ -57,6 +57,7 @@ from tooltrail.records.families import command, generic
 from tooltrail.store import (
     Session,
     Store,
+    _persistence,
     _prepared,
     create_store,
     iter_record_checks,
@@ -675,8 +676,9 @@ with open_store(Path(sys.argv[1], "store", "trail.db")) as store:
 
 
 def test_a_server_that_drops_the_connection_in_a_finish_leaves_nothing(
-    postgres_url: str, tmp_path: Path
+    postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(_persistence, "_FIRST_PAUSE_S", 0.0001)
     with create_store(
         postgres_url, artifacts=str(tmp_path / "artifacts"), spool=tmp_path / "spool"
     ) as store:
@@ -689,7 +691,8 @@ def test_a_server_that_drops_the_connection_in_a_finish_leaves_nothing(
                 with psycopg.connect(postgres_url, autocommit=True) as other:
                     other.execute(
                         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                        " WHERE datname = current_database() AND state = 'idle in transaction'"
+                        " WHERE datname = current_database() AND xact_start IS NOT NULL"
+                        " AND pid <> pg_backend_pid()"
                     )
             return accepted(sql, values_of, row)
 

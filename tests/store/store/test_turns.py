@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from itertools import product
@@ -18,6 +18,7 @@ from typing import NoReturn
 
 import pytest
 from tests.support.processes import NOBODY, run_python, start_worker
+from tests.support.waiting import until
 
 from tooltrail.records import UnavailableError
 from tooltrail.store import Store, _turns, create_store, open_store
@@ -33,11 +34,6 @@ def lock_of(store: Store) -> Path:
 
 def write(store: Store) -> None:
     store.open_session()
-
-
-def until(condition: Callable[[], bool]) -> None:
-    while not condition():
-        time.sleep(0.001)
 
 
 def is_free(path: Path) -> bool:

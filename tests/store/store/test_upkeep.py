@@ -6,7 +6,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from sqlalchemy import Connection, event
+from sqlalchemy import Connection
 from tests.support.evidence import check_evidence
 from tests.support.interleaving import before_write
 from tests.support.processes import finish_all, start_worker
@@ -18,6 +18,7 @@ from tooltrail.store import (
     Invocation,
     PruningReport,
     Store,
+    _group_commit,
     create_store,
     open_store,
     plan_pruning,
@@ -26,6 +27,7 @@ from tooltrail.store import (
     repair,
 )
 from tooltrail.store._maintenance import maintenance_run
+from tooltrail.store._pipelines import answered
 from tooltrail.store._upkeep import read_upkeep
 
 WORKER = "tests.support.upkeep_worker"
@@ -97,7 +99,7 @@ def test_an_object_that_a_killed_run_had_deleted_is_published_anew(
 
 
 def test_pruning_waits_for_a_commit_that_is_under_way_and_then_sees_its_references(
-    postgres_url: str, tmp_path: Path
+    postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     artifacts = str(tmp_path / "artifacts")
     with (
@@ -110,13 +112,16 @@ def test_pruning_waits_for_a_commit_that_is_under_way_and_then_sees_its_referenc
         invocation = store.open_session().start(BASH)
         pending: list[Future[PruningReport]] = []
 
-        def come_in(_: Connection) -> None:
+        def come_in(connection: Connection) -> None:
+            """All is written, and the commit comes next."""
+            answered(connection)
             pending.append(pool.submit(prune, other, plan))
             while not pending[0].done() and not advisory_waits(postgres_url):
                 pass
 
-        event.listen(store.database.engine, "commit", come_in, once=True)
-        finish(invocation)
+        with monkeypatch.context() as patched:
+            patched.setattr(_group_commit, "answered", come_in)
+            finish(invocation)
 
         report = pending[0].result()
         assert (report.unreferenced.count, report.adopted.count) == (0, 1)

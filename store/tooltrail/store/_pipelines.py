@@ -1,0 +1,122 @@
+"""Statements that a server gets without the answer to the one before being waited for.
+
+A record is some fifteen statements, and each answer that is waited for is a way to the server and
+back. So they go off as they come, the first with BEGIN; what is waited for is what is read, and
+once everything before the commit is asked for: what failed until then came to nothing for sure.
+
+A program that is stopped in between stands still without the server calling it idle, so the whole
+transaction has a limit besides. A server before 17 has no such limit, and is asked one by one.
+"""
+
+from collections.abc import Generator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from typing import Protocol, cast
+
+from sqlalchemy import Connection, Engine, event
+
+from tooltrail.store._driver_errors import raised_as_ever
+
+_PIPELINE = "tooltrail_pipeline"
+"""Where a connection keeps that of its transaction."""
+
+TRANSACTION_TIMEOUT_S = 20
+"""Seconds that a record may take, so that those who wait for its locks go on within the time that
+they wait; more than a program may stand still between two statements. Who is put out since it
+waits itself makes its record again."""
+
+_LIMIT = "transaction_timeout"
+_LIMITED_SINCE = (17,)
+"""The version of PostgreSQL that brought it."""
+
+_BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+_SET_LIMIT = f"SET LOCAL {_LIMIT} = '{TRANSACTION_TIMEOUT_S}s'"
+
+
+class _Pipeline(Protocol):
+    def sync(self) -> None: ...
+
+
+class _Driver(Protocol):
+    """What a connection of psycopg has beyond PEP 249."""
+
+    def execute(self, sql: str, /, *, prepare: bool) -> object: ...
+
+    def pipeline(self) -> AbstractContextManager[_Pipeline]: ...
+
+
+def can_pipeline(connection: Connection) -> bool:
+    """Whether it is to a server that ends a transaction which takes too long."""
+    dialect = connection.dialect
+    return dialect.name == "postgresql" and (dialect.server_version_info or ()) >= _LIMITED_SINCE
+
+
+@contextmanager
+def pipelined(connection: Connection) -> Generator[None]:
+    """A transaction whose errors may be told by a later statement than that which failed.
+
+    Args:
+        connection: without a transaction; see `can_pipeline`.
+
+    Raises:
+        DBAPIError: the server cannot be reached, or refused something.
+    """
+    # So that the driver does not send BEGIN and COMMIT by itself, and wait for each.
+    connection.execution_options(isolation_level="AUTOCOMMIT")
+    kept = connection.info
+    with raised_as_ever(connection, "COMMIT"), ExitStack() as stack:
+        driver = cast("_Driver", connection.connection.driver_connection)
+        kept[_PIPELINE] = stack.enter_context(_quietly(driver, connection))
+        # Of a connection that is lost there is no `info` any more.
+        stack.callback(kept.pop, _PIPELINE, None)
+        driver.execute(_BEGIN, prepare=False)
+        if _LIMIT not in str(connection.engine.url.query.get("options", "")):
+            driver.execute(_SET_LIMIT, prepare=False)
+        yield
+        driver.execute("COMMIT", prepare=False)
+
+
+@contextmanager
+def _quietly(driver: _Driver, connection: Connection) -> Generator[_Pipeline]:
+    """A pipeline of psycopg that does not print what goes wrong after an error."""
+    failure: BaseException | None = None
+    try:
+        with driver.pipeline() as pipeline:
+            try:
+                yield pipeline
+            except BaseException as error:  # noqa: BLE001  raised below
+                failure = error
+    except connection.dialect.loaded_dbapi.Error:
+        if failure is None:
+            raise
+    if failure is not None:
+        raise failure
+
+
+def is_pipelined(connection: Connection) -> bool:
+    """Whether what is executed on it is not waited for."""
+    return _PIPELINE in connection.info
+
+
+def answered(connection: Connection) -> None:
+    """Wait until a server has answered everything; nothing to do where that was waited for.
+
+    Raises:
+        DBAPIError: the server refused something.
+    """
+    with raised_as_ever(connection, "SYNC"):
+        _wait(connection)
+
+
+def wait_for_sqlalchemy(engine: Engine) -> None:
+    """Have what SQLAlchemy executes answered at once, since it looks at the answer."""
+
+    @event.listens_for(engine, "after_cursor_execute")
+    def wait(connection: Connection, *_: object) -> None:  # pyright: ignore[reportUnusedFunction]  registered by the decorator
+        _wait(connection)
+
+
+def _wait(connection: Connection) -> None:
+    pipeline: _Pipeline | None = connection.info.get(_PIPELINE)
+    # The driver's manual does not name the queue; without it an answer too many is asked for.
+    if pipeline is not None and getattr(pipeline, "result_queue", True):
+        pipeline.sync()

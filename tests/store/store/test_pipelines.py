@@ -1,0 +1,94 @@
+"""What is sent to a server without waiting is done, or told, as if each had been waited for."""
+
+import logging
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection, select, text
+from tests.support.asides import CALL
+from tests.support.evidence import check_evidence
+from tests.support.lossy_server import LossyServer
+from tests.support.recording import command_output, run_command
+
+from tooltrail.records import InvalidRecordError
+from tooltrail.store import Store, _pipelines, create_store
+from tooltrail.store._clock import now
+from tooltrail.store._copying_in import MANY
+from tooltrail.store._group_commit import Write
+from tooltrail.store._pipelines import TRANSACTION_TIMEOUT_S, is_pipelined
+from tooltrail.store._prepared import Row
+from tooltrail.store._writes import insert_rows
+from tooltrail.store.tables import PolicyRow
+
+
+def policies(*names: str) -> list[Row]:
+    return [{"digest": name, "document": "{}", "created_at": now()} for name in names]
+
+
+def kept(store: Store) -> list[str]:
+    with store.database.read() as connection:
+        return sorted(connection.scalars(select(PolicyRow.digest)))
+
+
+def test_a_start_takes_three_ways_to_the_server_and_an_end_four(
+    lossy: LossyServer, tmp_path: Path
+) -> None:
+    artifacts = str(tmp_path / "artifacts")
+    with create_store(lossy.url, artifacts=artifacts, spool=tmp_path / "spool") as store:
+        session = store.open_session()
+        for number in range(3):  # until all is prepared
+            run_command(session, b"%d\n" % number)
+        before = lossy.turns
+        invocation = session.start(CALL)
+        begun = lossy.turns
+        invocation.finish(command_output(invocation, b"counted\n", b""))
+        assert (begun - before, lossy.turns - begun) == (3, 4)
+
+
+def test_what_is_refused_later_is_no_uncertain_write_and_leaves_nothing(
+    postgres_store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    def add_twice(connection: Connection) -> None:
+        for _ in range(3):
+            insert_rows(connection, PolicyRow, policies("a"))
+
+    write = Write(add_twice)
+    with (
+        caplog.at_level(logging.DEBUG, "psycopg"),
+        pytest.raises(InvalidRecordError, match="duplicate key"),
+    ):
+        postgres_store.writes.run(write)
+    assert not write.is_uncertain
+    assert caplog.messages == []
+    assert kept(postgres_store) == []
+    run_command(postgres_store.open_session(), b"goes on\n")
+    check_evidence(postgres_store)
+
+
+def test_many_rows_go_the_same_way(postgres_store: Store) -> None:
+    names = [f"{number:04}" for number in range(2 * MANY)]
+    postgres_store.writes.run(Write(lambda c: insert_rows(c, PolicyRow, policies(*names))))
+    assert kept(postgres_store) == names
+
+
+def test_a_server_that_would_wait_for_one_that_stands_still_is_asked_one_by_one(
+    postgres_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert postgres_store.writes.run(Write(is_pipelined))
+    monkeypatch.setattr(_pipelines, "_LIMITED_SINCE", (999,))
+    assert not postgres_store.writes.run(Write(is_pipelined))
+    run_command(postgres_store.open_session(), b"one by one\n")
+    check_evidence(postgres_store)
+
+
+@pytest.mark.parametrize(
+    ("named", "expected"),
+    [("", f"{TRANSACTION_TIMEOUT_S}s"), ("options=-c%20transaction_timeout%3D7s", "7s")],
+)
+def test_a_record_has_a_limit_unless_the_url_names_another(
+    postgres_url: str, tmp_path: Path, named: str, expected: str
+) -> None:
+    url = f"{postgres_url}{'&' if '?' in postgres_url else '?'}{named}"
+    with create_store(url, artifacts=str(tmp_path / "a"), spool=tmp_path / "s") as store:
+        asked = text("SHOW transaction_timeout")
+        assert store.writes.run(Write(lambda c: c.scalar(asked))) == expected

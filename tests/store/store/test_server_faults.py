@@ -1,0 +1,184 @@
+"""A server that is stopped and started while many record: what it acknowledged is there."""
+
+import signal
+import sys
+import threading
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from subprocess import Popen, TimeoutExpired
+from uuid import UUID
+
+import pytest
+from tests.support.cli import HANG_S
+from tests.support.evidence import check_evidence
+from tests.support.postgres import MortalServer, fresh_database, mortal_server
+from tests.support.processes import start_worker
+
+from tooltrail.store import Store, create_store, find_repairable, repair
+
+PROCESSES = 2
+THREADS = 4
+ENOUGH = 40
+"""Records that are acknowledged between two restarts."""
+
+RESTARTS = 2
+
+
+@pytest.fixture(scope="module")
+def mortal() -> Iterator[MortalServer]:
+    with mortal_server() as server:
+        yield server
+
+
+class Heard:
+    """What workers say, as they say it."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._ready_count = 0
+        self._is_over = False
+        self.said: dict[str, set[UUID]] = {"started": set(), "ended": set()}
+        self.failures: list[str] = []
+
+    def listen(self, worker: Popen[bytes]) -> None:
+        assert worker.stdout is not None
+        for line in worker.stdout:
+            kind, _, rest = line.decode().strip().partition(" ")
+            with self._changed:
+                if kind in self.said:
+                    self.said[kind].add(UUID(rest))
+                elif kind == "ready":
+                    self._ready_count += 1
+                else:
+                    self.failures.append(rest)
+                self._changed.notify_all()
+        with self._changed:
+            if not self._is_over:
+                self.failures.append("a worker ended")
+            self._changed.notify_all()
+
+    def wait_for_all(self) -> None:
+        """Until each has opened the store: who opens one whose server is away is turned away."""
+        self._wait(lambda: self._ready_count == PROCESSES)
+
+    def wait_for_ends(self, count: int) -> None:
+        """Until so many are acknowledged that were not yet."""
+        with self._changed:
+            wanted = len(self.said["ended"]) + count
+        self._wait(lambda: len(self.said["ended"]) >= wanted)
+
+    def expect_the_end(self) -> None:
+        with self._changed:
+            self._is_over = True
+
+    def _wait(self, is_so: Callable[[], bool]) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: self.failures or is_so(), HANG_S)
+            assert self.failures == []
+            assert is_so()
+
+
+@contextmanager
+def recording(*arguments: str) -> Generator[Heard]:
+    """Processes that record, each by several threads, for as long as the block lasts."""
+    heard = Heard()
+    workers = [start_worker(*arguments, takes_input=True) for _ in range(PROCESSES)]
+    listeners = [threading.Thread(target=heard.listen, args=(worker,)) for worker in workers]
+    try:
+        for listener in listeners:
+            listener.start()
+        heard.wait_for_all()
+        yield heard
+        heard.expect_the_end()
+        for worker in workers:
+            assert worker.stdin is not None
+            worker.stdin.close()
+            worker.stdin = None
+        for listener, worker in zip(listeners, workers, strict=True):
+            listener.join(HANG_S)
+            assert not listener.is_alive()
+            _, error = worker.communicate(timeout=HANG_S)
+            assert worker.returncode == 0, error.decode()
+        assert heard.failures == []
+    finally:
+        for worker in workers:
+            put_down(worker)
+        for listener in listeners:
+            listener.join(HANG_S)
+
+
+def put_down(worker: Popen[bytes]) -> None:
+    """End one that may be running still, and let the test's output tell where it was."""
+    if worker.poll() is None:
+        worker.send_signal(signal.SIGUSR1)
+        with suppress(TimeoutExpired):
+            worker.wait(HANG_S)
+        worker.kill()
+    if worker.stderr is not None and not worker.stderr.closed:
+        print(worker.stderr.read().decode(), file=sys.stderr)  # noqa: T201  shown when it fails
+    worker.communicate()
+
+
+def states_of(store: Store) -> dict[UUID, str]:
+    return {
+        invocation.summary.id: invocation.summary.state
+        for session in store.reader.sessions()
+        for invocation in store.reader.conversation(session.id)[2]
+    }
+
+
+@pytest.fixture
+def store_on(mortal: MortalServer, tmp_path: Path) -> Iterator[tuple[str, Store]]:
+    spool = tmp_path / "spool"
+    with (
+        fresh_database(mortal.url) as url,
+        create_store(url, artifacts=str(tmp_path / "artifacts"), spool=spool) as store,
+    ):
+        yield url, store
+
+
+def restart_under_load(mortal: MortalServer, heard: Heard, modes: Sequence[str]) -> None:
+    for mode in modes:
+        heard.wait_for_ends(ENOUGH)
+        mortal.restart(mode)
+    heard.wait_for_ends(ENOUGH)
+
+
+@pytest.mark.fault
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("mode", ["fast", "immediate"])
+def test_a_server_that_is_stopped_and_started_under_load_loses_nothing_that_it_acknowledged(
+    mortal: MortalServer, mode: str, store_on: tuple[str, Store]
+) -> None:
+    url, store = store_on
+    with recording("endure", url, str(store.spool), str(THREADS)) as heard:
+        restart_under_load(mortal, heard, [mode] * RESTARTS)
+    started, ended = heard.said["started"], heard.said["ended"]
+    assert started == ended
+    assert len(ended) >= ENOUGH * (RESTARTS + 1)
+
+    states = states_of(store)
+    assert {name: states.get(name) for name in ended} == dict.fromkeys(ended, "success")
+    # Starts whose answer was lost, and whose program does not know of them.
+    unknown = set(states) - ended
+    assert {states[name] for name in unknown} <= {"started"}
+    assert {one.outcome for one in repair(store).folders} <= {"interrupted", "cleared"}
+    assert not find_repairable(store)
+    assert {states_of(store)[name] for name in unknown} <= {"interrupted"}
+    check_evidence(store)
+
+
+@pytest.mark.fault
+@pytest.mark.timeout(600)
+def test_what_is_recorded_again_by_its_key_after_a_server_was_away_is_there_once(
+    mortal: MortalServer, store_on: tuple[str, Store]
+) -> None:
+    url, store = store_on
+    with recording("persist", url, str(store.spool)) as heard:
+        restart_under_load(mortal, heard, ["fast", "immediate", "immediate"])
+    ended = heard.said["ended"]
+    # Also what was recorded and not acknowledged has been asked for again, and is the same.
+    assert states_of(store) == dict.fromkeys(ended, "success")
+    assert not find_repairable(store)
+    check_evidence(store)
