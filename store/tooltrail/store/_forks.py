@@ -10,6 +10,7 @@ use are waited for, and whoever wants one waits for the fork. Where somebody doe
 the child may not use that file any more. A child leaves connections to a server to its parent.
 """
 
+import ctypes
 import os
 import threading
 import weakref
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING, cast
 if TYPE_CHECKING:  # not wanted by those who read a file without SQLAlchemy
     from sqlalchemy import Engine, QueuePool
 
-WAIT_S = 5.0
+WAIT_S = 1.0
 """Seconds for which a fork waits for other threads. A write takes milliseconds; a long report may
 read for minutes, and who forks beside it seldom means to use the store in the child."""
 
@@ -53,8 +54,8 @@ class _Forks:
         self._changed = threading.Condition(threading.RLock())
         self._uses: set[_Use] = set()
         self._is_forking = False
+        self._forker: int | None = None
         self._engines: weakref.WeakKeyDictionary[Engine, Path | None] = weakref.WeakKeyDictionary()
-        self._parents: list[QueuePool] = []
         self.inherited: frozenset[_FileId] = frozenset()
         """Files on which SQLite cannot be used here."""
 
@@ -67,8 +68,7 @@ class _Forks:
         """Use a file, unless the process is just forking; then as soon as it has."""
         use = _Use(file, threading.get_ident())
         with self._changed:
-            # Who has a connection already may have another one: the fork waits for the first.
-            while self._is_forking and not self._is_used_by(use.thread):
+            while self._is_forking and not self._may_pass(use.thread):
                 self._changed.wait()
             self._uses.add(use)
         return use
@@ -84,17 +84,20 @@ class _Forks:
         """Have no connection open, or as few as can be."""
         self._one_at_a_time.acquire()
         with self._changed:
-            self._is_forking = True
+            self._is_forking, self._forker = True, threading.get_ident()
             # Its own it would wait for in vain.
             self._changed.wait_for(self._is_unused_by_others, WAIT_S)
-            engines = [engine for engine, file in self._engines.items() if file is not None]
+            # One that has a connection in use keeps its pool, to which that comes back: it would be
+            # open, and nobody would know, in another one.
+            in_use = {None, *(use.file for use in self._uses)}
+            engines = [engine for engine, file in self._engines.items() if file not in in_use]
         for engine in engines:
             engine.dispose()
 
     def after_in_parent(self) -> None:
         """Let everybody go on."""
         with self._changed:
-            self._is_forking = False
+            self._is_forking, self._forker = False, None
             self._changed.notify_all()
         # An interrupt may have ended the wait for it.
         with suppress(RuntimeError):
@@ -107,16 +110,22 @@ class _Forks:
         files = {use.file for use in self._uses}
         for engine, file in list(self._engines.items()):
             # A program in C may fork without a word before.
-            if file is not None and (pool := cast("QueuePool", engine.pool)).checkedin():
+            pool = cast("QueuePool", engine.pool)
+            if file is not None and (file in files or pool.checkedin()):
                 files.add(file)
-                self._parents.append(pool)  # to close its connections might change the parent's
+                _keep_for_ever(pool)
             engine.dispose(close=False)
         self.inherited |= frozenset(filter(None, map(_file_id, files)))
         self._uses = set()
-        self._is_forking = False
+        self._is_forking, self._forker = False, None
 
-    def _is_used_by(self, thread: int) -> bool:
-        return any(use.thread == thread for use in self._uses)
+    def _may_pass(self, thread: int) -> bool:
+        """Whether a thread that waited for the fork would wait for itself.
+
+        The one that forks, in the handler of a signal or another hook; and one that has a
+        connection already, for which the fork waits.
+        """
+        return thread == self._forker or any(use.thread == thread for use in self._uses)
 
     def _is_unused_by_others(self) -> bool:
         me = threading.get_ident()
@@ -157,6 +166,14 @@ def refusal(file: Path) -> str | None:
             "start the process anew instead, with multiprocessing by 'spawn' or 'forkserver'"
         )
     return None
+
+
+def _keep_for_ever(pool: "QueuePool") -> None:
+    """Let what it has, or gets back, never be closed, not even at the end of the program.
+
+    SQLite would hold a connection of the parent for the last one, and take the log away.
+    """
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(pool))
 
 
 def _file_id(file: Path) -> _FileId | None:

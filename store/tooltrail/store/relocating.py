@@ -89,8 +89,7 @@ def relocate(
     """
     target = store.database.target
     remembered = remembered_root(target, new_root)
-    if (reason := store.find_artifacts()) is not None:
-        raise UnavailableError(f"nothing can be moved, since the artifacts are away: {reason}")
+    _refuse_away(store)
     sink = open_sink(resolve_root(target, remembered), create=True)
     _refuse_unfit(store, sink)
     facts = {
@@ -275,6 +274,11 @@ class _Relocation:
             .order_by(ArtifactRow.path)
         )
         return [_Artifact(*row) for row in rows if row.path not in settled]
+
+
+def _refuse_away(store: Store) -> None:
+    if (reason := store.find_artifacts()) is not None:
+        raise UnavailableError(f"nothing can be moved, since the artifacts are away: {reason}")
 
 
 def _refuse_unfit(store: Store, sink: ArtifactSink) -> None:

@@ -2,7 +2,9 @@
 
 import asyncio
 import ctypes
+import gc
 import os
+import signal
 import sys
 import threading
 import traceback
@@ -16,6 +18,7 @@ from types import FrameType
 import pytest
 from tests.support.ended import BASH, made
 from tests.support.evidence import check_evidence
+from tests.support.processes import run_python
 
 from tooltrail.records import UnavailableError
 from tooltrail.store import Session, Store, create_store, look_up_newest, open_store
@@ -111,7 +114,10 @@ def test_a_child_goes_on_recording_when_its_parent_has_closed_the_store(
         check_evidence(again)
 
 
-def test_children_that_are_forked_while_tasks_record_can_record(store: Store) -> None:
+def test_children_that_are_forked_while_tasks_record_can_record(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forks, "WAIT_S", LONG)
     session = store.open_session()
     rounds, tasks = 6, 20
 
@@ -132,7 +138,10 @@ def test_children_that_are_forked_while_tasks_record_can_record(store: Store) ->
     check_evidence(store)
 
 
-def test_threads_that_fork_at_once_do_so_one_after_the_other(sqlite_store: Store) -> None:
+def test_threads_that_fork_at_once_do_so_one_after_the_other(
+    sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forks, "WAIT_S", LONG)
     session = sqlite_store.open_session()
 
     def fork(n: int) -> bool:
@@ -230,10 +239,74 @@ def test_a_child_does_not_use_a_file_that_was_in_use(
         child = in_child(try_all)
         assert succeeded(child)
         session.record(BASH, made())
-    # Nobody uses it any more.
-    assert succeeded(in_child(lambda: _record(session)))
-    assert count_of(sqlite_store) == 3
-    check_evidence(sqlite_store)
+    # Nobody uses it any more: it is closed for the next child, which goes on by itself.
+    closed_read, closed_write = os.pipe()
+
+    def go_on() -> None:
+        os.close(closed_write)
+        os.read(closed_read, 1)
+        _record(session)
+        os.kill(os.getpid(), 9)
+
+    child = in_child(go_on)
+    sqlite_store.close()
+    gc.collect()
+    os.close(closed_write)
+    os.close(closed_read)
+    os.waitpid(child, 0)
+    with open_store(file) as again:
+        assert count_of(again) == 3
+        check_evidence(again)
+
+
+def test_the_end_of_a_child_that_was_forked_by_who_reads_takes_no_log_away(tmp_path: Path) -> None:
+    database = tmp_path / "trail.db"
+    done_read, done_write = os.pipe()
+    create_store(database).close()
+    store = open_store(database)
+    session = store.open_session()
+    with store.database.read() as connection:
+        connection.exec_driver_sql("SELECT count(*) FROM invocations").fetchall()
+        child = os.fork()
+        if not child:
+            os.close(done_write)
+            os.read(done_read, 1)
+    if not child:
+        gc.collect()
+        os._exit(0)
+    os.close(done_read)
+    store.close()
+    code = (
+        "import os, sys, uuid; from tests.support.ended import BASH, made;"
+        "from tooltrail.store import open_store;"
+        "session = open_store(sys.argv[1]).join_session(uuid.UUID(sys.argv[2]));"
+        "session.record(BASH, made()); os.kill(os.getpid(), 9)"
+    )
+    run_python(code, str(database), str(session.id), expected=-9)
+    os.close(done_write)
+    assert succeeded(child)
+    with open_store(database) as again:
+        assert count_of(again) == 1
+
+
+def test_a_signal_that_comes_while_its_thread_forks_may_record(
+    sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forks, "WAIT_S", 0.2)
+    session = sqlite_store.open_session()
+
+    def handle(_number: int, _frame: FrameType | None) -> None:
+        _record(session)
+
+    before = signal.signal(signal.SIGALRM, handle)
+    try:
+        with reading(sqlite_store):
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
+            assert succeeded(in_child(do_nothing))
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert count_of(sqlite_store) == 1
 
 
 def test_a_child_that_is_forked_by_who_reads_does_not_use_the_file(sqlite_store: Store) -> None:
