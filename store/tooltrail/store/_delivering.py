@@ -112,7 +112,14 @@ class _Deliverer:
         self._done = done
 
     def run(self, deadline: float | None) -> str:
-        """Deliver file by file; why something is left."""
+        """Deliver file by file; why something is left.
+
+        Raises:
+            OSError, UnavailableError, DamageError: it ends there.
+        """
+        # First, so that while the store is away the journal stays as it is.
+        with self._store.database.read():
+            pass
         while files := self._journal.seal():
             for file in files:
                 for batch in self._batches(file):

@@ -140,19 +140,24 @@ class Journal:
             _close(descriptor)
 
     def seal(self) -> list[Path]:
-        """Let nobody append any more to what is there; the files to deliver, in their order.
+        """The files to deliver, in their order, to which nobody appends any more.
+
+        The journal becomes one of them when there is no other, so that attempts that come to
+        nothing do not leave a file each.
 
         Raises:
             OSError: whatever the file system says.
         """
         path = self.waiting / _JOURNAL
-        if path.exists():
-            with self._opened(path) as descriptor:
-                if _whole_end(descriptor):
-                    self._seal()
-                else:
-                    path.unlink()
-        return [one for one in self.files() if one != path]
+        if (sealed := self._sealed()) or not path.exists():
+            # Looked at again: who appends may have sealed it since.
+            return sealed or self._sealed()
+        with self._opened(path) as descriptor:
+            if _whole_end(descriptor):
+                self._seal()
+            else:
+                path.unlink()
+        return self._sealed()
 
     def remove(self, sealed: Path) -> None:
         """Forget a file that was delivered, and the folder when it was the last.
@@ -235,10 +240,13 @@ class Journal:
 
     def _seal(self) -> None:
         """Give the journal, which is locked, the number behind the last one."""
-        numbers = [int(path.name.removeprefix(_SEALED)) for path in self.files()[:-1]]
+        numbers = [int(path.name.removeprefix(_SEALED)) for path in self._sealed()]
         # By a number and not by a time: clocks are set back.
         sealed = self.waiting / f"{_SEALED}{max(numbers, default=0) + 1:012d}"
         (self.waiting / _JOURNAL).rename(sealed)
+
+    def _sealed(self) -> list[Path]:
+        return [path for path in self.files() if path.name != _JOURNAL]
 
     @contextmanager
     def _opened(self, path: Path) -> Generator[int]:

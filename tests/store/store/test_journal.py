@@ -100,6 +100,16 @@ def test_every_flipped_byte_of_a_line_is_damage_of_that_line_alone(tmp_path: Pat
         assert numbered[-1][1] == b"third"
 
 
+def test_attempts_that_come_to_nothing_seal_one_file_among_them(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "outbox")
+    for number in range(3):
+        journal.append(b"%d" % number)
+        assert [path.name for path in journal.seal()] == ["sealed-000000000001"]
+    assert told(journal) == [b"0", b"1", b"2"]
+    journal.remove(journal.seal()[0])
+    assert [[line.data for line in iter_lines(path)] for path in journal.seal()] == [[b"1", b"2"]]
+
+
 def test_a_writer_that_is_killed_at_any_moment_leaves_what_it_acknowledged(tmp_path: Path) -> None:
     moment = 0
     journal = Journal(tmp_path / "outbox")

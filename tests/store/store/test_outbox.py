@@ -157,6 +157,21 @@ def test_a_recorder_puts_a_record_behind_what_it_cannot_deliver_yet(
     assert printed(patient, session.id) == [b"1", b"2"]
 
 
+def test_an_attempt_that_does_not_reach_the_store_leaves_the_journal_as_it_is(
+    patient: Store, database: str
+) -> None:
+    session = patient.open_session()
+    with away(patient, database):
+        for number in range(3):
+            session.record(BASH, made(b"%d" % number))
+            assert deliver(patient, patient.fallback.outbox).failure
+    journal = patient.fallback.outbox.journal
+    assert journal.files() == [journal.waiting / "journal"]
+    assert find_backlog(patient).entry_count == 3
+    repair(patient)
+    assert printed(patient, session.id) == [b"0", b"1", b"2"]
+
+
 def test_without_an_outbox_an_error_is_raised(store: Store, database: str) -> None:
     session = store.open_session()
     with away(store, database):
