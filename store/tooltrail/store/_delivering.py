@@ -22,7 +22,7 @@ from tooltrail.store._clock import new_id
 from tooltrail.store._delivery_writes import BatchWriter, Told, ids_there
 from tooltrail.store._entry_plans import plan_call
 from tooltrail.store._group_commit import Write
-from tooltrail.store._journal import Line, iter_lines
+from tooltrail.store._journal_lines import Line, iter_lines
 from tooltrail.store._recording import Scratch
 from tooltrail.store.outbox import CallEnded, Entry, Outbox, SessionOpened, read_entry
 from tooltrail.store.recorder import Session

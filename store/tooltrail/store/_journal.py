@@ -9,30 +9,26 @@
     ├── joined/<id> -> <id> sessions that turned out to be others, by their idempotency keys
     └── kept/               lines that cannot be delivered, each with the reason beside it
 
-A line is `sha256:<hex of the rest> <canonical JSON>`. It is appended under the `flock` of the file
-and durable when `append` returns. What a killed or failed append left behind the last whole line is
-removed by the next one, and was never acknowledged. Imports nothing heavy, for whoever only
-appends.
+A line (see `_journal_lines`) is appended under the `flock` of the file and durable when `append`
+returns. Imports nothing heavy, for whoever only appends.
 """
 
 import errno
 import fcntl
 import os
 import threading
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
 
 from tooltrail.artifacts._local import make_durable_folders, sync_folder
-from tooltrail.artifacts._private import PRIVATE_FILE
 from tooltrail.records.digests import digest_of
+from tooltrail.store._flocks import opened
+from tooltrail.store._journal_lines import add_line, whole_end, write_at
 
 MOST_BYTES = 16 << 20
 """Bytes after which a journal is sealed and a new one begun: what one killed delivery repeats."""
 
-_DIGEST_BYTES = len("sha256:") + 64
-_CHUNK = 1 << 20
 _ATTEMPTS = 1000
 """Times that a file may be sealed or removed between its opening and its locking."""
 
@@ -41,20 +37,6 @@ _thread = threading.local()
 
 _JOURNAL = "journal"
 _SEALED = "sealed-"
-
-
-class Line(NamedTuple):
-    """One line of a journal.
-
-    Attributes:
-        number: counted from 1.
-        raw: as it stands there, without the newline.
-        data: the JSON of it; None when the line is not what its digest names.
-    """
-
-    number: int
-    raw: bytes
-    data: bytes | None
 
 
 class Journal:
@@ -128,16 +110,13 @@ class Journal:
         Raises:
             OSError: the folder cannot be written.
         """
-        descriptor = _open(self.folder / "delivering")
-        try:
+        with opened(self.folder / "delivering") as descriptor:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
             except BlockingIOError:
                 yield False
-                return
-            yield True
-        finally:
-            _close(descriptor)
+            else:
+                yield True
 
     def seal(self) -> list[Path]:
         """The files to deliver, in their order, to which nobody appends any more.
@@ -153,7 +132,7 @@ class Journal:
             # Looked at again: who appends may have sealed it since.
             return sealed or self._sealed()
         with self._opened(path) as descriptor:
-            if _whole_end(descriptor):
+            if whole_end(descriptor):
                 self._seal()
             else:
                 path.unlink()
@@ -222,21 +201,13 @@ class Journal:
 
     def _add(self, descriptor: int, data: bytes) -> int:
         """Append a line to a file that is locked; its size afterwards."""
-        end = _whole_end(descriptor)
+        end = whole_end(descriptor)
         if end == 0:
             # First, so that a file with a line in it has a name that is durable, whoever is killed.
             for folder in (self.waiting, self.folder):
                 with suppress(FileNotFoundError):
                     sync_folder(folder)
-        try:
-            _write_at(descriptor, b"%b %b\n" % (digest_of(data).encode(), data), end)
-            os.fdatasync(descriptor)
-        except OSError:
-            # If that is not possible either, the next one does it.
-            with suppress(OSError):
-                os.ftruncate(descriptor, end)
-            raise
-        return end + _DIGEST_BYTES + len(data) + 2
+        return add_line(descriptor, data, end)
 
     def _seal(self) -> None:
         """Give the journal, which is locked, the number behind the last one."""
@@ -267,106 +238,23 @@ class Journal:
     @contextmanager
     def _locked(self, path: Path) -> Generator[int]:
         for _ in range(_ATTEMPTS):
-            try:
-                descriptor = _open(path)
-            except FileNotFoundError:
-                continue  # the folder went, since all in it was delivered
-            try:
+            with ExitStack() as stack:
+                try:
+                    descriptor = stack.enter_context(opened(path))
+                except FileNotFoundError:
+                    continue  # the folder went, since all in it was delivered
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
                 if _has_name(descriptor, path):
                     yield descriptor
                     return
-            finally:
-                _close(descriptor)
         raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), str(path))
 
 
-def iter_lines(path: Path) -> Iterator[Line]:
-    """The lines of a file, at the memory of one; what a torn append left at its end is none.
-
-    Raises:
-        OSError: it cannot be read; `FileNotFoundError` when it was delivered meanwhile.
-    """
-    with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            raw = line.removesuffix(b"\n")
-            data = _data_of(raw)
-            if raw is not line or data is not None:
-                yield Line(number, raw, data)
-
-
-def _data_of(raw: bytes) -> bytes | None:
-    data = raw[_DIGEST_BYTES + 1 :]
-    is_whole = raw[: _DIGEST_BYTES + 1] == digest_of(data).encode() + b" "
-    return data if is_whole else None
-
-
-def _whole_end(descriptor: int) -> int:
-    """Where the last whole line of a locked file ends; what is behind it is removed."""
-    size = os.fstat(descriptor).st_size
-    if size == 0 or os.pread(descriptor, 1, size - 1) == b"\n":
-        return size
-    start = _last_newline(descriptor, size) + 1
-    tail = _read(descriptor, start, size)
-    for whole in (tail, tail[:-1]):
-        # All but its newline was written, or that is what was damaged.
-        if _data_of(whole) is not None:
-            _write_at(descriptor, b"\n", start + len(whole))
-            return start + len(whole) + 1
-    os.ftruncate(descriptor, start)
-    return start
-
-
-def _last_newline(descriptor: int, size: int) -> int:
-    """The place of the last newline, -1 when there is none."""
-    stop = size
-    while stop:
-        begin = max(0, stop - _CHUNK)
-        found = _read(descriptor, begin, stop).rfind(b"\n")
-        if found >= 0:
-            return begin + found
-        stop = begin
-    return -1
-
-
-def _read(descriptor: int, start: int, stop: int) -> bytes:
-    parts: list[bytes] = []
-    while start < stop and (part := os.pread(descriptor, min(stop - start, 1 << 30), start)):
-        parts.append(part)
-        start += len(part)
-    return b"".join(parts)
-
-
-def _write_at(descriptor: int, data: bytes, place: int) -> None:
-    left = memoryview(data)
-    while left:
-        written = os.pwrite(descriptor, left, place)
-        left, place = left[written:], place + written
-
-
 def _write_durably(path: Path, data: bytes) -> None:
-    descriptor = _open(path)
-    try:
+    with opened(path) as descriptor:
         os.ftruncate(descriptor, 0)
-        _write_at(descriptor, data, 0)
+        write_at(descriptor, data, 0)
         os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _open(path: Path) -> int:
-    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
-    try:
-        return os.open(path, flags, PRIVATE_FILE)
-    except FileNotFoundError:
-        make_durable_folders(path.parent)
-        return os.open(path, flags, PRIVATE_FILE)
-
-
-def _close(descriptor: int) -> None:
-    # A fork that has a copy would keep the lock otherwise.
-    fcntl.flock(descriptor, fcntl.LOCK_UN)
-    os.close(descriptor)
 
 
 def _has_name(descriptor: int, path: Path) -> bool:

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tooltrail.records import InvalidRecordError, UnavailableError
-from tooltrail.store._journal import Journal, Line, iter_lines
+from tooltrail.store._journal import Journal
+from tooltrail.store._journal_lines import Line, iter_lines
 from tooltrail.store.asides import distinct_spools
 from tooltrail.store.outbox import Outbox, read_entry
 

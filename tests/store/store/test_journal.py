@@ -1,10 +1,15 @@
 """A journal keeps what it has acknowledged, whoever is killed or has no room left."""
 
 import errno
+import fcntl
 import os
 import signal
 import subprocess
 import sys
+import threading
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from uuid import UUID
 
@@ -16,7 +21,8 @@ from tests.support.killing import count_moments, run_and_kill
 
 from tooltrail.records import InvalidRecordError
 from tooltrail.store import _journal
-from tooltrail.store._journal import Journal, iter_lines
+from tooltrail.store._journal import Journal
+from tooltrail.store._journal_lines import iter_lines
 from tooltrail.store.outbox import (
     CallEnded,
     EndedStream,
@@ -29,6 +35,7 @@ from tooltrail.store.outbox import (
     read_entry,
 )
 
+LONG = 60
 NAME = UUID("018f0000-0000-7000-8000-000000000000")
 TEXT = st.text(st.characters(blacklist_categories=()), max_size=30)
 
@@ -295,3 +302,130 @@ def test_a_signal_that_records_amid_an_append_is_refused_and_does_not_wait_for_i
     journal.append(b"second")
     assert told(journal) == [b"first", b"second"]
     assert [error.errno for error in refused] == [errno.EDEADLK]
+
+
+def is_locked(path: Path) -> bool:
+    with path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+@contextmanager
+def appending(journal: Journal, data: bytes, monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
+    """Another thread has the journal locked, and is about to make a line durable."""
+    is_in, may_go_on = threading.Event(), threading.Event()
+
+    def held_up(descriptor: int) -> None:
+        is_in.set()
+        assert may_go_on.wait(LONG)
+        os.fsync(descriptor)
+
+    with monkeypatch.context() as patch, ThreadPoolExecutor(1) as pool:
+        patch.setattr(os, "fdatasync", held_up)
+        future = pool.submit(journal.append, data)
+        try:
+            assert is_in.wait(LONG)
+            patch.undo()
+            yield
+        finally:
+            may_go_on.set()
+            future.result(LONG)
+
+
+def test_a_child_that_is_forked_amid_an_append_leaves_the_lock_to_its_parent_and_waits_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = Journal(tmp_path / "outbox")
+    begins_read, begins_write = os.pipe()
+    with appending(journal, b"parent", monkeypatch):
+        child = in_fork(lambda: (os.write(begins_write, b"."), journal.append(b"child")))
+        assert os.read(begins_read, 1)
+        assert is_locked(journal_file(journal))
+        assert os.waitpid(child, os.WNOHANG) == (0, 0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert told(journal) == [b"parent", b"child"]
+    for descriptor in (begins_read, begins_write):
+        os.close(descriptor)
+
+
+@pytest.mark.parametrize("is_delivering", [False, True])
+def test_a_child_does_not_keep_the_locks_of_a_parent_that_was_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_delivering: bool
+) -> None:
+    journal = Journal(tmp_path / "outbox")
+    forked_read, forked_write = os.pipe()
+    end_read, end_write = os.pipe()
+
+    def wait_for_the_end() -> None:
+        os.close(end_write)
+        os.read(end_read, 1)
+
+    def fork_and_be_killed() -> None:
+        with ExitStack() as stack:
+            if is_delivering:
+                with ThreadPoolExecutor(1) as pool:
+                    lock = journal.delivering(wait=False)
+                    assert pool.submit(stack.enter_context, lock).result(LONG)
+            else:
+                stack.enter_context(appending(journal, b"parent", monkeypatch))
+            in_fork(wait_for_the_end)
+            os.write(forked_write, b".")
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    journal.append(b"first")
+    parent = in_fork(fork_and_be_killed)
+    os.waitpid(parent, 0)
+    assert os.read(forked_read, 1)
+    locked = journal.folder / "delivering" if is_delivering else journal_file(journal)
+    try:
+        assert not is_locked(locked)
+    finally:
+        for descriptor in (end_read, end_write, forked_read, forked_write):
+            os.close(descriptor)
+
+
+def test_what_a_thread_forks_amid_its_own_append_adds_nothing_and_leaves_the_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = Journal(tmp_path / "outbox")
+    children: list[int] = []
+
+    def fork_amid(descriptor: int) -> None:
+        monkeypatch.undo()
+        child = os.fork()
+        if child:
+            children.append(child)
+            os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+            assert is_locked(journal_file(journal))
+        os.fdatasync(descriptor)
+
+    me = os.getpid()
+    monkeypatch.setattr(os, "fdatasync", fork_amid)
+    try:
+        journal.append(b"once")
+    except OSError as error:
+        if os.getpid() != me:
+            os._exit(error.errno == errno.EINVAL)
+        raise
+    finally:
+        if os.getpid() != me:
+            os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(children[0], 0)[1]) == 1
+    assert told(journal) == [b"once"]
+    assert not is_locked(journal_file(journal))
+
+
+def in_fork(run: Callable[[], object]) -> int:
+    """Fork, and run something in the child; its id."""
+    child = os.fork()
+    if not child:
+        status = 1
+        try:
+            run()
+            status = 0
+        finally:
+            os._exit(status)
+    return child

@@ -2,8 +2,11 @@
 
 import asyncio
 import json
+import os
+import sys
 import tempfile
 import threading
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -38,6 +41,7 @@ from tooltrail.store import (
     EndedStream,
     Finished,
     MessageAdded,
+    Session,
     SessionEnded,
     SessionOpened,
     Store,
@@ -49,8 +53,9 @@ from tooltrail.store import (
     open_store,
     repair,
 )
+from tooltrail.store import _forks as forks
 from tooltrail.store._delivering import deliver
-from tooltrail.store._journal import iter_lines
+from tooltrail.store._journal_lines import iter_lines
 from tooltrail.store.outbox import complete_output_json
 
 BIG = b"\n".join(digest_of(b"%d" % n).encode() for n in range(10_000))
@@ -594,6 +599,54 @@ def test_a_server_that_comes_and_goes_under_load_costs_no_record_and_no_error(
             assert printed(store, session_id) == [b"%d" % n for n in range(len(some))]
             check_shown(store, *some)
         check_all(store)
+
+
+def test_children_that_are_forked_while_threads_use_the_outbox_use_it_too(
+    patient: Store, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A child may not use an SQLite file that its parent was using just then.
+    monkeypatch.setattr(forks, "WAIT_S", 60)
+    session, told = patient.open_session(), list[Finished]()
+    is_over, children, each = threading.Event(), 3, 5
+
+    def load() -> None:
+        while not is_over.is_set():
+            without_pause(patient)
+            told.append(session.record(BASH, made(b"parent")))
+
+    def fork_some() -> None:
+        try:
+            for _ in range(children):
+                seen = len(told)
+                child = os.fork()
+                if not child:
+                    _record_and_end(session, each)
+                assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+                while len(told) == seen:
+                    is_over.wait(0.01)
+        finally:
+            is_over.set()
+
+    with away(patient, database):
+        at_once(load, load, fork_some)
+    repair(patient)
+    seen = printed(patient, session.id)
+    assert seen.count(b"child") == children * each
+    assert seen.count(b"parent") == len(told)
+    check_shown(patient, *told)
+    check_all(patient)
+
+
+def _record_and_end(session: Session, count: int) -> None:
+    status = 1
+    try:
+        for _ in range(count):
+            session.record(BASH, made(b"child"))
+        status = 0
+    except BaseException:  # noqa: BLE001  the parent reads the exit status
+        traceback.print_exc(file=sys.__stderr__)
+    finally:
+        os._exit(status)
 
 
 def test_a_full_disk_of_the_database_counts_as_away(tmp_path: Path) -> None:
