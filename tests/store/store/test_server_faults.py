@@ -11,11 +11,23 @@ from uuid import UUID
 
 import pytest
 from tests.support.cli import HANG_S
+from tests.support.ended import BASH, made
 from tests.support.evidence import check_evidence
 from tests.support.postgres import MortalServer, fresh_database, mortal_server
 from tests.support.processes import start_worker
+from tests.support.recording import content_of, stream_of
+from tests.support.store_worker import digest_of_shown
 
-from tooltrail.store import Store, create_store, find_repairable, repair
+from tooltrail.records import digest_of
+from tooltrail.store import (
+    Finished,
+    Store,
+    create_store,
+    find_repairable,
+    is_waiting,
+    open_store,
+    repair,
+)
 
 PROCESSES = 2
 THREADS = 4
@@ -39,6 +51,7 @@ class Heard:
         self._ready_count = 0
         self._is_over = False
         self.said: dict[str, set[UUID]] = {"started": set(), "ended": set()}
+        self.shown: dict[UUID, str] = {}
         self.failures: list[str] = []
 
     def listen(self, worker: Popen[bytes]) -> None:
@@ -48,6 +61,9 @@ class Heard:
             with self._changed:
                 if kind in self.said:
                     self.said[kind].add(UUID(rest))
+                elif kind == "shown":
+                    name, _, digest = rest.partition(" ")
+                    self.shown[UUID(name)] = digest
                 elif kind == "ready":
                     self._ready_count += 1
                 else:
@@ -181,4 +197,45 @@ def test_what_is_recorded_again_by_its_key_after_a_server_was_away_is_there_once
     # Also what was recorded and not acknowledged has been asked for again, and is the same.
     assert states_of(store) == dict.fromkeys(ended, "success")
     assert not find_repairable(store)
+    check_evidence(store)
+
+
+@pytest.mark.fault
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("mode", ["fast", "immediate"])
+def test_a_server_that_is_stopped_under_load_is_missed_by_nobody_who_has_an_outbox(
+    mortal: MortalServer, mode: str, store_on: tuple[str, Store]
+) -> None:
+    url, store = store_on
+    with (
+        open_store(url, spool=store.spool, on_unavailable="outbox") as patient,
+        recording("outlast", url, str(store.spool), str(THREADS)) as heard,
+    ):
+        meanwhile: list[Finished] = []
+        for _ in range(RESTARTS):
+            heard.wait_for_ends(ENOUGH)
+            mortal.stop(mode)
+            with patient.open_session() as session:
+                meanwhile += [session.record(BASH, made(b"%d" % number)) for number in range(2)]
+            heard.wait_for_ends(ENOUGH)
+            assert is_waiting(patient)
+            mortal.start()
+            heard.wait_for_ends(ENOUGH)
+    done = repair(store).outbox
+    assert (done.kept, done.notes, done.failure) == ([], [], "")
+    assert not is_waiting(store)
+
+    shown = heard.shown | {one.invocation_id: digest_of_shown(one) for one in meanwhile}
+    found: dict[UUID, str] = {}
+    for session in store.reader.sessions():
+        _, messages, invocations = store.reader.conversation(session.id)
+        printed = [content_of(store.reader, stream_of(one, "stdout")) for one in invocations]
+        assert printed == [b"%d" % number for number in range(len(printed))]
+        assert len(messages) in (0, len(printed))
+        for one in invocations:
+            assert one.receipt is not None
+            text = f"{one.canonical_json}\n{one.receipt.text}"
+            found[one.summary.id] = digest_of(text.encode())
+    assert found == shown
+    assert heard.said["ended"] == set(heard.shown)
     check_evidence(store)
