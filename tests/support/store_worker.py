@@ -7,8 +7,8 @@ keep DB SPOOL SESSION                   begin to record in that session, and sta
 endure DB SPOOL THREADS                 record by so many threads until standard input ends, and go
                                         on when a server is away; print what is acknowledged
 persist DB SPOOL                        the same with `record`, `arecord` and `record_many`, by keys
-outlast DB SPOOL THREADS                the same, with an outbox for when a server is away, and print the
-                                        digest of what was handed back
+outlast DB SPOOL THREADS                the same, with an outbox for when a server is away; print a
+                                        digest of what was handed back, too
 share DB SPOOL SESSION SECONDS          record commands in that session and in an own one, and
                                         print what was acknowledged and how long each took
 bulk DB ARTIFACTS SPOOL SESSION         record commands, many at a time, until it is killed, and

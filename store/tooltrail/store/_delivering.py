@@ -90,6 +90,9 @@ def deliver(
         outbox: of that store.
         wait: for another process that delivers.
         seconds: after which no further file is begun; without an end by default.
+
+    Raises:
+        StoreNotFoundError, SchemaMismatchError: see `Store.confirm`.
     """
     done = Delivery()
     deadline = None if seconds is None else monotonic() + seconds
@@ -118,6 +121,7 @@ class _Deliverer:
             OSError, UnavailableError, DamageError: it ends there.
         """
         # First, so that while the store is away the journal stays as it is.
+        self._store.confirm()
         with self._store.database.read():
             pass
         while files := self._journal.seal():

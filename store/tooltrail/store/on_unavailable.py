@@ -82,6 +82,7 @@ class Fallback:
         why: UnavailableError | None = None
         if self.is_clear():
             try:
+                self._store.confirm()
                 made = attempt()
             except UnavailableError as error:
                 if self.choice == "raise":

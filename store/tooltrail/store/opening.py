@@ -1,8 +1,9 @@
 """Creating and opening a store: the functions that do work, so constructors need not."""
 
 import os
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 from tooltrail.artifacts import ArtifactArchive, defer_sink
@@ -13,10 +14,12 @@ from tooltrail.records import (
     Policy,
     SchemaMismatchError,
     StoreNotFoundError,
+    UnavailableError,
     default_families,
     default_policy,
 )
 from tooltrail.store._database import Database, open_database
+from tooltrail.store._known_stores import recall, remember
 from tooltrail.store._making import is_there, make_store
 from tooltrail.store._mark_names import mark_path
 from tooltrail.store._roots import named_root, remembered_root, resolve_root
@@ -99,6 +102,10 @@ def open_store(
     Its artifacts are asked for when they are first needed, so that while they are away everything
     else can be read, and records can be made whose output waits in the spool.
 
+    With an outbox, or where drops are counted, a store that was opened so before, with this spool,
+    is opened even while its database is away. What is checked here is checked then as soon as it is
+    back, and the first to record or read meets the errors below.
+
     Args:
         database: as for `create_store`.
         artifacts: where the artifact root is now, when it is not where the store remembers it.
@@ -118,29 +125,42 @@ def open_store(
         DamageError: the database file is damaged.
         InvalidRecordError: the artifact root cannot be what was named, or there is no such
             durability.
-        UnavailableError: the database cannot be reached.
+        UnavailableError: the database cannot be reached, and nothing is known of it here, or
+            `on_unavailable` is to raise an error.
     """
     checked_choice(on_unavailable)
-    target = parse_target(database)
+    target, place = parse_target(database), spool or spool_folder(database)
     opened = open_existing(target, durability=checked_durability(durability))
+    check: Callable[[Store], None] | None = None
     try:
-        info, upkeep = _checked_info(opened)
+        try:
+            info, upkeep = _checked_info(opened)
+        except UnavailableError:
+            known = None if on_unavailable == "raise" else recall(place, target)
+            if known is None:
+                raise
+            # Older than any that the store has, so that nothing is relied on that was not seen.
+            info, upkeep = known, Upkeep(known.artifact_root, -1, is_pruning=True)
+            check = partial(_confirm, place, follows=artifacts is None)
         root = info.artifact_root if artifacts is None else named_root(artifacts)
         sink = defer_sink(resolve_root(target, root), mark=mark_path(info.id))
     except BaseException:
         opened.close()
         raise
+    if on_unavailable != "raise" and check is None:
+        remember(place, target, info)
     chosen = families or default_families()
     return Store(
         database=opened,
         archive=ArtifactArchive(sink),
         info=info,
         upkeep=upkeep,
-        spool=spool or spool_folder(database),
+        spool=place,
         policy=default_policy(chosen) if policy is None else policy,
         families=chosen,
         limits=limits or StoreLimits(),
         on_unavailable=on_unavailable,
+        check=check,
     )
 
 
@@ -214,6 +234,21 @@ def _checked_info(database: Database) -> tuple[StoreInfo, Upkeep]:
             expected=str(FORMAT),
         )
     return info, upkeep
+
+
+def _confirm(spool: Path, store: Store, *, follows: bool) -> None:
+    """Do what was left undone when a store was opened from what was remembered of it."""
+    target = store.database.target
+    info, upkeep = _checked_info(store.database)
+    if info.id != store.info.id:
+        raise StoreNotFoundError(
+            f"store {store.info.id} is not at {target} any more, where store {info.id} is now; "
+            f"what waits in {store.fallback.outbox.journal.folder} is not of that one"
+        )
+    if follows and info.artifact_root != store.info.artifact_root:
+        store.follow(upkeep)
+    store.info, store.upkeep = info, upkeep
+    remember(spool, target, info)
 
 
 def _refuse_file(root: str) -> None:

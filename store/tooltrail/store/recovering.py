@@ -81,6 +81,7 @@ def repair(store: Store, *, dry_run: bool = False, also: Sequence[Path] = ()) ->
         UnavailableError: the spool cannot be read or the store not be asked.
     """
     began_at = now()
+    store.confirm()
     if not dry_run and store.reserve.is_needed():
         store.make_room()
     # The sessions of what was set aside may be among them.

@@ -1,5 +1,6 @@
 """A store that is open: where sessions begin, and where everything recorded is read."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -66,7 +67,9 @@ class Store:
         families: FamilyRegistry,
         limits: StoreLimits,
         on_unavailable: OnUnavailable = "raise",
+        check: "Callable[[Store], None] | None" = None,
     ) -> None:
+        self._check = check
         self.database = database
         self.writes = GroupCommit(database)
         self.threads = WriterThreads()
@@ -84,9 +87,21 @@ class Store:
         target = database.target
         self.reserve = DiskReserve(target.path if isinstance(target, SqliteTarget) else None)
 
+    def confirm(self) -> None:
+        """Find out that it is this store, when it was opened while its database was away.
+
+        Raises:
+            StoreNotFoundError, SchemaMismatchError, DamageError, UnavailableError: see
+                `open_store`.
+        """
+        if self._check is not None:
+            self._check(self)
+            self._check = None
+
     @property
     def reader(self) -> Reader:
-        """Everything that can be asked of the store."""
+        """Everything that can be asked of the store; see also `confirm`."""
+        self.confirm()
         return Reader(self.database, self.archive, self.spool)
 
     def open_session(
@@ -159,6 +174,7 @@ class Store:
         The session begins with the call and is closed with it, each in one transaction; `repair`
         closes it, too, when the call is interrupted. For arguments and errors see `Session.start`.
         """
+        self.confirm()
         self.reserve.hold()
         started = plan_start(self, call, family, policy)
         environment = environment_json(current_environment())

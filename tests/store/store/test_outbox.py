@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import psycopg
 import pytest
 from tests.support.away import away, without_pause
 from tests.support.disks import small_disk
@@ -30,6 +31,7 @@ from tooltrail.records import (
     InvalidRecordError,
     NotFoundError,
     SessionClosedError,
+    StoreNotFoundError,
     ToolCall,
     UnavailableError,
     digest_of,
@@ -51,6 +53,7 @@ from tooltrail.store import (
     iter_record_checks,
     new_id,
     open_store,
+    relocate,
     repair,
 )
 from tooltrail.store import _forks as forks
@@ -599,6 +602,107 @@ def test_a_server_that_comes_and_goes_under_load_costs_no_record_and_no_error(
             assert printed(store, session_id) == [b"%d" % n for n in range(len(some))]
             check_shown(store, *some)
         check_all(store)
+
+
+@pytest.fixture
+def known(postgres_url: str, tmp_path: Path) -> Path:
+    """The spool of a store on a server that was open with an outbox once."""
+    spool = tmp_path / "spool"
+    artifacts = str(tmp_path / "artifacts")
+    create_store(postgres_url, artifacts=artifacts, spool=spool, on_unavailable="outbox").close()
+    return spool
+
+
+def test_a_process_that_starts_while_the_server_is_away_records_all_the_same(
+    postgres_url: str, known: Path
+) -> None:
+    with closed_database(postgres_url):
+        store = open_store(postgres_url, spool=known, on_unavailable="outbox")
+        session = store.open_session(title="away from the beginning")
+        waiting = [session.record(*one) for one in ODD]
+        session.add_message("user", "hello")
+        with pytest.raises(UnavailableError):
+            store.reader.sessions()
+        with pytest.raises(UnavailableError):
+            store.start_alone(BASH)
+        with pytest.raises(UnavailableError):
+            repair(store)
+        with store.open_session() as other:
+            # As a process that was killed would leave it.
+            waiting.append(other.record(BASH, made(b"other")))
+    with store:
+        without_pause(store)
+        waiting.append(session.record(BASH, made(BIG)))
+        assert not is_waiting(store)
+        check_shown(store, *waiting)
+        assert store.reader.session(session.id).title == "away from the beginning"
+        check_all(store)
+
+
+def test_what_a_process_recorded_that_never_met_the_store_is_delivered_by_the_next(
+    postgres_url: str, known: Path
+) -> None:
+    with (
+        closed_database(postgres_url),
+        open_store(postgres_url, spool=known, on_unavailable="outbox") as away_store,
+        away_store.open_session() as session,
+    ):
+        waiting = session.record(BASH, made(b"alone"))
+    with open_store(postgres_url, spool=known) as store:
+        assert repair(store).outbox.delivered_count == 3
+        check_shown(store, waiting)
+
+
+def test_a_store_that_was_moved_to_other_artifacts_is_found_when_it_is_back(
+    postgres_url: str, known: Path, tmp_path: Path
+) -> None:
+    with closed_database(postgres_url):
+        store = open_store(postgres_url, spool=known, on_unavailable="outbox")
+    with open_store(postgres_url, spool=known) as other:
+        relocate(other, str(tmp_path / "elsewhere"))
+    with store:
+        finished = store.open_session().record(BASH, made(BIG))
+        stored = store.reader.invocation(finished.invocation_id)
+        assert stream_of(stored, "stdout").artifact_path is not None
+        assert content_of(store.reader, stream_of(stored, "stdout")) == BIG
+        assert store.info.artifact_root == str(tmp_path / "elsewhere")
+
+
+def test_while_the_server_is_away_who_knows_nothing_of_the_store_is_turned_away(
+    postgres_url: str, known: Path, tmp_path: Path
+) -> None:
+    (memory,) = (known / "known-stores").iterdir()
+    assert memory.stat().st_mode & 0o777 == 0o600
+    saved = memory.read_bytes()
+    with closed_database(postgres_url):
+        with pytest.raises(UnavailableError):
+            open_store(postgres_url, spool=known)
+        with pytest.raises(UnavailableError):
+            open_store(postgres_url, spool=tmp_path / "other", on_unavailable="outbox")
+        memory.write_bytes(saved.replace(b"format", b"farmot"))
+        with pytest.raises(UnavailableError):
+            open_store(postgres_url, spool=known, on_unavailable="outbox")
+    open_store(postgres_url, spool=known, on_unavailable="outbox").close()
+    assert memory.read_bytes() == saved
+    assert list((known / "known-stores").iterdir()) == [memory]
+
+
+def test_what_waits_is_not_delivered_to_another_store_at_the_same_place(
+    postgres_url: str, known: Path, tmp_path: Path
+) -> None:
+    with closed_database(postgres_url):
+        store = open_store(postgres_url, spool=known, on_unavailable="outbox")
+        session = store.open_session()
+        session.record(BASH, made(b"of the first"))
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+    with create_store(postgres_url, artifacts=str(tmp_path / "a2"), spool=known) as second, store:
+        without_pause(store)
+        for _ in range(2):
+            with pytest.raises(StoreNotFoundError, match=f"where store {second.info.id} is now"):
+                session.record(BASH, made(b"late"))
+        assert repair(second).outbox.delivered_count == 0
+        assert store.fallback.outbox.is_waiting()
 
 
 def test_children_that_are_forked_while_threads_use_the_outbox_use_it_too(
