@@ -10,6 +10,7 @@ import os
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 from tooltrail.artifacts._local import sync_folder
@@ -50,7 +51,7 @@ def recall(spool: Path, target: Target) -> StoreInfo | None:
     """What was kept; None when there is nothing, or it was altered."""
     with suppress(OSError, ValueError, TypeError, LookupError):
         for line in iter_lines(_path(spool, target)):
-            known = decode(line.data or b"")
+            known: Any = decode(line.data or b"")
             return StoreInfo(
                 UUID(known["id"]),
                 known["format"],

@@ -73,7 +73,9 @@ def find_backlog(store: "Store", *, also: Sequence[Path] = ()) -> Backlog:
             tuple(str(one.folder / "kept") for one, count in kept.items() if count),
         )
     except OSError as error:
-        raise UnavailableError(f"the outbox cannot be read: {error.strerror}") from error
+        raise UnavailableError(
+            f"outbox {error.filename} cannot be read: {error.strerror}"
+        ) from error
 
 
 def is_waiting(store: "Store", *, also: Sequence[Path] = ()) -> bool:

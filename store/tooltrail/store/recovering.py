@@ -23,7 +23,7 @@ from tooltrail.artifacts import (
     remove_dead_owners,
     spooled_streams,
 )
-from tooltrail.records import InvocationFinishedError, TooltrailError
+from tooltrail.records import InvocationFinishedError, TooltrailError, UnavailableError
 from tooltrail.store._clock import now
 from tooltrail.store._delivering import Delivery, deliver
 from tooltrail.store._maintenance import record_finished_run
@@ -109,7 +109,11 @@ def _drain(store: Store, also: Sequence[Path], *, dry_run: bool) -> Delivery:
         whole.notes += done.notes
         whole.failure = whole.failure or done.failure
     if dry_run or whole.failure:
-        whole.waiting_count = find_backlog(store, also=also).entry_count
+        try:
+            whole.waiting_count = find_backlog(store, also=also).entry_count
+        except UnavailableError as error:
+            # It keeps nothing else from being repaired.
+            whole.failure = whole.failure or str(error)
     return whole
 
 

@@ -340,8 +340,13 @@ def test_a_child_that_is_forked_amid_an_append_leaves_the_lock_to_its_parent_and
 ) -> None:
     journal = Journal(tmp_path / "outbox")
     begins_read, begins_write = os.pipe()
+
+    def begin_and_append() -> None:
+        os.write(begins_write, b".")
+        journal.append(b"child")
+
     with appending(journal, b"parent", monkeypatch):
-        child = in_fork(lambda: (os.write(begins_write, b"."), journal.append(b"child")))
+        child = in_fork(begin_and_append)
         assert os.read(begins_read, 1)
         assert is_locked(journal_file(journal))
         assert os.waitpid(child, os.WNOHANG) == (0, 0)

@@ -215,8 +215,8 @@ def test_a_server_that_is_stopped_under_load_is_missed_by_nobody_who_has_an_outb
         for _ in range(RESTARTS):
             heard.wait_for_ends(ENOUGH)
             mortal.stop(mode)
-            with patient.open_session() as session:
-                meanwhile += [session.record(BASH, made(b"%d" % number)) for number in range(2)]
+            with patient.open_session() as opened:
+                meanwhile += [opened.record(BASH, made(b"%d" % number)) for number in range(2)]
             heard.wait_for_ends(ENOUGH)
             assert is_waiting(patient)
             mortal.start()
