@@ -56,6 +56,22 @@ def test_repair_names_what_cannot_be_stored(cli: Cli) -> None:
     assert "2 records of the outbox not deliverable, kept in" in cli.ok("status").message
 
 
+def test_an_outbox_that_cannot_be_read_is_named_and_keeps_nothing_else_from_being_repaired(
+    cli: Cli,
+) -> None:
+    journal = let_wait(cli)
+    journal.parent.rename(journal.parents[1] / "hidden")
+    journal.parent.touch()
+    (cli.folder / "artifacts").rename(cli.folder / "away")
+    cli.exec("--", "seq", "90000")
+    (cli.folder / "away").rename(cli.folder / "artifacts")
+    for flags, told in (("--dry-run", "would be stored"), ("", "stored that had waited")):
+        ended = cli.run("repair", *flags.split())
+        assert ended.code == 5
+        assert f"records may wait in the outbox: outbox {journal.parents[1]}" in ended.message
+        assert told in ended.message
+
+
 def test_status_counts_what_was_dropped(cli: Cli) -> None:
     with open_store(cli.database, on_unavailable="drop_and_count") as store:
         session = store.open_session()

@@ -90,6 +90,8 @@ def _outbox_summary(outbox: Delivery, *, dry_run: bool) -> Iterator[str]:
         waits = counted(count, "record")
         would = f"{waits} of the outbox would be stored"
         yield would if dry_run else f"{waits} still in the outbox: {printable(outbox.failure)}"
+    elif outbox.failure:
+        yield f"records may wait in the outbox: {printable(outbox.failure)}"
 
 
 def code_of_report(report: RepairReport) -> ExitCode:

@@ -1,7 +1,8 @@
 """Brings what waits in an outbox into the store: in order, each entry once, by one process.
 
-A file is removed when all in it is in the store, or put away with the reason. Nothing else is
-remembered: a delivery that was killed is done again, and meets what it has written by its ids.
+A file is removed when all in it is in the store, or put away with the reason. How far it is
+delivered only its process knows: a delivery that was killed is done again, and meets what it has
+written by its ids.
 """
 
 from collections.abc import Generator, Sequence
@@ -65,6 +66,8 @@ class Delivery:
         notes: sentences about what is not where it was to be.
         failure: why something still waits; empty when nothing does.
         waiting_count: entries that still wait, where that was looked for.
+        is_under_way: whether something waits only because another process delivers it, or because
+            there is more than was to be delivered at once.
     """
 
     delivered_count: int = 0
@@ -73,6 +76,7 @@ class Delivery:
     notes: list[str] = field(default_factory=list[str])
     failure: str = ""
     waiting_count: int = 0
+    is_under_way: bool = False
 
 
 class _One(NamedTuple):
@@ -89,7 +93,7 @@ def deliver(
         store: where to.
         outbox: of that store.
         wait: for another process that delivers.
-        seconds: after which no further file is begun; without an end by default.
+        seconds: after which no further batch is begun but the first; without an end by default.
 
     Raises:
         StoreNotFoundError, SchemaMismatchError: see `Store.confirm`.
@@ -99,7 +103,9 @@ def deliver(
     try:
         if outbox.journal.is_waiting():
             with outbox.journal.delivering(wait=wait) as is_ours:
-                done.failure = _Deliverer(store, outbox, done).run(deadline) if is_ours else _BUSY
+                is_whole = is_ours and _Deliverer(store, outbox, done).run(deadline)
+            if not is_whole:
+                done.failure, done.is_under_way = _LATE if is_ours else _BUSY, True
     except OSError as error:
         done.failure = f"outbox {outbox.journal.folder}: {error.strerror}"
     except (UnavailableError, DamageError) as error:
@@ -114,32 +120,36 @@ class _Deliverer:
         self._outbox = outbox
         self._done = done
 
-    def run(self, deadline: float | None) -> str:
-        """Deliver file by file; why something is left.
+    def run(self, deadline: float | None) -> bool:
+        """Deliver file by file; whether nothing is left.
 
         Raises:
-            OSError, UnavailableError, DamageError: it ends there.
+            OSError, TooltrailError: it ends there; see `deliver`.
         """
-        # First, so that while the store is away the journal stays as it is.
         self._store.confirm()
+        # First, so that while the store is away the journal stays as it is.
         with self._store.database.read():
             pass
+        is_first = True
         while files := self._journal.seal():
             for file in files:
                 for batch in self._batches(file):
+                    if not is_first and deadline is not None and monotonic() >= deadline:
+                        return False
                     self._deliver(file, batch)
+                    self._outbox.progress.note(file, batch[-1].line.number)
+                    is_first = False
                 self._journal.remove(file)
-                if deadline is not None and monotonic() >= deadline:
-                    return _LATE if self._journal.is_waiting() else ""
         self._journal.tidy()
-        return ""
+        return True
 
     def _batches(self, file: Path) -> Generator[list[_One]]:
         """Entries of one session that follow each other, as many as one transaction takes."""
         batch: list[_One] = []
         size = 0
+        done_count = self._outbox.progress.of(file)
         for line in iter_lines(file):
-            entry = self._read(file, line)
+            entry = None if line.number <= done_count else self._read(file, line)
             if entry is None:
                 continue
             is_full = len(batch) == MOST or size >= MOST_BYTES

@@ -30,6 +30,33 @@ class Line(NamedTuple):
     data: bytes | None
 
 
+class Progress:
+    """How far this process has come in a file that nobody changes any more.
+
+    For one thread at a time, which is the one that delivers.
+    """
+
+    def __init__(self) -> None:
+        self._file: tuple[int, ...] = ()
+        self._count = 0
+
+    def of(self, path: Path) -> int:
+        """How many of its lines need not be looked at again.
+
+        Raises:
+            OSError: the file cannot be asked.
+        """
+        return self._count if self._file == _identity(path) else 0
+
+    def note(self, path: Path, number: int) -> None:
+        """Remember that all is done up to a line, of this file alone.
+
+        Raises:
+            OSError: the file cannot be asked.
+        """
+        self._file, self._count = _identity(path), number
+
+
 def iter_lines(path: Path) -> Iterator[Line]:
     """The lines of a file, at the memory of one; what a torn append left at its end is none.
 
@@ -75,6 +102,12 @@ def whole_end(descriptor: int) -> int:
             return start + len(whole) + 1
     os.ftruncate(descriptor, start)
     return start
+
+
+def _identity(path: Path) -> tuple[int, ...]:
+    """Another file may get the name and the inode of one that is gone, but not its time as well."""
+    found = path.stat()
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _data_of(raw: bytes) -> bytes | None:

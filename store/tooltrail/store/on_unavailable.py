@@ -134,6 +134,9 @@ class Fallback:
         done = deliver(self._store, self.outbox, wait=False, seconds=_AT_ONCE_S)
         for kept in done.kept:
             _log.warning("not delivered: %s; kept in %s", kept.reason, kept.kept_in)
+        if done.is_under_way:
+            # The store is there, so the next to record goes on with it soon.
+            self._pause = 0.0
         if done.failure:
             self.note_failure()
         else:

@@ -25,6 +25,7 @@ from tooltrail.records.digests import digest_of
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.store._clock import new_id, now
 from tooltrail.store._journal import Journal
+from tooltrail.store._journal_lines import Progress
 
 _VERSION = 1
 
@@ -201,10 +202,12 @@ class Outbox:
 
     Attributes:
         journal: its files.
+        progress: of a delivery by this process.
     """
 
     def __init__(self, folder: Path) -> None:
         self.journal = Journal(folder)
+        self.progress = Progress()
 
     @classmethod
     def of(cls, spool: Path, store_id: UUID) -> Self:

@@ -241,16 +241,16 @@ class Session:
         """
         closed_at = now()
 
-        def attempt() -> None:
+        def attempt() -> bool:
             self.resolve()
             self._store.writes.run(Write(lambda c: write_closed(c, self._open_chain(c), closed_at)))
+            return False
 
-        def instead() -> tuple[Entry, None]:
-            self._is_closed_later = True
-            return SessionEnded(session=self.id, at=closed_at), None
+        def instead() -> tuple[Entry, bool]:
+            return SessionEnded(session=self.id, at=closed_at), True
 
         self._refuse_closed_later()
-        self._store.fallback.run(attempt, instead)
+        self._is_closed_later = self._store.fallback.run(attempt, instead)
 
     def resolve(self) -> None:
         """Find the session in the store, if that is yet to be done.

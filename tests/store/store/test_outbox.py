@@ -59,7 +59,7 @@ from tooltrail.store import (
 from tooltrail.store import _forks as forks
 from tooltrail.store._delivering import deliver
 from tooltrail.store._journal_lines import iter_lines
-from tooltrail.store.outbox import complete_output_json
+from tooltrail.store.outbox import Outbox, complete_output_json
 
 BIG = b"\n".join(digest_of(b"%d" % n).encode() for n in range(10_000))
 ODD = [
@@ -178,6 +178,44 @@ def test_an_attempt_that_does_not_reach_the_store_leaves_the_journal_as_it_is(
     assert find_backlog(patient).entry_count == 3
     repair(patient)
     assert printed(patient, session.id) == [b"0", b"1", b"2"]
+
+
+def test_a_record_pays_for_a_part_of_the_backlog_and_the_next_one_goes_on_there(
+    patient: Store, database: str
+) -> None:
+    sessions = [patient.open_session() for _ in range(2)]
+    with away(patient, database):
+        waiting = [one.record(BASH, made(b"%d" % n)) for n in range(3) for one in sessions]
+    mine = patient.fallback.outbox
+    for number in range(1, 4):
+        done = deliver(patient, mine, seconds=0)
+        assert (done.delivered_count, done.known_count, done.is_under_way) == (1, 0, True)
+        assert sum(map(len, (printed(patient, one.id) for one in sessions))) == number
+    # As another process, which knows nothing of that.
+    done = deliver(patient, Outbox(mine.journal.folder), seconds=0)
+    assert (done.delivered_count, done.known_count, done.is_under_way) == (0, 1, True)
+    done = deliver(patient, mine)
+    assert (done.delivered_count, done.known_count, done.failure) == (3, 0, "")
+    assert [printed(patient, one.id) for one in sessions] == [[b"0", b"1", b"2"]] * 2
+    with away(patient, database):
+        without_pause(patient)
+        waiting.append(sessions[0].record(BASH, made(b"3")))
+    assert deliver(patient, mine, seconds=0).delivered_count == 1
+    check_shown(patient, *waiting)
+
+
+def test_a_session_whose_end_could_not_be_kept_is_open_still(patient: Store, database: str) -> None:
+    session, folder = patient.open_session(), patient.fallback.outbox.journal.folder
+    with away(patient, database):
+        folder.touch()
+        with pytest.raises(UnavailableError, match="nor can it be kept"):
+            session.close()
+        folder.unlink()
+        session.record(BASH, made(b"one more"))
+        session.close()
+    repair(patient)
+    assert printed(patient, session.id) == [b"one more"]
+    assert patient.reader.session(session.id).closed_at is not None
 
 
 def test_without_an_outbox_an_error_is_raised(store: Store, database: str) -> None:
