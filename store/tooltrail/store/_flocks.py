@@ -6,15 +6,23 @@ threads of its parent had open. What the thread that forks had open, in the hand
 instance, leads nowhere in the child, which may still go on with it.
 """
 
+import errno
 import fcntl
 import os
 import threading
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
 from tooltrail.artifacts._local import make_durable_folders
 from tooltrail.artifacts._private import PRIVATE_FILE
+
+MOST_WAIT_S = 30.0
+"""Seconds that a lock is waited for. Its holder needs milliseconds, or has been stopped."""
+
+_FIRST_PAUSE_S = 0.0005
+_LONGEST_PAUSE_S = 0.01
 
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
 
@@ -77,6 +85,25 @@ def opened(path: Path) -> Generator[int]:
         yield descriptor
     finally:
         _descriptors.close(descriptor)
+
+
+def lock(descriptor: int) -> None:
+    """Lock a file that others lock for moments.
+
+    By asking again and again, since who waits for the system's answer waits without an end.
+
+    Raises:
+        OSError: whatever the file system says; `TimeoutError` when it was not to be had.
+    """
+    deadline, pause = time.monotonic() + MOST_WAIT_S, _FIRST_PAUSE_S
+    while True:
+        try:
+            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            if time.monotonic() >= deadline:
+                raise TimeoutError(errno.ETIMEDOUT, "its lock was not to be had") from error
+        time.sleep(pause)
+        pause = min(2 * pause, _LONGEST_PAUSE_S)
 
 
 def _lead_nowhere(descriptor: int) -> None:

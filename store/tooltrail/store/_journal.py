@@ -23,7 +23,7 @@ from pathlib import Path
 
 from tooltrail.artifacts._local import make_durable_folders, sync_folder
 from tooltrail.records.digests import digest_of
-from tooltrail.store._flocks import opened
+from tooltrail.store._flocks import lock, opened
 from tooltrail.store._journal_lines import add_line, whole_end, write_at
 
 MOST_BYTES = 16 << 20
@@ -243,7 +243,7 @@ class Journal:
                     descriptor = stack.enter_context(opened(path))
                 except FileNotFoundError:
                     continue  # the folder went, since all in it was delivered
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                lock(descriptor)
                 if _has_name(descriptor, path):
                     yield descriptor
                     return

@@ -20,7 +20,7 @@ from tests.support.disks import small_disk
 from tests.support.killing import count_moments, run_and_kill
 
 from tooltrail.records import InvalidRecordError
-from tooltrail.store import _journal
+from tooltrail.store import _flocks, _journal
 from tooltrail.store._journal import Journal
 from tooltrail.store._journal_lines import iter_lines
 from tooltrail.store.outbox import (
@@ -421,6 +421,33 @@ def test_what_a_thread_forks_amid_its_own_append_adds_nothing_and_leaves_the_loc
     assert os.waitstatus_to_exitcode(os.waitpid(children[0], 0)[1]) == 1
     assert told(journal) == [b"once"]
     assert not is_locked(journal_file(journal))
+
+
+def test_who_holds_the_lock_and_is_stopped_keeps_nobody_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = Journal(tmp_path / "outbox")
+    journal.append(b"first")
+    holds_read, holds_write = os.pipe()
+
+    def hold() -> None:
+        with journal_file(journal).open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            os.write(holds_write, b".")
+            os.kill(os.getpid(), signal.SIGSTOP)
+
+    holder = in_fork(hold)
+    assert os.read(holds_read, 1)
+    with monkeypatch.context() as patch:
+        patch.setattr(_flocks, "MOST_WAIT_S", 0.02)
+        with pytest.raises(TimeoutError, match="its lock was not to be had"):
+            journal.append(b"refused")
+    os.kill(holder, signal.SIGKILL)
+    os.waitpid(holder, 0)
+    journal.append(b"second")
+    assert told(journal) == [b"first", b"second"]
+    for descriptor in (holds_read, holds_write):
+        os.close(descriptor)
 
 
 def in_fork(run: Callable[[], object]) -> int:
