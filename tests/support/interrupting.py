@@ -1,9 +1,9 @@
-"""Ctrl-C at a chosen moment of the code of `tooltrail.artifacts`."""
+"""Ctrl-C at a chosen moment of some code, by default that of `tooltrail.artifacts`."""
 
 import contextlib
 import signal
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -14,18 +14,22 @@ OURS = str(Path(tooltrail.artifacts.__file__).parent)
 
 
 @contextlib.contextmanager
-def interrupted_at(moment: int) -> Generator[list[int]]:
-    """Ctrl-C at the n-th call, of or in our own code; calls are where Python looks for signals.
+def interrupted_at(moment: int, code: Sequence[str] = (OURS,)) -> Generator[list[int]]:
+    """Ctrl-C at the n-th call, of or in that code; calls are where Python looks for signals.
+
+    Args:
+        moment: which call, from 1.
+        code: folders, and files, of its modules.
 
     Gives a list that has the moment in it when it was reached.
     """
-    count = 0
+    count, folders = 0, tuple(code)
     reached: list[int] = []
 
     def look(frame: FrameType, event: str, argument: Any) -> None:
         nonlocal count
         name = getattr(argument, "__name__", "")
-        if not frame.f_code.co_filename.startswith(OURS):
+        if not frame.f_code.co_filename.startswith(folders):
             return
         # A `with` lets go of its lock between two looks; before its call `write` knows nothing.
         if name != "__exit__" and (event, frame.f_code.co_name) != ("call", "write"):

@@ -15,6 +15,7 @@ from sqlalchemy import Connection
 from tooltrail.records import RecordUncertainError, TooltrailError, UnavailableError
 from tooltrail.store import _writes as writes
 from tooltrail.store._clock import new_id
+from tooltrail.store._collector import collector_paused
 from tooltrail.store._committing import answered_commit
 from tooltrail.store._ending import Ending
 from tooltrail.store._group_commit import is_refusal
@@ -124,7 +125,8 @@ class BatchRecorder:
         room = self._store.room
         try:
             with nullcontext() if room is None else room.share() as share:
-                failure = self._plan(calls, scratch, share, some)
+                with collector_paused():
+                    failure = self._plan(calls, scratch, share, some)
                 # What came before it is recorded all the same.
                 self._commit(some)
         finally:
@@ -196,7 +198,8 @@ class BatchRecorder:
                 whole.append(one.invocation.whole(one.ending))
         if whole:
             chain.refuse_if_closed()
-            write_whole(connection, chain, whole)
+            with collector_paused():
+                write_whole(connection, chain, whole)
 
     def _tell(self, one: _One, finished: Finished | None) -> None:
         """Count a call that is durable and tell of it; by None that it was recorded before."""

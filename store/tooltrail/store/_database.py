@@ -11,25 +11,22 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from sqlalchemy import Connection, Engine, QueuePool, create_engine, event
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from tooltrail.store import _sqlite_connections as _sqlite
+from tooltrail.store._execution_options import NO_TRANSACTION, READ_ONLY
 from tooltrail.store._failures import damage_if_unreadable, translated_errors
 from tooltrail.store._forks import no_fork, prepare_for_forks
 from tooltrail.store._log_limit import LogLimit
 from tooltrail.store._patience import begun, patiently
-from tooltrail.store._pipelines import can_pipeline, pipelined
-from tooltrail.store._postgres_connections import postgres_engine, unbegun, unhurried
+from tooltrail.store._postgres_connections import hurried, postgres_engine, unbegun, unhurried
 from tooltrail.store._sqlite import sqlite3
 from tooltrail.store._targets import PostgresTarget, SqliteTarget, Target
 from tooltrail.store._turns import WriteTurns
 from tooltrail.store.durability import Durability
 
-_READ_ONLY = "tooltrail_read_only"
-_NO_TRANSACTION = "tooltrail_no_transaction"
 _QUERY_ONLY = "tooltrail_query_only"
 """What a connection was last set to; not known of a new one."""
 
@@ -83,13 +80,12 @@ class Database:
 
     @contextmanager
     def _begun(self, deadline: float, *, is_brief: bool) -> Generator[Connection]:
-        if self.is_server and not is_brief:
-            with unhurried(self.engine, {}) as connection:
+        if self.is_server:
+            with hurried(self.engine) if is_brief else unhurried(self.engine, {}) as connection:
                 yield connection
             return
         with self._connected() as connection:
-            is_pipelined = can_pipeline(connection)
-            with pipelined(connection) if is_pipelined else begun(connection, deadline):
+            with begun(connection, deadline):
                 before = 0 if self.log is None else self.log.size()
                 yield connection
             if self.log is not None:
@@ -131,9 +127,8 @@ class Database:
 
     @contextmanager
     def _reader(self) -> Generator[Connection]:
-        options: dict[str, Any] = {_READ_ONLY: True}
+        options = {READ_ONLY: True}
         if self.is_server:
-            options |= {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
             with unhurried(self.engine, options) as connection:
                 yield connection
             return
@@ -156,12 +151,11 @@ class Database:
         Raises:
             UnavailableError, DamageError: see `translated_errors`.
         """
-        options: dict[str, Any] = {_NO_TRANSACTION: True, "isolation_level": "AUTOCOMMIT"}
         with (
             translated_errors(self.target),
             unbegun(self.engine) if self.is_server else self._connected() as connection,
         ):
-            yield connection.execution_options(**options)
+            yield connection.execution_options(**{NO_TRANSACTION: True})
 
     @contextmanager
     def _connected(self) -> Generator[Connection]:
@@ -251,9 +245,9 @@ def _sqlite_engine(connect: Callable[[], sqlite3.Connection]) -> Engine:
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:  # pyright: ignore[reportUnusedFunction]  registered by the decorator
-        if connection.get_execution_options().get(_NO_TRANSACTION, False):
+        if connection.get_execution_options().get(NO_TRANSACTION, False):
             return
-        reading = connection.get_execution_options().get(_READ_ONLY, False)
+        reading = connection.get_execution_options().get(READ_ONLY, False)
         if connection.info.pop(_QUERY_ONLY, None) is not reading:
             connection.exec_driver_sql(f"PRAGMA query_only = {'ON' if reading else 'OFF'}")
         connection.info[_QUERY_ONLY] = reading

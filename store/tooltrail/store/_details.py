@@ -9,6 +9,7 @@ from sqlalchemy.orm import aliased
 
 from tooltrail.records import Digest, DigestMismatchError, Omission, digest_of
 from tooltrail.store._bodies import decode_body
+from tooltrail.store._collector import collector_paused
 from tooltrail.store._queries import AnyRow, AnySelect, invocation_view, select_invocations
 from tooltrail.store.tables import (
     BodyRow,
@@ -33,7 +34,8 @@ _SURFACE_COLUMNS = 9
 def details_of_session(connection: Connection, session_id: UUID) -> list[InvocationDetail]:
     """All invocations of a session in their order."""
     key = select(SessionRow.key).where(SessionRow.id == session_id).scalar_subquery()
-    return _details(connection, InvocationRow.session_key == key)
+    with collector_paused():
+        return _details(connection, InvocationRow.session_key == key)
 
 
 def details_of(connection: Connection, invocation_id: UUID) -> InvocationDetail:

@@ -8,6 +8,7 @@ A program that is stopped in between stands still without the server calling it 
 transaction has a limit besides. A server before 17 has no such limit, and is asked one by one.
 """
 
+import sys
 from collections.abc import Generator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Protocol, cast
@@ -24,12 +25,12 @@ TRANSACTION_TIMEOUT_S = 20
 they wait; more than a program may stand still between two statements. Who is put out since it
 waits itself makes its record again."""
 
-_LIMIT = "transaction_timeout"
+LIMIT = "transaction_timeout"
 _LIMITED_SINCE = (17,)
 """The version of PostgreSQL that brought it."""
 
 _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
-_SET_LIMIT = f"SET LOCAL {_LIMIT} = '{TRANSACTION_TIMEOUT_S}s'"
+_SET_LIMIT = f"SET LOCAL {LIMIT} = '{TRANSACTION_TIMEOUT_S}s'"
 
 
 class _Pipeline(Protocol):
@@ -54,14 +55,31 @@ def can_pipeline(connection: Connection) -> bool:
 def pipelined(connection: Connection) -> Generator[None]:
     """A transaction whose errors may be told by a later statement than that which failed.
 
+    Who interrupts it gets the interruption back, whatever the driver makes of a pipeline that ends
+    anywhere, and the connection is given up: the server undoes what was not committed.
+
     Args:
-        connection: without a transaction; see `can_pipeline`.
+        connection: without a transaction, of a driver that begins none; see `can_pipeline`.
 
     Raises:
         DBAPIError: the server cannot be reached, or refused something.
     """
-    # So that the driver does not send BEGIN and COMMIT by itself, and wait for each.
-    connection.execution_options(isolation_level="AUTOCOMMIT")
+    handled = sys.exception()
+    try:
+        with _begun(connection):
+            yield
+    except BaseException as error:
+        interruption = _interruption(error, handled)
+        if interruption is None:
+            raise
+        connection.invalidate()
+        if interruption is error:
+            raise
+        raise interruption from error
+
+
+@contextmanager
+def _begun(connection: Connection) -> Generator[None]:
     kept = connection.info
     with raised_as_ever(connection, "COMMIT"), ExitStack() as stack:
         driver = cast("_Driver", connection.connection.driver_connection)
@@ -69,7 +87,7 @@ def pipelined(connection: Connection) -> Generator[None]:
         # Of a connection that is lost there is no `info` any more.
         stack.callback(kept.pop, _PIPELINE, None)
         driver.execute(_BEGIN, prepare=False)
-        if _LIMIT not in str(connection.engine.url.query.get("options", "")):
+        if LIMIT not in str(connection.engine.url.query.get("options", "")):
             driver.execute(_SET_LIMIT, prepare=False)
         yield
         driver.execute("COMMIT", prepare=False)
@@ -90,6 +108,20 @@ def _quietly(driver: _Driver, connection: Connection) -> Generator[_Pipeline]:
             raise
     if failure is not None:
         raise failure
+
+
+def _interruption(
+    error: BaseException | None, handled: BaseException | None
+) -> BaseException | None:
+    """What is no error, a signal's for instance, of those that led to this one.
+
+    Args:
+        error: that came of it.
+        handled: what the caller was about to handle already, which led to all that it did.
+    """
+    while error is not handled and isinstance(error, Exception):
+        error = error.__context__
+    return None if error is handled else error
 
 
 def is_pipelined(connection: Connection) -> bool:

@@ -4,22 +4,50 @@ A record takes milliseconds. So each connection begins with limits of that size:
 and for a program that holds the locks of a transaction and stands still. What may take longer,
 reading and maintenance, lifts them for its own transaction with its first statement. That statement
 also finds out whether the connection is still there, so none has to be asked before each use: where
-it was lost nothing was done yet, and another one is taken.
+it was lost nothing was done yet, and another one is taken. A server that stands still itself keeps
+no limit; it is given up by who waits for a record, or for that first statement.
+
+To the driver all connections have no transaction but those that are begun here, and in `_pipelines`
+in words of our own: SQLAlchemy would set it to something else and back for every transaction, and a
+connection whose setting back is interrupted is lost to the pool.
 
 Whatever the URL says for itself stands.
 """
 
+import time
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from sqlalchemy import URL, Connection, Engine, RootTransaction, TextClause, create_engine, text
+from sqlalchemy import (
+    URL,
+    Connection,
+    Engine,
+    RootTransaction,
+    TextClause,
+    create_engine,
+    event,
+    text,
+)
 from sqlalchemy.exc import DBAPIError
 
 from tooltrail.records import InvalidRecordError, UnavailableError
 from tooltrail.store import _sqlite_connections as _sqlite
-from tooltrail.store._pipelines import wait_for_sqlalchemy
+from tooltrail.store._bounded_pool import BoundedPool, placed
+from tooltrail.store._driver_errors import raised_as_ever
+from tooltrail.store._execution_options import NO_TRANSACTION, READ_ONLY
+from tooltrail.store._pipelines import (
+    LIMIT,
+    TRANSACTION_TIMEOUT_S,
+    can_pipeline,
+    is_pipelined,
+    pipelined,
+    wait_for_sqlalchemy,
+)
+
+if TYPE_CHECKING:
+    from tooltrail.store._impatient_psycopg import ImpatientConnection
 
 T = TypeVar("T")
 
@@ -30,12 +58,24 @@ POOL_SIZE = 16
 """Connections of one open store at most. More were not faster with 64 threads, and a server has
 100 for everybody unless it is told otherwise."""
 
+PLACE_TIMEOUT_S = _sqlite.BUSY_TIMEOUT_S
+"""Seconds that somebody waits for one of them."""
+
 STATEMENT_TIMEOUT_S = 2 * _sqlite.BUSY_TIMEOUT_S
 """Seconds that one statement of a record may take, of which it may wait half for locks."""
 
 IDLE_TIMEOUT_S = _sqlite.BUSY_TIMEOUT_S / 2
 """Seconds that a program may stand still within a record; then the server ends its transaction, so
 that those who wait for its locks go on within the time that they wait."""
+
+ANSWER_TIMEOUT_S = 5
+"""Seconds after which a server is given up that has not said that its limit is over."""
+
+_WRITING = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+"""Whatever the server's default: after a lock was waited for, what its holder has committed must be
+seen."""
+
+_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 _STATEMENT = "statement_timeout"
 _IDLE = "idle_in_transaction_session_timeout"
@@ -79,14 +119,11 @@ def postgres_engine(url: URL, synchronous_commit: str) -> Engine:
         engine = create_engine(
             url.difference_update_query([_THRESHOLD]),
             connect_args={**arguments, **_prepared_after(url), "options": options},
-            # Whatever the server's default: after a lock was waited for, what its holder has
-            # committed must be seen.
-            isolation_level="READ COMMITTED",
+            isolation_level="AUTOCOMMIT",
             hide_parameters=True,
             # All are kept: a connection takes longer to make than a record.
+            poolclass=BoundedPool,
             pool_size=POOL_SIZE,
-            max_overflow=0,
-            pool_timeout=_sqlite.BUSY_TIMEOUT_S,
             # So that few connections serve few threads, and the others are at rest.
             pool_use_lifo=True,
         )
@@ -95,7 +132,36 @@ def postgres_engine(url: URL, synchronous_commit: str) -> Engine:
             "PostgreSQL needs psycopg, which is not installed: pip install 'tooltrail[postgres]'"
         ) from error
     wait_for_sqlalchemy(engine)
+    event.listen(engine, "do_connect", _connect)
+    event.listen(engine, "begin", _begin_as_asked)
     return engine
+
+
+@contextmanager
+def hurried(engine: Engine) -> Generator[Connection]:
+    """A transaction that takes no longer than a record should.
+
+    Args:
+        engine: of a server.
+
+    Raises:
+        DBAPIError: the server cannot be reached, or does not answer.
+    """
+    with (
+        placed(engine, PLACE_TIMEOUT_S) as connection,
+        _limited(connection),
+        pipelined(connection) if can_pipeline(connection) else connection.begin(),
+    ):
+        yield connection
+
+
+def _limited(connection: Connection) -> AbstractContextManager[None]:
+    """A little more time for the answers than a server gives a record by itself."""
+    named = _named_options(connection.engine.url)
+    if _STATEMENT in named or LIMIT in named:
+        return nullcontext()
+    limit_s = TRANSACTION_TIMEOUT_S if can_pipeline(connection) else STATEMENT_TIMEOUT_S
+    return _given_up(connection, limit_s + ANSWER_TIMEOUT_S)
 
 
 @contextmanager
@@ -138,22 +204,58 @@ def _there(
     engine: Engine, stack: ExitStack, ask: Callable[[Connection], T]
 ) -> tuple[Connection, T]:
     """A connection, and what comes of asking it something first."""
-    connection = stack.enter_context(engine.connect())
+    connection = stack.enter_context(placed(engine, PLACE_TIMEOUT_S))
     try:
-        return connection, ask(connection)
+        return connection, _asked(connection, ask)
     except DBAPIError as error:
         if not error.connection_invalidated:
             raise
     # The server has ended it while nobody used it; the others of its time go with it.
-    connection.close()
-    connection = stack.enter_context(engine.connect())
-    return connection, ask(connection)
+    stack.close()
+    connection = stack.enter_context(placed(engine, PLACE_TIMEOUT_S))
+    return connection, _asked(connection, ask)
+
+
+def _asked(connection: Connection, ask: Callable[[Connection], T]) -> T:
+    with _given_up(connection, CONNECT_TIMEOUT_S):
+        return ask(connection)
+
+
+@contextmanager
+def _given_up(connection: Connection, after_s: float) -> Generator[None]:
+    """Wait for the answers within the block so many seconds in all, and then for none."""
+    driver = cast("ImpatientConnection", connection.connection.driver_connection)
+    driver.deadline = time.monotonic() + after_s
+    try:
+        yield
+    finally:
+        driver.deadline = None
 
 
 def _begin(connection: Connection, options: Mapping[str, Any], lift: TextClause) -> RootTransaction:
     transaction = connection.execution_options(**options).begin()
     connection.execute(lift)
     return transaction
+
+
+def _connect(
+    _dialect: object, _entry: object, arguments: Sequence[Any], named: Mapping[str, Any]
+) -> "ImpatientConnection":
+    from tooltrail.store._impatient_psycopg import (  # noqa: PLC0415  comes with the extra `postgres`
+        ImpatientConnection,
+    )
+
+    return ImpatientConnection.connect(*arguments, **named)
+
+
+def _begin_as_asked(connection: Connection) -> None:
+    options = connection.get_execution_options()
+    if options.get(NO_TRANSACTION, False) or is_pipelined(connection):
+        return
+    begin = _READING if options.get(READ_ONLY, False) else _WRITING
+    with raised_as_ever(connection, begin):
+        # By the driver, since SQLAlchemy would ask for a transaction first.
+        connection.connection.cursor().execute(begin)
 
 
 def _options(synchronous_commit: str) -> str:
