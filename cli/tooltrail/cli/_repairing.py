@@ -5,9 +5,16 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tooltrail.cli._exit_codes import ExitCode
-from tooltrail.cli._output import counted, say, size_of
+from tooltrail.cli._output import counted, printable, say, size_of
 from tooltrail.records.errors import TooltrailError, UnavailableError
-from tooltrail.store import Repairable, RepairReport, Store, find_repairable
+from tooltrail.store import (
+    Delivery,
+    Repairable,
+    RepairReport,
+    Store,
+    find_repairable,
+    is_waiting,
+)
 
 
 def say_recoverable(store: Store, also: Sequence[Path]) -> None:
@@ -17,7 +24,8 @@ def say_recoverable(store: Store, also: Sequence[Path]) -> None:
     """
     try:
         # The artifacts are not asked whether they are back: one that hangs would keep the reader.
-        sentence = waiting_sentence(find_repairable(store, also=also))
+        outbox = is_waiting(store, also=also)
+        sentence = waiting_sentence(find_repairable(store, also=also), outbox=outbox)
     except UnavailableError as error:
         sentence = f"nobody knows what there is to repair: {error}"
     except TooltrailError:
@@ -26,7 +34,7 @@ def say_recoverable(store: Store, also: Sequence[Path]) -> None:
         say(f"tooltrail: {sentence}")
 
 
-def waiting_sentence(found: Repairable) -> str:
+def waiting_sentence(found: Repairable, *, outbox: bool = False) -> str:
     """What there is to repair, each kind that there is; empty when there is nothing."""
     kinds = (
         (found.killed, "invocation", " of killed programs"),
@@ -34,14 +42,17 @@ def waiting_sentence(found: Repairable) -> str:
         (found.leftover, "invocation", " ended with something left in the spool"),
         (found.set_aside, "record", " set aside"),
     )
-    told = "; ".join(f"{counted(len(ids), noun)}{what}" for ids, noun, what in kinds if ids)
-    return f"{told}: `tooltrail repair`" if told else ""
+    told = [f"{counted(len(ids), noun)}{what}" for ids, noun, what in kinds if ids]
+    if outbox:
+        told.append("records wait in the outbox")
+    return f"{'; '.join(told)}: `tooltrail repair`" if told else ""
 
 
 def summary_of(report: RepairReport, *, dry_run: bool) -> Iterator[str]:
     """The report in sentences."""
     outcomes = Counter(one.outcome for one in report.folders)
     acted = "would be " if dry_run else ""
+    yield from _outbox_summary(report.outbox, dry_run=dry_run)
     if outcomes["stored"]:
         waited = counted(outcomes["stored"], "invocation")
         yield f"output of {waited} {acted}stored that had waited for the artifacts"
@@ -67,10 +78,28 @@ def summary_of(report: RepairReport, *, dry_run: bool) -> Iterator[str]:
         yield f"{counted(outcomes['foreign'], 'record')} set aside for another store: left"
 
 
+def _outbox_summary(outbox: Delivery, *, dry_run: bool) -> Iterator[str]:
+    if count := outbox.delivered_count:
+        yield f"{counted(count, 'record')} of the outbox stored"
+    for one in outbox.kept:
+        yield printable(
+            f"line {one.line:,} of {one.file} cannot be stored: {one.reason}; kept in {one.kept_in}"
+        )
+    yield from map(printable, outbox.notes)
+    if count := outbox.waiting_count:
+        waits = counted(count, "record")
+        would = f"{waits} of the outbox would be stored"
+        yield would if dry_run else f"{waits} still in the outbox: {printable(outbox.failure)}"
+    elif outbox.failure:
+        yield f"records may wait in the outbox: {printable(outbox.failure)}"
+
+
 def code_of_report(report: RepairReport) -> ExitCode:
     """Unavailable when something could not be repaired now, incomplete when something is left."""
     outcomes = {one.outcome for one in report.folders}
-    if "failed" in outcomes:
+    if "failed" in outcomes or report.outbox.failure:
         return ExitCode.UNAVAILABLE
     is_left = outcomes & {"unknown", "unreadable"} or any(one.kept_in for one in report.folders)
+    if report.outbox.kept:
+        return ExitCode.INCOMPLETE
     return ExitCode.INCOMPLETE if is_left else ExitCode.OK

@@ -17,6 +17,7 @@ from tooltrail.store import (
     LocalRoom,
     Store,
     engine_facts,
+    find_backlog,
     find_local_room,
     find_repairable,
     find_unended,
@@ -39,7 +40,9 @@ def status_of(
     engine = engine_facts(store.database)
     room = find_local_room(store)
     unreadable = _why_unreadable([store.spool, *other_spools])
-    spooled: dict[str, Any] = dict.fromkeys(("kept", "unsettled", "waiting_streams", "set_aside"))
+    spooled: dict[str, Any] = dict.fromkeys(
+        ("kept", "unsettled", "waiting_streams", "set_aside", "outbox")
+    )
     if unreadable is None:
         try:
             spooled = _spooled(store, other_spools)
@@ -83,6 +86,7 @@ def _spooled(store: Store, other_spools: Sequence[Path]) -> dict[str, Any]:
         | _repairable(store, other_spools),
         "waiting_streams": _waiting(store),
         "set_aside": _set_aside(store, other_spools),
+        "outbox": _outbox(store, other_spools),
     }
 
 
@@ -173,6 +177,20 @@ def _set_aside(store: Store, other_spools: Sequence[Path]) -> dict[str, Any]:
         "foreign_databases": sorted({str(one.database) for one in found if one.state == "foreign"}),
         "oldest_at": _oldest(mine),
         "oldest_foreign_at": _oldest(foreign),
+    }
+
+
+def _outbox(store: Store, other_spools: Sequence[Path]) -> dict[str, Any]:
+    """Records that were made while the store was away."""
+    found = find_backlog(store, also=other_spools)
+    return {
+        "entries": found.entry_count,
+        "bytes": found.size,
+        "oldest_at": found.oldest_at,
+        "unreadable": found.unreadable_count,
+        "dropped": found.dropped_count,
+        "kept": found.kept_count,
+        "kept_in": list(found.kept_in),
     }
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from tooltrail.cli._output import counted, printable
+from tooltrail.cli._output import counted, printable, size_of
 from tooltrail.cli._times import shown
 
 _SAFE_SQLITE = (3, 51, 3)
@@ -30,6 +30,7 @@ def warnings_of(status: dict[str, Any], *, utc: bool) -> Iterator[str]:
         return
     yield from _unsettled_warnings(status, utc=utc)
     yield from _aside_warnings(status["set_aside"], utc=utc)
+    yield from _outbox_warnings(status["outbox"], utc=utc)
 
 
 def _room_warnings(room: dict[str, Any]) -> Iterator[str]:
@@ -99,6 +100,26 @@ def _aside_warnings(aside: dict[str, Any], *, utc: bool) -> Iterator[str]:
         since = _since(aside["oldest_foreign_at"], utc=utc)
         where = printable(", ".join(aside["foreign_databases"]))
         yield f"{counted(count, 'record')} set aside for {where}{since}: repair there"
+
+
+def _outbox_warnings(outbox: dict[str, Any], *, utc: bool) -> Iterator[str]:
+    """One warning for all that there is, since it has one cause: the store was away."""
+    told: list[str] = []
+    if count := outbox["entries"]:
+        since = _since(outbox["oldest_at"], utc=utc)
+        told.append(
+            f"{counted(count, 'record')} ({size_of(outbox['bytes'])}) in the outbox{since}:"
+            f" `tooltrail repair` stores {_them(count)}"
+        )
+    if count := outbox["unreadable"]:
+        told.append(f"{counted(count, 'line')} of the outbox cut or altered")
+    if count := outbox["dropped"]:
+        told.append(f"{counted(count, 'record')} dropped while this store was away")
+    if count := outbox["kept"]:
+        where = printable(", ".join(outbox["kept_in"]))
+        told.append(f"{counted(count, 'record')} of the outbox not deliverable, kept in {where}")
+    if told:
+        yield "; ".join(told)
 
 
 def _them(count: int) -> str:

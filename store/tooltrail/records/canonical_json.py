@@ -19,11 +19,13 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from json.encoder import encode_basestring as _quote
-from typing import cast
-
-from pydantic import JsonValue
+from typing import TYPE_CHECKING, cast
 
 from tooltrail.records.errors import InvalidRecordError
+
+if TYPE_CHECKING:
+    # For the name of a type alone; a program that only writes JSON does not wait for its import.
+    from pydantic import JsonValue
 
 MAX_DEPTH = 256
 """Levels of nesting. Common parsers give up between 500 and 1000, and an envelope adds its own."""
@@ -66,7 +68,7 @@ def encode_text(value: object) -> str:
     return encode(value).decode()
 
 
-def decode(data: bytes | str) -> JsonValue:
+def decode(data: bytes | str) -> "JsonValue":
     """The value behind canonical JSON, with every mark turned back.
 
     Raises:
@@ -257,7 +259,7 @@ def _refuse_constant(name: str) -> object:
     raise ValueError(f"{name} is not JSON")
 
 
-def _restore(value: object) -> JsonValue:
+def _restore(value: object) -> "JsonValue":
     if isinstance(value, list):
         return [_restore(member) for member in cast("list[object]", value)]
     if not isinstance(value, dict):

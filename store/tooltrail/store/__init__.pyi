@@ -1,8 +1,10 @@
 from ._clock import new_id, now
+from ._delivering import Delivery, KeptEntry
 from ._maintenance import refuse_read_only
 from ._repaired import RepairedFolder
 from .asides import Aside, WantedStore, open_aside, wanted_store
 from .backing_up import Backup, back_up_store
+from .backlog import Backlog, find_backlog, is_waiting
 from .checking import check_database, iter_problems
 from .commitments import RecordCheck, iter_record_checks
 from .durability import DURABILITIES, Durability
@@ -17,12 +19,21 @@ from .limits import StoreLimits
 from .local_room import LocalRoom, find_local_room
 from .lookup import ArtifactPlace, look_up_artifact, look_up_store_id
 from .newest import Newest, look_up_newest
+from .on_unavailable import OnUnavailable
 from .opening import (
     create_store,
     database_to_check,
     open_store,
     spool_folder,
     store_revision,
+)
+from .outbox import (
+    CallEnded,
+    EndedStream,
+    MessageAdded,
+    Outbox,
+    SessionEnded,
+    SessionOpened,
 )
 from .pruning import PruningReport, prune
 from .pruning_plan import DEFAULT_GRACE, Amount, PruningPlan, plan_pruning
@@ -64,10 +75,14 @@ __all__ = [
     "ArtifactPlace",
     "ArtifactView",
     "Aside",
+    "Backlog",
     "Backup",
+    "CallEnded",
+    "Delivery",
     "Downgrade",
     "Durability",
     "EndedCall",
+    "EndedStream",
     "EngineFacts",
     "Finished",
     "Invocation",
@@ -75,10 +90,14 @@ __all__ = [
     "InvocationFeed",
     "InvocationFilter",
     "InvocationView",
+    "KeptEntry",
     "LocalRoom",
     "Loss",
+    "MessageAdded",
     "MessageView",
     "Newest",
+    "OnUnavailable",
+    "Outbox",
     "Page",
     "PruningPlan",
     "PruningReport",
@@ -93,6 +112,8 @@ __all__ = [
     "Rerendering",
     "RerenderingState",
     "Session",
+    "SessionEnded",
+    "SessionOpened",
     "SessionView",
     "SetAside",
     "Store",
@@ -110,9 +131,11 @@ __all__ = [
     "database_to_check",
     "downgrade_store",
     "engine_facts",
+    "find_backlog",
     "find_local_room",
     "find_repairable",
     "find_unended",
+    "is_waiting",
     "iter_problems",
     "iter_record_checks",
     "iter_rerenderings",

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
-from tooltrail.records import TooltrailError, UnavailableError
+from tooltrail.records import RecordUncertainError, TooltrailError, UnavailableError
 from tooltrail.store import _writes as writes
 from tooltrail.store._clock import new_id
 from tooltrail.store._collector import collector_paused
 from tooltrail.store._committing import answered_commit
 from tooltrail.store._ending import Ending
 from tooltrail.store._group_commit import is_refusal
+from tooltrail.store._kept_calls import kept_call
 from tooltrail.store._keys import Claim, Taken, find_known
 from tooltrail.store._persistence import persistently
 from tooltrail.store._recording import EndedInvocation, Scratch, met_before, uncertain
@@ -80,15 +81,46 @@ class BatchRecorder:
         self._on_durable = on_durable
         self._recorded_count = 0
         self._known_count = 0
+        self._waiting_count = 0
+        self._is_telling = False
 
     def record(self, calls: Iterable[EndedCall]) -> RecordedCalls:
         """Record calls; see `Session.record_many`."""
         for batch in _batches(calls):
             self._record_batch(batch)
-        return RecordedCalls(self._recorded_count, self._known_count)
+        return RecordedCalls(self._recorded_count, self._known_count, self._waiting_count)
 
     def _record_batch(self, calls: Sequence[EndedCall]) -> None:
+        """Record a batch, or keep for later what cannot be recorded now."""
+        fallback = self._store.fallback
         some: list[_One] = []
+        why: UnavailableError | None = None
+        before = self._recorded_count + self._known_count
+        if calls and fallback.is_clear():
+            try:
+                self._record_now(calls, some)
+            except UnavailableError as error:
+                if fallback.choice == "raise" or self._is_telling:
+                    raise
+                fallback.note_failure()
+                why = error
+        done = self._recorded_count + self._known_count - before
+        for place in range(done, len(calls)):
+            self._keep(calls[place], some[place] if place < len(some) else None, why)
+
+    def _keep(self, call: EndedCall, one: _One | None, why: UnavailableError | None) -> None:
+        """Keep a call for later, and tell of it."""
+        invocation = (
+            EndedInvocation(self._store, self._session, call) if one is None else (one.invocation)
+        )
+        if one is not None and isinstance(why, RecordUncertainError) and one.met is None:
+            invocation.uncertain = invocation.uncertain or one.ending
+        finished = self._store.fallback.put(lambda: kept_call(invocation), why)
+        self._waiting_count += 1
+        self._tell_of(finished)
+
+    def _record_now(self, calls: Sequence[EndedCall], some: list[_One]) -> None:
+        self._session.resolve()
         scratch = Scratch(self._store, new_id())
         room = self._store.room
         try:
@@ -177,8 +209,15 @@ class BatchRecorder:
             self._recorded_count += 1
         else:
             self._known_count += 1
-        if finished is not None and self._on_durable is not None:
+        if finished is not None:
+            self._tell_of(finished)
+
+    def _tell_of(self, finished: Finished) -> None:
+        if self._on_durable is not None:
+            # What this raises is not about the store.
+            self._is_telling = True
             self._on_durable(finished)
+            self._is_telling = False
 
 
 def _uncertain(some: Sequence[_One], reason: str) -> UnavailableError:

@@ -5,7 +5,7 @@ import time
 from datetime import UTC, datetime
 from uuid import UUID
 
-from tooltrail.records import IdFactory
+from tooltrail.records.ids import IdFactory
 
 
 def _unix_ms() -> int:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, Self
 from uuid import UUID
 
 from sqlalchemy import Connection
@@ -14,6 +14,7 @@ from tooltrail.records import (
     CompleteOutput,
     Digest,
     Facts,
+    InvocationState,
     Omission,
     Projection,
     Receipt,
@@ -39,6 +40,30 @@ from tooltrail.store.tables import (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the rows say of a complete output.
+
+    Attributes:
+        document: all of it as canonical JSON.
+        state: in which its invocation ends.
+        error_kind: of the error; None for a success.
+        facts: what lists show of its result.
+    """
+
+    document: bytes
+    state: InvocationState
+    error_kind: str | None
+    facts: Facts
+
+    @classmethod
+    def of(cls, output: CompleteOutput) -> Self:
+        """That of an output."""
+        kind = output.error.kind if output.error else None
+        facts = output.result.facts() if output.result else Facts()
+        return cls(output.to_json(), output.final_state, kind, facts)
+
+
 @dataclass(frozen=True)
 class FinishedRows:
     """Everything that is known of an invocation at its end.
@@ -50,7 +75,7 @@ class FinishedRows:
     id: UUID
     started_at: datetime
     is_witnessed: bool
-    output: CompleteOutput
+    outcome: Outcome
     streams: tuple[StreamRecord, ...]
     projection: Projection
     receipt: Receipt
@@ -69,13 +94,8 @@ class FinishedRows:
     @property
     def size(self) -> int:
         """Bytes of the documents and bodies, which make up all of a record that can be large."""
-        documents = len(self.complete_document) + len(self.canonical_document)
+        documents = len(self.outcome.document) + len(self.canonical_document)
         return documents + sum(len(body.data) for body in self.bodies)
-
-    @cached_property
-    def complete_document(self) -> bytes:
-        """The complete output as canonical JSON."""
-        return self.output.to_json()
 
     @cached_property
     def canonical_document(self) -> bytes:
@@ -146,17 +166,17 @@ def surfaces_of(
     """Everything that an end adds, for the invocation with this key."""
     receipt = rows.receipt
     data = receipt.to_bytes()
-    complete, canonical = digest_of(rows.complete_document), digest_of(rows.canonical_document)
+    complete, canonical = digest_of(rows.outcome.document), digest_of(rows.canonical_document)
     omissions = _omission_rows(rows)
     payload: Row = {
-        "state": rows.output.final_state,
+        "state": rows.outcome.state,
         "complete_output": complete,
         "canonical_result": canonical,
         "receipt": digest_of(data),
         "renderer": f"{receipt.renderer_name} {receipt.renderer_version}",
         "omissions": digest_of(encode(omissions)),
     }
-    document = {"document": rows.complete_document.decode(), "digest": complete}
+    document = {"document": rows.outcome.document.decode(), "digest": complete}
     artifacts = ({"role": p.role, "path": p.reference.path} for p in rows.projection.artifacts)
     children: dict[type[Base], list[Row]] = {
         CompleteOutputRow: [{"invocation_key": key, **document}],
@@ -171,14 +191,13 @@ def surfaces_of(
 
 
 def _final_columns(rows: FinishedRows, finished_at: datetime) -> Row:
-    output = rows.output
-    facts = output.result.facts() if output.result else Facts()
+    facts = rows.outcome.facts
     elapsed = finished_at - rows.started_at
     return {
-        "state": output.final_state,
+        "state": rows.outcome.state,
         "finished_at": finished_at,
         "duration_ms": round(elapsed.total_seconds() * 1000) if rows.is_witnessed else None,
-        "error_kind": output.error.kind if output.error else None,
+        "error_kind": rows.outcome.error_kind,
         "exit_status": facts.exit_status,
         "signal": facts.signal,
         "timed_out": facts.timed_out,

@@ -85,12 +85,21 @@ def claim(
     Raises:
         InvalidRecordError: it is empty or too long.
     """
+    fingerprint = digest_of(encode({"kind": kind, **content}))
+    return Claim(checked_key(name), kind, subject_id, fingerprint, created_at)
+
+
+def checked_key(name: str) -> str:
+    """The same, when it can be a key.
+
+    Raises:
+        InvalidRecordError: it is empty or too long.
+    """
     if not 0 < len(name) <= KEY_CHARS:
         raise InvalidRecordError(
             f"an idempotency key has 1 to {KEY_CHARS:,} characters, not {len(name):,}"
         )
-    fingerprint = digest_of(encode({"kind": kind, **content}))
-    return Claim(name, kind, subject_id, fingerprint, created_at)
+    return name
 
 
 def take(connection: Connection, claims: Sequence[Claim]) -> dict[UUID, Taken]:

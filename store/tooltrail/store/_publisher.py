@@ -150,6 +150,11 @@ class StreamPublisher:
         return tuple(self._published.values())
 
     @property
+    def sources(self) -> tuple[tuple[StreamRecord, str], ...]:
+        """Each stream that was published, and the path of its artifact."""
+        return tuple((self._sources[d].record, s.path) for d, s in self._published.items())
+
+    @property
     def damages(self) -> tuple[str, ...]:
         """What is known to be damaged of that, each in one sentence."""
         return tuple(stored.damage for stored in self.published if stored.damage is not None)

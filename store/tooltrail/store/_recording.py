@@ -11,8 +11,11 @@ from sqlalchemy import Connection
 
 from tooltrail.artifacts import remove_spool_folder
 from tooltrail.records import (
+    Digest,
     InvalidRecordError,
+    Postponed,
     RecordUncertainError,
+    ToolCall,
     UnavailableError,
     digest_of,
 )
@@ -53,6 +56,7 @@ class EndedInvocation(Invocation):
         session: "Session",
         ended: EndedCall,
         scratch: "Scratch | None" = None,
+        known_as: "tuple[UUID, datetime] | None" = None,
     ) -> None:
         """Look at what is known; nothing is written.
 
@@ -61,16 +65,21 @@ class EndedInvocation(Invocation):
             session: of that store.
             ended: what is known.
             scratch: what it shares with others, which whoever made it leaves; by default its own.
+            known_as: the id that it has already, and when it was told at the latest.
 
         Raises:
             NotFoundError, InvalidRecordError: see `Session.record`.
         """
         _refuse_odd_times(ended)
-        started_at = ended.started_at or ended.finished_at
-        started = plan_start(store, ended.call, ended.family, ended.policy, started_at)
+        name, told_at = known_as or (None, None)
+        started_at = ended.started_at or ended.finished_at or told_at
+        started = plan_start(
+            store, ended.call, ended.family, ended.policy, at=started_at, known_as=name
+        )
         super().__init__(store, session, 0, started)
         self.ended = ended
-        self.finished_at = ended.finished_at
+        self.finished_at = ended.finished_at or told_at
+        self.uncertain: Ending | None = None
         self.is_witnessed = None not in (ended.started_at, ended.finished_at)
         self.claim = self._claimed(ended, started)
         self._started = started
@@ -82,6 +91,16 @@ class EndedInvocation(Invocation):
     def spool(self) -> Path:
         return self._scratch.folder
 
+    @property
+    def session_id(self) -> UUID:
+        """The session that it is of."""
+        return self._session.id
+
+    @property
+    def started(self) -> Started:
+        """How it began."""
+        return self._started
+
     def _claimed(self, ended: EndedCall, started: Started) -> Claim | None:
         key = ended.idempotency_key
         if key is None:
@@ -89,25 +108,9 @@ class EndedInvocation(Invocation):
         return claim(key, "invocation", self.id, self._content(ended, started), now())
 
     def _content(self, ended: EndedCall, started: Started) -> Row:
-        """What makes two calls with one key the same.
-
-        All that says what was called and what came of it, in which session. Times as they were
-        given, since those that were not are of the moment of recording. Not the budgets, nor what
-        was shown: those are of the program that records, and a later version of an importer must
-        meet what an earlier one has recorded. Nor the title, which is but another spelling of the
-        arguments.
-        """
-        call = ended.call
-        return {
-            "session": str(self._session.id),
-            "call_id": call.call_id,
-            "tool_name": call.tool_name,
-            "arguments": digest_of(call.arguments_bytes),
-            "family": started.family.name,
-            "output": digest_of(ended.output.to_json()),
-            "started_at": _spelled(ended.started_at),
-            "finished_at": _spelled(ended.finished_at),
-        }
+        output = digest_of(ended.output.to_json())
+        times = (ended.started_at, ended.finished_at)
+        return content_of(self._session.id, ended.call, started.family.name, output, times)
 
     def record(self) -> Finished:
         """Record it, or find it recorded; durable when this returns.
@@ -158,9 +161,19 @@ class EndedInvocation(Invocation):
         self._refuse_other_tool(output)
         return self._planned(output, output.streams, None, room)
 
+    def planned_away(self, reason: str) -> Ending:
+        """The same without asking the store or the artifacts for anything.
+
+        Raises:
+            InvalidRecordError: see `Session.record`.
+        """
+        output = self.ended.output
+        self._refuse_other_tool(output)
+        return self._planned(output, output.streams, Postponed(reason), None)
+
     def whole(self, ending: Ending) -> Whole:
         """All that is to be written."""
-        return Whole(self._started, self._arguments, ending.rows, ending.publisher)
+        return Whole(self._started.beginning, self._arguments, ending.rows, ending.publisher)
 
     def ensure_standing(self, connection: Connection, ending: Ending) -> None:
         """See `ensure_standing` of `_upkeep`.
@@ -170,6 +183,13 @@ class EndedInvocation(Invocation):
             UnavailableError: the database cannot be asked.
         """
         self._ensure_standing(connection, ending)
+
+    def _commit(self, ending: Ending) -> None:
+        try:
+            super()._commit(ending)
+        except RecordUncertainError:
+            self.uncertain = ending
+            raise
 
     def _write(self, connection: Connection, ending: Ending) -> None:
         chain = writes.lock_chain(connection, self._session.key, self._session.id)
@@ -193,6 +213,33 @@ class EndedInvocation(Invocation):
 
     def _settled(self, finished: Finished) -> Finished:
         return finished
+
+
+def content_of(
+    session_id: UUID,
+    call: ToolCall,
+    family: str,
+    output: Digest,
+    times: tuple[datetime | None, datetime | None],
+) -> Row:
+    """What makes two calls with one key the same.
+
+    All that says what was called and what came of it, in which session. Times as they were given,
+    since those that were not are of the moment of recording. Not the budgets, nor what was shown:
+    those are of the program that records, and a later version of an importer must meet what an
+    earlier one has recorded. Nor the title, which is but another spelling of the arguments.
+    """
+    started_at, finished_at = times
+    return {
+        "session": str(session_id),
+        "call_id": call.call_id,
+        "tool_name": call.tool_name,
+        "arguments": digest_of(call.arguments_bytes),
+        "family": family,
+        "output": output,
+        "started_at": _spelled(started_at),
+        "finished_at": _spelled(finished_at),
+    }
 
 
 class Scratch:

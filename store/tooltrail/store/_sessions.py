@@ -8,7 +8,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection, select
 
-from tooltrail.records import InvalidRecordError, canonical_json, digest_of
+from tooltrail.records import Digest, InvalidRecordError, canonical_json, digest_of
 from tooltrail.store import _writes as writes
 from tooltrail.store._keys import Claim, Taken, claim, take
 from tooltrail.store._prepared import Row
@@ -97,6 +97,22 @@ def write_closed(
     payload: Row = {} if reason is None else {"reason": reason}
     event = writes.Event("session.closed", chain.session_id, closed_at, payload)
     writes.append_entry(connection, chain, event)
+
+
+def write_message(
+    connection: Connection,
+    chain: Chain,
+    *,
+    message_id: UUID,
+    created_at: datetime,
+    role: str,
+    body_digest: Digest,
+) -> None:
+    """Write a message whose body is there at the next place of a session, with its ledger entry."""
+    row: Row = {"seq": chain.take_seq(), "role": role, "body_digest": body_digest}
+    named = {"id": message_id, "session_key": chain.session_key, "created_at": created_at}
+    writes.insert_message(connection, {**row, **named})
+    writes.append_entry(connection, chain, writes.Event("message", message_id, created_at, row))
 
 
 def only_call_of(connection: Connection, session_key: int) -> UUID | None:

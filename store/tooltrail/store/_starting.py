@@ -37,17 +37,46 @@ class Started:
     family: Family
     policy: Policy
 
+    @property
+    def beginning(self) -> "Beginning":
+        """What is written of it."""
+        name, policy = self.family.name, self.policy
+        return Beginning(self.id, self.at, self.call, name, policy.digest, policy.to_json())
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """What is written of a start, by whichever program it was made.
+
+    Attributes:
+        id: of the invocation.
+        at: when it began.
+        call: what the model asked for.
+        family: the name of it.
+        policy_digest: of the budgets.
+        policy_json: the budgets as they are stored.
+    """
+
+    id: UUID
+    at: datetime
+    call: ToolCall
+    family: str
+    policy_digest: Digest
+    policy_json: bytes
+
 
 def plan_start(
     store: "Store",
     call: ToolCall,
     family: str | None,
     policy: Policy | None,
+    *,
     at: datetime | None = None,
+    known_as: UUID | None = None,
 ) -> Started:
     """Everything that the start of a call needs to be written; see `Session.start`.
 
-    It begins now, unless it is said when it did.
+    It begins now, unless it is said when it did, and has an id of its own, unless it has one.
 
     Raises:
         NotFoundError: there is no such family.
@@ -59,7 +88,7 @@ def plan_start(
         chosen = budgets.family_of(call.tool_name, families)
     else:
         chosen = families.named(family)
-    return Started(new_id(), at or now(), call, chosen, budgets)
+    return Started(known_as or new_id(), at or now(), call, chosen, budgets)
 
 
 def commit_start(
@@ -102,40 +131,40 @@ def write_started(
     connection: Connection, chain: Chain, started: Started, arguments: writes.Body
 ) -> int:
     """Write the invocation, its arguments, its policy and its ledger entry; return its key."""
-    writes.put_once(connection, PolicyRow, policy_row(started))
+    beginning = started.beginning
+    writes.put_once(connection, PolicyRow, policy_row(beginning))
     writes.put_bodies(connection, [arguments])
-    row = started_row(chain, started, arguments.digest)
-    writes.append_entry(connection, chain, start_event(started, row))
+    row = started_row(chain, beginning, arguments.digest)
+    writes.append_entry(connection, chain, start_event(beginning, row))
     # Last, since its answer is waited for.
     return writes.insert_invocation(connection, row)
 
 
-def policy_row(started: Started) -> Row:
+def policy_row(beginning: Beginning) -> Row:
     """The budgets of an invocation, which many share."""
-    policy = started.policy
-    document = policy.to_json().decode()
-    return {"digest": policy.digest, "document": document, "created_at": started.at}
+    document = beginning.policy_json.decode()
+    return {"digest": beginning.policy_digest, "document": document, "created_at": beginning.at}
 
 
-def started_row(chain: Chain, started: Started, arguments_digest: Digest) -> Row:
+def started_row(chain: Chain, beginning: Beginning, arguments_digest: Digest) -> Row:
     """An invocation as it is when it begins, at the next place of its session."""
-    call = started.call
+    call = beginning.call
     return {
-        "id": started.id,
+        "id": beginning.id,
         "session_key": chain.session_key,
         "seq": chain.take_seq(),
         "call_id": call.call_id,
         "tool_name": call.tool_name,
-        "family": started.family.name,
-        "policy_digest": started.policy.digest,
+        "family": beginning.family,
+        "policy_digest": beginning.policy_digest,
         "arguments_digest": arguments_digest,
         "arguments_preview": call.arguments_preview,
-        "started_at": started.at,
+        "started_at": beginning.at,
         "state": "started",
     }
 
 
-def start_event(started: Started, row: Row) -> Event:
+def start_event(beginning: Beginning, row: Row) -> Event:
     """What the ledger says of a start."""
     payload = {name: row[name] for name in _COMMITTED}
-    return Event("invocation.started", started.id, started.at, payload)
+    return Event("invocation.started", beginning.id, beginning.at, payload)

@@ -102,7 +102,7 @@ def take_in(
         if record.complete_output is None:
             output = interrupted_output(record.call.tool_name, REASON, tuple(streams.values()))
         else:
-            output = output_of(record, started.family, streams)
+            output = output_of(record.complete_output, started.family, streams)
         invocation.record(output, tuple(streams.values()))
     files = [stored_file(paths[role], streams[role], one.problem) for role, one in found.items()]
     return files, invocation.note
@@ -203,7 +203,7 @@ class _SetAside(Invocation):
             return
         named = self._named_chain(connection)
         chain = named or write_opened(connection, self._opening)
-        whole = Whole(self._started, self._arguments, ending.rows, ending.publisher)
+        whole = Whole(self._started.beginning, self._arguments, ending.rows, ending.publisher)
         write_whole(connection, chain, [whole])
         if named is None:
             self._close(connection, chain)

@@ -64,14 +64,19 @@ def _filled(value: object, streams: Mapping[str, StreamRecord]) -> object:
 
 
 def output_of(
-    record: AsideRecord, family: Family, streams: Mapping[str, StreamRecord]
+    document: Mapping[str, Any],
+    family: Family,
+    streams: Mapping[str, StreamRecord],
+    *,
+    is_exact: bool = True,
 ) -> CompleteOutput:
-    """The output whose JSON is that of the record.
+    """The output whose JSON is that of a record, with its streams by role.
+
+    With `is_exact` off the record may leave out what has a default.
 
     Raises:
         InvalidRecordError: there is none in this family.
     """
-    document = record.complete_output or {}
     result = _filled(document.get("result"), streams)
     for kind in family.result_types:
         try:
@@ -79,6 +84,6 @@ def output_of(
             output = CompleteOutput.model_validate({**document, "result": typed})
         except ValidationError:
             continue
-        if output.to_json() == encode(document):
+        if not is_exact or output.to_json() == encode(dict(document)):
             return output
     raise InvalidRecordError(f"its complete output is none of family {family.name}")

@@ -5,7 +5,6 @@ The rows are those that the two would have left one after the other.
 
 from collections import defaultdict
 from collections.abc import Sequence
-from datetime import datetime
 from typing import NamedTuple
 
 from sqlalchemy import Connection
@@ -14,7 +13,7 @@ from tooltrail.store import _writes as writes
 from tooltrail.store._finishing import FinishedRows, artifact_row, surfaces_of
 from tooltrail.store._prepared import Row
 from tooltrail.store._publisher import StreamPublisher
-from tooltrail.store._starting import Started, policy_row, start_event, started_row
+from tooltrail.store._starting import Beginning, policy_row, start_event, started_row
 from tooltrail.store._writes import Body, Chain
 from tooltrail.store.tables import ArtifactRow, Base, InvocationRow, LedgerEntryRow, PolicyRow
 
@@ -23,13 +22,13 @@ class Whole(NamedTuple):
     """All that is known of an invocation that has ended.
 
     Attributes:
-        started: how it began.
+        beginning: how it began.
         arguments: what it was called with.
         rows: how it ended.
         publisher: of its streams.
     """
 
-    started: Started
+    beginning: Beginning
     arguments: Body
     rows: FinishedRows
     publisher: StreamPublisher
@@ -37,37 +36,47 @@ class Whole(NamedTuple):
 
 def write_whole(connection: Connection, chain: Chain, records: Sequence[Whole]) -> None:
     """Write invocations at the next places of a session, in their order, with their ledger."""
-    moments = [one.rows.ended_at() for one in records]
-    _put_shared(connection, records, moments)
+    put_shared(connection, records)
+    write_rows(connection, chain, records)
+
+
+def write_rows(connection: Connection, chain: Chain, records: Sequence[Whole]) -> None:
+    """The same without what `put_shared` has written."""
     tables: dict[type[Base], list[Row]] = defaultdict(list)
     keys = writes.take_invocation_keys(connection, len(records))
-    for key, one, finished_at in zip(keys, records, moments, strict=True):
-        start = started_row(chain, one.started, one.arguments.digest)
+    for key, one in zip(keys, records, strict=True):
+        finished_at = one.rows.ended_at()
+        start = started_row(chain, one.beginning, one.arguments.digest)
         end = surfaces_of(key, one.rows, one.publisher, finished_at)
         tables[InvocationRow].append({"key": key, **start, **end.columns})
         for table, children in end.children.items():
             tables[table] += children
-        for event in (start_event(one.started, start), end.event):
+        for event in (start_event(one.beginning, start), end.event):
             tables[LedgerEntryRow].append(writes.linked(chain, event))
     for table, rows in tables.items():
         writes.insert_rows(connection, table, rows)
     writes.move_head(connection, chain)
 
 
-def _put_shared(
-    connection: Connection, records: Sequence[Whole], moments: Sequence[datetime]
+def put_shared(
+    connection: Connection, records: Sequence[Whole], bodies: Sequence[Body] = ()
 ) -> None:
-    """Write what other invocations may share, in one order for all; see `write_finished`."""
-    policies = {one.started.policy.digest: one.started for one in records}
-    for _, started in sorted(policies.items()):
-        writes.put_once(connection, PolicyRow, policy_row(started))
+    """Write what other invocations may share, in one order for all; see `write_finished`.
+
+    Args:
+        connection: within a transaction.
+        records: which refer to it.
+        bodies: which others refer to that are written with them.
+    """
+    policies = {one.beginning.policy_digest: one.beginning for one in records}
+    for _, beginning in sorted(policies.items()):
+        writes.put_once(connection, PolicyRow, policy_row(beginning))
     artifacts = {
-        stored.path: artifact_row(stored, finished_at)
-        for one, finished_at in zip(records, moments, strict=True)
+        stored.path: artifact_row(stored, one.rows.ended_at())
+        for one in records
         for stored in one.publisher.published
     }
     for _, row in sorted(artifacts.items()):
         writes.put_once(connection, ArtifactRow, row)
-    writes.put_bodies(
-        connection, [body for one in records for body in (one.arguments, *one.rows.bodies)]
-    )
+    own = [body for one in records for body in (one.arguments, *one.rows.bodies)]
+    writes.put_bodies(connection, [*own, *bodies])

@@ -36,7 +36,10 @@ class RecordedCalls:
     Attributes:
         recorded_count: calls that were recorded.
         known_count: calls that had been recorded before, under the same idempotency keys.
+        waiting_count: calls that wait in the outbox, or were dropped and counted; see
+            `on_unavailable`.
     """
 
     recorded_count: int = 0
     known_count: int = 0
+    waiting_count: int = 0

@@ -38,7 +38,7 @@ from tooltrail.store import _writes as writes
 from tooltrail.store._clock import now
 from tooltrail.store._committing import commit
 from tooltrail.store._ending import Ending
-from tooltrail.store._finishing import FinishedRows, inline_bodies, write_finished
+from tooltrail.store._finishing import FinishedRows, Outcome, inline_bodies, write_finished
 from tooltrail.store._interruption import interrupted_output, with_unshown, without_room
 from tooltrail.store._publisher import StreamPublisher, refuse_false_digests
 from tooltrail.store._reserve import SMALL_RECORD
@@ -309,7 +309,7 @@ class Invocation:
             id=self.id,
             started_at=self.started_at,
             is_witnessed=self.is_witnessed,
-            output=output,
+            outcome=Outcome.of(output),
             streams=streams,
             projection=projection,
             receipt=receipt,

@@ -1,8 +1,9 @@
 """Creating and opening a store: the functions that do work, so constructors need not."""
 
 import os
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 from tooltrail.artifacts import ArtifactArchive, defer_sink
@@ -13,10 +14,12 @@ from tooltrail.records import (
     Policy,
     SchemaMismatchError,
     StoreNotFoundError,
+    UnavailableError,
     default_families,
     default_policy,
 )
 from tooltrail.store._database import Database, open_database
+from tooltrail.store._known_stores import recall, remember
 from tooltrail.store._making import is_there, make_store
 from tooltrail.store._mark_names import mark_path
 from tooltrail.store._roots import named_root, remembered_root, resolve_root
@@ -26,6 +29,7 @@ from tooltrail.store._upkeep import Upkeep, read_upkeep
 from tooltrail.store.durability import Durability, checked_durability
 from tooltrail.store.info import FORMAT, StoreInfo, read_info
 from tooltrail.store.limits import StoreLimits
+from tooltrail.store.on_unavailable import OnUnavailable, checked_choice
 from tooltrail.store.spools import SPOOL_FOLDER, user_spool
 from tooltrail.store.store import Store
 
@@ -39,6 +43,7 @@ def create_store(
     families: FamilyRegistry | None = None,
     limits: StoreLimits | None = None,
     durability: Durability = "full",
+    on_unavailable: OnUnavailable = "raise",
 ) -> Store:
     """Make a new store and open it. The schema and the store's row appear together or not at all.
 
@@ -54,6 +59,9 @@ def create_store(
         limits: how much is kept of what tools print; all that the disk takes by default.
         durability: what records survive once they are acknowledged: `full` the loss of power,
             `process` the end of the program alone; see `tooltrail.store.durability`.
+        on_unavailable: what becomes of a record when the database is away: `raise` an error,
+            `outbox` keeps it in the spool to be delivered later, `drop_and_count` counts it alone;
+            see `tooltrail.store.on_unavailable`.
 
     Raises:
         StoreExistsError: there is a store already; it is left as it is.
@@ -62,6 +70,7 @@ def create_store(
         UnavailableError: the database or the artifact root cannot be reached or written.
     """
     checked_durability(durability)
+    checked_choice(on_unavailable)
     target = parse_target(database)
     root = remembered_root(target, artifacts)
     _refuse_file(resolve_root(target, root))
@@ -73,6 +82,7 @@ def create_store(
         families=families,
         limits=limits,
         durability=durability,
+        on_unavailable=on_unavailable,
     )
 
 
@@ -85,11 +95,16 @@ def open_store(
     families: FamilyRegistry | None = None,
     limits: StoreLimits | None = None,
     durability: Durability = "full",
+    on_unavailable: OnUnavailable = "raise",
 ) -> Store:
     """Open a store that is there.
 
     Its artifacts are asked for when they are first needed, so that while they are away everything
     else can be read, and records can be made whose output waits in the spool.
+
+    With an outbox, or where drops are counted, a store that was opened so before, with this spool,
+    is opened even while its database is away. What is checked here is checked then as soon as it is
+    back, and the first to record or read meets the errors below.
 
     Args:
         database: as for `create_store`.
@@ -100,6 +115,9 @@ def open_store(
         limits: how much is kept of what tools print; all that the disk takes by default.
         durability: what records survive once they are acknowledged: `full` the loss of power,
             `process` the end of the program alone; see `tooltrail.store.durability`.
+        on_unavailable: what becomes of a record when the database is away: `raise` an error,
+            `outbox` keeps it in the spool to be delivered later, `drop_and_count` counts it alone;
+            see `tooltrail.store.on_unavailable`.
 
     Raises:
         StoreNotFoundError: there is no store here.
@@ -107,27 +125,42 @@ def open_store(
         DamageError: the database file is damaged.
         InvalidRecordError: the artifact root cannot be what was named, or there is no such
             durability.
-        UnavailableError: the database cannot be reached.
+        UnavailableError: the database cannot be reached, and nothing is known of it here, or
+            `on_unavailable` is to raise an error.
     """
-    target = parse_target(database)
+    checked_choice(on_unavailable)
+    target, place = parse_target(database), spool or spool_folder(database)
     opened = open_existing(target, durability=checked_durability(durability))
+    check: Callable[[Store], None] | None = None
     try:
-        info, upkeep = _checked_info(opened)
+        try:
+            info, upkeep = _checked_info(opened)
+        except UnavailableError:
+            known = None if on_unavailable == "raise" else recall(place, target)
+            if known is None:
+                raise
+            # Older than any that the store has, so that nothing is relied on that was not seen.
+            info, upkeep = known, Upkeep(known.artifact_root, -1, is_pruning=True)
+            check = partial(_confirm, place, follows=artifacts is None)
         root = info.artifact_root if artifacts is None else named_root(artifacts)
         sink = defer_sink(resolve_root(target, root), mark=mark_path(info.id))
     except BaseException:
         opened.close()
         raise
+    if on_unavailable != "raise" and check is None:
+        remember(place, target, info)
     chosen = families or default_families()
     return Store(
         database=opened,
         archive=ArtifactArchive(sink),
         info=info,
         upkeep=upkeep,
-        spool=spool or spool_folder(database),
+        spool=place,
         policy=default_policy(chosen) if policy is None else policy,
         families=chosen,
         limits=limits or StoreLimits(),
+        on_unavailable=on_unavailable,
+        check=check,
     )
 
 
@@ -201,6 +234,21 @@ def _checked_info(database: Database) -> tuple[StoreInfo, Upkeep]:
             expected=str(FORMAT),
         )
     return info, upkeep
+
+
+def _confirm(spool: Path, store: Store, *, follows: bool) -> None:
+    """Do what was left undone when a store was opened from what was remembered of it."""
+    target = store.database.target
+    info, upkeep = _checked_info(store.database)
+    if info.id != store.info.id:
+        raise StoreNotFoundError(
+            f"store {store.info.id} is not at {target} any more, where store {info.id} is now; "
+            f"what waits in {store.fallback.outbox.journal.folder} is not of that one"
+        )
+    if follows and info.artifact_root != store.info.artifact_root:
+        store.follow(upkeep)
+    store.info, store.upkeep = info, upkeep
+    remember(spool, target, info)
 
 
 def _refuse_file(root: str) -> None:

@@ -13,17 +13,26 @@ from uuid import UUID
 
 from sqlalchemy import Connection
 
-from tooltrail.records import CompleteOutput, Policy, SessionClosedError, ToolCall
+from tooltrail.records import (
+    CompleteOutput,
+    NotFoundError,
+    Policy,
+    SessionClosedError,
+    ToolCall,
+    UnavailableError,
+)
 from tooltrail.store import _writes as writes
 from tooltrail.store._batches import BatchRecorder
 from tooltrail.store._clock import new_id, now
 from tooltrail.store._group_commit import Write
+from tooltrail.store._kept_calls import kept_call
 from tooltrail.store._recording import EndedInvocation
-from tooltrail.store._sessions import write_closed
+from tooltrail.store._sessions import write_closed, write_message
 from tooltrail.store._starting import commit_start, plan_start
 from tooltrail.store.ended import EndedCall, RecordedCalls
 from tooltrail.store.finished import Finished
 from tooltrail.store.invocation import Invocation
+from tooltrail.store.outbox import Entry, MessageAdded, SessionEnded
 
 if TYPE_CHECKING:
     from tooltrail.store.store import Store
@@ -36,7 +45,8 @@ class Session:
     `Store.join_session`, and left open there.
 
     Attributes:
-        id: of the session.
+        id: of the session. One that was opened with an idempotency key while the store was away may
+            turn out to be an older one when the store is back; then it is the id of that one.
         only_call: the invocation that the session was opened for and ends with; None for others.
     """
 
@@ -51,6 +61,7 @@ class Session:
     ) -> None:
         self._store = store
         self._is_own = is_own
+        self._is_closed_later = False
         self.key = key
         self.id = session_id
         self.only_call = only_call
@@ -68,6 +79,8 @@ class Session:
             policy: other budgets than the store's, for this invocation alone; see
                 `Policy.for_tool`.
 
+        This never goes to the outbox: see `on_unavailable`.
+
         Raises:
             NotFoundError: there is no such family.
             InvalidRecordError: the policy's numbers for a tool do not fit its family.
@@ -76,6 +89,9 @@ class Session:
                 away at a moment at which the start may be recorded all the same: to start the
                 call again makes a second record of it.
         """
+        # What came before it comes first, as far as that can be.
+        self._store.fallback.is_clear()
+        self.resolve()
         started = plan_start(self._store, call, family, policy)
         key, _ = commit_start(self._store, started, self._open_chain)
         return Invocation(self._store, self, key, started)
@@ -125,7 +141,7 @@ class Session:
                 away at a moment at which the call may be recorded all the same.
         """
         ended = EndedCall(call, output, family, policy, started_at, finished_at, idempotency_key)
-        return EndedInvocation(self._store, self, ended).record()
+        return self._record(ended)
 
     async def arecord(
         self,
@@ -147,9 +163,7 @@ class Session:
         Args and errors: see `record`.
         """
         ended = EndedCall(call, output, family, policy, started_at, finished_at, idempotency_key)
-        return await self._store.threads.run(
-            lambda: EndedInvocation(self._store, self, ended).record()
-        )
+        return await self._store.threads.run(lambda: self._record(ended))
 
     def record_many(
         self,
@@ -177,6 +191,7 @@ class Session:
             TooltrailError: see `record`. After a `RecordUncertainError` all calls that it names
                 are recorded, or none.
         """
+        self._refuse_closed_later()
         return BatchRecorder(self._store, self, on_durable).record(calls)
 
     def add_message(self, role: str, text: str) -> UUID:
@@ -196,16 +211,26 @@ class Session:
         def write(connection: Connection) -> None:
             chain = self._open_chain(connection)
             writes.put_bodies(connection, [body])
-            row = {"seq": chain.take_seq(), "role": role, "body_digest": body.digest}
-            writes.insert_message(
+            write_message(
                 connection,
-                {**row, "id": message_id, "session_key": self.key, "created_at": created_at},
+                chain,
+                message_id=message_id,
+                created_at=created_at,
+                role=role,
+                body_digest=body.digest,
             )
-            event = writes.Event("message", message_id, created_at, row)
-            writes.append_entry(connection, chain, event)
 
-        self._store.writes.run(Write(write))
-        return message_id
+        def attempt() -> UUID:
+            self.resolve()
+            self._store.writes.run(Write(write))
+            return message_id
+
+        def instead() -> tuple[Entry, UUID]:
+            kept = MessageAdded(id=message_id, session=self.id, at=created_at, role=role, text=text)
+            return kept, message_id
+
+        self._refuse_closed_later()
+        return self._store.fallback.run(attempt, instead)
 
     def close(self) -> None:
         """End the session: it takes no new records. Running invocations may still finish.
@@ -214,9 +239,55 @@ class Session:
             SessionClosedError: it was closed before.
             UnavailableError: the store cannot be written now.
         """
-        self._store.writes.run(
-            Write(lambda connection: write_closed(connection, self._open_chain(connection), now()))
-        )
+        closed_at = now()
+
+        def attempt() -> bool:
+            self.resolve()
+            self._store.writes.run(Write(lambda c: write_closed(c, self._open_chain(c), closed_at)))
+            return False
+
+        def instead() -> tuple[Entry, bool]:
+            return SessionEnded(session=self.id, at=closed_at), True
+
+        self._refuse_closed_later()
+        self._is_closed_later = self._store.fallback.run(attempt, instead)
+
+    def resolve(self) -> None:
+        """Find the session in the store, if that is yet to be done.
+
+        Raises:
+            NotFoundError: the store has none with its id.
+            UnavailableError: it waits in the outbox, or the store cannot be asked.
+        """
+        if self.key:
+            return
+        outbox = self._store.fallback.outbox
+        name = outbox.joined(self.id)
+        try:
+            self.key = self._store.reader.session_key(name)
+        except NotFoundError as error:
+            if outbox.is_waiting():
+                raise UnavailableError(f"session {name} waits in the outbox") from error
+            raise
+        self.id = name
+
+    def _record(self, ended: EndedCall) -> Finished:
+        made: list[EndedInvocation] = []
+
+        def attempt() -> Finished:
+            self.resolve()
+            made.append(EndedInvocation(self._store, self, ended))
+            return made[0].record()
+
+        def instead() -> tuple[Entry, Finished]:
+            return kept_call(made[0] if made else EndedInvocation(self._store, self, ended))
+
+        self._refuse_closed_later()
+        return self._store.fallback.run(attempt, instead)
+
+    def _refuse_closed_later(self) -> None:
+        if self._is_closed_later:
+            raise SessionClosedError(f"session {self.id} is closed")
 
     def _open_chain(self, connection: Connection) -> writes.Chain:
         chain = writes.lock_chain(connection, self.key, self.id)

@@ -11,9 +11,10 @@ was set aside to `kept/aside-<invocation id>/`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from tooltrail.artifacts import (
     SpoolFolder,
@@ -22,8 +23,9 @@ from tooltrail.artifacts import (
     remove_dead_owners,
     spooled_streams,
 )
-from tooltrail.records import InvocationFinishedError, TooltrailError
+from tooltrail.records import InvocationFinishedError, TooltrailError, UnavailableError
 from tooltrail.store._clock import now
+from tooltrail.store._delivering import Delivery, deliver
 from tooltrail.store._maintenance import record_finished_run
 from tooltrail.store._repaired import RepairedFolder, as_interrupted, clear, put_away
 from tooltrail.store._repairing_asides import repair_asides
@@ -36,6 +38,7 @@ from tooltrail.store._spooled import (
     remove_staging,
 )
 from tooltrail.store.asides import distinct_spools
+from tooltrail.store.backlog import find_backlog, find_outboxes
 from tooltrail.store.store import Store
 from tooltrail.store.unsettled import find_open
 
@@ -50,16 +53,19 @@ class RepairReport:
         folders: every invocation of this store in the spool, the oldest first, and after them each
             record that was set aside, for other stores too.
         elsewhere_count: invocations that have not ended and are in none of the spools.
+        outbox: what became of the records that waited in outboxes.
     """
 
     folders: tuple[RepairedFolder, ...]
     elsewhere_count: int
+    outbox: Delivery = field(default_factory=Delivery)
 
 
 def repair(store: Store, *, dry_run: bool = False, also: Sequence[Path] = ()) -> RepairReport:
     """End the records of all invocations of this spool whose process is gone.
 
-    Records that were set aside while this store was away are taken into it.
+    Records that were set aside or put into the outbox while this store was away are taken into it,
+    those of the outbox first.
 
     Idempotent. Of several repairs of one spool one works and the others wait. Running invocations
     are left alone, and so is whatever another store shares this spool with. A folder that cannot
@@ -75,18 +81,40 @@ def repair(store: Store, *, dry_run: bool = False, also: Sequence[Path] = ()) ->
         UnavailableError: the spool cannot be read or the store not be asked.
     """
     began_at = now()
+    store.confirm()
     if not dry_run and store.reserve.is_needed():
         store.make_room()
+    # The sessions of what was set aside may be among them.
+    outbox = _drain(store, also, dry_run=dry_run)
     # First, since one of these can be the end of what is started in the spool.
     asides: list[RepairedFolder] = []
     for spool in distinct_spools(store.spool, *also):
         asides += repair_asides(store, spool, dry_run=dry_run)
     found, elsewhere_count = _repair_folders(store, also, dry_run=dry_run)
-    report = RepairReport((*found, *asides), elsewhere_count)
+    report = RepairReport((*found, *asides), elsewhere_count, outbox)
     if not dry_run:
         _leave_account(store, began_at, report)
         store.reserve.hold()
     return report
+
+
+def _drain(store: Store, also: Sequence[Path], *, dry_run: bool) -> Delivery:
+    """Deliver what waits in all outboxes of the store, or count it."""
+    whole = Delivery()
+    for outbox in () if dry_run else find_outboxes(store, also=also):
+        done = deliver(store, outbox)
+        whole.delivered_count += done.delivered_count
+        whole.known_count += done.known_count
+        whole.kept += done.kept
+        whole.notes += done.notes
+        whole.failure = whole.failure or done.failure
+    if dry_run or whole.failure:
+        try:
+            whole.waiting_count = find_backlog(store, also=also).entry_count
+        except UnavailableError as error:
+            # It keeps nothing else from being repaired.
+            whole.failure = whole.failure or str(error)
+    return whole
 
 
 def _repair_folders(
@@ -107,13 +135,14 @@ def _repair_folders(
 def _leave_account(store: Store, began_at: datetime, report: RepairReport) -> None:
     """A row for a repair that has done something; it comes last, so that a killed one has none."""
     done = [one for one in report.folders if one.outcome not in _NOTHING_DONE]
-    if not done:
+    outbox = report.outbox
+    if not done and not outbox.delivered_count and not outbox.kept:
         return
     record_finished_run(
         store.database,
         "repair",
         began_at,
-        object_count=len(done),
+        object_count=len(done) + outbox.delivered_count,
         stored_bytes=sum(one.recovered_bytes for one in done),
         report={
             "folders": [
@@ -124,9 +153,19 @@ def _leave_account(store: Store, began_at: datetime, report: RepairReport) -> No
                     "lost_bytes": one.lost_bytes,
                 }
                 for one in done
-            ]
-        },
+            ],
+        }
+        | _outbox_account(outbox),
     )
+
+
+def _outbox_account(outbox: Delivery) -> dict[str, Any]:
+    """What the account of a repair says of the outbox, if there was anything in it."""
+    if not outbox.delivered_count and not outbox.kept:
+        return {}
+    kept = [{"reason": one.reason, "kept_in": one.kept_in} for one in outbox.kept]
+    counts = {"delivered": outbox.delivered_count, "known": outbox.known_count}
+    return {"outbox": {**counts, "kept": kept}}
 
 
 def _visit(store: Store, folder: SpoolFolder, *, dry_run: bool) -> RepairedFolder | None:

@@ -1,5 +1,6 @@
 """A store that is open: where sessions begin, and where everything recorded is read."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -11,7 +12,7 @@ from tooltrail.records import FamilyRegistry, Policy, ToolCall, UnavailableError
 from tooltrail.store._clock import new_id, now
 from tooltrail.store._database import Database
 from tooltrail.store._group_commit import GroupCommit, Write
-from tooltrail.store._keys import Taken, refuse_conflict
+from tooltrail.store._keys import Taken, checked_key, refuse_conflict
 from tooltrail.store._mark_names import mark_path
 from tooltrail.store._reserve import DiskReserve
 from tooltrail.store._room import StoreRoom
@@ -25,6 +26,8 @@ from tooltrail.store.environment import current_environment, environment_json
 from tooltrail.store.info import StoreInfo
 from tooltrail.store.invocation import Invocation
 from tooltrail.store.limits import StoreLimits
+from tooltrail.store.on_unavailable import Fallback, OnUnavailable
+from tooltrail.store.outbox import Entry, SessionOpened
 from tooltrail.store.reader import Reader
 from tooltrail.store.recorder import Session
 
@@ -49,6 +52,7 @@ class Store:
         families: the tool families.
         limits: how much is kept of what tools print.
         room: what the limit of the store leaves; None without one.
+        fallback: how it records while it cannot be reached.
     """
 
     def __init__(
@@ -62,7 +66,10 @@ class Store:
         policy: Policy,
         families: FamilyRegistry,
         limits: StoreLimits,
+        on_unavailable: OnUnavailable = "raise",
+        check: "Callable[[Store], None] | None" = None,
     ) -> None:
+        self._check = check
         self.database = database
         self.writes = GroupCommit(database)
         self.threads = WriterThreads()
@@ -76,12 +83,25 @@ class Store:
         self.limits = limits
         most = limits.store_bytes
         self.room = None if most is None else StoreRoom(most, database, spool, str(info.id))
+        self.fallback = Fallback(self, on_unavailable)
         target = database.target
         self.reserve = DiskReserve(target.path if isinstance(target, SqliteTarget) else None)
 
+    def confirm(self) -> None:
+        """Find out that it is this store, when it was opened while its database was away.
+
+        Raises:
+            StoreNotFoundError, SchemaMismatchError, DamageError, UnavailableError: see
+                `open_store`.
+        """
+        if self._check is not None:
+            self._check(self)
+            self._check = None
+
     @property
     def reader(self) -> Reader:
-        """Everything that can be asked of the store."""
+        """Everything that can be asked of the store; see also `confirm`."""
+        self.confirm()
         return Reader(self.database, self.archive, self.spool)
 
     def open_session(
@@ -112,9 +132,31 @@ class Store:
             UnavailableError: the store cannot be written now.
         """
         self.reserve.hold()
-        named = None if parent is None else (self.reader.session_key(parent), parent)
-        environment = environment_json(current_environment())
-        opening = Opening(new_id(), now(), environment, title, agent, named)
+        name, at = new_id(), now()
+        environment = current_environment()
+
+        def attempt() -> Session:
+            named = None if parent is None else (self.reader.session_key(parent), parent)
+            opening = Opening(name, at, environment_json(environment), title, agent, named)
+            return self._opened(opening, idempotency_key)
+
+        def instead() -> tuple[Entry, Session]:
+            if idempotency_key is not None:
+                checked_key(idempotency_key)
+            entry = SessionOpened(
+                id=name,
+                at=at,
+                environment=environment,
+                title=title,
+                agent=agent,
+                parent=parent,
+                idempotency_key=idempotency_key,
+            )
+            return entry, Session(self, 0, name, is_own=True)
+
+        return self.fallback.run(attempt, instead)
+
+    def _opened(self, opening: Opening, idempotency_key: str | None) -> Session:
         claimed = None if idempotency_key is None else claim_session(idempotency_key, opening)
         found = self.writes.run(Write(lambda c: open_once(c, opening, claimed)))
         if isinstance(found, Taken):
@@ -132,6 +174,7 @@ class Store:
         The session begins with the call and is closed with it, each in one transaction; `repair`
         closes it, too, when the call is interrupted. For arguments and errors see `Session.start`.
         """
+        self.confirm()
         self.reserve.hold()
         started = plan_start(self, call, family, policy)
         environment = environment_json(current_environment())
@@ -152,7 +195,15 @@ class Store:
             SessionClosedError: by the first record, when it was closed.
         """
         self.reserve.hold()
-        return Session(self, self.reader.session_key(session_id), session_id, is_own=False)
+        session = Session(self, 0, session_id, is_own=False)
+        self.fallback.is_clear()
+        try:
+            session.resolve()
+        except UnavailableError:
+            # Whether there is one is found out when what is recorded in it is delivered.
+            if self.fallback.choice == "raise":
+                raise
+        return session
 
     def find_artifacts(self) -> str | None:
         """Look whether the artifacts are where they should be; the reason when they are away."""

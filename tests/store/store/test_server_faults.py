@@ -1,6 +1,5 @@
 """A server that is stopped and started while many record: what it acknowledged is there."""
 
-import os
 import signal
 import sys
 import threading
@@ -11,15 +10,24 @@ from subprocess import Popen, TimeoutExpired
 from uuid import UUID
 
 import pytest
-from sqlalchemy import text
 from tests.support.cli import HANG_S
 from tests.support.ended import BASH, made
 from tests.support.evidence import check_evidence
 from tests.support.postgres import MortalServer, fresh_database, mortal_server
 from tests.support.processes import start_worker
+from tests.support.recording import content_of, stream_of
+from tests.support.store_worker import digest_of_shown
 
-from tooltrail.records import RecordUncertainError
-from tooltrail.store import Store, _postgres_connections, create_store, find_repairable, repair
+from tooltrail.records import digest_of
+from tooltrail.store import (
+    Finished,
+    Store,
+    create_store,
+    find_repairable,
+    is_waiting,
+    open_store,
+    repair,
+)
 
 PROCESSES = 2
 THREADS = 4
@@ -43,6 +51,7 @@ class Heard:
         self._ready_count = 0
         self._is_over = False
         self.said: dict[str, set[UUID]] = {"started": set(), "ended": set()}
+        self.shown: dict[UUID, str] = {}
         self.failures: list[str] = []
 
     def listen(self, worker: Popen[bytes]) -> None:
@@ -52,6 +61,9 @@ class Heard:
             with self._changed:
                 if kind in self.said:
                     self.said[kind].add(UUID(rest))
+                elif kind == "shown":
+                    name, _, digest = rest.partition(" ")
+                    self.shown[UUID(name)] = digest
                 elif kind == "ready":
                     self._ready_count += 1
                 else:
@@ -188,63 +200,42 @@ def test_what_is_recorded_again_by_its_key_after_a_server_was_away_is_there_once
     check_evidence(store)
 
 
-@contextmanager
-def standing_still(store: Store) -> Generator[None]:
-    """The part of the server that serves the connection which is taken next does nothing."""
-    with store.database.read() as connection:
-        process = connection.scalar(text("SELECT pg_backend_pid()"))
-    assert isinstance(process, int)
-    os.kill(process, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(process, signal.SIGCONT)
-
-
 @pytest.mark.fault
-def test_a_server_that_stands_still_is_given_up_and_the_record_goes_another_way(
-    store_on: tuple[str, Store], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("mode", ["fast", "immediate"])
+def test_a_server_that_is_stopped_under_load_is_missed_by_nobody_who_has_an_outbox(
+    mortal: MortalServer, mode: str, store_on: tuple[str, Store]
 ) -> None:
-    _, store = store_on
-    session = store.open_session()
-    session.record(BASH, made(b"before\n"))
-    monkeypatch.setattr(_postgres_connections, "TRANSACTION_TIMEOUT_S", 1)
-    monkeypatch.setattr(_postgres_connections, "ANSWER_TIMEOUT_S", 0)
-    with standing_still(store):
-        finished = session.record(BASH, made(b"meanwhile\n"))
-        assert states_of(store)[finished.invocation_id] == "success"
+    url, store = store_on
+    with (
+        open_store(url, spool=store.spool, on_unavailable="outbox") as patient,
+        recording("outlast", url, str(store.spool), str(THREADS)) as heard,
+    ):
+        meanwhile: list[Finished] = []
+        for _ in range(RESTARTS):
+            heard.wait_for_ends(ENOUGH)
+            mortal.stop(mode)
+            with patient.open_session() as opened:
+                meanwhile += [opened.record(BASH, made(b"%d" % number)) for number in range(2)]
+            heard.wait_for_ends(ENOUGH)
+            assert is_waiting(patient)
+            mortal.start()
+            heard.wait_for_ends(ENOUGH)
+    done = repair(store).outbox
+    assert (done.kept, done.notes, done.failure) == ([], [], "")
+    assert not is_waiting(store)
+
+    shown = heard.shown | {one.invocation_id: digest_of_shown(one) for one in meanwhile}
+    found: dict[UUID, str] = {}
+    for session in store.reader.sessions():
+        _, messages, invocations = store.reader.conversation(session.id)
+        printed = [content_of(store.reader, stream_of(one, "stdout")) for one in invocations]
+        assert printed == [b"%d" % number for number in range(len(printed))]
+        assert len(messages) in (0, len(printed))
+        for one in invocations:
+            assert one.receipt is not None
+            text = f"{one.canonical_json}\n{one.receipt.text}"
+            found[one.summary.id] = digest_of(text.encode())
+    assert found == shown
+    assert heard.said["ended"] == set(heard.shown)
     check_evidence(store)
-
-
-@pytest.mark.fault
-def test_who_reads_from_a_server_that_stands_still_goes_another_way(
-    store_on: tuple[str, Store], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _, store = store_on
-    finished = store.open_session().record(BASH, made(b"before\n"))
-    monkeypatch.setattr(_postgres_connections, "CONNECT_TIMEOUT_S", 1)
-    with standing_still(store):
-        assert states_of(store) == {finished.invocation_id: "success"}
-
-
-_SLOW_COMMIT = """
-CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS
-    $$ BEGIN PERFORM pg_sleep(3); RETURN NULL; END $$;
-CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON invocations
-    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION slow();
-"""
-
-
-@pytest.mark.fault
-def test_a_commit_that_is_not_answered_in_time_is_told_as_one_that_may_be_done(
-    store_on: tuple[str, Store], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _, store = store_on
-    session = store.open_session()
-    session.record(BASH, made(b"before\n"))
-    with store.database.write() as connection:
-        connection.exec_driver_sql(_SLOW_COMMIT)
-    monkeypatch.setattr(_postgres_connections, "TRANSACTION_TIMEOUT_S", 1)
-    monkeypatch.setattr(_postgres_connections, "ANSWER_TIMEOUT_S", 0)
-    with pytest.raises(RecordUncertainError, match="has not answered in time"):
-        session.record(BASH, made(b"slow\n"))

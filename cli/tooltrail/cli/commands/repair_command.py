@@ -24,7 +24,8 @@ def command(*, location: Location, dry_run: bool, style: str | None, fields: str
     Whole frames of their spool are published, and the invocation becomes interrupted; bytes of a
     frame that was cut are counted. Running invocations are left alone, and so are those that run
     on another machine or with another spool. A record that was set aside while this store was
-    away is taken in whole, and output that waits is stored. Nothing is deleted that is not in the
+    away is taken in whole, as are records that wait in the outbox, and output that waits is
+    stored. Nothing is deleted that is not in the
     store: what is damaged moves to the folder `kept` of the spool. It can be run again, and
     killed, at any time.
     """

@@ -1,0 +1,235 @@
+"""Brings what waits in an outbox into the store: in order, each entry once, by one process.
+
+A file is removed when all in it is in the store, or put away with the reason. How far it is
+delivered only its process knows: a delivery that was killed is done again, and meets what it has
+written by its ids.
+"""
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, NamedTuple
+from uuid import UUID
+
+from tooltrail.records import (
+    DamageError,
+    InvalidRecordError,
+    TooltrailError,
+    UnavailableError,
+)
+from tooltrail.store._batches import MOST, MOST_BYTES
+from tooltrail.store._clock import new_id
+from tooltrail.store._delivery_writes import BatchWriter, Told, ids_there
+from tooltrail.store._entry_plans import plan_call
+from tooltrail.store._group_commit import Write
+from tooltrail.store._journal_lines import Line, iter_lines
+from tooltrail.store._recording import Scratch
+from tooltrail.store.outbox import CallEnded, Entry, Outbox, SessionOpened, read_entry
+from tooltrail.store.recorder import Session
+
+if TYPE_CHECKING:
+    from tooltrail.store.store import Store
+
+_BUSY = "another process is delivering it"
+_LATE = "there is more than is delivered at once"
+
+_REFUSALS = (TooltrailError, TypeError, ValueError, LookupError, AttributeError)
+"""What an entry can lead to that no program of ours has written; nobody else is to wait for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptEntry:
+    """An entry of an outbox that cannot be delivered.
+
+    Attributes:
+        file: the journal that it was in.
+        line: its number there, from 1.
+        reason: why, in one sentence.
+        kept_in: the file that it was moved to; the reason is beside it.
+    """
+
+    file: str
+    line: int
+    reason: str
+    kept_in: str
+
+
+@dataclass(slots=True)
+class Delivery:
+    """What a delivery came to.
+
+    Attributes:
+        delivered_count: entries that are in the store now.
+        known_count: entries that were in it before.
+        kept: those that cannot be.
+        notes: sentences about what is not where it was to be.
+        failure: why something still waits; empty when nothing does.
+        waiting_count: entries that still wait, where that was looked for.
+        is_under_way: whether something waits only because another process delivers it, or because
+            there is more than was to be delivered at once.
+    """
+
+    delivered_count: int = 0
+    known_count: int = 0
+    kept: list[KeptEntry] = field(default_factory=list[KeptEntry])
+    notes: list[str] = field(default_factory=list[str])
+    failure: str = ""
+    waiting_count: int = 0
+    is_under_way: bool = False
+
+
+class _One(NamedTuple):
+    line: Line
+    entry: Entry
+
+
+def deliver(
+    store: "Store", outbox: Outbox, *, wait: bool = True, seconds: float | None = None
+) -> Delivery:
+    """Deliver what waits, as far as that can be done now.
+
+    Args:
+        store: where to.
+        outbox: of that store.
+        wait: for another process that delivers.
+        seconds: after which no further batch is begun but the first; without an end by default.
+
+    Raises:
+        StoreNotFoundError, SchemaMismatchError: see `Store.confirm`.
+    """
+    done = Delivery()
+    deadline = None if seconds is None else monotonic() + seconds
+    try:
+        if outbox.journal.is_waiting():
+            with outbox.journal.delivering(wait=wait) as is_ours:
+                is_whole = is_ours and _Deliverer(store, outbox, done).run(deadline)
+            if not is_whole:
+                done.failure, done.is_under_way = _LATE if is_ours else _BUSY, True
+    except OSError as error:
+        done.failure = f"outbox {outbox.journal.folder}: {error.strerror}"
+    except (UnavailableError, DamageError) as error:
+        done.failure = str(error)
+    return done
+
+
+class _Deliverer:
+    def __init__(self, store: "Store", outbox: Outbox, done: Delivery) -> None:
+        self._store = store
+        self._journal = outbox.journal
+        self._outbox = outbox
+        self._done = done
+
+    def run(self, deadline: float | None) -> bool:
+        """Deliver file by file; whether nothing is left.
+
+        Raises:
+            OSError, TooltrailError: it ends there; see `deliver`.
+        """
+        self._store.confirm()
+        # First, so that while the store is away the journal stays as it is.
+        with self._store.database.read():
+            pass
+        is_first = True
+        while files := self._journal.seal():
+            for file in files:
+                for batch in self._batches(file):
+                    if not is_first and deadline is not None and monotonic() >= deadline:
+                        return False
+                    self._deliver(file, batch)
+                    self._outbox.progress.note(file, batch[-1].line.number)
+                    is_first = False
+                self._journal.remove(file)
+        self._journal.tidy()
+        return True
+
+    def _batches(self, file: Path) -> Generator[list[_One]]:
+        """Entries of one session that follow each other, as many as one transaction takes."""
+        batch: list[_One] = []
+        size = 0
+        done_count = self._outbox.progress.of(file)
+        for line in iter_lines(file):
+            entry = None if line.number <= done_count else self._read(file, line)
+            if entry is None:
+                continue
+            is_full = len(batch) == MOST or size >= MOST_BYTES
+            is_other = isinstance(entry, SessionOpened) or (
+                batch and entry.session != batch[0].entry.session
+            )
+            if batch and (is_full or is_other):
+                yield batch
+                batch, size = [], 0
+            batch.append(_One(line, entry))
+            size += len(line.raw)
+        if batch:
+            yield batch
+
+    def _read(self, file: Path, line: Line) -> Entry | None:
+        """None for a line that is put away."""
+        if line.data is None:
+            self._keep(file, line, "it was altered or cut: it is not what its digest names")
+            return None
+        try:
+            return read_entry(line.data)
+        except InvalidRecordError as error:
+            self._keep(file, line, str(error))
+            return None
+
+    def _deliver(self, file: Path, batch: Sequence[_One]) -> None:
+        """Deliver a batch, as a whole if that can be.
+
+        Raises:
+            UnavailableError: the store is away.
+            DamageError: it is damaged.
+        """
+        try:
+            told = self._write([one.entry for one in batch])
+        except UnavailableError:
+            raise
+        except _REFUSALS as error:
+            if isinstance(error, DamageError) and error.path != "ledger_heads":
+                raise
+            if len(batch) > 1:
+                for one in batch:
+                    self._deliver(file, [one])
+            elif self._there([batch[0].entry]):
+                # A commit that nobody had answered came through between the look and the write.
+                self._done.known_count += 1
+            else:
+                reason = str(error) if isinstance(error, TooltrailError) else f"no entry: {error!r}"
+                self._keep(file, batch[0].line, reason)
+            return
+        self._done.delivered_count += told.delivered_count
+        self._done.known_count += told.known_count
+        self._done.notes += told.notes
+
+    def _write(self, entries: Sequence[Entry]) -> Told:
+        name = self._outbox.joined(entries[0].session)
+        there = self._there(entries)
+        scratch = Scratch(self._store, new_id())
+        session = Session(self._store, 0, name, is_own=False)
+        try:
+            plans = {
+                entry.id: plan_call(self._store, session, entry, scratch)
+                for entry in entries
+                if isinstance(entry, CallEnded) and entry.id not in there
+            }
+            told = self._store.writes.run(
+                Write(BatchWriter(self._store, name, entries, self._outbox, plans).write)
+            )
+        finally:
+            scratch.leave()
+        if told.joined is not None:
+            # Before the file goes that says it; until then it is found out anew.
+            self._outbox.join(entries[0].session, told.joined)
+        return told
+
+    def _there(self, entries: Sequence[Entry]) -> set[UUID]:
+        """The ids of those that the store has, as far as can be seen without a lock."""
+        with self._store.database.read() as connection:
+            return ids_there(connection, [entry.id for entry in entries])
+
+    def _keep(self, file: Path, line: Line, reason: str) -> None:
+        place = f"{reason} ({file.name}, line {line.number:,})"
+        kept = self._journal.keep(line.raw, place)
+        self._done.kept.append(KeptEntry(str(file), line.number, reason, str(kept)))

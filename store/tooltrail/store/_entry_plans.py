@@ -1,0 +1,202 @@
+"""What is to be written of a call that waited in an outbox, made before the transaction."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from pydantic import ValidationError
+from sqlalchemy import Connection
+
+from tooltrail.records import (
+    CanonicalResult,
+    CompleteOutput,
+    Facts,
+    InvalidRecordError,
+    Omission,
+    Postponed,
+    Projection,
+    Published,
+    Receipt,
+    StreamRecord,
+    ToolCall,
+    UnavailableError,
+    digest_of,
+    load_policy,
+)
+from tooltrail.records.canonical_json import decode
+from tooltrail.records.envelope import ArtifactReference
+from tooltrail.records.policy_documents import first_complaint
+from tooltrail.store import _writes as writes
+from tooltrail.store._clock import now
+from tooltrail.store._finishing import FinishedRows, Outcome, inline_bodies
+from tooltrail.store._keys import Claim, claim
+from tooltrail.store._publisher import StreamPublisher
+from tooltrail.store._recording import EndedInvocation, Scratch, content_of
+from tooltrail.store._starting import Beginning
+from tooltrail.store._told_outputs import output_of
+from tooltrail.store._upkeep import Upkeep, ensure_standing
+from tooltrail.store._whole import Whole
+from tooltrail.store.ended import EndedCall
+from tooltrail.store.invocation import SinkGoneError
+from tooltrail.store.outbox import CallEnded, EndedStream, ShownResult
+from tooltrail.store.recorder import Session
+
+if TYPE_CHECKING:
+    from tooltrail.store.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class CallPlan:
+    """All that is written of one call.
+
+    Attributes:
+        whole: its rows.
+        claim: the key under which it is recorded once.
+        seen: the upkeep of the store from before anything was published.
+    """
+
+    whole: Whole
+    claim: Claim | None
+    seen: Upkeep
+
+    def ensure_standing(self, connection: Connection, store: "Store") -> None:
+        """See `ensure_standing` of `_upkeep`.
+
+        Raises:
+            UnavailableError: the artifacts are away.
+        """
+        if self.whole.publisher.published:
+            ensure_standing(connection, store, self.whole.publisher, self.seen)
+
+
+def plan_call(store: "Store", session: Session, entry: CallEnded, scratch: Scratch) -> CallPlan:
+    """Make what is to be written; exactly what its caller was shown, if it was shown anything.
+
+    Args:
+        store: where to.
+        session: that it is of, by its id alone.
+        entry: what is known.
+        scratch: in which streams become artifacts.
+
+    Raises:
+        InvalidRecordError, NotFoundError: it can never be recorded as it is.
+        UnavailableError: not now, since it has artifacts and these are away.
+    """
+    try:
+        if entry.shown is None:
+            return _plan_anew(store, session, entry, scratch)
+        return _plan_shown(store, session, entry, entry.shown, scratch)
+    except ValidationError as error:
+        raise InvalidRecordError(f"not a call: {first_complaint(error)}") from error
+    except SinkGoneError as error:
+        raise UnavailableError(str(error)) from error
+
+
+def _plan_anew(store: "Store", session: Session, entry: CallEnded, scratch: Scratch) -> CallPlan:
+    document, call = _document_of(entry), _call_of(entry)
+    policy = None if entry.policy is None else load_policy(_object(entry.policy), store.families)
+    if entry.family is None:
+        family = (policy or store.policy).family_of(call.tool_name, store.families)
+    else:
+        family = store.families.named(entry.family)
+    streams = {stream.role: _record_of(stream) for stream in entry.streams}
+    try:
+        output: CompleteOutput = output_of(document, family, streams, is_exact=False)
+    except KeyError as error:
+        raise InvalidRecordError(f"stream {error} has no bytes") from error
+    key, times = entry.idempotency_key, (entry.started_at, entry.finished_at)
+    ended = EndedCall(call, output, family.name, policy, *times, key)
+    known_as = (entry.id, min(entry.at, now()))
+    invocation = EndedInvocation(store, session, ended, scratch, known_as)
+    seen = store.upkeep
+    return CallPlan(invocation.whole(invocation.planned(None)), invocation.claim, seen)
+
+
+def _plan_shown(
+    store: "Store", session: Session, entry: CallEnded, shown: ShownResult, scratch: Scratch
+) -> CallPlan:
+    call, seen = _call_of(entry), store.upkeep
+    policy, family = (entry.policy or "{}").encode(), entry.family or ""
+    publisher = _published(store, [*entry.streams, *shown.published], scratch)
+    streams = tuple(map(_record_of, entry.streams))
+    canonical = CanonicalResult.from_json(shown.canonical)
+    if canonical.to_json() != shown.canonical.encode():
+        raise InvalidRecordError("its canonical result is not canonical JSON")
+    receipt = Receipt(shown.receipt, *shown.renderer, digest_of(policy))
+    artifacts = (Published(role, ArtifactReference(path=path)) for role, path in shown.artifacts)
+    omissions = tuple(Omission.model_validate(dict(one)) for one in shown.omissions)
+    error = _document_of(entry).get("error")
+    rows = FinishedRows(
+        id=entry.id,
+        started_at=shown.began_at,
+        is_witnessed=shown.is_witnessed,
+        outcome=Outcome(
+            entry.complete_output.encode(),
+            cast("Any", shown.state),
+            None if error is None else error["kind"],
+            Facts(**shown.facts),
+        ),
+        streams=streams,
+        projection=Projection(canonical, tuple(artifacts), omissions),
+        receipt=receipt,
+        bodies=inline_bodies(streams, receipt, publisher),
+        finished_at=shown.ended_at,
+    )
+    beginning = Beginning(entry.id, shown.began_at, call, family, digest_of(policy), policy)
+    arguments = writes.Body.of(call.arguments_bytes)
+    whole = Whole(beginning, arguments, rows, publisher)
+    return CallPlan(whole, _claim_of(session, entry, call, family), seen)
+
+
+def _claim_of(session: Session, entry: CallEnded, call: ToolCall, family: str) -> Claim | None:
+    if entry.idempotency_key is None:
+        return None
+    output = digest_of(entry.complete_output.encode())
+    times = (entry.started_at, entry.finished_at)
+    content = content_of(session.id, call, family, output, times)
+    return claim(entry.idempotency_key, "invocation", entry.id, content, entry.at)
+
+
+def _published(store: "Store", streams: list[EndedStream], scratch: Scratch) -> StreamPublisher:
+    """Publish what its caller was told is an artifact; all else stays in the database.
+
+    Raises:
+        UnavailableError: the artifacts are away.
+    """
+    free = store.limits.free_bytes
+    publisher = StreamPublisher(
+        store.archive, {}, scratch.folder, free_bytes=free, claim=scratch.claim
+    )
+    for stream in streams:
+        if stream.path is None:
+            continue
+        reference = publisher.publish(_record_of(stream))
+        if isinstance(reference, Postponed):
+            raise UnavailableError(reference.reason)
+        if reference.path != stream.path:
+            raise InvalidRecordError(f"artifact {stream.path} would be {reference.path} now")
+    return publisher
+
+
+def _record_of(stream: EndedStream) -> StreamRecord:
+    content = stream.content
+    return StreamRecord.model_validate({**stream.facts(), "head": content, "content": content})
+
+
+def _call_of(entry: CallEnded) -> ToolCall:
+    return ToolCall(
+        tool_name=entry.tool_name,
+        arguments_raw=entry.arguments_raw,
+        call_id=entry.call_id,
+        title=entry.title,
+    )
+
+
+def _document_of(entry: CallEnded) -> dict[str, Any]:
+    return _object(entry.complete_output)
+
+
+def _object(text: str) -> dict[str, Any]:
+    document = decode(text)
+    if not isinstance(document, dict):
+        raise InvalidRecordError("a document of it is no JSON object")
+    return document

@@ -1,0 +1,109 @@
+"""What waits in the outboxes of a store, and what was dropped or put away."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tooltrail.records import InvalidRecordError, UnavailableError
+from tooltrail.store._journal import Journal
+from tooltrail.store._journal_lines import Line, iter_lines
+from tooltrail.store.asides import distinct_spools
+from tooltrail.store.outbox import Outbox, read_entry
+
+if TYPE_CHECKING:
+    from tooltrail.store.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """What was recorded while a store was away.
+
+    Attributes:
+        entry_count: sessions, messages, calls and ends that wait to be delivered.
+        size: bytes of the journals.
+        oldest_at: when the oldest of them was recorded; None when there is none.
+        unreadable_count: lines that were cut or altered; a delivery puts them away.
+        dropped_count: records that were dropped and counted, since ever.
+        kept_count: entries that could not be delivered and were put away.
+        kept_in: the folders of these.
+    """
+
+    entry_count: int = 0
+    size: int = 0
+    oldest_at: datetime | None = None
+    unreadable_count: int = 0
+    dropped_count: int = 0
+    kept_count: int = 0
+    kept_in: tuple[str, ...] = ()
+
+
+def find_backlog(store: "Store", *, also: Sequence[Path] = ()) -> Backlog:
+    """Read through what waits for a store; what is delivered meanwhile may be counted or not.
+
+    Args:
+        store: which one.
+        also: as for `repair`.
+
+    Raises:
+        UnavailableError: an outbox cannot be read.
+    """
+    journals = [outbox.journal for outbox in find_outboxes(store, also=also)]
+    entry_count = unreadable_count = 0
+    oldest: list[datetime] = []
+    try:
+        for line in (line for journal in journals for line in _lines_of(journal)):
+            if line.data is None:
+                unreadable_count += 1
+                continue
+            entry_count += 1
+            if not oldest:
+                with suppress(InvalidRecordError):
+                    oldest.append(read_entry(line.data).at)
+        kept = {journal: journal.kept_count() for journal in journals}
+        return Backlog(
+            entry_count,
+            sum(map(_size_of, journals)),
+            min(oldest, default=None),
+            unreadable_count,
+            sum(map(_dropped_in, journals)),
+            sum(kept.values()),
+            tuple(str(one.folder / "kept") for one, count in kept.items() if count),
+        )
+    except OSError as error:
+        raise UnavailableError(
+            f"outbox {error.filename} cannot be read: {error.strerror}"
+        ) from error
+
+
+def is_waiting(store: "Store", *, also: Sequence[Path] = ()) -> bool:
+    """Whether anything waits for a store, without reading it."""
+    return any(outbox.is_waiting() for outbox in find_outboxes(store, also=also))
+
+
+def find_outboxes(store: "Store", *, also: Sequence[Path] = ()) -> list[Outbox]:
+    """The outboxes of a store that are there, in its spool and in others."""
+    outboxes = [Outbox.of(spool, store.info.id) for spool in distinct_spools(store.spool, *also)]
+    return [outbox for outbox in outboxes if outbox.is_there()]
+
+
+def _lines_of(journal: Journal) -> Iterator[Line]:
+    for path in journal.files():
+        with suppress(FileNotFoundError):  # it was delivered meanwhile
+            yield from iter_lines(path)
+
+
+def _size_of(journal: Journal) -> int:
+    size = 0
+    for path in journal.files():
+        with suppress(FileNotFoundError):
+            size += path.stat().st_size
+    return size
+
+
+def _dropped_in(journal: Journal) -> int:
+    with suppress(FileNotFoundError):
+        return sum(1 for _ in iter_lines(journal.dropped))
+    return 0

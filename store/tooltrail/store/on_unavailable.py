@@ -1,0 +1,157 @@
+"""What becomes of a record while its store cannot be reached.
+
+| `on_unavailable` | what the recorder gets | the record |
+|---|---|---|
+| `raise` | `UnavailableError` | is still in the hands of who called |
+| `outbox` | what it would have got | waits in a journal of the spool, and is delivered later |
+| `drop_and_count` | what it would have got | is dropped, and the drop is counted in the spool |
+
+While something waits, whoever records delivers it first, so that the order is kept; where that
+cannot be done now, the record is put behind it.
+"""
+
+import logging
+from collections.abc import Callable
+from time import monotonic
+from typing import TYPE_CHECKING, Literal, TypeVar, get_args
+
+from tooltrail.records import InvalidRecordError, UnavailableError
+from tooltrail.store.outbox import Entry, Outbox
+
+if TYPE_CHECKING:
+    from tooltrail.store.store import Store
+
+OnUnavailable = Literal["outbox", "raise", "drop_and_count"]
+_CHOICES: tuple[OnUnavailable, ...] = get_args(OnUnavailable)
+
+WAITS = "the store is away"
+"""Why what is long is not an artifact, as a receipt says it; a server's own words would vary."""
+
+_FIRST_PAUSE_S = 0.25
+_LONGEST_PAUSE_S = 30.0
+"""Seconds between two attempts to reach a store that is away: each can take as long as a timeout,
+and nobody's tool is to wait for all of them."""
+
+_AT_ONCE_S = 1.0
+"""Seconds of delivery that one record pays for."""
+
+_log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+
+def checked_choice(name: str) -> OnUnavailable:
+    """The same, when there is such a choice.
+
+    Raises:
+        InvalidRecordError: there is none.
+    """
+    for known in _CHOICES:
+        if name == known:
+            return known
+    raise InvalidRecordError(f"no on_unavailable {name!r}; there are {', '.join(_CHOICES)}")
+
+
+class Fallback:
+    """How one open store records while it cannot be reached. Safe to share between threads.
+
+    Attributes:
+        choice: what becomes of records.
+        outbox: where they wait.
+        uncounted: drops that could not even be counted on disk yet.
+    """
+
+    def __init__(self, store: "Store", choice: OnUnavailable) -> None:
+        self._store = store
+        self.choice = choice
+        self.outbox = Outbox.of(store.spool, store.info.id)
+        self.uncounted = 0
+        self._pause = 0.0
+        self._next_at = 0.0
+
+    def run(self, attempt: Callable[[], T], instead: Callable[[], tuple[Entry, T]]) -> T:
+        """Record something, or keep it for later.
+
+        Args:
+            attempt: records it.
+            instead: makes of it what is kept, and what the caller gets.
+
+        Raises:
+            UnavailableError: it cannot be kept either; or it is not to be.
+            TooltrailError: what `attempt` or `instead` raises otherwise.
+        """
+        why: UnavailableError | None = None
+        if self.is_clear():
+            try:
+                self._store.confirm()
+                made = attempt()
+            except UnavailableError as error:
+                if self.choice == "raise":
+                    raise
+                self.note_failure()
+                why = error
+            else:
+                self._pause = 0.0
+                return made
+        return self.put(instead, why)
+
+    def put(self, instead: Callable[[], tuple[Entry, T]], why: UnavailableError | None) -> T:
+        """Keep something for later, or drop it.
+
+        Raises:
+            UnavailableError: it cannot be kept either.
+        """
+        entry, given = instead()
+        reason = str(why) if why is not None else "records wait that came before it"
+        if self.choice == "drop_and_count":
+            self._drop(entry, reason)
+            return given
+        try:
+            self.outbox.append(entry)
+        except OSError as error:
+            folder = self.outbox.journal.folder
+            raise UnavailableError(
+                f"{reason}; nor can it be kept in {folder}: {error.strerror}"
+            ) from why
+        return given
+
+    def is_clear(self) -> bool:
+        """Whether to record at once; what waits is delivered first, as far as that can be done."""
+        if not self.outbox.is_waiting():
+            return self.choice != "outbox" or self._is_time()
+        if self._is_time():
+            self._deliver()
+        if self.choice != "outbox":
+            return True
+        return not self.outbox.is_waiting()
+
+    def _is_time(self) -> bool:
+        return monotonic() >= self._next_at
+
+    def _deliver(self) -> None:
+        from tooltrail.store._delivering import deliver  # noqa: PLC0415  it records, too
+
+        # Who is not the first to do so puts what it has behind it.
+        done = deliver(self._store, self.outbox, wait=False, seconds=_AT_ONCE_S)
+        for kept in done.kept:
+            _log.warning("not delivered: %s; kept in %s", kept.reason, kept.kept_in)
+        if done.is_under_way:
+            # The store is there, so the next to record goes on with it soon.
+            self._pause = 0.0
+        if done.failure:
+            self.note_failure()
+        else:
+            self._pause = self._next_at = 0.0
+
+    def note_failure(self) -> None:
+        """Do not try again at once."""
+        self._pause = min(max(2 * self._pause, _FIRST_PAUSE_S), _LONGEST_PAUSE_S)
+        self._next_at = monotonic() + self._pause
+
+    def _drop(self, entry: Entry, reason: str) -> None:
+        try:
+            self.outbox.count_dropped(entry, reason)
+        except OSError as error:
+            self.uncounted += 1
+            _log.warning(
+                "%d records dropped that could not be counted: %s", self.uncounted, error.strerror
+            )

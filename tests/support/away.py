@@ -1,0 +1,32 @@
+"""Stores that cannot be reached for a while."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.support.postgres import closed_database
+
+from tooltrail.store import Store
+
+
+@contextmanager
+def away(store: Store, database: str) -> Generator[None]:
+    """Nobody can connect to the database of a store as long as the block lasts."""
+    store.database.close()
+    if "://" in database:
+        with closed_database(database):
+            yield
+        return
+    hidden = Path(f"{database}.hidden")
+    Path(database).rename(hidden)
+    try:
+        yield
+    finally:
+        store.database.close()
+        hidden.rename(database)
+
+
+def without_pause(store: Store) -> Store:
+    """The same, which tries to reach its database at once although it was away a moment ago."""
+    store.fallback._next_at = 0.0  # pyright: ignore[reportPrivateUsage]
+    return store
