@@ -1,5 +1,6 @@
 """Several processes count what threads count, and leave nothing behind."""
 
+import gc
 import io
 import os
 import signal
