@@ -7,7 +7,7 @@ from tests.support.away import away
 from tests.support.cli import Cli
 from tests.support.ended import BASH, made
 
-from tooltrail.store import open_store
+from tooltrail.store import create_store, open_store
 
 HINT = "tooltrail: records wait in the outbox: `tooltrail repair`\n"
 
@@ -78,3 +78,21 @@ def test_status_counts_what_was_dropped(cli: Cli) -> None:
         with away(store, str(cli.database)):
             session.record(BASH, made())
     assert "1 record dropped while this store was away" in cli.ok("status").message
+
+
+def test_status_tells_what_waits_while_the_server_is_away(
+    postgres_url: str, tmp_path: Path
+) -> None:
+    create_store(postgres_url, artifacts=str(tmp_path / "a"), spool=tmp_path / "s").close()
+    cli = Cli(postgres_url, {"TOOLTRAIL_SPOOL": str(tmp_path / "s")})
+    with open_store(postgres_url, spool=tmp_path / "s", on_unavailable="outbox") as store:
+        session = store.open_session()
+        with away(store, postgres_url):
+            ended = cli.run("status")
+            assert (ended.code, ended.text) == (5, "")
+            assert "outbox" not in ended.message
+            session.record(BASH, made())
+            ended = cli.run("status")
+    assert (ended.code, ended.text) == (5, "")
+    assert "warning: 1 record (" in ended.message
+    assert "`tooltrail repair` stores it" in ended.message

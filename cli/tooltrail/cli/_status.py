@@ -14,6 +14,7 @@ from tooltrail.migrations import HEAD_REVISION
 from tooltrail.records.errors import UnavailableError
 from tooltrail.store import (
     ASIDE_STATES,
+    Backlog,
     LocalRoom,
     Store,
     engine_facts,
@@ -182,7 +183,11 @@ def _set_aside(store: Store, other_spools: Sequence[Path]) -> dict[str, Any]:
 
 def _outbox(store: Store, other_spools: Sequence[Path]) -> dict[str, Any]:
     """Records that were made while the store was away."""
-    found = find_backlog(store, also=other_spools)
+    return outbox_members(find_backlog(store, also=other_spools))
+
+
+def outbox_members(found: Backlog) -> dict[str, Any]:
+    """What `--json` says of an outbox."""
     return {
         "entries": found.entry_count,
         "bytes": found.size,

@@ -30,7 +30,7 @@ def warnings_of(status: dict[str, Any], *, utc: bool) -> Iterator[str]:
         return
     yield from _unsettled_warnings(status, utc=utc)
     yield from _aside_warnings(status["set_aside"], utc=utc)
-    yield from _outbox_warnings(status["outbox"], utc=utc)
+    yield from outbox_warnings(status["outbox"], utc=utc)
 
 
 def _room_warnings(room: dict[str, Any]) -> Iterator[str]:
@@ -102,7 +102,7 @@ def _aside_warnings(aside: dict[str, Any], *, utc: bool) -> Iterator[str]:
         yield f"{counted(count, 'record')} set aside for {where}{since}: repair there"
 
 
-def _outbox_warnings(outbox: dict[str, Any], *, utc: bool) -> Iterator[str]:
+def outbox_warnings(outbox: dict[str, Any], *, utc: bool) -> Iterator[str]:
     """One warning for all that there is, since it has one cause: the store was away."""
     told: list[str] = []
     if count := outbox["entries"]:

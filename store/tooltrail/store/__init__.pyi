@@ -4,7 +4,7 @@ from ._maintenance import refuse_read_only
 from ._repaired import RepairedFolder
 from .asides import Aside, WantedStore, open_aside, wanted_store
 from .backing_up import Backup, back_up_store
-from .backlog import Backlog, find_backlog, is_waiting
+from .backlog import Backlog, find_backlog, find_backlog_of_place, is_waiting
 from .checking import check_database, iter_problems
 from .commitments import RecordCheck, iter_record_checks
 from .durability import DURABILITIES, Durability
@@ -132,6 +132,7 @@ __all__ = [
     "downgrade_store",
     "engine_facts",
     "find_backlog",
+    "find_backlog_of_place",
     "find_local_room",
     "find_repairable",
     "find_unended",

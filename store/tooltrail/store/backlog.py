@@ -6,11 +6,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from tooltrail.records import InvalidRecordError, UnavailableError
 from tooltrail.store._journal import Journal
 from tooltrail.store._journal_lines import Line, iter_lines
+from tooltrail.store._known_stores import recall
+from tooltrail.store._targets import parse_target
 from tooltrail.store.asides import distinct_spools
+from tooltrail.store.opening import spool_folder
 from tooltrail.store.outbox import Outbox, read_entry
 
 if TYPE_CHECKING:
@@ -50,7 +54,30 @@ def find_backlog(store: "Store", *, also: Sequence[Path] = ()) -> Backlog:
     Raises:
         UnavailableError: an outbox cannot be read.
     """
-    journals = [outbox.journal for outbox in find_outboxes(store, also=also)]
+    return _read_through(find_outboxes(store, also=also))
+
+
+def find_backlog_of_place(
+    database: str | Path, *, spool: Path | None = None, also: Sequence[Path] = ()
+) -> Backlog:
+    """What waits for the store of a database that is away, as far as it was met in this spool.
+
+    Args:
+        database: as for `open_store`.
+        spool: the same.
+        also: as for `repair`.
+
+    Raises:
+        InvalidRecordError: this is no place of a database.
+        UnavailableError: an outbox cannot be read.
+    """
+    first = spool or spool_folder(database)
+    known = recall(first, parse_target(database))
+    return Backlog() if known is None else _read_through(_outboxes_of(known.id, first, also))
+
+
+def _read_through(outboxes: Sequence[Outbox]) -> Backlog:
+    journals = [outbox.journal for outbox in outboxes]
     entry_count = unreadable_count = 0
     oldest: list[datetime] = []
     try:
@@ -85,7 +112,11 @@ def is_waiting(store: "Store", *, also: Sequence[Path] = ()) -> bool:
 
 def find_outboxes(store: "Store", *, also: Sequence[Path] = ()) -> list[Outbox]:
     """The outboxes of a store that are there, in its spool and in others."""
-    outboxes = [Outbox.of(spool, store.info.id) for spool in distinct_spools(store.spool, *also)]
+    return _outboxes_of(store.info.id, store.spool, also)
+
+
+def _outboxes_of(store_id: UUID, spool: Path, also: Sequence[Path]) -> list[Outbox]:
+    outboxes = [Outbox.of(folder, store_id) for folder in distinct_spools(spool, *also)]
     return [outbox for outbox in outboxes if outbox.is_there()]
 
 
