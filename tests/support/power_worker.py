@@ -1,0 +1,169 @@
+"""A process that records while its power is to fail: `python -m tests.support.power_worker WHAT …`.
+
+record DB ARTIFACTS SPOOL LEVEL   record into a store that is there, in all ways
+create DB ARTIFACTS SPOOL         make a store and record a little
+
+What is begun, and what the store has acknowledged, it says on standard output, a line each:
+
+begin N        the call, or the message, of that number is given to the store
+session ID     that session was opened
+started N ID   so was that call, as that invocation
+ended N ID     its end, with all it printed
+said N ID      that message
+closed ID      that session was closed
+made ID        the store of that id was made
+"""
+
+import os
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import cast
+from unittest.mock import patch
+from uuid import UUID
+
+from sqlalchemy import Engine, event
+from tests.support.ended import made
+from tests.support.recording import command_output
+
+from tooltrail.records import ToolCall
+from tooltrail.store import (
+    Durability,
+    EndedCall,
+    Finished,
+    Invocation,
+    Session,
+    Store,
+    _sqlite_connections,
+    create_store,
+    open_store,
+)
+
+SIZES = (40, 3_000, 100_000, 9_000)
+"""Bytes that a call prints, by its number; the third kind becomes an artifact."""
+
+LOG_PAGES = 50
+"""Pages of the log after which it is moved into the database: a record takes some ten."""
+
+LOG_BYTES = 60 * 4096
+"""Bytes beyond which readers are waited for, and the log is cut."""
+
+
+def printed(number: int) -> bytes:
+    """What the call of a number prints, which cannot be compressed much."""
+    size = SIZES[number % len(SIZES)]
+    return f"{number}\n".encode() + Random(number).randbytes(size * 3 // 4)
+
+
+def text_of(number: int) -> str:
+    return f"message {number}: {'?' * number}"
+
+
+def call_of(number: int) -> ToolCall:
+    return ToolCall.of("Bash", {"command": f"print {number}"}, call_id=str(number))
+
+
+def record(database: str, artifacts: str, spool: str, durability: str) -> None:
+    keep_log_short()
+    with open_store(
+        database,
+        artifacts=artifacts,
+        spool=Path(spool),
+        durability=cast("Durability", durability),
+    ) as store:
+        session = opened(store)
+        run_all(session, range(4))
+        add_message(session, 4)
+        record_one(session, 5)
+        record_one(session, 6)
+        record_batch(session, range(10, 24))
+        record_at_once(session, range(30, 42))
+        left = start(session, 50)
+        left.capture("stdout").write(printed(50) * 20)
+        run_all(opened(store), range(51, 55))
+        session.close()
+        say("closed", session.id)
+
+
+def create(database: str, artifacts: str, spool: str) -> None:
+    with create_store(database, artifacts=artifacts, spool=Path(spool)) as store:
+        say("made", store.info.id)
+        session = opened(store)
+        run_all(session, range(1, 4))
+        record_one(session, 4)
+
+
+def keep_log_short() -> None:
+    """Have the log moved into the database, and cut, so that both happen several times."""
+
+    def shorten(connection: _sqlite_connections.sqlite3.Connection, _: object) -> None:
+        connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES}")
+
+    event.listen(Engine, "connect", shorten)
+    patch.object(_sqlite_connections, "JOURNAL_SIZE_LIMIT", LOG_BYTES).start()
+
+
+def opened(store: Store) -> Session:
+    session = store.open_session(title="power")
+    say("session", session.id)
+    return session
+
+
+def run_all(session: Session, numbers: range) -> None:
+    for number in numbers:
+        invocation = start(session, number)
+        finished = invocation.finish(command_output(invocation, printed(number), b"common\n"))
+        ended(number, finished)
+
+
+def start(session: Session, number: int) -> Invocation:
+    say("begin", number)
+    invocation = session.start(call_of(number))
+    say("started", number, invocation.id)
+    return invocation
+
+
+def record_one(session: Session, number: int) -> None:
+    say("begin", number)
+    ended(number, session.record(call_of(number), made(printed(number))))
+
+
+def record_batch(session: Session, numbers: range) -> None:
+    for number in numbers:
+        say("begin", number)
+    left = iter(numbers)
+    calls = [EndedCall(call_of(number), made(printed(number))) for number in numbers]
+    session.record_many(calls, on_durable=lambda finished: ended(next(left), finished))
+
+
+def record_at_once(session: Session, numbers: range) -> None:
+    """From threads, so that one transaction has the records of several."""
+    ways: tuple[Callable[[int], None], ...] = (
+        partial(record_one, session),
+        lambda number: run_all(session, range(number, number + 1)),
+    )
+    with ThreadPoolExecutor(4) as pool:
+        tasks = [pool.submit(ways[number % len(ways)], number) for number in numbers]
+    for task in tasks:
+        task.result()
+
+
+def add_message(session: Session, number: int) -> None:
+    say("begin", number)
+    say("said", number, session.add_message("user", text_of(number)))
+
+
+def ended(number: int, finished: Finished) -> None:
+    say("ended", number, finished.invocation_id)
+
+
+def say(*words: str | int | UUID) -> None:
+    """One line, whole, whichever thread says it."""
+    os.write(sys.stdout.fileno(), (" ".join(map(str, words)) + "\n").encode())
+
+
+if __name__ == "__main__":
+    {"record": record, "create": create}[sys.argv[1]](*sys.argv[2:])
