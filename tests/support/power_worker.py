@@ -42,8 +42,8 @@ from tooltrail.store import (
     open_store,
 )
 
-SIZES = (40, 3_000, 100_000, 9_000)
-"""Bytes that a call prints, by its number; the third kind becomes an artifact."""
+LINES = (1, 40, 1_700, 150)
+"""Lines of 61 bytes that a call prints, by its number; the third kind becomes an artifact."""
 
 LOG_PAGES = 50
 """Pages of the log after which it is moved into the database: a record takes some ten."""
@@ -53,9 +53,10 @@ LOG_BYTES = 60 * 4096
 
 
 def printed(number: int) -> bytes:
-    """What the call of a number prints, which cannot be compressed much."""
-    size = SIZES[number % len(SIZES)]
-    return f"{number}\n".encode() + Random(number).randbytes(size * 3 // 4)
+    """What the call of a number prints: lines that cannot be compressed to nothing."""
+    chance = Random(number)
+    lines = [f"{number}", *(chance.randbytes(30).hex() for _ in range(LINES[number % len(LINES)]))]
+    return ("\n".join(lines) + "\n").encode()
 
 
 def text_of(number: int) -> str:
@@ -79,11 +80,11 @@ def record(database: str, artifacts: str, spool: str, durability: str) -> None:
         add_message(session, 4)
         record_one(session, 5)
         record_one(session, 6)
-        record_batch(session, range(10, 24))
-        record_at_once(session, range(30, 42))
+        record_batch(session, range(10, 19))
+        record_at_once(session, range(30, 38))
         left = start(session, 50)
-        left.capture("stdout").write(printed(50) * 20)
-        run_all(opened(store), range(51, 55))
+        left.capture("stdout").write(printed(50))
+        run_all(opened(store), range(51, 54))
         session.close()
         say("closed", session.id)
 

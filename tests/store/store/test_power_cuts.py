@@ -1,0 +1,167 @@
+"""After a loss of power at any moment all is there that was acknowledged, and the store is sound.
+
+What a recorder does to its files is seen by `strace`; what a disk may have kept of it at a moment
+is made by `tests.support.power`, and opened as a new process would open it.
+`TOOLTRAIL_TEST_CUTS=1000` tries more moments than these tests do by themselves; 0 tries all.
+"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+import pytest
+from tests.support.power import Chance, Choice, Disk, Everything, Nothing
+from tests.support.power_checks import Found, check_store
+from tests.support.system_calls import Said, Trace, require_strace, trace
+
+from tooltrail.records import StoreExistsError
+from tooltrail.store import create_store
+
+CUTS = 60
+"""Moments that are tried of each run, with three images each."""
+
+pytestmark = [pytest.mark.fault, pytest.mark.timeout(1200)]
+
+
+@pytest.fixture
+def memory() -> Iterator[Path]:
+    """A folder for images on a fast disk, since hundreds are synced."""
+    place = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=place if place.is_dir() else None) as name:
+        yield Path(name).resolve()
+
+
+@dataclass
+class Tally:
+    """What came of many cuts."""
+
+    cuts: int = 0
+    images: int = 0
+    lost: int = 0
+    strayed: int = 0
+
+    def __str__(self) -> str:
+        return (
+            f"{self.cuts} cuts, {self.images} images that differ, acknowledged records lost in "
+            f"{self.lost}, calls that the spool does not know in {self.strayed}"
+        )
+
+
+def test_whatever_was_acknowledged_is_there_after_a_loss_of_power(memory: Path) -> None:
+    require_strace()
+    disk, traced = recorded(memory, "full")
+    # Once when the store was opened and closed; the log was moved into the database meanwhile.
+    assert disk.syncs_of("trail.db") >= 2
+    tally = try_cuts(memory, disk, traced, check_store, allows_loss=False)
+    print(tally)  # noqa: T201  for docs/design.md
+    assert tally.lost == 0
+
+
+def test_a_store_that_survives_the_end_of_a_program_alone_loses_the_newest(memory: Path) -> None:
+    require_strace()
+    disk, traced = recorded(memory, "process")
+    tally = try_cuts(memory, disk, traced, check_store, allows_loss=True)
+    print(tally)  # noqa: T201  for docs/design.md
+    # Otherwise the test above could not fail either.
+    assert tally.lost > 0
+
+
+def test_a_store_is_there_once_it_was_made(memory: Path) -> None:
+    require_strace()
+    work = memory / "work"
+    work.mkdir()
+    disk = Disk(work)
+    place = work / "new" / "place"
+    traced = run("create", memory, work, place)
+    disk.follow(traced.calls)
+
+    def check_made(image: Path, said: Sequence[Said]) -> Found:
+        folder = image / "new" / "place"
+        if not any(one.words[0] == "made" for one in said):
+            try:
+                create_store(folder / "trail.db").close()
+            except StoreExistsError:
+                pass
+        return check_store(folder, said)
+
+    tally = try_cuts(memory, disk, traced, check_made, allows_loss=False)
+    print(tally)  # noqa: T201  for docs/design.md
+    assert tally.lost == 0
+
+
+def recorded(memory: Path, durability: str) -> tuple[Disk, Trace]:
+    """What a recorder does that has everything to do."""
+    work = memory / "work"
+    work.mkdir()
+    create_store(work / "trail.db").close()
+    disk = Disk(work)
+    traced = run("record", memory, work, work, durability)
+    disk.follow(traced.calls)
+    return disk, traced
+
+
+def run(what: str, memory: Path, work: Path, place: Path, *arguments: str) -> Trace:
+    names = [str(place / name) for name in ("trail.db", "artifacts", "spool")]
+    log = memory / "log"
+    traced = trace(work, log, "tests.support.power_worker", what, *names, *arguments)
+    log.unlink()
+    return traced
+
+
+def try_cuts(
+    memory: Path,
+    disk: Disk,
+    traced: Trace,
+    check: Callable[[Path, Sequence[Said]], Found],
+    *,
+    allows_loss: bool,
+) -> Tally:
+    """Check what is left after each of some cuts; the same image once for all that was said."""
+    tally = Tally()
+    moments = sorted({*disk.moments, *(one.at for one in traced.said)})
+    count = int(os.environ.get("TOOLTRAIL_TEST_CUTS", CUTS)) or len(moments)
+    cuts = Random(20).sample(moments, min(count, len(moments)))
+    seen: set[int] = set()
+    # The latest first: what was said by then holds for the same image at an earlier cut, too.
+    for cut in sorted(cuts, reverse=True):
+        tally.cuts += 1
+        said = [one for one in traced.said if one.at <= cut]
+        choices: dict[str, Choice] = {
+            "nothing": Nothing(),
+            "everything": Everything(),
+            f"chance {cut}": Chance(f"chance {cut}"),
+        }
+        for name, choice in choices.items():
+            left = disk.image(cut, choice)
+            if left.fingerprint() in seen:
+                continue
+            seen.add(left.fingerprint())
+            image = memory / "image"
+            left.put(image)
+            try:
+                found = check(image, said)
+                assert allows_loss or not found.missing
+            except BaseException as error:
+                error.add_note(explained(disk, traced, cut, name, choice))
+                raise
+            shutil.rmtree(image)
+            tally.images += 1
+            tally.lost += bool(found.missing)
+            tally.strayed += bool(found.strayed_count)
+    return tally
+
+
+def explained(disk: Disk, traced: Trace, cut: int, name: str, choice: Choice) -> str:
+    """What led to an image, for whoever reads of a failure."""
+    before = [call for call in traced.calls if call.ended <= cut][-30:]
+    return "\n".join(
+        [
+            f"power was lost after line {cut}; of the unsure was left: {name}",
+            *(" ".join(one.words) for one in traced.said if one.at <= cut),
+            *(f"{call.name}{call.arguments} = {call.result}" for call in before),
+        ]
+    )
