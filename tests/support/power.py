@@ -432,7 +432,7 @@ def _taken(path: Path) -> _Folder:
     found: dict[str, _Node] = {}
     for one in path.iterdir():
         if one.is_symlink():
-            found[one.name] = _Link(os.readlink(one))
+            found[one.name] = _Link(str(one.readlink()))
         elif one.is_dir():
             found[one.name] = _taken(one)
         else:

@@ -2,6 +2,7 @@
 
 record DB ARTIFACTS SPOOL LEVEL   record into a store that is there, in all ways
 create DB ARTIFACTS SPOOL         make a store and record a little
+wait DB ARTIFACTS SPOOL           record while the artifacts are away, and set records aside
 
 What is begun, and what the store has acknowledged, it says on standard output, a line each:
 
@@ -10,6 +11,8 @@ session ID     that session was opened
 started N ID   so was that call, as that invocation
 ended N ID     its end, with all it printed
 said N ID      that message
+set N ID       the start of that call was set aside
+kept N ID      so was its end, with all it printed
 closed ID      that session was closed
 made ID        the store of that id was made
 """
@@ -26,10 +29,11 @@ from unittest.mock import patch
 from uuid import UUID
 
 from sqlalchemy import Engine, event
+from tests.support.asides import output_of, streams_of
 from tests.support.ended import made
 from tests.support.recording import command_output
 
-from tooltrail.records import ToolCall
+from tooltrail.records import DEFAULT_POLICY, ToolCall
 from tooltrail.store import (
     Durability,
     EndedCall,
@@ -37,8 +41,10 @@ from tooltrail.store import (
     Invocation,
     Session,
     Store,
+    WantedStore,
     _sqlite_connections,
     create_store,
+    open_aside,
     open_store,
 )
 
@@ -95,6 +101,30 @@ def create(database: str, artifacts: str, spool: str) -> None:
         session = opened(store)
         run_all(session, range(1, 4))
         record_one(session, 4)
+
+
+def wait(database: str, artifacts: str, spool: str) -> None:
+    away = f"{artifacts}-away"
+    with open_store(database, artifacts=away, spool=Path(spool)) as store:
+        wanted = WantedStore(database=database, id=store.info.id)
+        put_aside(Path(spool), wanted, range(60, 64))
+        session = opened(store)
+        run_all(session, range(1, 7))
+        put_aside(Path(spool), wanted, range(64, 66))
+
+
+def put_aside(spool: Path, wanted: WantedStore, numbers: range) -> None:
+    for number in numbers:
+        say("begin", number)
+        call = ToolCall.of("exec", {"argv": ["print", str(number)]}, call_id=str(number))
+        policy = DEFAULT_POLICY
+        aside = open_aside(
+            [spool], call, wanted=wanted, session=None, family="command", policy=policy
+        )
+        id_ = aside.folder.name.removeprefix("aside-")
+        say("set", number, id_)
+        aside.finish(output_of(streams_of(aside, stdout=printed(number)), exit_status=0))
+        say("kept", number, id_)
 
 
 def keep_log_short() -> None:
@@ -167,4 +197,4 @@ def say(*words: str | int | UUID) -> None:
 
 
 if __name__ == "__main__":
-    {"record": record, "create": create}[sys.argv[1]](*sys.argv[2:])
+    {"record": record, "create": create, "wait": wait}[sys.argv[1]](*sys.argv[2:])

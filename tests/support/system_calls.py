@@ -75,6 +75,13 @@ class Call:
     begun: int
     ended: int
 
+    def __str__(self) -> str:
+        shown = [
+            repr(one.data[:80]) if one.data else f"{one.text} {one.path}".strip()
+            for one in self.arguments
+        ]
+        return f"{self.ended}: {self.name}({', '.join(shown)}) = {self.result}"
+
 
 @dataclass(frozen=True)
 class Said:

@@ -1,4 +1,4 @@
-from ._local import make_durable_folders, sync_folder
+from ._local import make_durable_folders, sync_file, sync_folder
 from ._private import PRIVATE_FILE, PRIVATE_FOLDER, create_private, make_private_folders
 from ._scratch import in_full_frames
 from ._staged import as_it_stands
@@ -82,5 +82,6 @@ __all__ = [
     "salvage",
     "shortened",
     "spooled_streams",
+    "sync_file",
     "sync_folder",
 ]

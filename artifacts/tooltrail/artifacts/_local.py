@@ -94,6 +94,19 @@ def make_durable_folders(folder: Path) -> None:
         sync_folder(folder.parent)
 
 
+def sync_file(file: Path) -> None:
+    """Make what is in a file durable; not its name.
+
+    Raises:
+        OSError: whatever the file system says.
+    """
+    descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def sync_folder(folder: Path) -> None:
     """Make the names in a folder durable.
 

@@ -53,7 +53,7 @@ class Tally:
 
 def test_whatever_was_acknowledged_is_there_after_a_loss_of_power(memory: Path) -> None:
     require_strace()
-    disk, traced = recorded(memory, "full")
+    disk, traced = recorded(memory, "record", "full")
     # Once when the store was opened and closed; the log was moved into the database meanwhile.
     assert disk.syncs_of("trail.db") >= 2
     tally = try_cuts(memory, disk, traced, check_store, allows_loss=False)
@@ -63,7 +63,7 @@ def test_whatever_was_acknowledged_is_there_after_a_loss_of_power(memory: Path) 
 
 def test_a_store_that_survives_the_end_of_a_program_alone_loses_the_newest(memory: Path) -> None:
     require_strace()
-    disk, traced = recorded(memory, "process")
+    disk, traced = recorded(memory, "record", "process")
     tally = try_cuts(memory, disk, traced, check_store, allows_loss=True)
     print(tally)  # noqa: T201  for docs/design.md
     # Otherwise the test above could not fail either.
@@ -93,13 +93,21 @@ def test_a_store_is_there_once_it_was_made(memory: Path) -> None:
     assert tally.lost == 0
 
 
-def recorded(memory: Path, durability: str) -> tuple[Disk, Trace]:
-    """What a recorder does that has everything to do."""
+def test_what_waits_in_the_spool_or_was_set_aside_there_is_there_too(memory: Path) -> None:
+    require_strace()
+    disk, traced = recorded(memory, "wait")
+    tally = try_cuts(memory, disk, traced, check_store, allows_loss=False)
+    print(tally)  # noqa: T201  for docs/design.md
+    assert tally.lost == 0
+
+
+def recorded(memory: Path, what: str, *arguments: str) -> tuple[Disk, Trace]:
+    """What a recorder does in a store that was there before."""
     work = memory / "work"
     work.mkdir()
     create_store(work / "trail.db").close()
     disk = Disk(work)
-    traced = run("record", memory, work, work, durability)
+    traced = run(what, memory, work, work, *arguments)
     disk.follow(traced.calls)
     return disk, traced
 
@@ -162,6 +170,6 @@ def explained(disk: Disk, traced: Trace, cut: int, name: str, choice: Choice) ->
         [
             f"power was lost after line {cut}; of the unsure was left: {name}",
             *(" ".join(one.words) for one in traced.said if one.at <= cut),
-            *(f"{call.name}{call.arguments} = {call.result}" for call in before),
+            *map(str, before),
         ]
     )
