@@ -20,7 +20,7 @@ from tooltrail.store._targets import parse_target
 from tooltrail.store.tables import PolicyRow
 
 PRAGMAS = {
-    "synchronous": 2,
+    "synchronous": 3,  # EXTRA
     "journal_mode": "wal",
     "foreign_keys": 1,
     "recursive_triggers": 1,
