@@ -152,6 +152,16 @@ class _Folder(_Sure):
         else:
             self.now[name] = node
 
+    def names(self, count: int) -> list[tuple[str, "_Node"]]:
+        """What is in it after so many entries, in the order of names."""
+        found = dict(self.before_all)
+        for entry in self.entries[:count]:
+            if entry.node is None:
+                found.pop(entry.name, None)
+            else:
+                found[entry.name] = entry.node
+        return sorted(found.items())
+
 
 _Node = _File | _Folder | _Link
 
@@ -197,37 +207,23 @@ class Disk:
         """What is left when the power goes after a line of the log."""
         there = self._entries_there(cut, choice)
         found = Image()
-        self._show(self._root, "", found, cut, choice, there)
+        below = [("", self._root)]
+        while below:
+            above, folder = below.pop()
+            for name, node in folder.names(there[folder]):
+                path = f"{above}{name}"
+                if isinstance(node, _Folder):
+                    found.folders.append(path)
+                    below.append((f"{path}/", node))
+                elif isinstance(node, _Link):
+                    found.links[path] = node.target
+                elif not name.endswith(_MEMORY):
+                    first = found.nodes.setdefault(id(node), path)
+                    if first == path:
+                        found.files[path] = node.image(cut, choice)
+                    else:
+                        found.second_names[path] = first
         return found
-
-    def _show(
-        self,
-        folder: _Folder,
-        below: str,
-        found: "Image",
-        cut: int,
-        choice: Choice,
-        there: dict[_Folder, int],
-    ) -> None:
-        names = dict(folder.before_all)
-        for entry in folder.entries[: there[folder]]:
-            if entry.node is None:
-                names.pop(entry.name, None)
-            else:
-                names[entry.name] = entry.node
-        for name, node in sorted(names.items()):
-            path = f"{below}{name}"
-            if isinstance(node, _Folder):
-                found.folders.append(path)
-                self._show(node, f"{path}/", found, cut, choice, there)
-            elif isinstance(node, _Link):
-                found.links[path] = node.target
-            elif not name.endswith(_MEMORY):
-                first = found.nodes.setdefault(id(node), path)
-                if first == path:
-                    found.files[path] = node.image(cut, choice)
-                else:
-                    found.second_names[path] = first
 
     def _entries_there(self, cut: int, choice: Choice) -> dict[_Folder, int]:
         """How many of its entries each folder has."""
@@ -377,9 +373,8 @@ class Disk:
         return self._open[file.number]
 
     def _full(self, folder: Argument, name: Argument) -> str:
-        given = os.fsdecode(name.data)
-        assert os.path.isabs(given) or folder.path, given
-        return os.path.normpath(os.path.join(folder.path, given))
+        # As `/` has it, an absolute name needs no folder.
+        return os.path.normpath(Path(folder.path, os.fsdecode(name.data)))
 
     def _is_ours(self, path: str) -> bool:
         return path == self._path or path.startswith(f"{self._path}/")

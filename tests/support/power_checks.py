@@ -31,37 +31,25 @@ def check_store(folder: Path, said: Iterable[Said]) -> Found:
     Raises:
         AssertionError, TooltrailError: it is not sound, or holds what nobody had begun.
     """
-    until_then = [one.words for one in said]
-    begun = {int(words[1]) for words in until_then if words[0] == "begin"}
+    words = [one.words for one in said]
     with open_store(folder / "trail.db") as store:
-        check_only_begun(store, begun)
-        # What waits can be read when it is stored.
+        content = _read(store, words)
+        # What waits in the spool can be read when it is stored.
         waits = bool(store.reader.waiting_streams())
         if waits:
             assert check_database(store.database) == []
         else:
             check_evidence(store)
-        missing = [] if waits else _missing(store, until_then, _AT_ONCE)
         report = repair(store)
         outcomes = {one.outcome for one in report.folders}
         assert outcomes <= {"interrupted", "cleared", "kept", "stored", "recorded"}, report
-        if waits or outcomes - {"cleared"}:
+        missing = [] if waits else _missing(content, words, _RECORDED)
+        if outcomes - {"cleared"}:
             check_evidence(store)
-            check_only_begun(store, begun)
-        if waits or report.folders or any(words[0] in _REPAIRED for words in until_then):
-            missing = _missing(store, until_then, {**_AT_ONCE, **_REPAIRED})
+            content = _read(store, words)
+        missing += _missing(content, words, {**_RECORDED, **_SET_ASIDE})
         assert repair(store).folders == ()
     return Found(missing, report.elsewhere_count)
-
-
-def check_only_begun(store: Store, begun: set[int]) -> None:
-    """Nothing is there that nobody had begun."""
-    for session in store.reader.sessions():
-        _, messages, invocations = store.reader.conversation(session.id)
-        numbers = [int(detail.summary.call_id or -1) for detail in invocations]
-        numbers += [int(message.text.split()[1].rstrip(":")) for message in messages]
-        assert len(set(numbers)) == len(numbers)
-        assert set(numbers) <= begun
 
 
 @dataclass
@@ -73,22 +61,29 @@ class _Content:
     messages: dict[str, str] = field(default_factory=dict)
     invocations: dict[str, InvocationDetail] = field(default_factory=dict)
 
-    def read(self) -> None:
-        for session in self.store.reader.sessions():
-            self.sessions[str(session.id)] = session
-            _, messages, invocations = self.store.reader.conversation(session.id)
-            self.messages |= {str(message.id): message.text for message in messages}
-            self.invocations |= {str(detail.summary.id): detail for detail in invocations}
+
+def _read(store: Store, said: Iterable[tuple[str, ...]]) -> _Content:
+    """Read all of a store, which is nothing that nobody had begun."""
+    content = _Content(store)
+    for session in store.reader.sessions():
+        content.sessions[str(session.id)] = session
+        _, messages, invocations = store.reader.conversation(session.id)
+        content.messages |= {str(message.id): message.text for message in messages}
+        content.invocations |= {str(detail.summary.id): detail for detail in invocations}
+    begun = {words[1] for words in said if words[0] == "begin"}
+    numbers = [str(detail.summary.call_id) for detail in content.invocations.values()]
+    numbers += [text.split()[1].rstrip(":") for text in content.messages.values()]
+    assert len(set(numbers)) == len(numbers)
+    assert set(numbers) <= begun
+    return content
 
 
 _Check = Callable[..., bool]
 
 
 def _missing(
-    store: Store, said: Iterable[tuple[str, ...]], checks: Mapping[str, _Check]
+    content: _Content, said: Iterable[tuple[str, ...]], checks: Mapping[str, _Check]
 ) -> list[str]:
-    content = _Content(store)
-    content.read()
     return [
         " ".join(words)
         for words in said
@@ -126,7 +121,7 @@ def _is_made(content: _Content, store_id: str) -> bool:
     return str(content.store.info.id) == store_id
 
 
-_AT_ONCE: Mapping[str, _Check] = {
+_RECORDED: Mapping[str, _Check] = {
     "session": _is_session,
     "closed": _is_closed,
     "started": _is_started,
@@ -134,5 +129,5 @@ _AT_ONCE: Mapping[str, _Check] = {
     "said": _is_said,
     "made": _is_made,
 }
-_REPAIRED: Mapping[str, _Check] = {"set": _is_started, "kept": _is_ended}
+_SET_ASIDE: Mapping[str, _Check] = {"set": _is_started, "kept": _is_ended}
 """What only a repair brings into a store."""

@@ -29,6 +29,7 @@ from unittest.mock import patch
 from uuid import UUID
 
 from sqlalchemy import Engine, event
+from sqlalchemy.engine.interfaces import DBAPIConnection
 from tests.support.asides import output_of, streams_of
 from tests.support.ended import made
 from tests.support.recording import command_output
@@ -130,8 +131,8 @@ def put_aside(spool: Path, wanted: WantedStore, numbers: range) -> None:
 def keep_log_short() -> None:
     """Have the log moved into the database, and cut, so that both happen several times."""
 
-    def shorten(connection: _sqlite_connections.sqlite3.Connection, _: object) -> None:
-        connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES}")
+    def shorten(connection: DBAPIConnection, _: object) -> None:
+        connection.cursor().execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES}")
 
     event.listen(Engine, "connect", shorten)
     patch.object(_sqlite_connections, "JOURNAL_SIZE_LIMIT", LOG_BYTES).start()
@@ -197,4 +198,5 @@ def say(*words: str | int | UUID) -> None:
 
 
 if __name__ == "__main__":
-    {"record": record, "create": create, "wait": wait}[sys.argv[1]](*sys.argv[2:])
+    TASKS: dict[str, Callable[..., None]] = {task.__name__: task for task in (record, create, wait)}
+    TASKS[sys.argv[1]](*sys.argv[2:])

@@ -9,6 +9,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -21,7 +22,7 @@ from tests.support.system_calls import Said, Trace, require_strace, trace
 from tooltrail.records import StoreExistsError
 from tooltrail.store import create_store
 
-CUTS = 60
+CUTS = 40
 """Moments that are tried of each run, with three images each."""
 
 pytestmark = [pytest.mark.fault, pytest.mark.timeout(1200)]
@@ -82,10 +83,8 @@ def test_a_store_is_there_once_it_was_made(memory: Path) -> None:
     def check_made(image: Path, said: Sequence[Said]) -> Found:
         folder = image / "new" / "place"
         if not any(one.words[0] == "made" for one in said):
-            try:
+            with suppress(StoreExistsError):
                 create_store(folder / "trail.db").close()
-            except StoreExistsError:
-                pass
         return check_store(folder, said)
 
     tally = try_cuts(memory, disk, traced, check_made, allows_loss=False)
@@ -130,12 +129,9 @@ def try_cuts(
 ) -> Tally:
     """Check what is left after each of some cuts; the same image once for all that was said."""
     tally = Tally()
-    moments = sorted({*disk.moments, *(one.at for one in traced.said)})
-    count = int(os.environ.get("TOOLTRAIL_TEST_CUTS", CUTS)) or len(moments)
-    cuts = Random(20).sample(moments, min(count, len(moments)))
     seen: set[int] = set()
     # The latest first: what was said by then holds for the same image at an earlier cut, too.
-    for cut in sorted(cuts, reverse=True):
+    for cut in sorted(chosen_cuts(disk, traced), reverse=True):
         tally.cuts += 1
         said = [one for one in traced.said if one.at <= cut]
         choices: dict[str, Choice] = {
@@ -161,6 +157,16 @@ def try_cuts(
             tally.lost += bool(found.missing)
             tally.strayed += bool(found.strayed_count)
     return tally
+
+
+def chosen_cuts(disk: Disk, traced: Trace) -> set[int]:
+    """Moments between two steps; half of them are those at which something was acknowledged."""
+    said = [one.at for one in traced.said if one.words[0] != "begin"]
+    moments = sorted({*disk.moments, *said})
+    count = int(os.environ.get("TOOLTRAIL_TEST_CUTS", CUTS)) or 2 * len(moments)
+    chance = Random(20)
+    halves = (chance.sample(half, min(len(half), count // 2)) for half in (said, moments))
+    return {cut for half in halves for cut in half}
 
 
 def explained(disk: Disk, traced: Trace, cut: int, name: str, choice: Choice) -> str:
