@@ -25,6 +25,7 @@ are not modelled, nor disks that lie about what they have written, or lose what 
 """
 
 import os
+from bisect import insort
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -146,7 +147,7 @@ class _Folder(_Sure):
     now: dict[str, "_Node"] = field(default_factory=dict)
 
     def name(self, at: int, name: str, node: "_Node | None") -> None:
-        self.entries.append(_Entry(at, name, node))
+        insort(self.entries, _Entry(at, name, node), key=lambda entry: entry.at)
         if node is None:
             del self.now[name]
         else:
@@ -191,7 +192,7 @@ class Disk:
         Raises:
             NotImplementedError: it did something that changes files and is not known here.
         """
-        for call in calls:
+        for call in sorted(calls, key=_takes_effect):
             done = getattr(self, f"_do_{call.name}", None)
             if done is None:
                 raise NotImplementedError(f"{call.name}{call.arguments}")
@@ -260,6 +261,8 @@ class Disk:
         folder, name = self._place(path)
         node = self._root if path == self._path else folder.now.get(name)
         is_new = node is None
+        if node is None and "O_CREAT" not in flags:
+            raise NotImplementedError(f"{path} was opened, and nobody knows what made it")
         if node is None:
             node = _File()
             folder.name(call.ended, name, node)
@@ -421,6 +424,16 @@ class Image:
         """The same for images that are alike; of this process alone."""
         parts = (self.links, self.files, self.second_names)
         return hash((tuple(self.folders), *(tuple(sorted(part.items())) for part in parts)))
+
+
+def _takes_effect(call: Call) -> int:
+    """Where a call is to stand among those of other threads, which may have seen what it did.
+
+    A number that was closed may be in use again, and a new folder filled, before `strace` was told
+    that the call had ended.
+    """
+    is_seen_early = call.name in {"close", "mkdir", "rmdir", "link", "symlink", "rename"}
+    return call.begun if is_seen_early or call.name.startswith("unlink") else call.ended
 
 
 def _taken(path: Path) -> _Folder:
