@@ -104,8 +104,9 @@ class StreamPublisher:
             if self._away is None:
                 self._try(stream, source)
             if self._away is not None:
-                if stream.content is None:
-                    self._keep(stream, source)
+                is_known = stream.digest in self._postponed
+                if stream.content is None and source.staged is not None and not is_known:
+                    self._keep(stream.role, source.staged)
                 self._postponed.add(stream.digest)
                 return self._away if stream.content is None else self._away._replace(place=_BODY)
         return ArtifactReference(path=self._published[stream.digest].path)
@@ -127,23 +128,21 @@ class StreamPublisher:
             self._refused.add(stream.digest)
         return stream.digest in self._refused
 
-    def _keep(self, stream: StreamRecord, source: CapturedStream) -> None:
+    def _keep(self, role: str, staged: Path) -> None:
         """Make the file in which a stream waits durable, since the record refers to nothing else.
 
         Raises:
             UnavailableError: it is not.
         """
-        if source.staged is None or stream.digest in self._postponed:
-            return
         try:
-            sync_file(source.staged)
+            sync_file(staged)
             # Its name in the folder of the invocation, and the name of that in the spool.
-            for folder in source.staged.parents:
+            for folder in staged.parents:
                 if folder.is_relative_to(self._scratch.parent):
                     sync_folder(folder)
         except OSError as error:
             raise UnavailableError(
-                f"stream {stream.role!r} cannot wait in the spool: {error.strerror}"
+                f"stream {role!r} cannot wait in the spool: {error.strerror}"
             ) from error
 
     def _try(self, stream: StreamRecord, source: CapturedStream) -> None:
