@@ -25,6 +25,17 @@ _TRACED = (
 _LONGEST = 64 << 20
 """Bytes of one write that the log shows; what is longer fails."""
 
+_OPTIONS = (
+    "-f",
+    "-qq",
+    "-y",
+    "-xx",
+    "--seccomp-bpf",
+    "-s",
+    str(_LONGEST),
+    "-e",
+    f"trace={_TRACED}",
+)
 _LINE = re.compile(r"(\d+) +(.*)")
 _BEGUN = re.compile(r"(\w+\(.*?)\s*<unfinished \.\.\.>$")
 _RESUMED = re.compile(r"<\.\.\. \w+ resumed>(.*)$")
@@ -104,9 +115,9 @@ def require_strace() -> None:
     strace = shutil.which("strace")
     if strace is None:
         pytest.skip("there is no strace, by which a program's writes are seen")
-    allowed = subprocess.run([strace, "-f", "-qq", "true"], capture_output=True, check=False)
-    if allowed.returncode:
-        pytest.skip(f"strace may not be used: {allowed.stderr.decode()}")
+    tried = subprocess.run([strace, *_OPTIONS, "true"], capture_output=True, check=False)
+    if tried.returncode:
+        pytest.skip(f"strace cannot be used here: {tried.stderr.decode().strip()}")
 
 
 def trace(folder: Path, log: Path, module: str, *arguments: str) -> Trace:
@@ -118,9 +129,8 @@ def trace(folder: Path, log: Path, module: str, *arguments: str) -> Trace:
         module: of the tests.
         arguments: of the module.
     """
-    options = ["-f", "-qq", "-y", "-xx", "--seccomp-bpf", "-s", str(_LONGEST)]
-    command = ["strace", *options, "-e", f"trace={_TRACED}", "-o", str(log), "--"]
-    worker = start_worker(*arguments, module=module, under=command)
+    under = ["strace", *_OPTIONS, "-o", str(log), "--"]
+    worker = start_worker(*arguments, module=module, under=under)
     _, error = worker.communicate()
     assert worker.returncode == 0, error.decode()
     with log.open() as lines:

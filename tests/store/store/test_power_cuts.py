@@ -16,8 +16,9 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from tests.support.power import Chance, Choice, Disk, Everything, Nothing
+from tests.support.power import Chance, Choice, Everything, Nothing
 from tests.support.power_checks import Found, check_store
+from tests.support.power_disk import Disk
 from tests.support.system_calls import Said, Trace, require_strace, trace
 
 from tooltrail.records import StoreExistsError
@@ -79,7 +80,7 @@ def test_a_store_is_there_once_it_was_made(memory: Path) -> None:
     work.mkdir()
     disk = Disk(work)
     place = work / "new" / "place"
-    traced = run("create", memory, work, place)
+    traced = run("create", work, place)
     disk.follow(traced.calls)
 
     def check_made(image: Path, said: Sequence[Said]) -> Found:
@@ -108,17 +109,17 @@ def recorded(memory: Path, what: str, *arguments: str) -> tuple[Disk, Trace]:
     work.mkdir()
     create_store(work / "trail.db").close()
     disk = Disk(work)
-    traced = run(what, memory, work, work, *arguments)
+    traced = run(what, work, work, *arguments)
     disk.follow(traced.calls)
     return disk, traced
 
 
-def run(what: str, memory: Path, work: Path, place: Path, *arguments: str) -> Trace:
+def run(what: str, work: Path, place: Path, *arguments: str) -> Trace:
     names = [str(place / name) for name in ("trail.db", "artifacts", "spool")]
-    log = memory / "log"
-    traced = trace(work, log, "tests.support.power_worker", what, *names, *arguments)
-    log.unlink()
-    return traced
+    # Not in memory: a hundred megabytes, of which most is about the start of Python.
+    with tempfile.TemporaryDirectory() as logs:
+        log = Path(logs, "log")
+        return trace(work, log, "tests.support.power_worker", what, *names, *arguments)
 
 
 def try_cuts(
