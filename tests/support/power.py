@@ -119,6 +119,10 @@ class File(_Sure):
             if change.at < sure:
                 _apply(found, change)
             elif change.at <= cut:
+                if change.data is not None and choice.is_there():
+                    # The length was kept, whatever of the data was.
+                    end = change.place + len(change.data)
+                    found.extend(bytes(max(0, end - len(found))))
                 for piece in _pieces(change, choice):
                     _apply(found, piece)
         return bytes(found)
