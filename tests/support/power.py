@@ -5,8 +5,8 @@ What is taken to be sure, and why:
 - Data that was written before an fsync or fdatasync of its file began, once that has ended, and the
   length that the file then had: that is what both promise (POSIX).
 - Entries of a folder that were made, removed or renamed before an fsync of *that folder* began.
-  Many file systems keep more (an fsync of a file in ext4 keeps all names before it); POSIX does
-  not promise it, and others do not.
+  Some file systems keep more: with its usual journal, an fsync of a file in ext4 keeps all names
+  that were made before it. POSIX does not promise that.
 
 What is taken to be unsure: everything since then, up to the cut.
 
