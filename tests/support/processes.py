@@ -39,11 +39,14 @@ def run_python(
 
 
 def start_worker(
-    *arguments: str, module: str = "tests.support.store_worker", takes_input: bool = False
+    *arguments: str,
+    module: str = "tests.support.store_worker",
+    takes_input: bool = False,
+    under: Sequence[str] = (),
 ) -> subprocess.Popen[bytes]:
-    """Start `store_worker`, or another module, with its arguments."""
+    """Start `store_worker`, or another module, with its arguments; by another program, if named."""
     return subprocess.Popen(
-        [sys.executable, "-m", module, *arguments],
+        [*under, sys.executable, "-m", module, *arguments],
         cwd=ROOT,
         stdin=subprocess.PIPE if takes_input else None,
         stdout=subprocess.PIPE,

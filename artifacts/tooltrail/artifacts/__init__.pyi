@@ -1,4 +1,4 @@
-from ._local import sync_folder
+from ._local import make_durable_folders, sync_file, sync_folder
 from ._private import PRIVATE_FILE, PRIVATE_FOLDER, create_private, make_private_folders
 from ._scratch import in_full_frames
 from ._staged import as_it_stands
@@ -70,6 +70,7 @@ __all__ = [
     "is_spooled",
     "is_stream_spooled",
     "iter_spool_folders",
+    "make_durable_folders",
     "make_private_folders",
     "open_plain",
     "open_reader",
@@ -81,5 +82,6 @@ __all__ = [
     "salvage",
     "shortened",
     "spooled_streams",
+    "sync_file",
     "sync_folder",
 ]

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import BinaryIO, Self
 
 from tooltrail.artifacts._entries import FileFacts
-from tooltrail.artifacts._private import PRIVATE_FOLDER, create_private
+from tooltrail.artifacts._private import PRIVATE_FOLDER, create_private, make_private_folders
 from tooltrail.artifacts._ranges import clip
 from tooltrail.artifacts.paths import PART_SUFFIX
 
@@ -86,12 +86,25 @@ def make_durable_folders(folder: Path) -> None:
     """Make a folder and its missing parents, with mode 0700, and their names durable.
 
     Raises:
-        OSError: whatever the file system says.
+        OSError: see `make_private_folders`, or it cannot be synced.
     """
     if not folder.is_dir():
         make_durable_folders(folder.parent)
-        folder.mkdir(PRIVATE_FOLDER, exist_ok=True)
+        make_private_folders(folder)
         sync_folder(folder.parent)
+
+
+def sync_file(file: Path) -> None:
+    """Make what is in a file durable; not its name.
+
+    Raises:
+        OSError: whatever the file system says.
+    """
+    descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def sync_folder(folder: Path) -> None:

@@ -29,7 +29,8 @@ from collections.abc import Generator
 from pathlib import Path
 from uuid import UUID
 
-from tooltrail.artifacts._private import PRIVATE_FILE, make_private_folders
+from tooltrail.artifacts._local import make_durable_folders
+from tooltrail.artifacts._private import PRIVATE_FILE
 from tooltrail.records.errors import UnavailableError
 
 LINK_SUFFIX = ".owner"
@@ -74,7 +75,8 @@ class SpoolOwner:
         Raises:
             OSError: whatever the file system says.
         """
-        make_private_folders(self._spool)
+        # Durable, since what is set aside in it is to be, and is nowhere else.
+        make_durable_folders(self._spool)
         with contextlib.suppress(FileExistsError):
             (self._spool / f"{name}{LINK_SUFFIX}").symlink_to(self._name())
         return self._spool / str(name)

@@ -30,7 +30,10 @@ from tooltrail.store.durability import Durability
 _QUERY_ONLY = "tooltrail_query_only"
 """What a connection was last set to; not known of a new one."""
 
-_SYNCHRONOUS: Mapping[Durability, str] = {"full": "FULL", "process": "NORMAL"}
+_SYNCHRONOUS: Mapping[Durability, str] = {"full": "EXTRA", "process": "NORMAL"}
+"""`EXTRA` is `FULL` for a log, and more before there is one: the commit of a file without a log is
+that its journal is removed, and with `FULL` a loss of power may bring that back."""
+
 _SYNCHRONOUS_COMMIT: Mapping[Durability, str] = {"full": "on", "process": "off"}
 
 

@@ -36,7 +36,7 @@ from sqlalchemy import (
     update,
 )
 
-from tooltrail.artifacts import PRIVATE_FILE, ArtifactSink, make_private_folders, open_sink
+from tooltrail.artifacts import PRIVATE_FILE, ArtifactSink, make_durable_folders, open_sink
 from tooltrail.records import (
     InvalidRecordError,
     StoreExistsError,
@@ -140,7 +140,8 @@ class _DatabaseFile:
         was_there = is_there(path)
         try:
             if not was_there:
-                make_private_folders(path.parent)
+                # SQLite sees to the name of the file, and to that of nothing above it.
+                make_durable_folders(path.parent)
                 # SQLite would make the file readable for everybody, and its WAL after its example.
                 path.touch(mode=PRIVATE_FILE)
             return cls(path, _inode(path), not was_there)

@@ -4,7 +4,14 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from tooltrail.artifacts import ArtifactArchive, CapturedStream, CaptureLimits, StoredArtifact
+from tooltrail.artifacts import (
+    ArtifactArchive,
+    CapturedStream,
+    CaptureLimits,
+    StoredArtifact,
+    sync_file,
+    sync_folder,
+)
 from tooltrail.records import (
     ArtifactReference,
     Digest,
@@ -88,6 +95,7 @@ class StreamPublisher:
         Raises:
             InvalidRecordError: a stream that was not captured for this invocation.
             DamageError: its spool file was cut since.
+            UnavailableError: it is to wait in the spool, and that cannot be synced.
         """
         if stream.digest not in self._published:
             source = self._source(stream)
@@ -96,6 +104,9 @@ class StreamPublisher:
             if self._away is None:
                 self._try(stream, source)
             if self._away is not None:
+                is_known = stream.digest in self._postponed
+                if stream.content is None and source.staged is not None and not is_known:
+                    self._keep(stream.role, source.staged)
                 self._postponed.add(stream.digest)
                 return self._away if stream.content is None else self._away._replace(place=_BODY)
         return ArtifactReference(path=self._published[stream.digest].path)
@@ -116,6 +127,23 @@ class StreamPublisher:
         if stream.digest not in self._refused and room.refuses(stream, source.staged):
             self._refused.add(stream.digest)
         return stream.digest in self._refused
+
+    def _keep(self, role: str, staged: Path) -> None:
+        """Make the file in which a stream waits durable, since the record refers to nothing else.
+
+        Raises:
+            UnavailableError: it is not.
+        """
+        try:
+            sync_file(staged)
+            # Its name in the folder of the invocation, and the name of that in the spool.
+            for folder in staged.parents:
+                if folder.is_relative_to(self._scratch.parent):
+                    sync_folder(folder)
+        except OSError as error:
+            raise UnavailableError(
+                f"stream {role!r} cannot wait in the spool: {error.strerror}"
+            ) from error
 
     def _try(self, stream: StreamRecord, source: CapturedStream) -> None:
         try:

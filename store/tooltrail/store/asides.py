@@ -29,6 +29,8 @@ from tooltrail.artifacts import (
     make_private_folders,
     release_spool_folder,
     remove_spool_folder,
+    sync_file,
+    sync_folder,
 )
 from tooltrail.artifacts.spool_owner import LINK_SUFFIX, names_in
 from tooltrail.records import (
@@ -205,10 +207,10 @@ class Aside:
         part.touch(mode=PRIVATE_FILE)
         part.write_bytes(record.to_json())
         for file in self.folder.iterdir():
-            _sync(file)
+            sync_file(file)
         part.rename(self.folder / RECORD_FILE)
-        _sync(self.folder)
-        _sync(self.folder.parent)
+        sync_folder(self.folder)
+        sync_folder(self.folder.parent)
         if self._attempted is not None:
             # From now on it is this record that ends what was started there.
             with suppress(UnavailableError):
@@ -351,11 +353,3 @@ def _spelled(value: object) -> object:
             return value.isoformat()
         case _:
             return value
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

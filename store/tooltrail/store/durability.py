@@ -5,12 +5,13 @@
 | `full` | yes | yes | a wait for the disk at each start and each end |
 | `process` | yes | all but the last moments | none |
 
-SQLite syncs its log at each commit (`synchronous = FULL`), or only when it moves the log into the
-database (`NORMAL`, which was seen to lose acknowledged rows in 673 of 900 simulated power cuts).
+SQLite syncs its log at each commit (`synchronous = EXTRA`, which is `FULL` for a file that has a
+log), or only when it moves the log into the database (`NORMAL`, which loses acknowledged rows in a
+quarter of the states that a loss of power may leave; see docs/design.md).
 PostgreSQL answers a commit when it is on disk (`synchronous_commit = on`), or before (`off`): there
 the end of the server itself is like the loss of power. Under either level the store is consistent
 afterwards, and what is lost is the newest. Artifacts are synced before they are referred to,
-whatever the level.
+whatever the level, and so is output that waits in the spool.
 """
 
 from typing import Literal, get_args

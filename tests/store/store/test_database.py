@@ -20,7 +20,7 @@ from tooltrail.store._targets import parse_target
 from tooltrail.store.tables import PolicyRow
 
 PRAGMAS = {
-    "synchronous": 2,
+    "synchronous": 3,  # EXTRA
     "journal_mode": "wal",
     "foreign_keys": 1,
     "recursive_triggers": 1,
@@ -51,7 +51,7 @@ def test_every_connection_of_the_pool_is_durable_and_guarded(sqlite_store: Store
             assert found == PRAGMAS
 
 
-@pytest.mark.parametrize(("level", "number"), [("full", 2), ("process", 1)])
+@pytest.mark.parametrize(("level", "number"), [("full", 3), ("process", 1)])
 def test_a_file_is_synced_as_its_durability_says(
     tmp_path: Path, level: Durability, number: int
 ) -> None:

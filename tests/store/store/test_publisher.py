@@ -10,6 +10,7 @@ from tooltrail.records import (
     MissingArtifactError,
     Postponed,
     StreamRecord,
+    UnavailableError,
     digest_of,
 )
 from tooltrail.store._publisher import StreamPublisher, refuse_false_digests
@@ -59,6 +60,24 @@ def test_a_captured_stream_is_published_from_its_spool(
     assert not isinstance(reference, Postponed)
     with archive.open(reference.path) as source:
         assert source.read() == b"captured"
+
+
+def test_a_stream_that_cannot_be_synced_does_not_wait(
+    archive: ArtifactArchive, tmp_path: Path
+) -> None:
+    scratch = tmp_path / "spool" / "invocation"
+    capture = Capture("stdout", scratch / "stdout.zst", edge_bytes=1, inline_bytes=0)
+    capture.write(b"captured")
+    captured = capture.close()
+    streams = {captured.record.digest: captured}
+    away = Postponed("the disk is not there")
+
+    publisher = StreamPublisher(archive, streams, scratch, away)
+    assert publisher.publish(captured.record) == publisher.publish(captured.record) == away
+
+    (scratch / "stdout.zst").unlink()
+    with pytest.raises(UnavailableError, match="'stdout' cannot wait in the spool: No such file"):
+        StreamPublisher(archive, streams, scratch, away).publish(captured.record)
 
 
 class FaultySink(FsspecSink):
