@@ -7,41 +7,28 @@ is there again as soon as nobody has it, for whatever reason.
 """
 
 import gc
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from itertools import count
 from queue import Empty, SimpleQueue
+from threading import Lock
+from time import monotonic
 from typing import Any
-from weakref import WeakValueDictionary
+from weakref import ref
 
 from sqlalchemy import Connection, Engine, QueuePool
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+
+from tooltrail.store._driver_errors import interruption_behind
 
 _PATIENCE_S = 1.0
 """Seconds until a place is looked for in what the program has let go of; a thousand records."""
 
 
-_queues: "WeakValueDictionary[int, SimpleQueue[_Place]]" = WeakValueDictionary()
-_numbers = count()
-
-
 class _Place:
-    """One of the places; another one is free as soon as nobody refers to it.
+    """One of the places; it is free as soon as nobody refers to this."""
 
-    It knows its queue by number: with a reference neither would ever end, and of a weak one the
-    garbage collector makes nothing before it calls `__del__`.
-    """
-
-    __slots__ = ("_queue",)
-
-    def __init__(self, queue: int) -> None:
-        self._queue = queue
-
-    def __del__(self) -> None:
-        free = _queues.get(self._queue)
-        if free is not None:
-            # Safe wherever the interpreter calls this, as no other queue is.
-            free.put(_Place(self._queue))
+    __slots__ = ("__weakref__",)
 
 
 class BoundedPool(QueuePool):
@@ -51,7 +38,7 @@ class BoundedPool(QueuePool):
     """
 
     def __init__(self, *arguments: Any, pool_size: int, **named: Any) -> None:
-        """Make the places.
+        """Begin with all places free.
 
         Args:
             arguments: those of `QueuePool`.
@@ -59,16 +46,16 @@ class BoundedPool(QueuePool):
             named: those of `QueuePool`.
         """
         super().__init__(*arguments, **{**named, "pool_size": pool_size, "max_overflow": -1})
-        self._free: SimpleQueue[_Place] = SimpleQueue()
-        number = next(_numbers)
-        _queues[number] = self._free
-        for _ in range(pool_size):
-            self._free.put(_Place(number))
+        self._guard = Lock()
+        self._taken: list[ref[_Place]] = []
+        # For each place that is free again one hint, for those who wait. Nothing but code in C is
+        # called when it becomes free, so that no signal comes in between.
+        self._hints: SimpleQueue[object] = SimpleQueue()
 
     @property
     def free_count(self) -> int:
         """How many places nobody has."""
-        return self._free.qsize()
+        return self.size() - sum(place() is not None for place in self._taken)
 
     def take_place(self, timeout_s: float) -> object:
         """A place; it is free again when the last reference to it is gone.
@@ -76,19 +63,35 @@ class BoundedPool(QueuePool):
         Raises:
             sqlalchemy.exc.TimeoutError: there was none in time.
         """
-        with suppress(Empty):
-            return self._free.get(timeout=min(_PATIENCE_S, timeout_s))
-        # Some may be in the hands of nobody but the garbage collector.
-        gc.collect()
-        try:
-            return self._free.get(timeout=max(0.0, timeout_s - _PATIENCE_S))
-        except Empty:
-            raise PoolTimeoutError(f"no place of {self.size()} was free in {timeout_s} s") from None
+        deadline = monotonic() + timeout_s
+        while (place := self._taken_now()) is None:
+            left_s = deadline - monotonic()
+            if left_s <= 0:
+                raise PoolTimeoutError(f"no place of {self.size()} was free in {timeout_s} s")
+            try:
+                self._hints.get(timeout=min(left_s, _PATIENCE_S))
+            except Empty:
+                # Some may be in the hands of nobody but the garbage collector.
+                gc.collect()
+        return place
+
+    def _taken_now(self) -> _Place | None:
+        with self._guard:
+            self._taken = [place for place in self._taken if place() is not None]
+            if len(self._taken) >= self.size():
+                return None
+            with suppress(Empty):
+                self._hints.get_nowait()
+            place = _Place()
+            self._taken.append(ref(place, self._hints.put))
+            return place
 
 
 @contextmanager
 def placed(engine: Engine, timeout_s: float) -> Generator[Connection]:
     """A connection of an engine with a `BoundedPool`, in a place of its own.
+
+    Who interrupts its use gets the interruption back, whatever SQLAlchemy makes of it.
 
     Raises:
         sqlalchemy.exc.TimeoutError: no place was free in time.
@@ -97,10 +100,16 @@ def placed(engine: Engine, timeout_s: float) -> Generator[Connection]:
     pool = engine.pool
     if not isinstance(pool, BoundedPool):
         raise TypeError(f"{pool} has no places")
+    handled = sys.exception()
     place = pool.take_place(timeout_s)
     try:
         with engine.connect() as connection:
             yield connection
+    except Exception as error:
+        interruption = interruption_behind(error, handled)
+        if interruption is None:
+            raise
+        raise interruption from error
     finally:
         # Not when the traceback of an error is gone, which somebody may keep.
         del place

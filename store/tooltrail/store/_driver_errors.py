@@ -1,4 +1,7 @@
-"""Errors of a driver that was called without SQLAlchemy, as SQLAlchemy would have raised them."""
+"""Errors of a driver that was called without SQLAlchemy, as SQLAlchemy would have raised them.
+
+And what they came of, where that was no error.
+"""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -32,3 +35,17 @@ def _as_raised(error: Exception, connection: Connection, sql: str) -> BaseExcept
         connection_invalidated=is_lost,
         dialect=dialect,
     )
+
+
+def interruption_behind(
+    error: BaseException | None, handled: BaseException | None
+) -> BaseException | None:
+    """What is no error, a signal's for instance, of those that led to this one; None without one.
+
+    Args:
+        error: that came of it.
+        handled: what the caller was about to handle already, which led to all that it did.
+    """
+    while error is not handled and isinstance(error, Exception):
+        error = error.__context__
+    return None if error is handled else error

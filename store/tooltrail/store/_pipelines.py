@@ -15,7 +15,7 @@ from typing import Protocol, cast
 
 from sqlalchemy import Connection, Engine, event
 
-from tooltrail.store._driver_errors import raised_as_ever
+from tooltrail.store._driver_errors import interruption_behind, raised_as_ever
 
 _PIPELINE = "tooltrail_pipeline"
 """Where a connection keeps that of its transaction."""
@@ -69,7 +69,7 @@ def pipelined(connection: Connection) -> Generator[None]:
         with _begun(connection):
             yield
     except BaseException as error:
-        interruption = _interruption(error, handled)
+        interruption = interruption_behind(error, handled)
         if interruption is None:
             raise
         connection.invalidate()
@@ -108,20 +108,6 @@ def _quietly(driver: _Driver, connection: Connection) -> Generator[_Pipeline]:
             raise
     if failure is not None:
         raise failure
-
-
-def _interruption(
-    error: BaseException | None, handled: BaseException | None
-) -> BaseException | None:
-    """What is no error, a signal's for instance, of those that led to this one.
-
-    Args:
-        error: that came of it.
-        handled: what the caller was about to handle already, which led to all that it did.
-    """
-    while error is not handled and isinstance(error, Exception):
-        error = error.__context__
-    return None if error is handled else error
 
 
 def is_pipelined(connection: Connection) -> bool:

@@ -1,6 +1,7 @@
 """A pool has all its places again, whatever became of those who had them."""
 
 import gc
+from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from tooltrail.store._bounded_pool import BoundedPool, placed
 FOLDERS = [
     str(Path(module.__file__ or "").parent) for module in (tooltrail.store, sqlalchemy, psycopg)
 ]
-EVERY = 13
+EVERY = 11
 """Of the moments of a record one in so many is tried."""
 
 
@@ -60,28 +61,37 @@ def test_a_place_that_only_the_collector_would_find_is_found(
         gc.enable()
 
 
-def place_count() -> int:
-    gc.collect()
-    return sum(type(found).__name__ == "_Place" for found in gc.get_objects())
+def test_who_waits_for_a_place_gets_the_next_that_is_free() -> None:
+    pool = BoundedPool(lambda: None, pool_size=1)
+    place = [pool.take_place(0)]
+    with ThreadPoolExecutor(4) as threads:
+        waiting = [threads.submit(lambda: id(pool.take_place(60))) for _ in range(4)]
+        place.clear()
+        assert all(one.result(60) for one in waiting)
+    assert pool.free_count == 1
 
 
-def test_a_pool_that_is_gone_leaves_nothing() -> None:
-    before = place_count()
-    pool = BoundedPool(lambda: None, pool_size=3)
-    place = pool.take_place(0)
-    assert place_count() == before + 3
-    del pool
-    assert place_count() == before + 1
-    del place
-    assert place_count() == before
+def interrupt_plainly() -> None:
+    raise KeyboardInterrupt
 
 
-def test_an_error_that_is_kept_keeps_no_place() -> None:
+def test_an_error_that_an_interruption_led_to_is_told_as_that() -> None:
     engine = create_engine("sqlite://", poolclass=BoundedPool, pool_size=1)
-    with pytest.raises(ZeroDivisionError) as kept, placed(engine, 0):
-        raise ZeroDivisionError
-    with placed(engine, 0):
-        assert kept.tb is not None
+
+    def interrupt() -> None:
+        try:
+            interrupt_plainly()
+        finally:
+            raise AssertionError("left half-way")
+
+    with pytest.raises(KeyboardInterrupt), placed(engine, 0):
+        interrupt()
+    # Who records because of an interruption was not interrupted meanwhile.
+    try:
+        interrupt_plainly()
+    except KeyboardInterrupt:
+        with pytest.raises(ZeroDivisionError), placed(engine, 0):
+            raise ZeroDivisionError from None
     engine.dispose()
 
 

@@ -214,8 +214,11 @@ OTHER_WORDS = (
     ("bodies", "constraint ck_bodies_encoding", "CHECK ((encoding) IN ('raw', ('zstd')))"),
     (
         "invocations",
-        "index ix_invocations_state",
-        "CREATE INDEX ix_invocations_state ON invocations (state) WHERE (state) <> 'success'",
+        "index ix_invocations_state_error_kind",
+        (
+            "CREATE INDEX ix_invocations_state_error_kind ON invocations (state, error_kind) "
+            "WHERE (state) <> 'success'"
+        ),
     ),
     (
         "ledger_heads",
@@ -298,7 +301,7 @@ def test_where_nothing_can_be_made_other_words_are_another_definition(reader_of:
         assert set(check_database(database)) == {
             "append-only trigger ledger_heads_no_update is not what it was made as",
             "constraint ck_bodies_encoding is not what it was made as",
-            "index ix_invocations_state is not what it was made as",
+            "index ix_invocations_state_error_kind is not what it was made as",
         }
 
 
