@@ -15,6 +15,7 @@ from uuid import UUID
 from tooltrail.records import (
     DamageError,
     InvalidRecordError,
+    StoreNotFoundError,
     TooltrailError,
     UnavailableError,
 )
@@ -25,6 +26,7 @@ from tooltrail.store._entry_plans import plan_call
 from tooltrail.store._group_commit import Write
 from tooltrail.store._journal_lines import Line, iter_lines
 from tooltrail.store._recording import Scratch
+from tooltrail.store.info import read_info
 from tooltrail.store.outbox import CallEnded, Entry, Outbox, SessionOpened, read_entry
 from tooltrail.store.recorder import Session
 
@@ -127,9 +129,16 @@ class _Deliverer:
             OSError, TooltrailError: it ends there; see `deliver`.
         """
         self._store.confirm()
-        # First, so that while the store is away the journal stays as it is.
-        with self._store.database.read():
-            pass
+        # First, so that while the store is away the journal stays as it is; and each time, since
+        # another one may have been made at its place.
+        with self._store.database.read() as connection:
+            found = read_info(connection).id
+        if found != self._store.info.id:
+            raise StoreNotFoundError(
+                f"store {self._store.info.id} is not at {self._store.database.target} any more, "
+                f"where store {found} is now; what waits in {self._journal.folder} "
+                "is not of that one"
+            )
         is_first = True
         while files := self._journal.seal():
             for file in files:
@@ -148,7 +157,7 @@ class _Deliverer:
         batch: list[_One] = []
         size = 0
         done_count = self._outbox.progress.of(file)
-        for line in iter_lines(file):
+        for line in iter_lines(file, is_ended=True):
             entry = None if line.number <= done_count else self._read(file, line)
             if entry is None:
                 continue

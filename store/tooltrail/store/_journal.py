@@ -16,6 +16,7 @@ returns. Imports nothing heavy, for whoever only appends.
 import errno
 import fcntl
 import os
+import re
 import threading
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager, suppress
@@ -37,6 +38,7 @@ _thread = threading.local()
 
 _JOURNAL = "journal"
 _SEALED = "sealed-"
+_SEALED_NAME = re.compile(rf"{_SEALED}[0-9]+")
 
 
 class Journal:
@@ -99,7 +101,7 @@ class Journal:
             names = os.listdir(self.waiting)  # noqa: PTH208  names are all that is wanted
         except FileNotFoundError:
             return []
-        sealed = sorted(name for name in names if name.startswith(_SEALED))
+        sealed = sorted(filter(_SEALED_NAME.fullmatch, names))
         last = [_JOURNAL] if _JOURNAL in names else []
         return [self.waiting / name for name in (*sealed, *last)]
 
@@ -217,7 +219,12 @@ class Journal:
         (self.waiting / _JOURNAL).rename(sealed)
 
     def _sealed(self) -> list[Path]:
-        return [path for path in self.files() if path.name != _JOURNAL]
+        return [path for path in self.files() if self.is_sealed(path)]
+
+    @staticmethod
+    def is_sealed(path: Path) -> bool:
+        """Whether one of the files is one to which nobody appends any more."""
+        return path.name != _JOURNAL
 
     @contextmanager
     def _opened(self, path: Path) -> Generator[int]:

@@ -37,7 +37,7 @@ class Progress:
     """
 
     def __init__(self) -> None:
-        self._file: tuple[int, ...] = ()
+        self._file: tuple[int | bytes, ...] = ()
         self._count = 0
 
     def of(self, path: Path) -> int:
@@ -57,8 +57,13 @@ class Progress:
         self._file, self._count = _identity(path), number
 
 
-def iter_lines(path: Path) -> Iterator[Line]:
+def iter_lines(path: Path, *, is_ended: bool = False) -> Iterator[Line]:
     """The lines of a file, at the memory of one; what a torn append left at its end is none.
+
+    Args:
+        path: of the file.
+        is_ended: whether nobody appends to it any more; then what was torn there is removed, and
+            a line without its newline was damaged since.
 
     Raises:
         OSError: it cannot be read; `FileNotFoundError` when it was delivered meanwhile.
@@ -67,7 +72,7 @@ def iter_lines(path: Path) -> Iterator[Line]:
         for number, line in enumerate(file, 1):
             raw = line.removesuffix(b"\n")
             data = _data_of(raw)
-            if raw is not line or data is not None:
+            if is_ended or raw is not line or data is not None:
                 yield Line(number, raw, data)
 
 
@@ -104,10 +109,11 @@ def whole_end(descriptor: int) -> int:
     return start
 
 
-def _identity(path: Path) -> tuple[int, ...]:
-    """Another file may get the name and the inode of one that is gone, but not its time as well."""
-    found = path.stat()
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+def _identity(path: Path) -> tuple[int | bytes, ...]:
+    """Another file may get name, inode and time of one that is gone; never its first entry."""
+    with path.open("rb") as file:
+        found = os.fstat(file.fileno())
+        return found.st_dev, found.st_ino, found.st_size, file.read(_DIGEST_BYTES)
 
 
 def _data_of(raw: bytes) -> bytes | None:

@@ -123,7 +123,7 @@ def _outboxes_of(store_id: UUID, spool: Path, also: Sequence[Path]) -> list[Outb
 def _lines_of(journal: Journal) -> Iterator[Line]:
     for path in journal.files():
         with suppress(FileNotFoundError):  # it was delivered meanwhile
-            yield from iter_lines(path)
+            yield from iter_lines(path, is_ended=journal.is_sealed(path))
 
 
 def _size_of(journal: Journal) -> int:

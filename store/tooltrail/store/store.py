@@ -94,8 +94,10 @@ class Store:
             StoreNotFoundError, SchemaMismatchError, DamageError, UnavailableError: see
                 `open_store`.
         """
-        if self._check is not None:
-            self._check(self)
+        # Once, as another thread may have done so meanwhile.
+        check = self._check
+        if check is not None:
+            check(self)
             self._check = None
 
     @property

@@ -20,10 +20,10 @@ from tests.support.disks import small_disk
 from tests.support.killing import count_moments, run_and_kill
 from tests.support.waiting import until
 
-from tooltrail.records import InvalidRecordError
+from tooltrail.records import InvalidRecordError, digest_of
 from tooltrail.store import _flocks, _journal
 from tooltrail.store._journal import Journal
-from tooltrail.store._journal_lines import iter_lines
+from tooltrail.store._journal_lines import Progress, iter_lines
 from tooltrail.store.outbox import (
     CallEnded,
     EndedStream,
@@ -463,3 +463,35 @@ def in_fork(run: Callable[[], object]) -> int:
         finally:
             os._exit(status)
     return child
+
+
+def test_a_file_that_looks_like_the_one_before_was_not_looked_at_yet(tmp_path: Path) -> None:
+    path = tmp_path / "sealed"
+    progress = Progress()
+    for data in (b'"first!"', b'"second"'):
+        path.write_bytes(b"%b %b\n" % (digest_of(data).encode(), data))
+        os.utime(path, ns=(0, 0))
+        assert progress.of(path) == 0
+        progress.note(path, 1)
+        assert progress.of(path) == 1
+
+
+@pytest.mark.parametrize("damage", [b"", b"#"])
+def test_the_end_of_a_file_to_which_nobody_appends_is_no_torn_append(
+    tmp_path: Path, damage: bytes
+) -> None:
+    journal = Journal(tmp_path / "outbox")
+    for data in (b"first", b"second"):
+        journal.append(data)
+    (sealed,) = journal.seal()
+    sealed.write_bytes(sealed.read_bytes()[:-3] + damage)
+    assert [line.data for line in iter_lines(sealed, is_ended=True)] == [b"first", None]
+    assert [line.data for line in iter_lines(sealed)] == [b"first"]
+
+
+def test_what_is_no_file_of_the_journal_is_left_alone(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "outbox")
+    journal.append(b"first")
+    (journal.waiting / "sealed-000000000001~").touch()
+    (sealed,) = journal.seal()
+    assert sealed.name == "sealed-000000000001"

@@ -743,6 +743,23 @@ def test_what_waits_is_not_delivered_to_another_store_at_the_same_place(
         assert store.fallback.outbox.is_waiting()
 
 
+def test_who_was_open_meanwhile_delivers_nothing_to_another_store_at_the_same_place(
+    postgres_url: str, known: Path, tmp_path: Path
+) -> None:
+    store = open_store(postgres_url, spool=known, on_unavailable="outbox")
+    session = store.open_session()
+    with closed_database(postgres_url):
+        session.record(BASH, made(b"of the first"))
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+    with create_store(postgres_url, artifacts=str(tmp_path / "a2"), spool=known) as second, store:
+        without_pause(store)
+        with pytest.raises(StoreNotFoundError, match=f"where store {second.info.id} is now"):
+            session.record(BASH, made(b"late"))
+        assert store.fallback.outbox.is_waiting()
+        assert second.reader.sessions() == []
+
+
 def test_children_that_are_forked_while_threads_use_the_outbox_use_it_too(
     patient: Store, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
