@@ -1,10 +1,11 @@
 """Creating and opening a store: the functions that do work, so constructors need not."""
 
 import os
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from tooltrail.artifacts import ArtifactArchive, defer_sink
 from tooltrail.records import (
@@ -131,36 +132,28 @@ def open_store(
     checked_choice(on_unavailable)
     target, place = parse_target(database), spool or spool_folder(database)
     opened = open_existing(target, durability=checked_durability(durability))
-    check: Callable[[Store], None] | None = None
     try:
-        try:
-            info, upkeep = _checked_info(opened)
-        except UnavailableError:
-            known = None if on_unavailable == "raise" else recall(place, target)
-            if known is None:
-                raise
-            # Older than any that the store has, so that nothing is relied on that was not seen.
-            info, upkeep = known, Upkeep(known.artifact_root, -1, is_pruning=True)
-            check = partial(_confirm, place, follows=artifacts is None)
+        met = _met(opened, None if on_unavailable == "raise" else place)
+        info = met.info
         root = info.artifact_root if artifacts is None else named_root(artifacts)
         sink = defer_sink(resolve_root(target, root), mark=mark_path(info.id))
     except BaseException:
         opened.close()
         raise
-    if on_unavailable != "raise" and check is None:
+    if on_unavailable != "raise" and met.is_there:
         remember(place, target, info)
     chosen = families or default_families()
     return Store(
         database=opened,
         archive=ArtifactArchive(sink),
         info=info,
-        upkeep=upkeep,
+        upkeep=met.upkeep,
         spool=place,
         policy=default_policy(chosen) if policy is None else policy,
         families=chosen,
         limits=limits or StoreLimits(),
         on_unavailable=on_unavailable,
-        check=check,
+        check=None if met.is_there else partial(_confirm, place, follows=artifacts is None),
     )
 
 
@@ -219,6 +212,30 @@ def spool_folder(database: str | Path) -> Path:
     if isinstance(target, SqliteTarget):
         return target.path.parent / SPOOL_FOLDER
     return user_spool()
+
+
+class _Met(NamedTuple):
+    """What a store knows about itself, from its database or from when it was last opened here."""
+
+    info: StoreInfo
+    upkeep: Upkeep
+    is_there: bool
+
+
+def _met(database: Database, spool: Path | None) -> _Met:
+    """Ask a store; where its database is away, what is remembered in a spool, if one is given.
+
+    Raises:
+        TooltrailError: see `open_store`.
+    """
+    try:
+        return _Met(*_checked_info(database), is_there=True)
+    except UnavailableError:
+        known = None if spool is None else recall(spool, database.target)
+        if known is None:
+            raise
+    # Older than any that the store has, so that nothing is relied on that was not seen.
+    return _Met(known, Upkeep(known.artifact_root, -1, is_pruning=True), is_there=False)
 
 
 def _checked_info(database: Database) -> tuple[StoreInfo, Upkeep]:

@@ -3,7 +3,8 @@
 import gc
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -44,7 +45,8 @@ def test_who_has_switched_it_off_finds_it_so() -> None:
     assert not gc.isenabled()
 
 
-def test_it_goes_on_when_the_first_of_two_threads_has_made_its_own() -> None:
+@contextmanager
+def paused_by_another_thread() -> Generator[None]:
     is_paused, may_end = threading.Event(), threading.Event()
 
     def pause() -> None:
@@ -54,32 +56,28 @@ def test_it_goes_on_when_the_first_of_two_threads_has_made_its_own() -> None:
 
     thread = threading.Thread(target=pause)
     thread.start()
-    assert is_paused.wait(30)
-    with collector_paused():
+    try:
+        assert is_paused.wait(30)
+        yield
+    finally:
+        may_end.set()
+        thread.join()
+
+
+def test_it_goes_on_when_the_first_of_two_threads_has_made_its_own() -> None:
+    with paused_by_another_thread():
+        with collector_paused():
+            assert not gc.isenabled()
         assert not gc.isenabled()
-    assert not gc.isenabled()
-    may_end.set()
-    thread.join()
     assert gc.isenabled()
 
 
 def test_a_child_of_a_process_in_which_another_thread_has_paused_it_has_it_going() -> None:
-    is_paused, may_end = threading.Event(), threading.Event()
-
-    def pause() -> None:
-        with collector_paused():
-            is_paused.set()
-            may_end.wait(30)
-
-    thread = threading.Thread(target=pause)
-    thread.start()
-    assert is_paused.wait(30)
-    child = os.fork()
-    if child == 0:
-        os._exit(0 if gc.isenabled() else 1)
-    _, status = os.waitpid(child, 0)
-    may_end.set()
-    thread.join()
+    with paused_by_another_thread():
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if gc.isenabled() else 1)
+        _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 0
 
 
