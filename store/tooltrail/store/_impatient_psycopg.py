@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 
 from psycopg import Connection, Error, OperationalError
 from psycopg.abc import PQGen
+from psycopg.pq import PipelineStatus
+from psycopg.waiting import Ready, Wait
 
 T = TypeVar("T")
 
@@ -30,29 +32,40 @@ class ImpatientConnection(Connection[tuple[Any, ...]]):
         Raises:
             OperationalError: there was none in time; the connection is closed.
         """
-        if self.deadline is not None:
-            gen = self._until(self.deadline, gen)
+        followed = self._followed(gen)
         try:
-            return super().wait(gen, *args, **kwargs)
+            return super().wait(followed, *args, **kwargs)
         except BaseException:
             # Else the garbage collector ends it, when the connection may be closed, and the
             # interpreter prints what it has to say about that.
             with suppress(Error, RuntimeError):
+                followed.close()
                 gen.close()
             raise
 
-    def _until(self, deadline: float, answer: PQGen[T]) -> Generator[Any, Any, T]:
-        """The same generator; psycopg resumes it every tenth of a second, with or without news."""
+    def _followed(self, answer: PQGen[T]) -> Generator[Any, Any, T]:
+        """The same generator; psycopg resumes it every tenth of a second, with or without news.
+
+        In a pipeline psycopg goes on to wait for answers when it has handed everything to libpq,
+        which may have sent a part of that only: what is left is sent here meanwhile.
+        """
         try:
             wanted = next(answer)
             while True:
-                news = yield wanted
-                if not news and time.monotonic() >= deadline:
+                is_unsent = wanted == Wait.R and self._is_unsent()
+                news = yield Wait.RW if is_unsent else wanted
+                if not news and self.deadline is not None and time.monotonic() >= self.deadline:
                     self._give_up(answer)
-                wanted = answer.send(news)
+                if is_unsent and news == Ready.W:
+                    continue
+                wanted = answer.send(news & Ready.R if is_unsent else news)
         except StopIteration as stop:
             answered: T = stop.value
             return answered
+
+    def _is_unsent(self) -> bool:
+        is_pipeline = self.pgconn.pipeline_status != PipelineStatus.OFF
+        return is_pipeline and self.pgconn.flush() == 1
 
     def _give_up(self, answer: PQGen[Any]) -> None:
         self.close()

@@ -1,6 +1,7 @@
 """What is sent to a server without waiting is done, or told, as if each had been waited for."""
 
 import logging
+import secrets
 from pathlib import Path
 
 import pytest
@@ -92,3 +93,12 @@ def test_a_record_has_a_limit_unless_the_url_names_another(
     with create_store(url, artifacts=str(tmp_path / "a"), spool=tmp_path / "s") as store:
         asked = text("SHOW transaction_timeout")
         assert store.writes.run(Write(lambda c: c.scalar(asked))) == expected
+
+
+def test_what_is_more_than_a_network_takes_at_once_gets_there(postgres_store: Store) -> None:
+    session = postgres_store.open_session()
+    # Of what cannot be compressed, so that as much is sent.
+    text = secrets.token_urlsafe(24 << 20)
+    session.add_message("user", text)
+    (message,) = postgres_store.reader.conversation(session.id)[1]
+    assert message.text == text
