@@ -17,10 +17,10 @@ def raised_as_ever(connection: Connection, sql: str) -> Generator[None]:
     try:
         yield
     except connection.dialect.loaded_dbapi.Error as error:
-        raise _as_raised(error, connection, sql) from error
+        raise as_raised(error, connection, sql) from error
 
 
-def _as_raised(error: Exception, connection: Connection, sql: str) -> BaseException:
+def as_raised(error: Exception, connection: Connection, sql: str) -> BaseException:
     """A driver's error as SQLAlchemy raises it; a connection that it ended is used no more."""
     dialect = connection.dialect
     is_lost = dialect.is_disconnect(cast("Any", error), connection.connection, None)

@@ -121,8 +121,9 @@ def answered(connection: Connection) -> None:
     Raises:
         DBAPIError: the server refused something.
     """
-    with raised_as_ever(connection, "SYNC"):
-        _wait(connection)
+    if is_pipelined(connection):
+        with raised_as_ever(connection, "SYNC"):
+            _wait(connection)
 
 
 def wait_for_sqlalchemy(engine: Engine) -> None:

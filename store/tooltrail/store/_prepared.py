@@ -12,8 +12,9 @@ from typing import Any, NamedTuple, Protocol, cast
 from sqlalchemy import BindParameter, ClauseElement, Connection, Dialect, Integer
 from sqlalchemy.exc import StatementError
 from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.types import TypeDecorator
 
-from tooltrail.store._driver_errors import raised_as_ever
+from tooltrail.store._driver_errors import as_raised
 from tooltrail.store._pipelines import answered
 
 Row = dict[str, Any]
@@ -88,8 +89,10 @@ class Prepared:
         answer = self._execute(connection, row)
         # Or the server would wait for more, and not know a program that stands still for idle.
         answered(connection)
-        with raised_as_ever(connection, "FETCH"):
+        try:
             return answer.fetchone()
+        except connection.dialect.loaded_dbapi.Error as error:
+            raise as_raised(error, connection, "FETCH") from error
 
     def count(self, connection: Connection, row: Row) -> int:
         """Execute it once; how many rows were inserted or updated.
@@ -123,16 +126,20 @@ class Prepared:
     def _execute(self, connection: Connection, row: Row) -> _Answer:
         sql, values_of = self._for(connection.dialect, row)
         values = _accepted(sql, values_of, row)
-        with raised_as_ever(connection, sql):
-            return _driver_of(connection).execute(sql, values)
+        try:
+            return driver_of(connection).execute(sql, values)
+        except connection.dialect.loaded_dbapi.Error as error:
+            raise as_raised(error, connection, sql) from error
 
     def _execute_many(self, connection: Connection, rows: Sequence[Row]) -> _Answer:
         sql, values_of = self._for(connection.dialect, rows[0])
         values = [_accepted(sql, values_of, row) for row in rows]
-        with raised_as_ever(connection, sql):
-            cursor = _driver_of(connection).cursor()
+        try:
+            cursor = driver_of(connection).cursor()
             cursor.executemany(sql, values)
-            return cursor
+        except connection.dialect.loaded_dbapi.Error as error:
+            raise as_raised(error, connection, sql) from error
+        return cursor
 
     def _for(self, dialect: Dialect, row: Row) -> _Compiled:
         key = (dialect.name, *row)
@@ -142,7 +149,8 @@ class Prepared:
         return found
 
 
-def _driver_of(connection: Connection) -> _Driver:
+def driver_of(connection: Connection) -> _Driver:
+    """The driver's own connection."""
     return cast("_Driver", connection.connection.driver_connection)
 
 
@@ -170,6 +178,10 @@ def _process_of(parameter: BindParameter[Any], dialect: Dialect) -> _Process | N
     kind = parameter.type.dialect_impl(dialect)
     if dialect.name == "postgresql" and isinstance(kind, Integer):
         return _integers_alike()
+    if isinstance(kind, TypeDecorator) and kind.impl_instance.bind_processor(dialect) is None:
+        # As its own processor does, in one call less.
+        bind, with_dialect = kind.process_bind_param, dialect
+        return lambda value: bind(value, with_dialect)
     return kind.bind_processor(dialect)
 
 

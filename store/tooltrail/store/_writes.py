@@ -8,7 +8,18 @@ from functools import cache
 from typing import Any, Self, cast
 from uuid import UUID
 
-from sqlalchemy import Connection, Insert, Table, bindparam, func, insert, select, text, update
+from sqlalchemy import (
+    ClauseElement,
+    Connection,
+    Insert,
+    Table,
+    bindparam,
+    func,
+    insert,
+    select,
+    text,
+    update,
+)
 from sqlalchemy.dialects import postgresql, sqlite
 
 from tooltrail.records import (
@@ -207,12 +218,7 @@ def put_bodies(connection: Connection, bodies: Sequence[Body]) -> None:
         {"digest": digest, "size": body.size, "encoding": body.encoding, "data": body.data}
         for digest, body in sorted({body.digest: body for body in bodies}.items())
     ]
-    if connection.dialect.name == "postgresql":
-        _PUT_BODY.run_many(connection, rows)
-    elif put_each_once(connection, BodyRow, rows) < len(rows):
-        kept = ("encoding", "data")
-        erased = [{"which": row["digest"], **{name: row[name] for name in kept}} for row in rows]
-        _RESTORE_BODY.run_many(connection, erased)
+    _PUT_BODY.run_many(connection, rows)
 
 
 def put_once(connection: Connection, table: type[Base], row: Row) -> None:
@@ -287,21 +293,26 @@ _LOCK_HEAD = Prepared(
 )
 _MOVE_HEAD = Prepared(lambda _: update(_HEADS).where(_HEADS.c.session_key == bindparam("which")))
 _BODIES = _table(BodyRow)
-_RESTORE_BODY = Prepared(
-    lambda _: update(_BODIES).where(
-        _BODIES.c.digest == bindparam("which"), _BODIES.c.data.is_(None)
-    )
-)
-_PUT_BODY = Prepared(
-    lambda _: text(
+
+
+def _put_body(dialect_name: str) -> ClauseElement:
+    if dialect_name == "sqlite":
+        put = sqlite.insert(_BODIES)
+        restored = {name: put.excluded[name] for name in ("encoding", "data")}
+        return put.on_conflict_do_update(
+            index_elements=[_BODIES.c.digest], set_=restored, where=_BODIES.c.data.is_(None)
+        )
+    # That would make all wait for each other who record one body. Both in one all the same, so
+    # that nobody waits for the first to see whether the second is needed.
+    return text(
         "WITH put AS (INSERT INTO bodies (digest, size, encoding, data)"
         " VALUES (:digest, :size, :encoding, :data) ON CONFLICT DO NOTHING)"
         " UPDATE bodies SET encoding = :encoding, data = :data"
         " WHERE digest = :digest AND data IS NULL"
     ).bindparams(*(bindparam(column.name, type_=column.type) for column in _BODIES.c))
-)
-"""Both in one, so that nobody waits for the first to see whether the second is needed. Not ON
-CONFLICT DO UPDATE, which would make all wait for each other who record one body."""
+
+
+_PUT_BODY = Prepared(_put_body)
 _INVOCATIONS = _table(InvocationRow)
 _NEXT_KEYS = text(
     "SELECT nextval(pg_get_serial_sequence('invocations', 'key')) FROM generate_series(1, :count)"
