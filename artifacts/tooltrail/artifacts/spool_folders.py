@@ -93,7 +93,7 @@ def remove_spool_folder(folder: Path) -> None:
     with contextlib.suppress(OSError):
         if folder.is_dir():
             shutil.rmtree(folder)
-        _link_of(folder).unlink(missing_ok=True)
+        os.unlink(f"{folder}{LINK_SUFFIX}")  # noqa: PTH108  for each record, see `claim`
 
 
 def release_spool_folder(folder: Path) -> None:

@@ -77,9 +77,11 @@ class SpoolOwner:
         """
         # Durable, since what is set aside in it is to be, and is nowhere else.
         make_durable_folders(self._spool)
+        folder = self._spool / str(name)
         with contextlib.suppress(FileExistsError):
-            (self._spool / f"{name}{LINK_SUFFIX}").symlink_to(self._name())
-        return self._spool / str(name)
+            # For each record: to put a path together takes as long as to make the link.
+            os.symlink(self._name(), f"{folder}{LINK_SUFFIX}")  # noqa: PTH211
+        return folder
 
     def begin_anew(self) -> None:
         """Forget what is held, in a process that was forked."""

@@ -259,6 +259,6 @@ def _sqlite_engine(connect: Callable[[], sqlite3.Connection]) -> Engine:
         begin = "BEGIN" if reading else "BEGIN IMMEDIATE"
         with raised_as_ever(connection, begin):
             # By the driver, in a sixth of the time.
-            driver_of(connection).execute(begin, ())
+            driver_of(connection).execute(begin, [])
 
     return engine

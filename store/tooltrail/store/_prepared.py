@@ -20,7 +20,7 @@ from tooltrail.store._pipelines import answered
 Row = dict[str, Any]
 
 _Process = Callable[[Any], Any]
-_Values = tuple[Any, ...] | Row
+_Values = list[Any] | Row
 """As a driver takes them: by place, or by name."""
 
 
@@ -209,8 +209,14 @@ def _by_name(processes: Mapping[str, _Process | None], constants: Row) -> Callab
 def _by_place(
     places: Sequence[tuple[str, _Process | None]], constants: Row
 ) -> Callable[[Row], _Values]:
+    names = [name for name, _ in places]
+    processes = [(n, process) for n, (_, process) in enumerate(places) if process is not None]
+
     def values_of(row: Row) -> _Values:
         row = row | constants if constants else row
-        return tuple(row[n] if process is None else process(row[n]) for n, process in places)
+        values = list(map(row.__getitem__, names))
+        for n, process in processes:
+            values[n] = process(values[n])
+        return values
 
     return values_of
