@@ -1,6 +1,5 @@
 """Stores that programs of earlier revisions made, today: every row is right and can be read."""
 
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,7 @@ from sqlalchemy import Connection, MetaData, Table, insert, select
 from sqlalchemy.dialects import sqlite
 from tests.support.cli import Cli
 from tests.support.evidence import check_evidence
-from tests.support.old_stores import KEPT, old_rows, old_store
+from tests.support.old_stores import KEPT, old_rows, old_store, rows_of
 from tests.support.recording import run_command
 from tests.support.schema import SCRIPTS, upgraded
 
@@ -17,7 +16,6 @@ from tooltrail.migrations import HEAD_REVISION, VERSION_TABLE
 from tooltrail.store import check_database, open_store, upgrade_store
 from tooltrail.store._database import open_database
 from tooltrail.store._mark_names import mark_path
-from tooltrail.store._sqlite import sqlite3
 from tooltrail.store._targets import parse_target
 from tooltrail.store.tables import metadata
 
@@ -68,19 +66,6 @@ def marked(kept: Path) -> None:
     upgrade_store(kept)
     with open_store(kept) as store:
         (kept.parent / "artifacts" / mark_path(store.info.id)).touch()
-
-
-def rows_of(database: Path, columns: dict[str, list[str]]) -> dict[str, list[dict[str, Any]]]:
-    """What tables hold, by SQLite alone."""
-    with closing(sqlite3.connect(database)) as connection:
-        connection.row_factory = sqlite3.Row
-        return {
-            table: [
-                {name: row[name] for name in names}
-                for row in connection.execute(f"SELECT * FROM {table}")
-            ]
-            for table, names in columns.items()
-        }
 
 
 def test_every_released_revision_but_the_head_has_a_kept_store() -> None:

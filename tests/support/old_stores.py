@@ -2,10 +2,13 @@
 
 import json
 import shutil
+from contextlib import closing
 from pathlib import Path
 from typing import Any, cast
 
 import zstandard
+
+from tooltrail.store._sqlite import sqlite3
 
 KEPT = Path(__file__).parents[1] / "migrations" / "fixtures"
 """One folder for each revision: `trail.db.zst`, its artifacts, and in `rows.json` what every table
@@ -30,6 +33,19 @@ def old_rows(revision: str) -> dict[str, list[Row]]:
         table: [{name: _plain(value) for name, value in row.items()} for row in rows]
         for table, rows in tables.items()
     }
+
+
+def rows_of(database: Path, columns: dict[str, list[str]]) -> dict[str, list[Row]]:
+    """What tables hold, by SQLite alone."""
+    with closing(sqlite3.connect(database)) as connection:
+        connection.row_factory = sqlite3.Row
+        return {
+            table: [
+                {name: row[name] for name in names}
+                for row in connection.execute(f"SELECT * FROM {table}")
+            ]
+            for table, names in columns.items()
+        }
 
 
 def _plain(value: object) -> object:

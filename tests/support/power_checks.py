@@ -1,11 +1,12 @@
 """What must be in a store after a loss of power, by what its recorder had said until then."""
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.support.evidence import check_evidence
-from tests.support.power_worker import printed, text_of
+from tests.support.power_worker import hidden, printed, text_of
 from tests.support.recording import content_of, stream_of
 from tests.support.system_calls import Said
 
@@ -39,6 +40,8 @@ def check_store(folder: Path, said: Iterable[Said], *, may_lose: bool = False) -
         AssertionError, TooltrailError: it is not sound, or holds what nobody had begun.
     """
     words = [one.words for one in said]
+    with suppress(FileNotFoundError):
+        hidden(folder / "trail.db").rename(folder / "trail.db")
     with open_store(folder / "trail.db") as store:
         content = _read(store, words)
         # What waits in the spool can be read when it is stored.
@@ -52,7 +55,7 @@ def check_store(folder: Path, said: Iterable[Said], *, may_lose: bool = False) -
         left = {"unknown"} if may_lose else set[str]()
         assert outcomes <= _GOOD | left, report
         missing = [] if waits else _missing(content, words, _RECORDED)
-        if outcomes - {"cleared"}:
+        if outcomes - {"cleared"} or any(one[0] in _SET_ASIDE for one in words):
             check_evidence(store)
             content = _read(store, words)
         missing += _missing(content, words, {**_RECORDED, **_SET_ASIDE})
@@ -137,5 +140,11 @@ _RECORDED: Mapping[str, _Check] = {
     "said": _is_said,
     "made": _is_made,
 }
-_SET_ASIDE: Mapping[str, _Check] = {"set": _is_started, "kept": _is_ended}
+_SET_ASIDE: Mapping[str, _Check] = {
+    "set": _is_started,
+    "kept": _is_ended,
+    "awaited": _is_session,
+    "queued": _is_ended,
+    "sent": _is_said,
+}
 """What only a repair brings into a store."""

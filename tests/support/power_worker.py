@@ -3,6 +3,9 @@
 record DB ARTIFACTS SPOOL LEVEL   record into a store that is there, in all ways
 create DB ARTIFACTS SPOOL         make a store and record a little
 wait DB ARTIFACTS SPOOL           record while the artifacts are away, and set records aside
+hide DB ARTIFACTS SPOOL           record while the database is away, which stays so
+repair DB ARTIFACTS SPOOL         store whatever waits
+upgrade DB ARTIFACTS SPOOL        bring the database to the newest schema
 
 What is begun, and what the store has acknowledged, it says on standard output, a line each:
 
@@ -13,8 +16,12 @@ ended N ID     its end, with all it printed
 said N ID      that message
 set N ID       the start of that call was set aside
 kept N ID      so was its end, with all it printed
+awaited ID     that session waits in the outbox
+queued N ID    so does that call, with all it printed
+sent N ID      and that message
 closed ID      that session was closed
 made ID        the store of that id was made
+upgraded REV   the database is of that revision
 """
 
 import os
@@ -47,7 +54,9 @@ from tooltrail.store import (
     create_store,
     open_aside,
     open_store,
+    upgrade_store,
 )
+from tooltrail.store import repair as store_what_waits
 
 LINES = (1, 40, 1_700, 150)
 """Lines of 61 bytes that a call prints, by its number; the third kind becomes an artifact."""
@@ -112,6 +121,47 @@ def wait(database: str, artifacts: str, spool: str) -> None:
         session = opened(store)
         run_all(session, range(1, 7))
         put_aside(Path(spool), wanted, range(64, 66))
+
+
+def hide(database: str, artifacts: str, spool: str) -> None:
+    with open_store(
+        database, artifacts=artifacts, spool=Path(spool), on_unavailable="outbox"
+    ) as store:
+        session = opened(store)
+        run_all(session, range(71, 74))
+        store.database.close()
+        Path(database).rename(hidden(Path(database)))
+        queue(session, range(75, 79))
+        later = store.open_session(title="later", parent=session.id)
+        say("awaited", later.id)
+        queue(later, range(79, 81))
+        say("begin", 82)
+        say("sent", 82, later.add_message("user", text_of(82)))
+        queue(session, range(83, 85))
+        later.close()
+
+
+def hidden(database: Path) -> Path:
+    """Where the database is while it is away."""
+    return database.with_name(f"{database.name}.hidden")
+
+
+def queue(session: Session, numbers: range) -> None:
+    for number in numbers:
+        say("begin", number)
+        finished = session.record(call_of(number), made(printed(number)))
+        say("queued", number, finished.invocation_id)
+
+
+def repair(database: str, artifacts: str, spool: str) -> None:
+    keep_log_short()
+    with open_store(database, artifacts=artifacts, spool=Path(spool)) as store:
+        store_what_waits(store)
+
+
+def upgrade(database: str, _artifacts: str, _spool: str) -> None:
+    _, revision = upgrade_store(database)
+    say("upgraded", revision)
 
 
 def put_aside(spool: Path, wanted: WantedStore, numbers: range) -> None:
@@ -198,5 +248,7 @@ def say(*words: str | int | UUID) -> None:
 
 
 if __name__ == "__main__":
-    TASKS: dict[str, Callable[..., None]] = {task.__name__: task for task in (record, create, wait)}
+    TASKS: dict[str, Callable[..., None]] = {
+        task.__name__: task for task in (record, create, wait, hide, repair, upgrade)
+    }
     TASKS[sys.argv[1]](*sys.argv[2:])

@@ -16,13 +16,16 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from tests.support.old_stores import old_rows, old_store, rows_of
 from tests.support.power import Chance, Choice, Everything, Nothing
 from tests.support.power_checks import Found, check_store
 from tests.support.power_disk import Disk
+from tests.support.power_worker import hidden
 from tests.support.system_calls import Said, Trace, require_strace, trace
 
+from tooltrail.migrations import VERSION_TABLE
 from tooltrail.records import StoreExistsError
-from tooltrail.store import create_store
+from tooltrail.store import check_database, create_store, open_store, upgrade_store
 
 CUTS = 24
 """Moments that are tried of each run, with three images each."""
@@ -100,6 +103,56 @@ def test_what_waits_in_the_spool_or_was_set_aside_there_is_there_too(memory: Pat
     require_strace()
     disk, traced = recorded(memory, "wait")
     tally = try_cuts(memory, disk, traced, check_store, allows_loss=False)
+    print(tally)  # noqa: T201  for docs/design.md
+    assert tally.lost == 0
+
+
+def test_what_waits_in_the_outbox_is_there_too(memory: Path) -> None:
+    require_strace()
+    disk, traced = recorded(memory, "hide")
+    tally = try_cuts(memory, disk, traced, check_store, allows_loss=False)
+    print(tally)  # noqa: T201  for docs/design.md
+    assert tally.lost == 0
+
+
+def test_a_repair_that_is_cut_off_loses_nothing_and_does_nothing_twice(memory: Path) -> None:
+    require_strace()
+    work = memory / "work"
+    _, waiting = recorded(memory, "wait")
+    _, queued = run("hide", work, work)
+    hidden(work / "trail.db").rename(work / "trail.db")
+    disk, traced = run("repair", work, work)
+    before = [Said(at=0, words=one.words) for one in (*waiting.said, *queued.said)]
+
+    def check(image: Path, said: Sequence[Said]) -> Found:
+        return check_store(image, [*before, *said])
+
+    tally = try_cuts(memory, disk, traced, check, allows_loss=False)
+    print(tally)  # noqa: T201  for docs/design.md
+    assert tally.lost == 0
+
+
+@pytest.mark.parametrize("revision", ["0001", "0003"])
+def test_an_upgrade_that_is_cut_off_can_be_done_again(memory: Path, revision: str) -> None:
+    require_strace()
+    work = memory / "work"
+    work.mkdir()
+    old_store(revision, work)
+    wanted = old_rows(revision)
+    columns = {table: list(rows[0]) for table, rows in wanted.items()}
+    disk, traced = run("upgrade", work, work)
+
+    def check(image: Path, said: Sequence[Said]) -> Found:
+        before, head = upgrade_store(image / "trail.db")
+        with open_store(image / "trail.db") as store:
+            assert check_database(store.database) == []
+        assert rows_of(image / "trail.db", columns) == {
+            **wanted,
+            VERSION_TABLE: [{"version_num": head}],
+        }
+        return Found([" ".join(one.words) for one in said if one.words != ("upgraded", before)])
+
+    tally = try_cuts(memory, disk, traced, check, allows_loss=False)
     print(tally)  # noqa: T201  for docs/design.md
     assert tally.lost == 0
 
