@@ -1,9 +1,10 @@
-"""Stores that cannot be reached for a while."""
+"""Stores that cannot be reached for a while, or not any more."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psycopg
 from tests.support.postgres import closed_database
 
 from tooltrail.store import Store
@@ -24,6 +25,16 @@ def away(store: Store, database: str) -> Generator[None]:
     finally:
         store.database.close()
         hidden.rename(database)
+
+
+def remove_store(database: str) -> None:
+    """Delete the database of a store, so that another one can be made at its place."""
+    if "://" in database:
+        with psycopg.connect(database, autocommit=True) as connection:
+            connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+    else:
+        for suffix in ("", "-wal", "-shm"):
+            Path(f"{database}{suffix}").unlink(missing_ok=True)
 
 
 def without_pause(store: Store) -> Store:

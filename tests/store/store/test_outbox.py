@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-import psycopg
 import pytest
-from tests.support.away import away, without_pause
+from tests.support.away import away, remove_store, without_pause
 from tests.support.disks import small_disk
 from tests.support.ended import BASH, failed, made, numbered_calls
 from tests.support.evidence import check_evidence
@@ -732,8 +731,7 @@ def test_what_waits_is_not_delivered_to_another_store_at_the_same_place(
         store = open_store(postgres_url, spool=known, on_unavailable="outbox")
         session = store.open_session()
         session.record(BASH, made(b"of the first"))
-    with psycopg.connect(postgres_url, autocommit=True) as connection:
-        connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+    remove_store(postgres_url)
     with create_store(postgres_url, artifacts=str(tmp_path / "a2"), spool=known) as second, store:
         without_pause(store)
         for _ in range(2):
@@ -750,8 +748,7 @@ def test_who_was_open_meanwhile_delivers_nothing_to_another_store_at_the_same_pl
     session = store.open_session()
     with closed_database(postgres_url):
         session.record(BASH, made(b"of the first"))
-    with psycopg.connect(postgres_url, autocommit=True) as connection:
-        connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+    remove_store(postgres_url)
     with create_store(postgres_url, artifacts=str(tmp_path / "a2"), spool=known) as second, store:
         without_pause(store)
         with pytest.raises(StoreNotFoundError, match=f"where store {second.info.id} is now"):
