@@ -96,13 +96,13 @@ class BatchRecorder:
         some: list[_One] = []
         why: UnavailableError | None = None
         before = self._recorded_count + self._known_count
-        if calls and fallback.is_clear():
+        if calls and fallback.catch_up():
             try:
                 self._record_now(calls, some)
             except UnavailableError as error:
                 if fallback.choice == "raise" or self._is_telling:
                     raise
-                fallback.note_failure()
+                fallback.note_failure(error)
                 why = error
         done = self._recorded_count + self._known_count - before
         for place in range(done, len(calls)):

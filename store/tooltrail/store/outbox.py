@@ -14,6 +14,7 @@ What `append` has returned from is durable, and delivered once: an entry is know
 import base64
 import binascii
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from pathlib import Path
@@ -25,7 +26,7 @@ from tooltrail.records.digests import digest_of
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.store._clock import new_id, now
 from tooltrail.store._journal import Journal
-from tooltrail.store._journal_lines import Progress
+from tooltrail.store._journal_lines import Progress, iter_lines
 
 _VERSION = 1
 
@@ -245,6 +246,19 @@ class Outbox:
         """
         told = {"kind": _NAMES[type(entry)], "id": str(entry.id), "at": entry.at.isoformat()}
         self.journal.count_dropped(encode({**told, "reason": reason}))
+
+    def was_dropped(self, session: UUID) -> bool:
+        """Whether a session was dropped and counted when it was to be opened.
+
+        Raises:
+            OSError: the count cannot be read.
+        """
+        with suppress(FileNotFoundError):
+            for line in iter_lines(self.journal.dropped):
+                told: Any = decode(line.data or b"{}")
+                if (told.get("kind"), told.get("id")) == ("session.opened", str(session)):
+                    return True
+        return False
 
     def joined(self, session: UUID) -> UUID:
         """The session that one turned out to be by its idempotency key, or the same."""
