@@ -109,7 +109,8 @@ class BatchWriter:
         if entries and isinstance(entries[0], SessionOpened):
             self._open(connection, entries[0], told)
             entries = entries[1:]
-        entries = self._put_shared(connection, entries)
+        name = told.joined or self._session_id
+        entries = self._put_shared(connection, entries, name)
         for entry in entries:
             self._put(connection, entry, told)
         self._write_calls(connection)
@@ -118,14 +119,22 @@ class BatchWriter:
         told.known_count = len(self._entries) - told.delivered_count
         return told
 
-    def _put_shared(self, connection: Connection, entries: Sequence[Entry]) -> list[Entry]:
+    def _put_shared(
+        self, connection: Connection, entries: Sequence[Entry], session_id: UUID
+    ) -> list[Entry]:
         """Write the keys of all and then what others may share, in one order for all writers.
+
+        Args:
+            connection: of the transaction.
+            entries: that are not in the store.
+            session_id: that they are of. A key names what the recorder would have recorded there.
 
         Returns:
             Those that are to be written; their keys name nothing else.
         """
         plans = [self._plans[entry.id] for entry in entries if isinstance(entry, CallEnded)]
-        claims = {plan.claim.subject_id: plan.claim for plan in plans if plan.claim is not None}
+        asked = [plan.claim_in(session_id) for plan in plans if plan.claim_in is not None]
+        claims = {one.subject_id: one for one in asked}
         # For a closed session, too: they are written then, into one of their own.
         met = take(connection, list(claims.values())) if claims else {}
         for name, taken in met.items():

@@ -28,6 +28,7 @@ from tests.support.threads import at_once
 
 from tooltrail.artifacts import artifact_path
 from tooltrail.records import (
+    IdempotencyConflictError,
     InvalidRecordError,
     NotFoundError,
     SessionClosedError,
@@ -423,6 +424,46 @@ def test_the_same_key_waits_twice_and_is_recorded_once(patient: Store, database:
     assert sessions[1].id == sessions[0].id
     assert printed(patient, sessions[0].id) == [b"same", b"own", b"own", b"late"]
     check_all(patient)
+
+
+def test_what_has_a_key_in_a_session_by_its_key_is_the_same_before_and_after(
+    patient: Store, database: str
+) -> None:
+    first = patient.open_session(title="t", idempotency_key="s")
+    before = first.record(BASH, made(b"before"), idempotency_key="before")
+    with away(patient, database):
+        waits = patient.open_session(title="t", idempotency_key="s")
+        meanwhile = waits.record(BASH, made(b"meanwhile"), idempotency_key="meanwhile")
+    patient.fallback.outbox.append(
+        CallEnded(
+            session=waits.id,
+            tool_name=BASH.tool_name,
+            arguments_raw=BASH.arguments_raw,
+            call_id=BASH.call_id,
+            complete_output=made(b"hook").to_json().decode(),
+            streams=tuple(EndedStream(role=r, content=c) for r, c in HOOKED.items()),
+            idempotency_key="hook",
+        )
+    )
+    done = repair(patient).outbox
+    assert (done.delivered_count, done.known_count, done.kept) == (2, 1, [])
+    without_pause(patient)
+    with away(patient, database):
+        waits = patient.open_session(title="t", idempotency_key="s")
+        waits.record(BASH, made(b"before"), idempotency_key="before")
+    done = repair(patient).outbox
+    assert (done.delivered_count, done.known_count, done.kept) == (0, 2, [])
+    without_pause(patient)
+    again = {key: first.record(BASH, made(key.encode()), idempotency_key=key) for key in KEYS}
+    assert again["before"].invocation_id == before.invocation_id
+    assert again["meanwhile"].invocation_id == meanwhile.invocation_id
+    assert printed(patient, first.id) == [key.encode() for key in KEYS]
+    with pytest.raises(IdempotencyConflictError):
+        patient.open_session().record(BASH, made(b"hook"), idempotency_key="hook")
+
+
+KEYS = ("before", "meanwhile", "hook")
+HOOKED = {"stdout": b"hook", "stderr": b""}
 
 
 def test_a_key_with_other_content_is_put_away_and_keeps_nobody(
