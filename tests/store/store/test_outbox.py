@@ -189,13 +189,12 @@ def test_a_record_pays_for_a_part_of_the_backlog_and_the_next_one_goes_on_there(
     with away(patient, database):
         waiting = [one.record(BASH, made(b"%d" % n)) for n in range(3) for one in sessions]
     mine = patient.fallback.outbox
-    for number in range(1, 4):
-        done = deliver(patient, mine, seconds=0)
-        assert (done.delivered_count, done.known_count, done.is_under_way) == (1, 0, True)
-        assert sum(map(len, (printed(patient, one.id) for one in sessions))) == number
+    done = deliver(patient, mine, seconds=0)
+    assert (done.delivered_count, done.known_count, done.is_under_way) == (3, 0, True)
+    assert [printed(patient, one.id) for one in sessions] == [[b"0", b"1", b"2"], []]
     # As another process, which knows nothing of that.
     done = deliver(patient, Outbox(mine.journal.folder), seconds=0)
-    assert (done.delivered_count, done.known_count, done.is_under_way) == (0, 1, True)
+    assert (done.delivered_count, done.known_count, done.is_under_way) == (0, 3, True)
     done = deliver(patient, mine)
     assert (done.delivered_count, done.known_count, done.failure) == (3, 0, "")
     assert [printed(patient, one.id) for one in sessions] == [[b"0", b"1", b"2"]] * 2
@@ -409,6 +408,26 @@ def test_tasks_use_the_outbox_too(patient: Store, database: str) -> None:
         waiting = asyncio.run(record())
     repair(patient)
     check_shown(patient, *waiting)
+
+
+def test_what_hangs_on_another_session_that_waits_is_delivered_behind_it(
+    patient: Store, database: str
+) -> None:
+    known = patient.open_session(title="known", idempotency_key="known")
+    with away(patient, database):
+        parent = patient.open_session(title="p", idempotency_key="p")
+        child = patient.open_session(title="c", idempotency_key="c", parent=parent.id)
+        again = patient.open_session(title="known", idempotency_key="known")
+        for number in range(3):
+            for session in (child, known, again, parent):
+                session.record(BASH, made(b"%d" % number))
+    done = repair(patient).outbox
+    assert (done.kept, done.notes) == ([], [])
+    assert patient.reader.session(child.id).parent_id == parent.id
+    numbers = [b"0", b"1", b"2"]
+    assert [printed(patient, one.id) for one in (parent, child)] == [numbers] * 2
+    assert printed(patient, known.id) == sorted(numbers * 2)
+    check_all(patient)
 
 
 def test_the_same_key_waits_twice_and_is_recorded_once(patient: Store, database: str) -> None:
@@ -693,9 +712,9 @@ def test_a_first_delivery_that_is_killed_is_gone_on_from(tmp_path: Path) -> None
             spool=tmp_path / f"s{n}",
             on_unavailable="outbox",
         ) as store:
-            session = store.open_session()
+            sessions = [store.open_session() for _ in range(3)]
             with away(store, database):
-                waiting = [session.record(BASH, made(b"%d" % k)) for k in range(4)]
+                waiting = [s.record(BASH, made(b"%d" % k)) for k in range(4) for s in sessions]
                 later = store.open_session()
                 waiting.append(later.record(BASH, made(b"x")))
 
@@ -704,11 +723,12 @@ def test_a_first_delivery_that_is_killed_is_gone_on_from(tmp_path: Path) -> None
                 repair(mine)
 
         # Dense where the transactions are, so that some are killed between two of them.
-        run_and_kill(deliver_all, 3_000 + 700 * n)
+        run_and_kill(deliver_all, 3_000 + 900 * n)
         deliver_all()
         with open_store(database, spool=tmp_path / f"s{n}") as store:
             assert not is_waiting(store)
-            assert printed(store, session.id) == [b"0", b"1", b"2", b"3"]
+            for session in sessions:
+                assert printed(store, session.id) == [b"0", b"1", b"2", b"3"]
             check_shown(store, *waiting)
             check_all(store)
 
