@@ -29,6 +29,18 @@ class SmallDisk:
         """Give it back."""
         self._filler.unlink(missing_ok=True)
 
+    @contextmanager
+    def read_only(self) -> Generator[None]:
+        """Nobody can write to it as long as the block lasts."""
+        self._mount_again("ro")
+        try:
+            yield
+        finally:
+            self._mount_again("rw")
+
+    def _mount_again(self, option: str) -> None:
+        subprocess.run(["mount", "-o", f"remount,{option}", str(self.folder)], check=True)
+
 
 @contextmanager
 def small_disk(folder: Path, size: int) -> Generator[SmallDisk]:

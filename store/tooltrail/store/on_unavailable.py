@@ -16,6 +16,7 @@ the store again. One that nobody can open any more goes on to be dropped.
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 from uuid import UUID
@@ -92,20 +93,20 @@ class Fallback:
             UnavailableError: it cannot be kept either; or it is not to be.
             TooltrailError: what `attempt` or `instead` raises otherwise.
         """
-        why: UnavailableError | None = None
-        if self.catch_up():
-            try:
-                self._store.confirm()
-                made = attempt()
-            except UnavailableError as error:
-                if self.choice == "raise":
-                    raise
-                self.note_failure(error)
-                why = error
-            else:
-                self._pause = 0.0
-                return made
-        return self.put(instead, why)
+        if not self.catch_up():
+            # Where it cannot be put behind what waits it comes before that, rather than to nothing.
+            with suppress(UnavailableError):
+                return self.put(instead, None)
+        try:
+            self._store.confirm()
+            made = attempt()
+        except UnavailableError as error:
+            if self.choice == "raise":
+                raise
+            self.note_failure(error)
+            return self.put(instead, error)
+        self._pause = 0.0
+        return made
 
     def put(self, instead: Callable[[], tuple[Entry, T]], why: UnavailableError | None) -> T:
         """Keep something for later, or drop it.
@@ -154,10 +155,13 @@ class Fallback:
         done = deliver(self._store, self.outbox, wait=False, seconds=_AT_ONCE_S)
         for kept in done.kept:
             _log.warning("not delivered: %s; kept in %s", kept.reason, kept.kept_in)
+        for note in done.notes:
+            _log.debug("delivered: %s", note)
         if done.is_under_way:
             # The store is there, so the next to record goes on with it soon.
             self._pause = 0.0
         if done.failure:
+            _log.debug("records wait in the outbox: %s", done.failure)
             self.note_failure()
         else:
             self._pause = self._next_at = 0.0

@@ -989,6 +989,56 @@ def test_when_the_journal_cannot_be_written_either_the_error_names_both(tmp_path
         assert f"nor can it be kept in {store.fallback.outbox.journal.folder}" in str(caught.value)
 
 
+def test_where_nothing_can_be_put_behind_what_waits_records_go_on(
+    database: str, tmp_path: Path
+) -> None:
+    with (
+        small_disk(tmp_path / "disk", 8 << 20) as disk,
+        create_store(
+            database,
+            artifacts=str(tmp_path / "a"),
+            spool=disk.folder / "spool",
+            on_unavailable="outbox",
+        ) as store,
+    ):
+        session = store.open_session()
+        with away(store, database):
+            session.record(BASH, made(b"waits"))
+        with disk.read_only():
+            told: list[Finished] = []
+            without_pause(store)
+            told.append(session.record(BASH, made(b"1")))
+            told.append(session.record(BASH, made(b"2")))
+            done = session.record_many(
+                [EndedCall(BASH, made(b"3")), EndedCall(BASH, made(b"4"))], on_durable=told.append
+            )
+            assert (done.recorded_count, done.waiting_count) == (2, 0)
+            assert find_backlog(store).entry_count == 1
+            check_shown(store, *told)
+            with away(store, database):
+                with pytest.raises(UnavailableError, match="nor can it be kept in"):
+                    session.record(BASH, made(b"nowhere"))
+                with pytest.raises(UnavailableError):
+                    session.record_many(numbered_calls(2))
+        repair(store)
+        assert printed(store, session.id) == [b"1", b"2", b"3", b"4", b"waits"]
+        check_all(store)
+
+
+def test_what_a_recorder_finds_when_it_delivers_is_told_in_the_log(
+    patient: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG", "tooltrail")
+    session = patient.open_session()
+    patient.fallback.outbox.append(MessageAdded(session=new_id(), role="user", text="lost"))
+    session.record(BASH, made())
+    assert "is not in the store: what is of it is in session" in caplog.text
+    patient.fallback.outbox.append(MessageAdded(session=session.id, role="user", text="waits"))
+    with patient.fallback.outbox.journal.delivering(wait=True):
+        session.record(BASH, made())
+    assert "records wait in the outbox: another process is delivering it" in caplog.text
+
+
 def test_a_drop_that_cannot_be_counted_is_told_in_the_log(
     sqlite_store: Store, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
