@@ -14,6 +14,17 @@ from tooltrail.store import Store
 def away(store: Store, database: str) -> Generator[None]:
     """Nobody can connect to the database of a store as long as the block lasts."""
     store.database.close()
+    try:
+        with gone(database):
+            yield
+            store.database.close()
+    finally:
+        store.database.close()
+
+
+@contextmanager
+def gone(database: str) -> Generator[None]:
+    """The same of a database that nobody has open."""
     if "://" in database:
         with closed_database(database):
             yield
@@ -23,7 +34,6 @@ def away(store: Store, database: str) -> Generator[None]:
     try:
         yield
     finally:
-        store.database.close()
         hidden.rename(database)
 
 

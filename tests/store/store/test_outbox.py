@@ -13,7 +13,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from tests.support.away import away, remove_store, without_pause
+from tests.support.away import away, gone, remove_store, without_pause
 from tests.support.disks import small_disk
 from tests.support.ended import BASH, failed, made, numbered_calls
 from tests.support.evidence import check_evidence
@@ -799,19 +799,19 @@ def test_a_server_that_comes_and_goes_under_load_costs_no_record_and_no_error(
 
 
 @pytest.fixture
-def known(postgres_url: str, tmp_path: Path) -> Path:
-    """The spool of a store on a server that was open with an outbox once."""
+def known(database: str, tmp_path: Path) -> Path:
+    """The spool of a store that was open with an outbox once, on each engine in turn."""
     spool = tmp_path / "spool"
     artifacts = str(tmp_path / "artifacts")
-    create_store(postgres_url, artifacts=artifacts, spool=spool, on_unavailable="outbox").close()
+    create_store(database, artifacts=artifacts, spool=spool, on_unavailable="outbox").close()
     return spool
 
 
-def test_a_process_that_starts_while_the_server_is_away_records_all_the_same(
-    postgres_url: str, known: Path
+def test_a_process_that_starts_while_the_store_is_away_records_all_the_same(
+    database: str, known: Path
 ) -> None:
-    with closed_database(postgres_url):
-        store = open_store(postgres_url, spool=known, on_unavailable="outbox")
+    with gone(database):
+        store = open_store(database, spool=known, on_unavailable="outbox")
         session = store.open_session(title="away from the beginning")
         waiting = [session.record(*one) for one in ODD]
         session.add_message("user", "hello")
@@ -834,62 +834,63 @@ def test_a_process_that_starts_while_the_server_is_away_records_all_the_same(
 
 
 def test_what_a_process_recorded_that_never_met_the_store_is_delivered_by_the_next(
-    postgres_url: str, known: Path
+    database: str, known: Path
 ) -> None:
     with (
-        closed_database(postgres_url),
-        open_store(postgres_url, spool=known, on_unavailable="outbox") as away_store,
+        gone(database),
+        open_store(database, spool=known, on_unavailable="outbox") as away_store,
         away_store.open_session() as session,
     ):
         waiting = session.record(BASH, made(b"alone"))
-    with open_store(postgres_url, spool=known) as store:
+    with open_store(database, spool=known) as store:
         assert repair(store).outbox.delivered_count == 3
         check_shown(store, waiting)
 
 
 def test_a_store_that_was_moved_to_other_artifacts_is_found_when_it_is_back(
-    postgres_url: str, known: Path, tmp_path: Path
+    database: str, known: Path, tmp_path: Path
 ) -> None:
-    with closed_database(postgres_url):
-        store = open_store(postgres_url, spool=known, on_unavailable="outbox")
-    with open_store(postgres_url, spool=known) as other:
+    with gone(database):
+        store = open_store(database, spool=known, on_unavailable="outbox")
+    with open_store(database, spool=known) as other:
         relocate(other, str(tmp_path / "elsewhere"))
     with store:
         finished = store.open_session().record(BASH, made(BIG))
         stored = store.reader.invocation(finished.invocation_id)
         assert stream_of(stored, "stdout").artifact_path is not None
         assert content_of(store.reader, stream_of(stored, "stdout")) == BIG
-        assert store.info.artifact_root == str(tmp_path / "elsewhere")
+        assert store.archive.sink.url == f"file://{tmp_path / 'elsewhere'}"
 
 
-def test_while_the_server_is_away_who_knows_nothing_of_the_store_is_turned_away(
-    postgres_url: str, known: Path, tmp_path: Path
+def test_while_the_store_is_away_who_knows_nothing_of_the_store_is_turned_away(
+    database: str, known: Path, tmp_path: Path
 ) -> None:
     (memory,) = (known / "known-stores").iterdir()
     assert memory.stat().st_mode & 0o777 == 0o600
     saved = memory.read_bytes()
-    with closed_database(postgres_url):
+    is_unknown = UnavailableError if "://" in database else StoreNotFoundError
+    with gone(database):
         with pytest.raises(UnavailableError):
-            open_store(postgres_url, spool=known)
-        with pytest.raises(UnavailableError):
-            open_store(postgres_url, spool=tmp_path / "other", on_unavailable="outbox")
+            open_store(database, spool=known)
+        with pytest.raises(is_unknown):
+            open_store(database, spool=tmp_path / "other", on_unavailable="outbox")
         memory.write_bytes(saved.replace(b"format", b"farmot"))
-        with pytest.raises(UnavailableError):
-            open_store(postgres_url, spool=known, on_unavailable="outbox")
-    open_store(postgres_url, spool=known, on_unavailable="outbox").close()
+        with pytest.raises(is_unknown):
+            open_store(database, spool=known, on_unavailable="outbox")
+    open_store(database, spool=known, on_unavailable="outbox").close()
     assert memory.read_bytes() == saved
     assert list((known / "known-stores").iterdir()) == [memory]
 
 
 def test_what_waits_is_not_delivered_to_another_store_at_the_same_place(
-    postgres_url: str, known: Path, tmp_path: Path
+    database: str, known: Path, tmp_path: Path
 ) -> None:
-    with closed_database(postgres_url):
-        store = open_store(postgres_url, spool=known, on_unavailable="outbox")
+    with gone(database):
+        store = open_store(database, spool=known, on_unavailable="outbox")
         session = store.open_session()
         session.record(BASH, made(b"of the first"))
-    remove_store(postgres_url)
-    with create_store(postgres_url, artifacts=str(tmp_path / "a2"), spool=known) as second, store:
+    remove_store(database)
+    with create_store(database, artifacts=str(tmp_path / "a2"), spool=known) as second, store:
         without_pause(store)
         for _ in range(2):
             with pytest.raises(StoreNotFoundError, match=f"where store {second.info.id} is now"):
@@ -899,19 +900,37 @@ def test_what_waits_is_not_delivered_to_another_store_at_the_same_place(
 
 
 def test_who_was_open_meanwhile_delivers_nothing_to_another_store_at_the_same_place(
-    postgres_url: str, known: Path, tmp_path: Path
+    database: str, known: Path, tmp_path: Path
 ) -> None:
-    store = open_store(postgres_url, spool=known, on_unavailable="outbox")
+    store = open_store(database, spool=known, on_unavailable="outbox")
     session = store.open_session()
-    with closed_database(postgres_url):
+    with away(store, database):
         session.record(BASH, made(b"of the first"))
-    remove_store(postgres_url)
-    with create_store(postgres_url, artifacts=str(tmp_path / "a2"), spool=known) as second, store:
+    remove_store(database)
+    with create_store(database, artifacts=str(tmp_path / "a2"), spool=known) as second, store:
         without_pause(store)
         with pytest.raises(StoreNotFoundError, match=f"where store {second.info.id} is now"):
             session.record(BASH, made(b"late"))
         assert store.fallback.outbox.is_waiting()
         assert second.reader.sessions() == []
+
+
+def test_a_file_that_went_with_its_disk_is_waited_for(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", 64 << 20) as disk:
+        database, spool = disk.folder / "trail.db", tmp_path / "spool"
+        artifacts = str(tmp_path / "artifacts")
+        create_store(database, artifacts=artifacts, spool=spool, on_unavailable="outbox").close()
+        with disk.unmounted():
+            with open_store(database, spool=spool, on_unavailable="outbox") as store:
+                waiting = store.open_session(title="waits").record(BASH, made(b"waits"))
+            told = f"{database} is not there, which has store {store.info.id} "
+            with pytest.raises(UnavailableError, match=told):
+                open_store(database, spool=spool)
+            assert list(disk.folder.iterdir()) == []
+        with open_store(database, spool=spool) as store:
+            assert repair(store).outbox.delivered_count == 2
+            check_shown(store, waiting)
+            check_all(store)
 
 
 def test_children_that_are_forked_while_threads_use_the_outbox_use_it_too(
