@@ -27,6 +27,7 @@ from tooltrail.store._entry_plans import plan_call
 from tooltrail.store._group_commit import Write
 from tooltrail.store._journal_lines import Line, iter_lines
 from tooltrail.store._keys import Claim, find_known
+from tooltrail.store._reach import Reach
 from tooltrail.store._recording import Scratch
 from tooltrail.store._sessions import Opening, claim_session
 from tooltrail.store.info import read_info
@@ -85,13 +86,19 @@ class Delivery:
 
 
 def deliver(
-    store: "Store", outbox: Outbox, *, wait: bool = True, seconds: float | None = None
+    store: "Store",
+    outbox: Outbox,
+    *,
+    others: Sequence[Outbox] = (),
+    wait: bool = True,
+    seconds: float | None = None,
 ) -> Delivery:
     """Deliver what waits, as far as that can be done now.
 
     Args:
         store: where to.
         outbox: of that store.
+        others: of the same, in which sessions may wait that started some of these.
         wait: for another process that delivers.
         seconds: after which no further batch is begun but the first; without an end by default.
 
@@ -103,7 +110,9 @@ def deliver(
     try:
         if outbox.journal.is_waiting():
             with outbox.journal.delivering(wait=wait) as is_ours:
-                is_whole = is_ours and _Deliverer(store, outbox, done).run(deadline)
+                is_whole = is_ours and _Deliverer(store, outbox, Reach(outbox, others), done).run(
+                    deadline
+                )
             if not is_whole:
                 done.failure, done.is_under_way = _LATE if is_ours else _BUSY, True
     except OSError as error:
@@ -114,13 +123,15 @@ def deliver(
 
 
 class _Deliverer:
-    def __init__(self, store: "Store", outbox: Outbox, done: Delivery) -> None:
+    def __init__(self, store: "Store", outbox: Outbox, reach: Reach, done: Delivery) -> None:
         self._store = store
+        self._reach = reach
         self._journal = outbox.journal
         self._outbox = outbox
         self._progress = outbox.progress
         self._done = done
         self._seen: set[UUID] = set()
+        self._looked_for: set[UUID] = set()
 
     def run(self, deadline: float | None) -> bool:
         """Deliver file by file; whether nothing is left.
@@ -217,8 +228,12 @@ class _Deliverer:
         self._done.known_count += told.known_count
         self._done.notes += told.notes
 
-    def _write(self, entries: Sequence[Entry]) -> Told:
-        name = self._outbox.joined(entries[0].session)
+    def _write(self, entries: Sequence[Entry], outbox: Outbox | None = None) -> Told:
+        """Write entries of one session of an outbox, by default of the one that is delivered."""
+        outbox = outbox or self._outbox
+        if isinstance(entries[0], SessionOpened) and entries[0].parent is not None:
+            self._write_parent(entries[0].parent)
+        name = outbox.joined(entries[0].session)
         scratch = Scratch(self._store, new_id())
         session = Session(self._store, 0, name, is_own=False)
         try:
@@ -228,14 +243,33 @@ class _Deliverer:
                 if isinstance(entry, CallEnded) and entry.id not in self._seen
             }
             told = self._store.writes.run(
-                Write(BatchWriter(self._store, name, entries, self._outbox, plans).write)
+                Write(BatchWriter(self._store, name, entries, self._reach, plans).write)
             )
         finally:
             scratch.leave()
         if told.joined is not None:
             # Before the file goes that says it; until then it is found out anew.
-            self._outbox.join(entries[0].session, told.joined)
+            outbox.join(entries[0].session, told.joined)
         return told
+
+    def _write_parent(self, parent: UUID) -> None:
+        """Write the beginning of a session that waits in another outbox, before what it started."""
+        if parent in self._looked_for or not self._reach.is_waiting_elsewhere():
+            return
+        self._looked_for.add(parent)
+        with self._store.database.read() as connection:
+            if ids_there(connection, [self._reach.joined(parent)]):
+                return
+        found = self._reach.find_opening(parent)
+        if found is not None:
+            outbox, entry = found
+            try:
+                self._write([entry], outbox)
+            except UnavailableError:
+                raise
+            except _REFUSALS:
+                # Its own delivery meets that, too, or has written it just now.
+                return
 
     def _there(self, entries: Sequence[Entry]) -> set[UUID]:
         """The ids of those that the store has, as far as can be seen without a lock."""

@@ -18,6 +18,7 @@ from tooltrail.store._clock import new_id, now
 from tooltrail.store._entry_plans import CallPlan
 from tooltrail.store._keys import Taken, refuse_conflict, take
 from tooltrail.store._names import session_key
+from tooltrail.store._reach import Reach
 from tooltrail.store._sessions import (
     Opening,
     claim_session,
@@ -33,7 +34,6 @@ from tooltrail.store.outbox import (
     CallEnded,
     Entry,
     MessageAdded,
-    Outbox,
     SessionEnded,
     SessionOpened,
 )
@@ -67,7 +67,7 @@ class BatchWriter:
         store: where to.
         session_id: of them, as far as that is known.
         entries: in their order.
-        outbox: that they are from.
+        reach: the outboxes in which others of their sessions were looked for.
         plans: of those that are calls, by id.
     """
 
@@ -76,13 +76,13 @@ class BatchWriter:
         store: "Store",
         session_id: UUID,
         entries: Sequence[Entry],
-        outbox: Outbox,
+        reach: Reach,
         plans: dict[UUID, CallPlan],
     ) -> None:
         self._store = store
         self._session_id = session_id
         self._entries = entries
-        self._outbox = outbox
+        self._reach = reach
         self._plans = plans
         self._chain: Chain | None = None
         self._own: Chain | None = None
@@ -199,11 +199,13 @@ class BatchWriter:
     ) -> tuple[int, UUID] | None:
         if entry.parent is None:
             return None
-        parent = self._outbox.joined(entry.parent)
+        parent = self._reach.joined(entry.parent)
         try:
             return session_key(connection, parent), parent
         except NotFoundError as error:
-            told.notes.append(f"session {entry.id} has no parent: {error}")
+            told.notes.append(
+                f"session {entry.id} has no parent: {error}, and none waits in {self._reach}"
+            )
             return None
 
     def _open_chain(self, connection: Connection, at: datetime, told: Told) -> Chain:

@@ -24,6 +24,7 @@ from weakref import WeakValueDictionary
 
 from tooltrail.records import InvalidRecordError, UnavailableError
 from tooltrail.store.outbox import Entry, Outbox
+from tooltrail.store.spools import user_spools
 
 if TYPE_CHECKING:
     from tooltrail.store.recorder import Session
@@ -150,9 +151,11 @@ class Fallback:
 
     def _deliver(self) -> None:
         from tooltrail.store._delivering import deliver  # noqa: PLC0415  it records, too
+        from tooltrail.store.backlog import find_outboxes  # noqa: PLC0415  the same
 
+        others = find_outboxes(self._store, also=user_spools())
         # Who is not the first to do so puts what it has behind it.
-        done = deliver(self._store, self.outbox, wait=False, seconds=_AT_ONCE_S)
+        done = deliver(self._store, self.outbox, others=others, wait=False, seconds=_AT_ONCE_S)
         for kept in done.kept:
             _log.warning("not delivered: %s; kept in %s", kept.reason, kept.kept_in)
         for note in done.notes:

@@ -57,6 +57,7 @@ from tooltrail.store import (
     open_store,
     relocate,
     repair,
+    user_spool,
 )
 from tooltrail.store import _forks as forks
 from tooltrail.store._delivering import deliver
@@ -532,6 +533,66 @@ def test_a_session_without_its_parent_is_delivered_without(patient: Store) -> No
     (note,) = repair(patient).outbox.notes
     assert "has no parent" in note
     assert patient.reader.session(opened.id).parent_id is None
+
+
+@pytest.mark.parametrize("key", [None, "k"])
+def test_a_session_is_linked_to_one_that_waits_in_another_spool(
+    patient: Store, tmp_path: Path, key: str | None
+) -> None:
+    other = Outbox.of(tmp_path / "other", patient.info.id)
+    known = patient.open_session(title="p", idempotency_key="k")
+    oldest = SessionOpened(title="oldest")
+    parent = SessionOpened(title="p", idempotency_key=key, parent=None if key else oldest.id)
+    said = MessageAdded(session=parent.id, role="user", text="of the parent")
+    other.append(MessageAdded(session=known.id, role="user", text=f"names {parent.id}"))
+    for entry in (oldest, parent, said):
+        other.append(entry)
+    child = SessionOpened(title="child", parent=parent.id)
+    for entry in (child, SessionOpened(title="sibling", parent=parent.id)):
+        patient.fallback.outbox.append(entry)
+    # As a delivery of the other one would be that goes on at the same time.
+    with other.journal.delivering(wait=True):
+        done = deliver(patient, patient.fallback.outbox, others=[other])
+    assert (done.kept, done.notes, done.failure) == ([], [], "")
+    found = known.id if key else parent.id
+    assert patient.reader.session(child.id).parent_id == found
+    done = repair(patient, also=[tmp_path / "other"]).outbox
+    assert (done.kept, done.notes, done.known_count) == ([], [], 1 if key else 2)
+    if not key:
+        assert patient.reader.session(found).parent_id == oldest.id
+    _, messages, _ = patient.reader.conversation(found)
+    assert messages[-1].text == "of the parent"
+    check_all(patient)
+
+
+def test_a_recorder_looks_for_a_parent_in_the_spool_of_the_user(
+    patient: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    parent = SessionOpened(title="parent")
+    Outbox.of(user_spool(), patient.info.id).append(parent)
+    child = SessionOpened(title="child", parent=parent.id)
+    patient.fallback.outbox.append(child)
+    patient.open_session()
+    assert patient.reader.session(child.id).parent_id == parent.id
+
+
+def test_a_parent_that_is_refused_leaves_its_child_without_one(
+    patient: Store, tmp_path: Path
+) -> None:
+    patient.open_session(title="another", idempotency_key="k")
+    other = Outbox.of(tmp_path / "other", patient.info.id)
+    parent = SessionOpened(title="p", idempotency_key="k")
+    other.append(parent)
+    child = SessionOpened(parent=parent.id)
+    patient.fallback.outbox.append(child)
+    done = repair(patient, also=[tmp_path / "other"]).outbox
+    (note,) = done.notes
+    assert note.endswith(
+        f"no session has the id {parent.id}, and none waits in "
+        f"{patient.fallback.outbox.journal.folder}, {other.journal.folder}"
+    )
+    assert (len(done.kept), done.delivered_count) == (1, 1)
 
 
 def test_a_damaged_line_is_named_and_put_away_and_keeps_nobody(
