@@ -37,7 +37,6 @@ from tooltrail.store.recorder import Session
 if TYPE_CHECKING:
     from tooltrail.store.store import Store
 
-_BUSY = "another process is delivering it"
 _LATE = "there is more than is delivered at once"
 
 _REFUSALS = (TooltrailError, TypeError, ValueError, LookupError, AttributeError)
@@ -99,7 +98,7 @@ def deliver(
         store: where to.
         outbox: of that store.
         others: of the same, in which sessions may wait that started some of these.
-        wait: for another process that delivers.
+        wait: for another process that delivers, half a minute at most.
         seconds: after which no further batch is begun but the first; without an end by default.
 
     Raises:
@@ -114,7 +113,8 @@ def deliver(
                     deadline
                 )
             if not is_whole:
-                done.failure, done.is_under_way = _LATE if is_ours else _BUSY, True
+                busy = f"{outbox.journal.deliverer()} is delivering it"
+                done.failure, done.is_under_way = _LATE if is_ours else busy, True
     except OSError as error:
         done.failure = f"outbox {outbox.journal.folder}: {error.strerror}"
     except (UnavailableError, DamageError) as error:

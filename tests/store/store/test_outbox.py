@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import signal
 import sys
 import tempfile
 import threading
@@ -48,6 +49,7 @@ from tooltrail.store import (
     SessionEnded,
     SessionOpened,
     Store,
+    _flocks,
     create_store,
     find_backlog,
     is_waiting,
@@ -595,6 +597,45 @@ def test_a_parent_that_is_refused_leaves_its_child_without_one(
     assert (len(done.kept), done.delivered_count) == (1, 1)
 
 
+def test_a_repair_does_not_wait_for_ever_for_who_is_stopped_while_it_delivers(
+    sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outbox = sqlite_store.fallback.outbox
+    outbox.append(SessionOpened())
+    holds_read, holds_write = os.pipe()
+    holder = os.fork()
+    if not holder:
+        with outbox.journal.delivering(wait=False):
+            os.write(holds_write, b".")
+            os.kill(os.getpid(), signal.SIGSTOP)
+        os._exit(0)
+    assert os.read(holds_read, 1)
+    os.waitpid(holder, os.WUNTRACED)
+    with monkeypatch.context() as patch:
+        patch.setattr(_flocks, "MOST_WAIT_S", 0.02)
+        done = repair(sqlite_store).outbox
+    told = (
+        f"process {holder}, which is stopped (`kill -CONT {holder}` lets it go on), is delivering"
+    )
+    assert done.failure.startswith(told)
+    assert (done.waiting_count, done.delivered_count) == (1, 0)
+    os.kill(holder, signal.SIGCONT)
+    os.waitpid(holder, 0)
+    assert repair(sqlite_store).outbox.delivered_count == 1
+    for descriptor in (holds_read, holds_write):
+        os.close(descriptor)
+
+
+def test_who_delivers_is_named_as_far_as_that_is_known(tmp_path: Path) -> None:
+    journal = Outbox(tmp_path / "outbox").journal
+    assert journal.deliverer() == "another process"
+    with journal.delivering(wait=True):
+        assert journal.deliverer() == f"process {os.getpid()}"
+    for signed, told in (("7 elsewhere", "process 7 on elsewhere"), ("x", "another process")):
+        (journal.folder / "delivering").write_text(signed)
+        assert journal.deliverer() == told
+
+
 def test_a_damaged_line_is_named_and_put_away_and_keeps_nobody(
     patient: Store, database: str
 ) -> None:
@@ -1116,7 +1157,8 @@ def test_what_a_recorder_finds_when_it_delivers_is_told_in_the_log(
     patient.fallback.outbox.append(MessageAdded(session=session.id, role="user", text="waits"))
     with patient.fallback.outbox.journal.delivering(wait=True):
         session.record(BASH, made())
-    assert "records wait in the outbox: another process is delivering it" in caplog.text
+    told = f"records wait in the outbox: process {os.getpid()} is delivering it"
+    assert told in caplog.text
 
 
 def test_a_drop_that_cannot_be_counted_is_told_in_the_log(
