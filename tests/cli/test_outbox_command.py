@@ -2,8 +2,9 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
-from tests.support.away import away
+from tests.support.away import away, remove_store
 from tests.support.cli import Cli
 from tests.support.ended import BASH, made
 
@@ -40,6 +41,46 @@ def test_status_warns_of_what_waits_and_repair_stores_it(cli: Cli) -> None:
     assert len(cli.ok("log", "--json").lines) == 2
     assert "outbox" not in cli.ok("status").message
     assert cli.ok("verify").code == 0
+
+
+def test_what_waits_for_a_store_that_is_gone_is_named(cli: Cli) -> None:
+    journal = let_wait(cli)
+    with open_store(cli.database) as store:
+        gone = store.info.id
+    folder = journal.parents[1]
+    assert gone_of(cli) == []
+    remove_store(str(cli.database))
+    root = str(cli.folder / "anew")
+    create_store(cli.database, artifacts=root, on_unavailable="outbox").close()
+    (told,) = gone_of(cli)
+    assert (told["store_id"], told["folder"]) == (str(gone), str(folder))
+    assert (told["entry_count"], told["is_known"]) == (4, False)
+    sentence = f"4 in {folder} wait for store {gone}, which is not known in that spool any more"
+    assert f"another store: {sentence}" in cli.ok("status").message
+    for flags in ("--dry-run", ""):
+        assert f"outbox left: {sentence}" in cli.ok("repair", *flags.split()).message
+    assert journal.is_file()
+
+    journal.chmod(0)
+    journal.unlink()
+    journal.mkdir()
+    assert f"{journal} cannot be read" in cli.ok("repair").message
+
+
+def test_what_waits_for_a_living_store_is_named_as_such(cli: Cli, tmp_path: Path) -> None:
+    journal = let_wait(cli)
+    spool = journal.parents[2]
+    database = str(tmp_path / "other.db")
+    create_store(database, artifacts=str(tmp_path / "a2"), spool=spool).close()
+    other = Cli(database, {"TOOLTRAIL_SPOOL": str(spool)})
+    assert [one["is_known"] for one in gone_of(other)] == [True]
+    assert ": repair there" in other.ok("status").message
+
+
+def gone_of(cli: Cli) -> list[dict[str, Any]]:
+    status = json.loads(cli.ok("status", "--json").text)[0]
+    found: list[dict[str, Any]] = status["outbox"]["foreign"]
+    return found
 
 
 def test_repair_names_what_cannot_be_stored(cli: Cli) -> None:

@@ -29,6 +29,31 @@ class SmallDisk:
         """Give it back."""
         self._filler.unlink(missing_ok=True)
 
+    @contextmanager
+    def read_only(self) -> Generator[None]:
+        """Nobody can write to it as long as the block lasts."""
+        self._mount_again("ro")
+        try:
+            yield
+        finally:
+            self._mount_again("rw")
+
+    @contextmanager
+    def unmounted(self) -> Generator[None]:
+        """As long as the block lasts there is the empty folder alone on which it is mounted."""
+        aside = self.folder.with_name(f"{self.folder.name}-aside")
+        aside.mkdir()
+        subprocess.run(["mount", "--bind", str(self.folder), str(aside)], check=True)
+        subprocess.run(["umount", str(self.folder)], check=True)
+        try:
+            yield
+        finally:
+            subprocess.run(["mount", "--bind", str(aside), str(self.folder)], check=True)
+            subprocess.run(["umount", str(aside)], check=True)
+
+    def _mount_again(self, option: str) -> None:
+        subprocess.run(["mount", "-o", f"remount,{option}", str(self.folder)], check=True)
+
 
 @contextmanager
 def small_disk(folder: Path, size: int) -> Generator[SmallDisk]:

@@ -59,10 +59,9 @@ class Location:
 
     def other_spools(self) -> list[Path]:
         """Where `exec` sets records aside that the spool of the store cannot take."""
-        from tooltrail.artifacts import is_reachable_spool  # noqa: PLC0415  heavy
+        from tooltrail.store import user_spools  # noqa: PLC0415  heavy
 
-        # What is there in place of a folder holds no records, nor does one of somebody else.
-        return [spool for spool in _user_spools() if is_reachable_spool(spool)]
+        return user_spools()
 
     def spool_folders(self) -> list[Path]:
         """Where captured output can wait when the store is away: its spool, then the user's own.

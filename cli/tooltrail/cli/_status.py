@@ -196,6 +196,7 @@ def outbox_members(found: Backlog) -> dict[str, Any]:
         "dropped": found.dropped_count,
         "kept": found.kept_count,
         "kept_in": list(found.kept_in),
+        "foreign": [{**asdict(one), "told": str(one)} for one in found.foreign],
     }
 
 

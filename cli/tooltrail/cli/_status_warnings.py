@@ -120,6 +120,8 @@ def outbox_warnings(outbox: dict[str, Any], *, utc: bool) -> Iterator[str]:
         told.append(f"{counted(count, 'record')} of the outbox not deliverable, kept in {where}")
     if told:
         yield "; ".join(told)
+    for one in outbox["foreign"]:
+        yield printable(f"records of the outbox for another store: {one['told']}")
 
 
 def _them(count: int) -> str:

@@ -43,7 +43,7 @@ from .recovering import RepairReport, repair
 from .relocating import relocate
 from .relocation_report import RelocationReport
 from .rerendering import Rerendering, RerenderingState, Wording, iter_rerenderings, rerender
-from .spools import user_spool
+from .spools import user_spool, user_spools
 from .store import Store
 from .unsettled import Repairable, Unended, find_repairable, find_unended
 from .upgrading import (
@@ -160,5 +160,6 @@ __all__ = [
     "store_revision",
     "upgrade_store",
     "user_spool",
+    "user_spools",
     "wanted_store",
 ]

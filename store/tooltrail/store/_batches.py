@@ -96,17 +96,25 @@ class BatchRecorder:
         some: list[_One] = []
         why: UnavailableError | None = None
         before = self._recorded_count + self._known_count
-        if calls and fallback.is_clear():
+        is_tried = bool(calls) and fallback.catch_up()
+        if is_tried:
             try:
                 self._record_now(calls, some)
             except UnavailableError as error:
                 if fallback.choice == "raise" or self._is_telling:
                     raise
-                fallback.note_failure()
+                fallback.note_failure(error)
                 why = error
         done = self._recorded_count + self._known_count - before
         for place in range(done, len(calls)):
-            self._keep(calls[place], some[place] if place < len(some) else None, why)
+            try:
+                self._keep(calls[place], some[place] if place < len(some) else None, why)
+            except UnavailableError:
+                if is_tried or self._is_telling:
+                    raise
+                # It cannot be put behind what waits; see `Fallback.run`.
+                self._record_now(calls[place:], [])
+                break
 
     def _keep(self, call: EndedCall, one: _One | None, why: UnavailableError | None) -> None:
         """Keep a call for later, and tell of it."""

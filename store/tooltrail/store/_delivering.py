@@ -6,10 +6,11 @@ written by its ids.
 """
 
 from collections.abc import Generator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from tooltrail.records import (
@@ -19,13 +20,16 @@ from tooltrail.records import (
     TooltrailError,
     UnavailableError,
 )
-from tooltrail.store._batches import MOST, MOST_BYTES
 from tooltrail.store._clock import new_id
+from tooltrail.store._delivery_windows import One, batches_of, iter_windows
 from tooltrail.store._delivery_writes import BatchWriter, Told, ids_there
 from tooltrail.store._entry_plans import plan_call
 from tooltrail.store._group_commit import Write
 from tooltrail.store._journal_lines import Line, iter_lines
+from tooltrail.store._keys import Claim, find_known
+from tooltrail.store._reach import Reach
 from tooltrail.store._recording import Scratch
+from tooltrail.store._sessions import Opening, claim_session
 from tooltrail.store.info import read_info
 from tooltrail.store.outbox import CallEnded, Entry, Outbox, SessionOpened, read_entry
 from tooltrail.store.recorder import Session
@@ -33,7 +37,6 @@ from tooltrail.store.recorder import Session
 if TYPE_CHECKING:
     from tooltrail.store.store import Store
 
-_BUSY = "another process is delivering it"
 _LATE = "there is more than is delivered at once"
 
 _REFUSALS = (TooltrailError, TypeError, ValueError, LookupError, AttributeError)
@@ -81,20 +84,21 @@ class Delivery:
     is_under_way: bool = False
 
 
-class _One(NamedTuple):
-    line: Line
-    entry: Entry
-
-
 def deliver(
-    store: "Store", outbox: Outbox, *, wait: bool = True, seconds: float | None = None
+    store: "Store",
+    outbox: Outbox,
+    *,
+    others: Sequence[Outbox] = (),
+    wait: bool = True,
+    seconds: float | None = None,
 ) -> Delivery:
     """Deliver what waits, as far as that can be done now.
 
     Args:
         store: where to.
         outbox: of that store.
-        wait: for another process that delivers.
+        others: of the same, in which sessions may wait that started some of these.
+        wait: for another process that delivers, half a minute at most.
         seconds: after which no further batch is begun but the first; without an end by default.
 
     Raises:
@@ -105,9 +109,12 @@ def deliver(
     try:
         if outbox.journal.is_waiting():
             with outbox.journal.delivering(wait=wait) as is_ours:
-                is_whole = is_ours and _Deliverer(store, outbox, done).run(deadline)
+                is_whole = is_ours and _Deliverer(store, outbox, Reach(outbox, others), done).run(
+                    deadline
+                )
             if not is_whole:
-                done.failure, done.is_under_way = _LATE if is_ours else _BUSY, True
+                busy = f"{outbox.journal.deliverer()} is delivering it"
+                done.failure, done.is_under_way = _LATE if is_ours else busy, True
     except OSError as error:
         done.failure = f"outbox {outbox.journal.folder}: {error.strerror}"
     except (UnavailableError, DamageError) as error:
@@ -116,11 +123,15 @@ def deliver(
 
 
 class _Deliverer:
-    def __init__(self, store: "Store", outbox: Outbox, done: Delivery) -> None:
+    def __init__(self, store: "Store", outbox: Outbox, reach: Reach, done: Delivery) -> None:
         self._store = store
+        self._reach = reach
         self._journal = outbox.journal
         self._outbox = outbox
+        self._progress = outbox.progress
         self._done = done
+        self._seen: set[UUID] = set()
+        self._looked_for: set[UUID] = set()
 
     def run(self, deadline: float | None) -> bool:
         """Deliver file by file; whether nothing is left.
@@ -142,36 +153,41 @@ class _Deliverer:
         is_first = True
         while files := self._journal.seal():
             for file in files:
+                self._progress.begin(file)
                 for batch in self._batches(file):
                     if not is_first and deadline is not None and monotonic() >= deadline:
                         return False
                     self._deliver(file, batch)
-                    self._outbox.progress.note(file, batch[-1].line.number)
+                    self._progress.note(one.line.number for one in batch)
                     is_first = False
                 self._journal.remove(file)
         self._journal.tidy()
         return True
 
-    def _batches(self, file: Path) -> Generator[list[_One]]:
-        """Entries of one session that follow each other, as many as one transaction takes."""
-        batch: list[_One] = []
-        size = 0
-        done_count = self._outbox.progress.of(file)
+    def _batches(self, file: Path) -> Generator[list[One]]:
+        """Entries of one session, as many as one transaction takes."""
+        for window in iter_windows(self._entries(file)):
+            self._seen = self._there([one.entry for one in window])
+            yield from batches_of(window, self._names(window))
+
+    def _entries(self, file: Path) -> Generator[One]:
         for line in iter_lines(file, is_ended=True):
-            entry = None if line.number <= done_count else self._read(file, line)
-            if entry is None:
+            if self._progress.is_done(line.number):
                 continue
-            is_full = len(batch) == MOST or size >= MOST_BYTES
-            is_other = isinstance(entry, SessionOpened) or (
-                batch and entry.session != batch[0].entry.session
-            )
-            if batch and (is_full or is_other):
-                yield batch
-                batch, size = [], 0
-            batch.append(_One(line, entry))
-            size += len(line.raw)
-        if batch:
-            yield batch
+            entry = self._read(file, line)
+            if entry is None:
+                self._progress.note([line.number])
+            else:
+                yield One(line, entry)
+
+    def _names(self, window: Sequence[One]) -> dict[UUID, UUID]:
+        """What the sessions of a window are called in the store, where that is known."""
+        entries = [one.entry for one in window]
+        names = {name: self._outbox.joined(name) for name in {one.session for one in entries}}
+        claims = [one for one in map(_claim_of, entries) if one is not None]
+        known = find_known(self._store.database, claims)
+        sessions = {name: met.subject_id for name, met in known.items() if met.kind == "session"}
+        return names | sessions
 
     def _read(self, file: Path, line: Line) -> Entry | None:
         """None for a line that is put away."""
@@ -184,7 +200,7 @@ class _Deliverer:
             self._keep(file, line, str(error))
             return None
 
-    def _deliver(self, file: Path, batch: Sequence[_One]) -> None:
+    def _deliver(self, file: Path, batch: Sequence[One]) -> None:
         """Deliver a batch, as a whole if that can be.
 
         Raises:
@@ -212,26 +228,48 @@ class _Deliverer:
         self._done.known_count += told.known_count
         self._done.notes += told.notes
 
-    def _write(self, entries: Sequence[Entry]) -> Told:
-        name = self._outbox.joined(entries[0].session)
-        there = self._there(entries)
+    def _write(self, entries: Sequence[Entry], outbox: Outbox | None = None) -> Told:
+        """Write entries of one session of an outbox, by default of the one that is delivered."""
+        outbox = outbox or self._outbox
+        if isinstance(entries[0], SessionOpened) and entries[0].parent is not None:
+            self._write_parent(entries[0].parent)
+        name = outbox.joined(entries[0].session)
         scratch = Scratch(self._store, new_id())
         session = Session(self._store, 0, name, is_own=False)
         try:
             plans = {
                 entry.id: plan_call(self._store, session, entry, scratch)
                 for entry in entries
-                if isinstance(entry, CallEnded) and entry.id not in there
+                if isinstance(entry, CallEnded) and entry.id not in self._seen
             }
             told = self._store.writes.run(
-                Write(BatchWriter(self._store, name, entries, self._outbox, plans).write)
+                Write(BatchWriter(self._store, name, entries, self._reach, plans).write)
             )
         finally:
             scratch.leave()
         if told.joined is not None:
             # Before the file goes that says it; until then it is found out anew.
-            self._outbox.join(entries[0].session, told.joined)
+            outbox.join(entries[0].session, told.joined)
         return told
+
+    def _write_parent(self, parent: UUID) -> None:
+        """Write the beginning of a session that waits in another outbox, before what it started."""
+        if parent in self._looked_for or not self._reach.is_waiting_elsewhere():
+            return
+        self._looked_for.add(parent)
+        with self._store.database.read() as connection:
+            if ids_there(connection, [self._reach.joined(parent)]):
+                return
+        found = self._reach.find_opening(parent)
+        if found is not None:
+            outbox, entry = found
+            try:
+                self._write([entry], outbox)
+            except UnavailableError:
+                raise
+            except _REFUSALS:
+                # Its own delivery meets that, too, or has written it just now.
+                return
 
     def _there(self, entries: Sequence[Entry]) -> set[UUID]:
         """The ids of those that the store has, as far as can be seen without a lock."""
@@ -242,3 +280,12 @@ class _Deliverer:
         place = f"{reason} ({file.name}, line {line.number:,})"
         kept = self._journal.keep(line.raw, place)
         self._done.kept.append(KeptEntry(str(file), line.number, reason, str(kept)))
+
+
+def _claim_of(entry: Entry) -> Claim | None:
+    """The key by which a session begins once; None without one, or for one that is none."""
+    if not isinstance(entry, SessionOpened) or entry.idempotency_key is None:
+        return None
+    with suppress(InvalidRecordError):
+        return claim_session(entry.idempotency_key, Opening(entry.id, entry.at, ""))
+    return None

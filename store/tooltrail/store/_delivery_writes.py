@@ -18,6 +18,7 @@ from tooltrail.store._clock import new_id, now
 from tooltrail.store._entry_plans import CallPlan
 from tooltrail.store._keys import Taken, refuse_conflict, take
 from tooltrail.store._names import session_key
+from tooltrail.store._reach import Reach
 from tooltrail.store._sessions import (
     Opening,
     claim_session,
@@ -33,7 +34,6 @@ from tooltrail.store.outbox import (
     CallEnded,
     Entry,
     MessageAdded,
-    Outbox,
     SessionEnded,
     SessionOpened,
 )
@@ -67,7 +67,7 @@ class BatchWriter:
         store: where to.
         session_id: of them, as far as that is known.
         entries: in their order.
-        outbox: that they are from.
+        reach: the outboxes in which others of their sessions were looked for.
         plans: of those that are calls, by id.
     """
 
@@ -76,13 +76,13 @@ class BatchWriter:
         store: "Store",
         session_id: UUID,
         entries: Sequence[Entry],
-        outbox: Outbox,
+        reach: Reach,
         plans: dict[UUID, CallPlan],
     ) -> None:
         self._store = store
         self._session_id = session_id
         self._entries = entries
-        self._outbox = outbox
+        self._reach = reach
         self._plans = plans
         self._chain: Chain | None = None
         self._own: Chain | None = None
@@ -109,7 +109,8 @@ class BatchWriter:
         if entries and isinstance(entries[0], SessionOpened):
             self._open(connection, entries[0], told)
             entries = entries[1:]
-        entries = self._put_shared(connection, entries)
+        name = told.joined or self._session_id
+        entries = self._put_shared(connection, entries, name)
         for entry in entries:
             self._put(connection, entry, told)
         self._write_calls(connection)
@@ -118,14 +119,22 @@ class BatchWriter:
         told.known_count = len(self._entries) - told.delivered_count
         return told
 
-    def _put_shared(self, connection: Connection, entries: Sequence[Entry]) -> list[Entry]:
+    def _put_shared(
+        self, connection: Connection, entries: Sequence[Entry], session_id: UUID
+    ) -> list[Entry]:
         """Write the keys of all and then what others may share, in one order for all writers.
+
+        Args:
+            connection: of the transaction.
+            entries: that are not in the store.
+            session_id: that they are of. A key names what the recorder would have recorded there.
 
         Returns:
             Those that are to be written; their keys name nothing else.
         """
         plans = [self._plans[entry.id] for entry in entries if isinstance(entry, CallEnded)]
-        claims = {plan.claim.subject_id: plan.claim for plan in plans if plan.claim is not None}
+        asked = [plan.claim_in(session_id) for plan in plans if plan.claim_in is not None]
+        claims = {one.subject_id: one for one in asked}
         # For a closed session, too: they are written then, into one of their own.
         met = take(connection, list(claims.values())) if claims else {}
         for name, taken in met.items():
@@ -190,11 +199,13 @@ class BatchWriter:
     ) -> tuple[int, UUID] | None:
         if entry.parent is None:
             return None
-        parent = self._outbox.joined(entry.parent)
+        parent = self._reach.joined(entry.parent)
         try:
             return session_key(connection, parent), parent
         except NotFoundError as error:
-            told.notes.append(f"session {entry.id} has no parent: {error}")
+            told.notes.append(
+                f"session {entry.id} has no parent: {error}, and none waits in {self._reach}"
+            )
             return None
 
     def _open_chain(self, connection: Connection, at: datetime, told: Told) -> Chain:

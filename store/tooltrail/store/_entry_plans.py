@@ -1,7 +1,9 @@
 """What is to be written of a call that waited in an outbox, made before the transaction."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
+from uuid import UUID
 
 from pydantic import ValidationError
 from sqlalchemy import Connection
@@ -9,6 +11,7 @@ from sqlalchemy import Connection
 from tooltrail.records import (
     CanonicalResult,
     CompleteOutput,
+    Digest,
     Facts,
     InvalidRecordError,
     Omission,
@@ -50,12 +53,13 @@ class CallPlan:
 
     Attributes:
         whole: its rows.
-        claim: the key under which it is recorded once.
+        claim_in: asks for the key under which it is recorded once, in a session; None without one.
+            Which session it is may turn out only when it is written.
         seen: the upkeep of the store from before anything was published.
     """
 
     whole: Whole
-    claim: Claim | None
+    claim_in: Callable[[UUID], Claim] | None
     seen: Upkeep
 
     def ensure_standing(self, connection: Connection, store: "Store") -> None:
@@ -84,7 +88,7 @@ def plan_call(store: "Store", session: Session, entry: CallEnded, scratch: Scrat
     try:
         if entry.shown is None:
             return _plan_anew(store, session, entry, scratch)
-        return _plan_shown(store, session, entry, entry.shown, scratch)
+        return _plan_shown(store, entry, entry.shown, scratch)
     except ValidationError as error:
         raise InvalidRecordError(f"not a call: {first_complaint(error)}") from error
     except SinkGoneError as error:
@@ -103,17 +107,15 @@ def _plan_anew(store: "Store", session: Session, entry: CallEnded, scratch: Scra
         output: CompleteOutput = output_of(document, family, streams, is_exact=False)
     except KeyError as error:
         raise InvalidRecordError(f"stream {error} has no bytes") from error
-    key, times = entry.idempotency_key, (entry.started_at, entry.finished_at)
-    ended = EndedCall(call, output, family.name, policy, *times, key)
+    ended = EndedCall(call, output, family.name, policy, entry.started_at, entry.finished_at)
     known_as = (entry.id, min(entry.at, now()))
     invocation = EndedInvocation(store, session, ended, scratch, known_as)
     seen = store.upkeep
-    return CallPlan(invocation.whole(invocation.planned(None)), invocation.claim, seen)
+    claim_in = _claim_of(entry, call, family.name, digest_of(output.to_json()))
+    return CallPlan(invocation.whole(invocation.planned(None)), claim_in, seen)
 
 
-def _plan_shown(
-    store: "Store", session: Session, entry: CallEnded, shown: ShownResult, scratch: Scratch
-) -> CallPlan:
+def _plan_shown(store: "Store", entry: CallEnded, shown: ShownResult, scratch: Scratch) -> CallPlan:
     call, seen = _call_of(entry), store.upkeep
     policy, family = (entry.policy or "{}").encode(), entry.family or ""
     publisher = _published(store, [*entry.streams, *shown.published], scratch)
@@ -144,16 +146,22 @@ def _plan_shown(
     beginning = Beginning(entry.id, shown.began_at, call, family, digest_of(policy), policy)
     arguments = writes.Body.of(call.arguments_bytes)
     whole = Whole(beginning, arguments, rows, publisher)
-    return CallPlan(whole, _claim_of(session, entry, call, family), seen)
-
-
-def _claim_of(session: Session, entry: CallEnded, call: ToolCall, family: str) -> Claim | None:
-    if entry.idempotency_key is None:
-        return None
     output = digest_of(entry.complete_output.encode())
-    times = (entry.started_at, entry.finished_at)
-    content = content_of(session.id, call, family, output, times)
-    return claim(entry.idempotency_key, "invocation", entry.id, content, entry.at)
+    return CallPlan(whole, _claim_of(entry, call, family, output), seen)
+
+
+def _claim_of(
+    entry: CallEnded, call: ToolCall, family: str, output: Digest
+) -> Callable[[UUID], Claim] | None:
+    key, times = entry.idempotency_key, (entry.started_at, entry.finished_at)
+    if key is None:
+        return None
+
+    def claim_in(session_id: UUID) -> Claim:
+        content = content_of(session_id, call, family, output, times)
+        return claim(key, "invocation", entry.id, content, entry.at)
+
+    return claim_in
 
 
 def _published(store: "Store", streams: list[EndedStream], scratch: Scratch) -> StreamPublisher:

@@ -9,20 +9,25 @@ instance, leads nowhere in the child, which may still go on with it.
 import errno
 import fcntl
 import os
+import platform
 import threading
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tooltrail.artifacts._local import make_durable_folders
 from tooltrail.artifacts._private import PRIVATE_FILE
 
 MOST_WAIT_S = 30.0
-"""Seconds that a lock is waited for. Its holder needs milliseconds, or has been stopped."""
+"""Seconds that a lock is waited for. Its holder needs milliseconds, or has been stopped; one that
+delivers may need longer, and goes on then."""
 
 _FIRST_PAUSE_S = 0.0005
 _LONGEST_PAUSE_S = 0.01
+
+_STOPPED = ("T", "t")
+"""States of a process in `/proc`: by a signal, or by a debugger."""
 
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
 
@@ -104,6 +109,33 @@ def lock(descriptor: int) -> None:
                 raise TimeoutError(errno.ETIMEDOUT, "its lock was not to be had") from error
         time.sleep(pause)
         pause = min(2 * pause, _LONGEST_PAUSE_S)
+
+
+def sign(descriptor: int) -> None:
+    """Let others know who has a file locked that holds nothing else; see `holder_of`."""
+    # On a full disk nobody is told.
+    with suppress(OSError):
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{os.getpid()} {platform.node()}".encode(), 0)
+
+
+def holder_of(path: Path) -> str:
+    """Who signed a file last, in words for people."""
+    with suppress(OSError, ValueError):
+        number, _, host = path.read_text().partition(" ")
+        return _described(int(number), host)
+    return "another process"
+
+
+def _described(number: int, host: str) -> str:
+    if host != platform.node():
+        return f"process {number} on {host}"
+    with suppress(OSError):
+        # Behind the name, which may hold anything.
+        state = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0]
+        if state in _STOPPED:
+            return f"process {number}, which is stopped (`kill -CONT {number}` lets it go on),"
+    return f"process {number}"
 
 
 def _lead_nowhere(descriptor: int) -> None:

@@ -4,7 +4,7 @@
     ├── waiting/            there only while something waits, so that one `stat` tells
     │   ├── journal         what is appended to
     │   └── sealed-…        what was, in the order of the numbers; being delivered, or about to be
-    ├── delivering          held with `flock` by the one process that delivers
+    ├── delivering          held with `flock` by the one process that delivers, which signs it
     ├── dropped             a line for each record that was dropped and counted
     ├── joined/<id> -> <id> sessions that turned out to be others, by their idempotency keys
     └── kept/               lines that cannot be delivered, each with the reason beside it
@@ -24,7 +24,7 @@ from pathlib import Path
 
 from tooltrail.artifacts._local import make_durable_folders, sync_folder
 from tooltrail.records.digests import digest_of
-from tooltrail.store._flocks import lock, opened
+from tooltrail.store._flocks import holder_of, lock, opened, sign
 from tooltrail.store._journal_lines import add_line, whole_end, write_at
 
 MOST_BYTES = 16 << 20
@@ -53,6 +53,7 @@ class Journal:
         self.folder = folder
         self.waiting = folder / "waiting"
         self.dropped = folder / "dropped"
+        self._delivering = folder / "delivering"
 
     def is_waiting(self) -> bool:
         """Whether there is anything to deliver, by one `stat`.
@@ -107,18 +108,29 @@ class Journal:
 
     @contextmanager
     def delivering(self, *, wait: bool) -> Generator[bool]:
-        """Be the only one that delivers; gives False when another process is, and nobody waits.
+        """Be the only one that delivers; gives False when another process is.
+
+        Args:
+            wait: for that one, half a minute at most.
 
         Raises:
             OSError: the folder cannot be written.
         """
-        with opened(self.folder / "delivering") as descriptor:
+        with opened(self._delivering) as descriptor:
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-            except BlockingIOError:
+                if wait:
+                    lock(descriptor)
+                else:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except (BlockingIOError, TimeoutError):
                 yield False
-            else:
-                yield True
+                return
+            sign(descriptor)
+            yield True
+
+    def deliverer(self) -> str:
+        """Who delivers, or did last, in words for people."""
+        return holder_of(self._delivering)
 
     def seal(self) -> list[Path]:
         """The files to deliver, in their order, to which nobody appends any more.

@@ -5,7 +5,7 @@ and is removed before anything is added.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -39,22 +39,28 @@ class Progress:
     def __init__(self) -> None:
         self._file: tuple[int | bytes, ...] = ()
         self._count = 0
+        self._beyond: set[int] = set()
 
-    def of(self, path: Path) -> int:
-        """How many of its lines need not be looked at again.
-
-        Raises:
-            OSError: the file cannot be asked.
-        """
-        return self._count if self._file == _identity(path) else 0
-
-    def note(self, path: Path, number: int) -> None:
-        """Remember that all is done up to a line, of this file alone.
+    def begin(self, path: Path) -> None:
+        """Go on with a file; of another one than before nothing is done yet.
 
         Raises:
             OSError: the file cannot be asked.
         """
-        self._file, self._count = _identity(path), number
+        found = _identity(path)
+        if found != self._file:
+            self._file, self._count, self._beyond = found, 0, set()
+
+    def is_done(self, number: int) -> bool:
+        """Whether a line need not be looked at again."""
+        return number <= self._count or number in self._beyond
+
+    def note(self, numbers: Iterable[int]) -> None:
+        """Remember that lines are done, in whatever order."""
+        self._beyond.update(numbers)
+        while self._count + 1 in self._beyond:
+            self._count += 1
+            self._beyond.remove(self._count)
 
 
 def iter_lines(path: Path, *, is_ended: bool = False) -> Iterator[Line]:

@@ -49,8 +49,19 @@ def remember(spool: Path, target: Target, info: StoreInfo) -> None:
 
 def recall(spool: Path, target: Target) -> StoreInfo | None:
     """What was kept; None when there is nothing, or it was altered."""
+    return _read(_path(spool, target))
+
+
+def recall_ids(spool: Path) -> set[UUID]:
+    """The stores that are known at any place."""
+    with suppress(OSError):
+        return {known.id for known in map(_read, (spool / _FOLDER).iterdir()) if known is not None}
+    return set()
+
+
+def _read(path: Path) -> StoreInfo | None:
     with suppress(OSError, ValueError, TypeError, LookupError):
-        for line in iter_lines(_path(spool, target)):
+        for line in iter_lines(path):
             known: Any = decode(line.data or b"")
             return StoreInfo(
                 UUID(known["id"]),

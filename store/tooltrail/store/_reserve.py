@@ -29,6 +29,7 @@ class DiskReserve:
 
     def __init__(self, database: Path | None) -> None:
         """Prepare; nothing is created yet. A server's disk, None, is not ours to reserve."""
+        self._database = database
         self._path = None if database is None else database.with_name(database.name + _SUFFIX)
 
     def hold(self) -> None:
@@ -38,7 +39,7 @@ class DiskReserve:
         """
         if self._path is None or self._is_held():
             return
-        if is_below(self._path.parent, 4 * RESERVE_BYTES):
+        if not self._is_there() or is_below(self._path.parent, 4 * RESERVE_BYTES):
             return
         try:
             self._write(self._path)
@@ -71,6 +72,12 @@ class DiskReserve:
             for path in (self._path, _part_of(self._path)):
                 with suppress(OSError):
                     path.unlink()
+
+    def _is_there(self) -> bool:
+        """Whether the disk is there on which the database is, and not what it is mounted on."""
+        with suppress(OSError):
+            return self._database is not None and self._database.exists()
+        return False
 
     def _is_held(self) -> bool:
         with suppress(OSError):

@@ -26,6 +26,7 @@ from tooltrail.records import (
     DamageError,
     Digest,
     InvalidRecordError,
+    NotFoundError,
     SessionClosedError,
     digest_of,
     parse_digest,
@@ -45,7 +46,7 @@ from tooltrail.store.tables import (
     MessageRow,
     SessionRow,
 )
-from tooltrail.store.tables._types import UtcTime
+from tooltrail.store.tables._types import UtcTime, Uuid16
 
 
 @dataclass(slots=True)
@@ -78,13 +79,14 @@ def lock_chain(connection: Connection, session_key: int, session_id: UUID) -> Ch
     """Lock a session's head, which orders all its writers, and read it.
 
     Raises:
+        NotFoundError: another session has its key, or none: the store is not the one any more in
+            which that was its key.
         DamageError: the session has no head, or a damaged one.
     """
     head = _LOCK_HEAD.run_one(connection, {"which": session_key})
-    if head is None:
-        raise DamageError(f"session {session_id} has no ledger head", path="ledger_heads")
+    _refuse_other(connection, session_key, session_id, None if head is None else head[4])
     match head:
-        case (int(entry_count), str(digest), int(next_seq), closed_at):
+        case (int(entry_count), str(digest), int(next_seq), closed_at, _):
             with suppress(InvalidRecordError, ValueError):
                 closed_at = _TIME.process_result_value(closed_at, connection.dialect)
                 return Chain(
@@ -101,9 +103,32 @@ def refuse_closed(connection: Connection, session_key: int, session_id: UUID) ->
     Raises:
         SessionClosedError: it is closed.
     """
-    closed_at = select(_HEADS.c.closed_at).where(_HEADS.c.session_key == session_key)
+    closed_at = (
+        select(_HEADS.c.closed_at)
+        .join(_SESSIONS, _SESSIONS.c.key == _HEADS.c.session_key)
+        .where(_HEADS.c.session_key == session_key, _SESSIONS.c.id == session_id)
+    )
     if connection.scalar(closed_at) is not None:
         raise SessionClosedError(f"session {session_id} is closed")
+
+
+def _refuse_other(
+    connection: Connection, session_key: int, session_id: UUID, found: object
+) -> None:
+    """Raise unless the head that was found under a key, if any, is that of the session."""
+    name = _UUID.process_result_value(found, connection.dialect)
+    if name == session_id:
+        return
+    if name is None:
+        # Looked at only where there is no head.
+        name = connection.scalar(select(_SESSIONS.c.id).where(_SESSIONS.c.key == session_key))
+    if name == session_id:
+        raise DamageError(f"session {session_id} has no ledger head", path="ledger_heads")
+    there = "no session is" if name is None else f"session {name} is now"
+    raise NotFoundError(
+        f"session {session_id} is not in the store any more, where {there} in its place:"
+        " the store was made anew"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,11 +307,19 @@ def _table(row_class: type[Base]) -> Table[Any]:
     return cast("Table[Any]", row_class.__table__)
 
 
-_TIME = UtcTime()
+_TIME, _UUID = UtcTime(), Uuid16()
 _HEADS = _table(LedgerHeadRow)
+_SESSIONS = _table(SessionRow)
 _LOCK_HEAD = Prepared(
     lambda _: (
-        select(_HEADS.c.entry_count, _HEADS.c.digest, _HEADS.c.next_seq, _HEADS.c.closed_at)
+        select(
+            _HEADS.c.entry_count,
+            _HEADS.c.digest,
+            _HEADS.c.next_seq,
+            _HEADS.c.closed_at,
+            # In one with the head, which costs no further way to a server.
+            select(_SESSIONS.c.id).where(_SESSIONS.c.key == _HEADS.c.session_key).scalar_subquery(),
+        )
         .where(_HEADS.c.session_key == bindparam("which"))
         .with_for_update()
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,14 +11,38 @@ from uuid import UUID
 from tooltrail.records import InvalidRecordError, UnavailableError
 from tooltrail.store._journal import Journal
 from tooltrail.store._journal_lines import Line, iter_lines
-from tooltrail.store._known_stores import recall
+from tooltrail.store._known_stores import recall, recall_ids
 from tooltrail.store._targets import parse_target
 from tooltrail.store.asides import distinct_spools
 from tooltrail.store.opening import spool_folder
-from tooltrail.store.outbox import Outbox, read_entry
+from tooltrail.store.outbox import Outbox, outboxes_in, read_entry
 
 if TYPE_CHECKING:
     from tooltrail.store.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignOutbox:
+    """What waits for another store in a spool that was looked into.
+
+    Attributes:
+        store_id: of that store.
+        folder: of the outbox.
+        entry_count: sessions, messages, calls and ends in it.
+        is_known: whether a store with that id is remembered at some place in that spool; else it is
+            gone from where it was, or somebody else's.
+    """
+
+    store_id: UUID
+    folder: str
+    entry_count: int
+    is_known: bool
+
+    def __str__(self) -> str:
+        what = f"{self.entry_count:,} in {self.folder} wait for store {self.store_id}"
+        if self.is_known:
+            return f"{what}: repair there"
+        return f"{what}, which is not known in that spool any more: gone for good, or moved"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +57,7 @@ class Backlog:
         dropped_count: records that were dropped and counted, since ever.
         kept_count: entries that could not be delivered and were put away.
         kept_in: the folders of these.
+        foreign: what waits there for other stores.
     """
 
     entry_count: int = 0
@@ -42,6 +67,7 @@ class Backlog:
     dropped_count: int = 0
     kept_count: int = 0
     kept_in: tuple[str, ...] = ()
+    foreign: tuple[ForeignOutbox, ...] = ()
 
 
 def find_backlog(store: "Store", *, also: Sequence[Path] = ()) -> Backlog:
@@ -54,7 +80,9 @@ def find_backlog(store: "Store", *, also: Sequence[Path] = ()) -> Backlog:
     Raises:
         UnavailableError: an outbox cannot be read.
     """
-    return _read_through(find_outboxes(store, also=also))
+    return replace(
+        _read_through(find_outboxes(store, also=also)), foreign=find_foreign(store, also=also)
+    )
 
 
 def find_backlog_of_place(
@@ -108,6 +136,26 @@ def _read_through(outboxes: Sequence[Outbox]) -> Backlog:
 def is_waiting(store: "Store", *, also: Sequence[Path] = ()) -> bool:
     """Whether anything waits for a store, without reading it."""
     return any(outbox.is_waiting() for outbox in find_outboxes(store, also=also))
+
+
+def find_foreign(store: "Store", *, also: Sequence[Path] = ()) -> tuple[ForeignOutbox, ...]:
+    """What waits for other stores in the spool of a store and in others.
+
+    Raises:
+        UnavailableError: an outbox cannot be read.
+    """
+    spools = distinct_spools(store.spool, *also)
+    return tuple(one for spool in spools for one in _foreign_in(spool, store.info.id))
+
+
+def _foreign_in(spool: Path, own: UUID) -> Iterator[ForeignOutbox]:
+    known = recall_ids(spool)
+    for store_id in outboxes_in(spool):
+        if store_id == own:
+            continue
+        outbox = Outbox.of(spool, store_id)
+        if count := _read_through([outbox]).entry_count:
+            yield ForeignOutbox(store_id, str(outbox.journal.folder), count, store_id in known)
 
 
 def find_outboxes(store: "Store", *, also: Sequence[Path] = ()) -> list[Outbox]:

@@ -7,18 +7,27 @@
 | `drop_and_count` | what it would have got | is dropped, and the drop is counted in the spool |
 
 While something waits, whoever records delivers it first, so that the order is kept; where that
-cannot be done now, the record is put behind it.
+cannot be done now, the record is put behind it. Nobody tries to reach a store again until a while
+after it was found to be away.
+
+Where drops are counted, a session that could not be opened is opened by the first call that finds
+the store again. One that nobody can open any more goes on to be dropped.
 """
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Literal, TypeVar, get_args
+from uuid import UUID
+from weakref import WeakValueDictionary
 
 from tooltrail.records import InvalidRecordError, UnavailableError
 from tooltrail.store.outbox import Entry, Outbox
+from tooltrail.store.spools import user_spools
 
 if TYPE_CHECKING:
+    from tooltrail.store.recorder import Session
     from tooltrail.store.store import Store
 
 OnUnavailable = Literal["outbox", "raise", "drop_and_count"]
@@ -37,6 +46,10 @@ _AT_ONCE_S = 1.0
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
+
+
+class SessionAwayError(UnavailableError):
+    """The store is there, and has not the session that a record is of."""
 
 
 def checked_choice(name: str) -> OnUnavailable:
@@ -58,6 +71,7 @@ class Fallback:
         choice: what becomes of records.
         outbox: where they wait.
         uncounted: drops that could not even be counted on disk yet.
+        unopened: the sessions of this process that were dropped when they were to be opened.
     """
 
     def __init__(self, store: "Store", choice: OnUnavailable) -> None:
@@ -65,6 +79,7 @@ class Fallback:
         self.choice = choice
         self.outbox = Outbox.of(store.spool, store.info.id)
         self.uncounted = 0
+        self.unopened: WeakValueDictionary[UUID, Session] = WeakValueDictionary()
         self._pause = 0.0
         self._next_at = 0.0
 
@@ -79,20 +94,20 @@ class Fallback:
             UnavailableError: it cannot be kept either; or it is not to be.
             TooltrailError: what `attempt` or `instead` raises otherwise.
         """
-        why: UnavailableError | None = None
-        if self.is_clear():
-            try:
-                self._store.confirm()
-                made = attempt()
-            except UnavailableError as error:
-                if self.choice == "raise":
-                    raise
-                self.note_failure()
-                why = error
-            else:
-                self._pause = 0.0
-                return made
-        return self.put(instead, why)
+        if not self.catch_up():
+            # Where it cannot be put behind what waits it comes before that, rather than to nothing.
+            with suppress(UnavailableError):
+                return self.put(instead, None)
+        try:
+            self._store.confirm()
+            made = attempt()
+        except UnavailableError as error:
+            if self.choice == "raise":
+                raise
+            self.note_failure(error)
+            return self.put(instead, error)
+        self._pause = 0.0
+        return made
 
     def put(self, instead: Callable[[], tuple[Entry, T]], why: UnavailableError | None) -> T:
         """Keep something for later, or drop it.
@@ -101,7 +116,7 @@ class Fallback:
             UnavailableError: it cannot be kept either.
         """
         entry, given = instead()
-        reason = str(why) if why is not None else "records wait that came before it"
+        reason = self._reason() if why is None else str(why)
         if self.choice == "drop_and_count":
             self._drop(entry, reason)
             return given
@@ -114,36 +129,60 @@ class Fallback:
             ) from why
         return given
 
-    def is_clear(self) -> bool:
-        """Whether to record at once; what waits is delivered first, as far as that can be done."""
+    def catch_up(self) -> bool:
+        """Deliver what waits, as far as that can be done now; whether to record at once then."""
+        is_time = self._is_time()
         if not self.outbox.is_waiting():
-            return self.choice != "outbox" or self._is_time()
-        if self._is_time():
+            return self.choice == "raise" or is_time
+        if is_time:
             self._deliver()
-        if self.choice != "outbox":
-            return True
-        return not self.outbox.is_waiting()
+        if self.choice == "outbox":
+            return not self.outbox.is_waiting()
+        return self.choice == "raise" or is_time
 
     def _is_time(self) -> bool:
         return monotonic() >= self._next_at
 
+    def _reason(self) -> str:
+        """Why a record was not tried."""
+        if self.outbox.is_waiting():
+            return "records wait that came before it"
+        return "the store was away a moment ago"
+
     def _deliver(self) -> None:
         from tooltrail.store._delivering import deliver  # noqa: PLC0415  it records, too
+        from tooltrail.store.backlog import find_outboxes  # noqa: PLC0415  the same
 
+        others = find_outboxes(self._store, also=user_spools())
         # Who is not the first to do so puts what it has behind it.
-        done = deliver(self._store, self.outbox, wait=False, seconds=_AT_ONCE_S)
+        done = deliver(self._store, self.outbox, others=others, wait=False, seconds=_AT_ONCE_S)
         for kept in done.kept:
             _log.warning("not delivered: %s; kept in %s", kept.reason, kept.kept_in)
+        for note in done.notes:
+            _log.debug("delivered: %s", note)
         if done.is_under_way:
             # The store is there, so the next to record goes on with it soon.
             self._pause = 0.0
         if done.failure:
+            _log.debug("records wait in the outbox: %s", done.failure)
             self.note_failure()
         else:
             self._pause = self._next_at = 0.0
 
-    def note_failure(self) -> None:
-        """Do not try again at once."""
+    def is_missed(self, session: UUID) -> bool:
+        """Whether drops are counted, and a session that the store has not may be one, or waits."""
+        if self.choice != "drop_and_count":
+            return False
+        try:
+            return self.outbox.is_waiting() or self.outbox.was_dropped(session)
+        except OSError:
+            # Nobody can tell, and nothing is to be raised.
+            return True
+
+    def note_failure(self, why: UnavailableError | None = None) -> None:
+        """Do not try again at once, unless it is one session alone that is away."""
+        if isinstance(why, SessionAwayError):
+            return
         self._pause = min(max(2 * self._pause, _FIRST_PAUSE_S), _LONGEST_PAUSE_S)
         self._next_at = monotonic() + self._pause
 

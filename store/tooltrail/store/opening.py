@@ -104,8 +104,9 @@ def open_store(
     else can be read, and records can be made whose output waits in the spool.
 
     With an outbox, or where drops are counted, a store that was opened so before, with this spool,
-    is opened even while its database is away. What is checked here is checked then as soon as it is
-    back, and the first to record or read meets the errors below.
+    is opened even while its database is away, be it a file that went with its disk. What is checked
+    here is checked then as soon as it is back, and the first to record or read meets the errors
+    below.
 
     Args:
         database: as for `create_store`.
@@ -126,14 +127,21 @@ def open_store(
         DamageError: the database file is damaged.
         InvalidRecordError: the artifact root cannot be what was named, or there is no such
             durability.
-        UnavailableError: the database cannot be reached, and nothing is known of it here, or
-            `on_unavailable` is to raise an error.
+        UnavailableError: the database cannot be reached, or is a file that is gone though a store
+            is known there; and nothing is known of it here, or `on_unavailable` is to raise an
+            error.
     """
     checked_choice(on_unavailable)
     target, place = parse_target(database), spool or spool_folder(database)
-    opened = open_existing(target, durability=checked_durability(durability))
+    checked_durability(durability)
+    known = None if on_unavailable == "raise" else recall(place, target)
+    if known is None:
+        opened = open_existing(target, durability=durability, spool=place)
+    else:
+        # Where it is a file, too, that went with its disk.
+        opened = open_database(target, durability=durability)
     try:
-        met = _met(opened, None if on_unavailable == "raise" else place)
+        met = _met(opened, known)
         info = met.info
         root = info.artifact_root if artifacts is None else named_root(artifacts)
         sink = defer_sink(resolve_root(target, root), mark=mark_path(info.id))
@@ -192,17 +200,32 @@ def store_revision(database: str | Path) -> str:
 
 
 def open_existing(
-    target: Target, *, foreign_keys: bool = True, durability: Durability = "full"
+    target: Target,
+    *,
+    foreign_keys: bool = True,
+    durability: Durability = "full",
+    spool: Path | None = None,
 ) -> Database:
     """Connect to a database that is there.
+
+    Args:
+        target: which one.
+        foreign_keys: see `open_database`.
+        durability: the same.
+        spool: in which a store may be remembered that was there.
 
     Raises:
         StoreNotFoundError: a database file that is not there.
         InvalidRecordError: a folder.
-        UnavailableError: it cannot be found out whether it is.
+        UnavailableError: it cannot be found out whether it is; or it is not, and was.
     """
     if isinstance(target, SqliteTarget) and not is_there(target.path):
-        raise StoreNotFoundError(f"no store at {target}; create one with `tooltrail init`")
+        known = None if spool is None else recall(spool, target)
+        if known is None:
+            raise StoreNotFoundError(f"no store at {target}; create one with `tooltrail init`")
+        raise UnavailableError(
+            f"database {target} is not there, which has store {known.id} (is a disk not mounted?)"
+        )
     return open_database(target, foreign_keys=foreign_keys, durability=durability)
 
 
@@ -222,8 +245,8 @@ class _Met(NamedTuple):
     is_there: bool
 
 
-def _met(database: Database, spool: Path | None) -> _Met:
-    """Ask a store; where its database is away, what is remembered in a spool, if one is given.
+def _met(database: Database, known: StoreInfo | None) -> _Met:
+    """Ask a store; where its database is away, what is known of it counts, if anything is.
 
     Raises:
         TooltrailError: see `open_store`.
@@ -231,7 +254,6 @@ def _met(database: Database, spool: Path | None) -> _Met:
     try:
         return _Met(*_checked_info(database), is_there=True)
     except UnavailableError:
-        known = None if spool is None else recall(spool, database.target)
         if known is None:
             raise
     # Older than any that the store has, so that nothing is relied on that was not seen.

@@ -13,7 +13,10 @@ What `append` has returned from is durable, and delivered once: an entry is know
 
 import base64
 import binascii
+import os
+import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from pathlib import Path
@@ -25,9 +28,11 @@ from tooltrail.records.digests import digest_of
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.store._clock import new_id, now
 from tooltrail.store._journal import Journal
-from tooltrail.store._journal_lines import Progress
+from tooltrail.store._journal_lines import Progress, iter_lines
 
 _VERSION = 1
+_PREFIX = "outbox-"
+_NAME = re.compile(rf"{_PREFIX}([0-9a-f]{{8}}(?:-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}})")
 
 _Members: TypeAlias = dict[str, Any]
 
@@ -212,7 +217,7 @@ class Outbox:
     @classmethod
     def of(cls, spool: Path, store_id: UUID) -> Self:
         """That of a store, in one of its spools."""
-        return cls(spool / f"outbox-{store_id}")
+        return cls(spool / f"{_PREFIX}{store_id}")
 
     def append(self, entry: Entry) -> None:
         """Keep an entry for the next process that can deliver it; durable when this returns.
@@ -246,6 +251,19 @@ class Outbox:
         told = {"kind": _NAMES[type(entry)], "id": str(entry.id), "at": entry.at.isoformat()}
         self.journal.count_dropped(encode({**told, "reason": reason}))
 
+    def was_dropped(self, session: UUID) -> bool:
+        """Whether a session was dropped and counted when it was to be opened.
+
+        Raises:
+            OSError: the count cannot be read.
+        """
+        with suppress(FileNotFoundError):
+            for line in iter_lines(self.journal.dropped):
+                told: Any = decode(line.data or b"{}")
+                if (told.get("kind"), told.get("id")) == ("session.opened", str(session)):
+                    return True
+        return False
+
     def joined(self, session: UUID) -> UUID:
         """The session that one turned out to be by its idempotency key, or the same."""
         return UUID(self.journal.joined(str(session)))
@@ -257,6 +275,14 @@ class Outbox:
             OSError: whatever the file system says.
         """
         self.journal.join(str(session), str(other))
+
+
+def outboxes_in(spool: Path) -> list[UUID]:
+    """The stores that have an outbox in a spool; none where it cannot be read."""
+    with suppress(OSError):
+        names = sorted(os.listdir(spool))  # noqa: PTH208  names are all that is wanted
+        return [UUID(found[1]) for found in map(_NAME.fullmatch, names) if found]
+    return []
 
 
 def complete_output_json(

@@ -15,11 +15,11 @@ from sqlalchemy import Connection
 
 from tooltrail.records import (
     CompleteOutput,
+    InvalidRecordError,
     NotFoundError,
     Policy,
     SessionClosedError,
     ToolCall,
-    UnavailableError,
 )
 from tooltrail.store import _writes as writes
 from tooltrail.store._batches import BatchRecorder
@@ -32,6 +32,7 @@ from tooltrail.store._starting import commit_start, plan_start
 from tooltrail.store.ended import EndedCall, RecordedCalls
 from tooltrail.store.finished import Finished
 from tooltrail.store.invocation import Invocation
+from tooltrail.store.on_unavailable import SessionAwayError
 from tooltrail.store.outbox import Entry, MessageAdded, SessionEnded
 
 if TYPE_CHECKING:
@@ -58,8 +59,10 @@ class Session:
         *,
         is_own: bool,
         only_call: UUID | None = None,
+        opening: "Callable[[], Session] | None" = None,
     ) -> None:
         self._store = store
+        self._opening = opening
         self._is_own = is_own
         self._is_closed_later = False
         self.key = key
@@ -90,7 +93,7 @@ class Session:
                 call again makes a second record of it.
         """
         # What came before it comes first, as far as that can be.
-        self._store.fallback.is_clear()
+        self._store.fallback.catch_up()
         self.resolve()
         started = plan_start(self._store, call, family, policy)
         key, _ = commit_start(self._store, started, self._open_chain)
@@ -257,7 +260,7 @@ class Session:
 
         Raises:
             NotFoundError: the store has none with its id.
-            UnavailableError: it waits in the outbox, or the store cannot be asked.
+            UnavailableError: it waits in the outbox, or was dropped, or the store cannot be asked.
         """
         if self.key:
             return
@@ -267,9 +270,28 @@ class Session:
             self.key = self._store.reader.session_key(name)
         except NotFoundError as error:
             if outbox.is_waiting():
-                raise UnavailableError(f"session {name} waits in the outbox") from error
-            raise
+                raise SessionAwayError(f"session {name} waits in the outbox") from error
+            if self._store.fallback.choice != "drop_and_count":
+                raise
+            self.key, name = self._opened_late(name)
         self.id = name
+
+    def _opened_late(self, name: UUID) -> tuple[int, UUID]:
+        """Key and id of the session, which was dropped when it was to be opened.
+
+        Raises:
+            SessionAwayError: nobody can open it any more.
+        """
+        if self._opening is None:
+            raise SessionAwayError(f"session {name} was dropped, or never opened")
+        try:
+            opened = self._opening()
+        except (NotFoundError, InvalidRecordError) as error:
+            # Another thread may have opened it meanwhile.
+            with suppress(NotFoundError):
+                return self._store.reader.session_key(name), name
+            raise SessionAwayError(f"session {name} was dropped: {error}") from error
+        return opened.key, opened.id
 
     def _record(self, ended: EndedCall) -> Finished:
         made: list[EndedInvocation] = []

@@ -38,7 +38,7 @@ from tooltrail.store._spooled import (
     remove_staging,
 )
 from tooltrail.store.asides import distinct_spools
-from tooltrail.store.backlog import find_backlog, find_outboxes
+from tooltrail.store.backlog import find_backlog, find_foreign, find_outboxes
 from tooltrail.store.store import Store
 from tooltrail.store.unsettled import find_open
 
@@ -101,13 +101,15 @@ def repair(store: Store, *, dry_run: bool = False, also: Sequence[Path] = ()) ->
 def _drain(store: Store, also: Sequence[Path], *, dry_run: bool) -> Delivery:
     """Deliver what waits in all outboxes of the store, or count it."""
     whole = Delivery()
-    for outbox in () if dry_run else find_outboxes(store, also=also):
-        done = deliver(store, outbox)
+    outboxes = find_outboxes(store, also=also)
+    for outbox in () if dry_run else outboxes:
+        done = deliver(store, outbox, others=outboxes)
         whole.delivered_count += done.delivered_count
         whole.known_count += done.known_count
         whole.kept += done.kept
         whole.notes += done.notes
         whole.failure = whole.failure or done.failure
+    whole.notes += _foreign_notes(store, also)
     if dry_run or whole.failure:
         try:
             whole.waiting_count = find_backlog(store, also=also).entry_count
@@ -115,6 +117,14 @@ def _drain(store: Store, also: Sequence[Path], *, dry_run: bool) -> Delivery:
             # It keeps nothing else from being repaired.
             whole.failure = whole.failure or str(error)
     return whole
+
+
+def _foreign_notes(store: Store, also: Sequence[Path]) -> list[str]:
+    """What waits for others, which nobody else may tell of."""
+    try:
+        return [f"records of the outbox left: {one}" for one in find_foreign(store, also=also)]
+    except UnavailableError as error:
+        return [str(error)]
 
 
 def _repair_folders(

@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+from tooltrail.artifacts import is_reachable_spool
 from tooltrail.records.errors import InvalidRecordError
 
 SPOOL_FOLDER = "spool"
@@ -22,3 +23,13 @@ def user_spool() -> Path:
             "there is no home folder for the spool; name one (--spool)"
         ) from error
     return Path(state) / "tooltrail" / SPOOL_FOLDER
+
+
+def user_spools() -> list[Path]:
+    """The user's own spool, if it can be looked into; none where the user has no home folder."""
+    try:
+        spool = user_spool()
+    except InvalidRecordError:
+        return []
+    # What is there in place of a folder holds no records, nor does one of somebody else.
+    return [spool] if is_reachable_spool(spool) else []

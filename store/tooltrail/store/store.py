@@ -8,7 +8,7 @@ from typing import Self
 from uuid import UUID
 
 from tooltrail.artifacts import ArtifactArchive, SpoolOwner, defer_sink
-from tooltrail.records import FamilyRegistry, Policy, ToolCall, UnavailableError
+from tooltrail.records import FamilyRegistry, NotFoundError, Policy, ToolCall, UnavailableError
 from tooltrail.store._clock import new_id, now
 from tooltrail.store._database import Database
 from tooltrail.store._group_commit import GroupCommit, Write
@@ -26,7 +26,7 @@ from tooltrail.store.environment import current_environment, environment_json
 from tooltrail.store.info import StoreInfo
 from tooltrail.store.invocation import Invocation
 from tooltrail.store.limits import StoreLimits
-from tooltrail.store.on_unavailable import Fallback, OnUnavailable
+from tooltrail.store.on_unavailable import Fallback, OnUnavailable, SessionAwayError
 from tooltrail.store.outbox import Entry, SessionOpened
 from tooltrail.store.reader import Reader
 from tooltrail.store.recorder import Session
@@ -138,7 +138,7 @@ class Store:
         environment = current_environment()
 
         def attempt() -> Session:
-            named = None if parent is None else (self.reader.session_key(parent), parent)
+            named = None if parent is None else self._parent(parent)
             opening = Opening(name, at, environment_json(environment), title, agent, named)
             return self._opened(opening, idempotency_key)
 
@@ -154,9 +154,27 @@ class Store:
                 parent=parent,
                 idempotency_key=idempotency_key,
             )
-            return entry, Session(self, 0, name, is_own=True)
+            session = Session(self, 0, name, is_own=True, opening=attempt)
+            if self.fallback.choice == "drop_and_count":
+                self.fallback.unopened[name] = session
+            return entry, session
 
         return self.fallback.run(attempt, instead)
+
+    def _parent(self, parent: UUID) -> tuple[int, UUID] | None:
+        """Key and id of a session; None for one that was dropped and that nobody can open."""
+        dropped = self.fallback.unopened.get(parent)
+        try:
+            if dropped is None:
+                return self.reader.session_key(parent), parent
+            dropped.resolve()
+        except SessionAwayError:
+            return None
+        except NotFoundError:
+            if self.fallback.is_missed(parent):
+                return None
+            raise
+        return dropped.key, dropped.id
 
     def _opened(self, opening: Opening, idempotency_key: str | None) -> Session:
         claimed = None if idempotency_key is None else claim_session(idempotency_key, opening)
@@ -198,13 +216,17 @@ class Store:
         """
         self.reserve.hold()
         session = Session(self, 0, session_id, is_own=False)
-        self.fallback.is_clear()
+        self.fallback.catch_up()
         try:
             session.resolve()
-        except UnavailableError:
+        except UnavailableError as error:
             # Whether there is one is found out when what is recorded in it is delivered.
             if self.fallback.choice == "raise":
                 raise
+            is_dropping = self.fallback.choice == "drop_and_count"
+            is_there = isinstance(error, SessionAwayError)
+            if is_dropping and is_there and not self.fallback.is_missed(session_id):
+                raise NotFoundError(f"no session has the id {session_id}") from error
         return session
 
     def find_artifacts(self) -> str | None:

@@ -471,9 +471,23 @@ def test_a_file_that_looks_like_the_one_before_was_not_looked_at_yet(tmp_path: P
     for data in (b'"first!"', b'"second"'):
         path.write_bytes(b"%b %b\n" % (digest_of(data).encode(), data))
         os.utime(path, ns=(0, 0))
-        assert progress.of(path) == 0
-        progress.note(path, 1)
-        assert progress.of(path) == 1
+        progress.begin(path)
+        assert not progress.is_done(1)
+        progress.note([1])
+        progress.begin(path)
+        assert progress.is_done(1)
+
+
+def test_progress_knows_each_line_in_whatever_order_they_are_done(tmp_path: Path) -> None:
+    path = tmp_path / "sealed"
+    path.write_bytes(b"some\n")
+    progress = Progress()
+    progress.begin(path)
+    done: set[int] = set()
+    for numbers in ([2, 5], [1], [4], [3, 7]):
+        progress.note(numbers)
+        done.update(numbers)
+        assert {number for number in range(1, 10) if progress.is_done(number)} == done
 
 
 @pytest.mark.parametrize("damage", [b"", b"#"])

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import signal
 import sys
 import tempfile
 import threading
@@ -12,12 +13,12 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-import psycopg
 import pytest
-from tests.support.away import away, without_pause
+from tests.support.away import away, gone, remove_store, without_pause
 from tests.support.disks import small_disk
 from tests.support.ended import BASH, failed, made, numbered_calls
 from tests.support.evidence import check_evidence
+from tests.support.interleaving import before_write
 from tests.support.killing import count_moments, run_and_kill
 from tests.support.lossy_server import START, LossyServer
 from tests.support.outputs import returned
@@ -28,6 +29,7 @@ from tests.support.threads import at_once
 
 from tooltrail.artifacts import artifact_path
 from tooltrail.records import (
+    IdempotencyConflictError,
     InvalidRecordError,
     NotFoundError,
     SessionClosedError,
@@ -47,14 +49,17 @@ from tooltrail.store import (
     SessionEnded,
     SessionOpened,
     Store,
+    _flocks,
     create_store,
     find_backlog,
     is_waiting,
     iter_record_checks,
     new_id,
+    on_unavailable,
     open_store,
     relocate,
     repair,
+    user_spool,
 )
 from tooltrail.store import _forks as forks
 from tooltrail.store._delivering import deliver
@@ -187,13 +192,12 @@ def test_a_record_pays_for_a_part_of_the_backlog_and_the_next_one_goes_on_there(
     with away(patient, database):
         waiting = [one.record(BASH, made(b"%d" % n)) for n in range(3) for one in sessions]
     mine = patient.fallback.outbox
-    for number in range(1, 4):
-        done = deliver(patient, mine, seconds=0)
-        assert (done.delivered_count, done.known_count, done.is_under_way) == (1, 0, True)
-        assert sum(map(len, (printed(patient, one.id) for one in sessions))) == number
+    done = deliver(patient, mine, seconds=0)
+    assert (done.delivered_count, done.known_count, done.is_under_way) == (3, 0, True)
+    assert [printed(patient, one.id) for one in sessions] == [[b"0", b"1", b"2"], []]
     # As another process, which knows nothing of that.
     done = deliver(patient, Outbox(mine.journal.folder), seconds=0)
-    assert (done.delivered_count, done.known_count, done.is_under_way) == (0, 1, True)
+    assert (done.delivered_count, done.known_count, done.is_under_way) == (0, 3, True)
     done = deliver(patient, mine)
     assert (done.delivered_count, done.known_count, done.failure) == (3, 0, "")
     assert [printed(patient, one.id) for one in sessions] == [[b"0", b"1", b"2"]] * 2
@@ -241,12 +245,106 @@ def test_what_is_dropped_is_counted(patient: Store, database: str, tmp_path: Pat
             dropped = session.record(BASH, made(BIG))
             session.add_message("user", "gone")
         assert "stdout" in dropped.receipt.text
+        without_pause(careless)
         kept = session.record(BASH, made(b"there"))
         backlog = find_backlog(careless)
         assert (backlog.dropped_count, backlog.entry_count) == (2, 0)
         with pytest.raises(NotFoundError):
             careless.reader.invocation(dropped.invocation_id)
         check_shown(careless, kept)
+
+
+@pytest.fixture
+def careless(patient: Store, database: str) -> Iterator[Store]:
+    """The same store, by a recorder that drops what it cannot record, and counts that."""
+    with open_store(database, spool=patient.spool, on_unavailable="drop_and_count") as opened:
+        yield opened
+
+
+def test_a_session_that_was_dropped_is_opened_when_the_store_is_back(
+    careless: Store, database: str
+) -> None:
+    with away(careless, database):
+        parent = careless.open_session(title="parent")
+        child = careless.open_session(title="child", agent="a", parent=parent.id)
+        child.record(BASH, made(b"lost"))
+    without_pause(careless)
+    later = careless.open_session(parent=child.id)
+    child.record(BASH, made(b"kept"))
+    assert careless.reader.session(later.id).parent_id == child.id
+    view = careless.reader.session(child.id)
+    assert (view.title, view.agent, view.parent_id) == ("child", "a", parent.id)
+    parent.close()
+    assert printed(careless, child.id) == [b"kept"]
+    assert find_backlog(careless).dropped_count == 3
+    check_all(careless)
+
+
+def test_a_session_that_another_thread_opens_late_meanwhile_takes_the_record(
+    careless: Store, database: str
+) -> None:
+    with away(careless, database):
+        session = careless.open_session()
+    without_pause(careless)
+    with before_write(careless, lambda: session.record(BASH, made(b"first"))):
+        session.record(BASH, made(b"second"))
+    assert printed(careless, session.id) == [b"first", b"second"]
+
+
+def test_a_session_that_nobody_can_open_any_more_is_dropped_and_raises_nothing(
+    careless: Store, database: str
+) -> None:
+    kept = careless.open_session()
+    careless.open_session(title="other", idempotency_key="k")
+    with away(careless, database):
+        refused = careless.open_session(title="t", idempotency_key="k")
+        gone = careless.open_session().id
+        joined = careless.join_session(gone)
+    without_pause(careless)
+    again = careless.join_session(gone)
+    child = careless.open_session(parent=gone)
+    for session in (refused, joined, again):
+        session.record(BASH, made())
+        session.record_many(numbered_calls(2))
+        session.add_message("user", "lost")
+    kept.record(BASH, made(b"kept"))
+    assert printed(careless, kept.id) == [b"kept"]
+    assert careless.reader.session(child.id).parent_id is None
+    assert find_backlog(careless).dropped_count == 2 + 3 * 4
+    with pytest.raises(NotFoundError):
+        careless.join_session(new_id())
+    with pytest.raises(NotFoundError):
+        careless.open_session(parent=new_id())
+
+
+def test_who_drops_does_not_try_again_at_once_either(
+    careless: Store, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(on_unavailable, "_FIRST_PAUSE_S", 3600)
+    monkeypatch.setattr(on_unavailable, "_LONGEST_PAUSE_S", 3600)
+    session = careless.open_session()
+    with away(careless, database):
+        session.record(BASH, made(b"0"))
+    session.record(BASH, made(b"1"))
+    session.record_many(numbered_calls(2))
+    assert find_backlog(careless).dropped_count == 4
+    told = [json.loads(line.data or b"") for line in iter_lines(dropped_in(careless))]
+    assert told[1]["reason"] == "the store was away a moment ago"
+    without_pause(careless)
+    session.record(BASH, made(b"2"))
+    assert printed(careless, session.id) == [b"2"]
+
+
+def test_where_nobody_can_tell_what_was_dropped_nothing_is_raised(careless: Store) -> None:
+    dropped_in(careless).mkdir(parents=True)
+    session = careless.open_session(parent=new_id())
+    session.record(BASH, made(b"kept"))
+    assert printed(careless, session.id) == [b"kept"]
+    assert careless.reader.session(session.id).parent_id is None
+
+
+def dropped_in(store: Store) -> Path:
+    return store.fallback.outbox.journal.dropped
 
 
 def test_an_unknown_choice_is_refused(tmp_path: Path) -> None:
@@ -315,6 +413,26 @@ def test_tasks_use_the_outbox_too(patient: Store, database: str) -> None:
     check_shown(patient, *waiting)
 
 
+def test_what_hangs_on_another_session_that_waits_is_delivered_behind_it(
+    patient: Store, database: str
+) -> None:
+    known = patient.open_session(title="known", idempotency_key="known")
+    with away(patient, database):
+        parent = patient.open_session(title="p", idempotency_key="p")
+        child = patient.open_session(title="c", idempotency_key="c", parent=parent.id)
+        again = patient.open_session(title="known", idempotency_key="known")
+        for number in range(3):
+            for session in (child, known, again, parent):
+                session.record(BASH, made(b"%d" % number))
+    done = repair(patient).outbox
+    assert (done.kept, done.notes) == ([], [])
+    assert patient.reader.session(child.id).parent_id == parent.id
+    numbers = [b"0", b"1", b"2"]
+    assert [printed(patient, one.id) for one in (parent, child)] == [numbers] * 2
+    assert printed(patient, known.id) == sorted(numbers * 2)
+    check_all(patient)
+
+
 def test_the_same_key_waits_twice_and_is_recorded_once(patient: Store, database: str) -> None:
     with away(patient, database):
         sessions = [patient.open_session(title="t", idempotency_key="s") for _ in range(2)]
@@ -328,6 +446,46 @@ def test_the_same_key_waits_twice_and_is_recorded_once(patient: Store, database:
     assert sessions[1].id == sessions[0].id
     assert printed(patient, sessions[0].id) == [b"same", b"own", b"own", b"late"]
     check_all(patient)
+
+
+def test_what_has_a_key_in_a_session_by_its_key_is_the_same_before_and_after(
+    patient: Store, database: str
+) -> None:
+    first = patient.open_session(title="t", idempotency_key="s")
+    before = first.record(BASH, made(b"before"), idempotency_key="before")
+    with away(patient, database):
+        waits = patient.open_session(title="t", idempotency_key="s")
+        meanwhile = waits.record(BASH, made(b"meanwhile"), idempotency_key="meanwhile")
+    patient.fallback.outbox.append(
+        CallEnded(
+            session=waits.id,
+            tool_name=BASH.tool_name,
+            arguments_raw=BASH.arguments_raw,
+            call_id=BASH.call_id,
+            complete_output=made(b"hook").to_json().decode(),
+            streams=tuple(EndedStream(role=r, content=c) for r, c in HOOKED.items()),
+            idempotency_key="hook",
+        )
+    )
+    done = repair(patient).outbox
+    assert (done.delivered_count, done.known_count, done.kept) == (2, 1, [])
+    without_pause(patient)
+    with away(patient, database):
+        waits = patient.open_session(title="t", idempotency_key="s")
+        waits.record(BASH, made(b"before"), idempotency_key="before")
+    done = repair(patient).outbox
+    assert (done.delivered_count, done.known_count, done.kept) == (0, 2, [])
+    without_pause(patient)
+    again = {key: first.record(BASH, made(key.encode()), idempotency_key=key) for key in KEYS}
+    assert again["before"].invocation_id == before.invocation_id
+    assert again["meanwhile"].invocation_id == meanwhile.invocation_id
+    assert printed(patient, first.id) == [key.encode() for key in KEYS]
+    with pytest.raises(IdempotencyConflictError):
+        patient.open_session().record(BASH, made(b"hook"), idempotency_key="hook")
+
+
+KEYS = ("before", "meanwhile", "hook")
+HOOKED = {"stdout": b"hook", "stderr": b""}
 
 
 def test_a_key_with_other_content_is_put_away_and_keeps_nobody(
@@ -377,6 +535,105 @@ def test_a_session_without_its_parent_is_delivered_without(patient: Store) -> No
     (note,) = repair(patient).outbox.notes
     assert "has no parent" in note
     assert patient.reader.session(opened.id).parent_id is None
+
+
+@pytest.mark.parametrize("key", [None, "k"])
+def test_a_session_is_linked_to_one_that_waits_in_another_spool(
+    patient: Store, tmp_path: Path, key: str | None
+) -> None:
+    other = Outbox.of(tmp_path / "other", patient.info.id)
+    known = patient.open_session(title="p", idempotency_key="k")
+    oldest = SessionOpened(title="oldest")
+    parent = SessionOpened(title="p", idempotency_key=key, parent=None if key else oldest.id)
+    said = MessageAdded(session=parent.id, role="user", text="of the parent")
+    other.append(MessageAdded(session=known.id, role="user", text=f"names {parent.id}"))
+    for entry in (oldest, parent, said):
+        other.append(entry)
+    child = SessionOpened(title="child", parent=parent.id)
+    for entry in (child, SessionOpened(title="sibling", parent=parent.id)):
+        patient.fallback.outbox.append(entry)
+    # As a delivery of the other one would be that goes on at the same time.
+    with other.journal.delivering(wait=True):
+        done = deliver(patient, patient.fallback.outbox, others=[other])
+    assert (done.kept, done.notes, done.failure) == ([], [], "")
+    found = known.id if key else parent.id
+    assert patient.reader.session(child.id).parent_id == found
+    done = repair(patient, also=[tmp_path / "other"]).outbox
+    assert (done.kept, done.notes, done.known_count) == ([], [], 1 if key else 2)
+    if not key:
+        assert patient.reader.session(found).parent_id == oldest.id
+    _, messages, _ = patient.reader.conversation(found)
+    assert messages[-1].text == "of the parent"
+    check_all(patient)
+
+
+def test_a_recorder_looks_for_a_parent_in_the_spool_of_the_user(
+    patient: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    parent = SessionOpened(title="parent")
+    Outbox.of(user_spool(), patient.info.id).append(parent)
+    child = SessionOpened(title="child", parent=parent.id)
+    patient.fallback.outbox.append(child)
+    patient.open_session()
+    assert patient.reader.session(child.id).parent_id == parent.id
+
+
+def test_a_parent_that_is_refused_leaves_its_child_without_one(
+    patient: Store, tmp_path: Path
+) -> None:
+    patient.open_session(title="another", idempotency_key="k")
+    other = Outbox.of(tmp_path / "other", patient.info.id)
+    parent = SessionOpened(title="p", idempotency_key="k")
+    other.append(parent)
+    child = SessionOpened(parent=parent.id)
+    patient.fallback.outbox.append(child)
+    done = repair(patient, also=[tmp_path / "other"]).outbox
+    (note,) = done.notes
+    assert note.endswith(
+        f"no session has the id {parent.id}, and none waits in "
+        f"{patient.fallback.outbox.journal.folder}, {other.journal.folder}"
+    )
+    assert (len(done.kept), done.delivered_count) == (1, 1)
+
+
+def test_a_repair_does_not_wait_for_ever_for_who_is_stopped_while_it_delivers(
+    sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outbox = sqlite_store.fallback.outbox
+    outbox.append(SessionOpened())
+    holds_read, holds_write = os.pipe()
+    holder = os.fork()
+    if not holder:
+        with outbox.journal.delivering(wait=False):
+            os.write(holds_write, b".")
+            os.kill(os.getpid(), signal.SIGSTOP)
+        os._exit(0)
+    assert os.read(holds_read, 1)
+    os.waitpid(holder, os.WUNTRACED)
+    with monkeypatch.context() as patch:
+        patch.setattr(_flocks, "MOST_WAIT_S", 0.02)
+        done = repair(sqlite_store).outbox
+    told = (
+        f"process {holder}, which is stopped (`kill -CONT {holder}` lets it go on), is delivering"
+    )
+    assert done.failure.startswith(told)
+    assert (done.waiting_count, done.delivered_count) == (1, 0)
+    os.kill(holder, signal.SIGCONT)
+    os.waitpid(holder, 0)
+    assert repair(sqlite_store).outbox.delivered_count == 1
+    for descriptor in (holds_read, holds_write):
+        os.close(descriptor)
+
+
+def test_who_delivers_is_named_as_far_as_that_is_known(tmp_path: Path) -> None:
+    journal = Outbox(tmp_path / "outbox").journal
+    assert journal.deliverer() == "another process"
+    with journal.delivering(wait=True):
+        assert journal.deliverer() == f"process {os.getpid()}"
+    for signed, told in (("7 elsewhere", "process 7 on elsewhere"), ("x", "another process")):
+        (journal.folder / "delivering").write_text(signed)
+        assert journal.deliverer() == told
 
 
 def test_a_damaged_line_is_named_and_put_away_and_keeps_nobody(
@@ -557,9 +814,9 @@ def test_a_first_delivery_that_is_killed_is_gone_on_from(tmp_path: Path) -> None
             spool=tmp_path / f"s{n}",
             on_unavailable="outbox",
         ) as store:
-            session = store.open_session()
+            sessions = [store.open_session() for _ in range(3)]
             with away(store, database):
-                waiting = [session.record(BASH, made(b"%d" % k)) for k in range(4)]
+                waiting = [s.record(BASH, made(b"%d" % k)) for k in range(4) for s in sessions]
                 later = store.open_session()
                 waiting.append(later.record(BASH, made(b"x")))
 
@@ -568,11 +825,12 @@ def test_a_first_delivery_that_is_killed_is_gone_on_from(tmp_path: Path) -> None
                 repair(mine)
 
         # Dense where the transactions are, so that some are killed between two of them.
-        run_and_kill(deliver_all, 3_000 + 700 * n)
+        run_and_kill(deliver_all, 3_000 + 900 * n)
         deliver_all()
         with open_store(database, spool=tmp_path / f"s{n}") as store:
             assert not is_waiting(store)
-            assert printed(store, session.id) == [b"0", b"1", b"2", b"3"]
+            for session in sessions:
+                assert printed(store, session.id) == [b"0", b"1", b"2", b"3"]
             check_shown(store, *waiting)
             check_all(store)
 
@@ -643,19 +901,19 @@ def test_a_server_that_comes_and_goes_under_load_costs_no_record_and_no_error(
 
 
 @pytest.fixture
-def known(postgres_url: str, tmp_path: Path) -> Path:
-    """The spool of a store on a server that was open with an outbox once."""
+def known(database: str, tmp_path: Path) -> Path:
+    """The spool of a store that was open with an outbox once, on each engine in turn."""
     spool = tmp_path / "spool"
     artifacts = str(tmp_path / "artifacts")
-    create_store(postgres_url, artifacts=artifacts, spool=spool, on_unavailable="outbox").close()
+    create_store(database, artifacts=artifacts, spool=spool, on_unavailable="outbox").close()
     return spool
 
 
-def test_a_process_that_starts_while_the_server_is_away_records_all_the_same(
-    postgres_url: str, known: Path
+def test_a_process_that_starts_while_the_store_is_away_records_all_the_same(
+    database: str, known: Path
 ) -> None:
-    with closed_database(postgres_url):
-        store = open_store(postgres_url, spool=known, on_unavailable="outbox")
+    with gone(database):
+        store = open_store(database, spool=known, on_unavailable="outbox")
         session = store.open_session(title="away from the beginning")
         waiting = [session.record(*one) for one in ODD]
         session.add_message("user", "hello")
@@ -678,63 +936,63 @@ def test_a_process_that_starts_while_the_server_is_away_records_all_the_same(
 
 
 def test_what_a_process_recorded_that_never_met_the_store_is_delivered_by_the_next(
-    postgres_url: str, known: Path
+    database: str, known: Path
 ) -> None:
     with (
-        closed_database(postgres_url),
-        open_store(postgres_url, spool=known, on_unavailable="outbox") as away_store,
+        gone(database),
+        open_store(database, spool=known, on_unavailable="outbox") as away_store,
         away_store.open_session() as session,
     ):
         waiting = session.record(BASH, made(b"alone"))
-    with open_store(postgres_url, spool=known) as store:
+    with open_store(database, spool=known) as store:
         assert repair(store).outbox.delivered_count == 3
         check_shown(store, waiting)
 
 
 def test_a_store_that_was_moved_to_other_artifacts_is_found_when_it_is_back(
-    postgres_url: str, known: Path, tmp_path: Path
+    database: str, known: Path, tmp_path: Path
 ) -> None:
-    with closed_database(postgres_url):
-        store = open_store(postgres_url, spool=known, on_unavailable="outbox")
-    with open_store(postgres_url, spool=known) as other:
+    with gone(database):
+        store = open_store(database, spool=known, on_unavailable="outbox")
+    with open_store(database, spool=known) as other:
         relocate(other, str(tmp_path / "elsewhere"))
     with store:
         finished = store.open_session().record(BASH, made(BIG))
         stored = store.reader.invocation(finished.invocation_id)
         assert stream_of(stored, "stdout").artifact_path is not None
         assert content_of(store.reader, stream_of(stored, "stdout")) == BIG
-        assert store.info.artifact_root == str(tmp_path / "elsewhere")
+        assert store.archive.sink.url == f"file://{tmp_path / 'elsewhere'}"
 
 
-def test_while_the_server_is_away_who_knows_nothing_of_the_store_is_turned_away(
-    postgres_url: str, known: Path, tmp_path: Path
+def test_while_the_store_is_away_who_knows_nothing_of_the_store_is_turned_away(
+    database: str, known: Path, tmp_path: Path
 ) -> None:
     (memory,) = (known / "known-stores").iterdir()
     assert memory.stat().st_mode & 0o777 == 0o600
     saved = memory.read_bytes()
-    with closed_database(postgres_url):
+    is_unknown = UnavailableError if "://" in database else StoreNotFoundError
+    with gone(database):
         with pytest.raises(UnavailableError):
-            open_store(postgres_url, spool=known)
-        with pytest.raises(UnavailableError):
-            open_store(postgres_url, spool=tmp_path / "other", on_unavailable="outbox")
+            open_store(database, spool=known)
+        with pytest.raises(is_unknown):
+            open_store(database, spool=tmp_path / "other", on_unavailable="outbox")
         memory.write_bytes(saved.replace(b"format", b"farmot"))
-        with pytest.raises(UnavailableError):
-            open_store(postgres_url, spool=known, on_unavailable="outbox")
-    open_store(postgres_url, spool=known, on_unavailable="outbox").close()
+        with pytest.raises(is_unknown):
+            open_store(database, spool=known, on_unavailable="outbox")
+    open_store(database, spool=known, on_unavailable="outbox").close()
     assert memory.read_bytes() == saved
     assert list((known / "known-stores").iterdir()) == [memory]
 
 
 def test_what_waits_is_not_delivered_to_another_store_at_the_same_place(
-    postgres_url: str, known: Path, tmp_path: Path
+    database: str, known: Path, tmp_path: Path
 ) -> None:
-    with closed_database(postgres_url):
-        store = open_store(postgres_url, spool=known, on_unavailable="outbox")
+    with gone(database):
+        store = open_store(database, spool=known, on_unavailable="outbox")
         session = store.open_session()
         session.record(BASH, made(b"of the first"))
-    with psycopg.connect(postgres_url, autocommit=True) as connection:
-        connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
-    with create_store(postgres_url, artifacts=str(tmp_path / "a2"), spool=known) as second, store:
+    remove_store(database)
+    with create_store(database, artifacts=str(tmp_path / "a2"), spool=known) as second, store:
         without_pause(store)
         for _ in range(2):
             with pytest.raises(StoreNotFoundError, match=f"where store {second.info.id} is now"):
@@ -744,20 +1002,37 @@ def test_what_waits_is_not_delivered_to_another_store_at_the_same_place(
 
 
 def test_who_was_open_meanwhile_delivers_nothing_to_another_store_at_the_same_place(
-    postgres_url: str, known: Path, tmp_path: Path
+    database: str, known: Path, tmp_path: Path
 ) -> None:
-    store = open_store(postgres_url, spool=known, on_unavailable="outbox")
+    store = open_store(database, spool=known, on_unavailable="outbox")
     session = store.open_session()
-    with closed_database(postgres_url):
+    with away(store, database):
         session.record(BASH, made(b"of the first"))
-    with psycopg.connect(postgres_url, autocommit=True) as connection:
-        connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
-    with create_store(postgres_url, artifacts=str(tmp_path / "a2"), spool=known) as second, store:
+    remove_store(database)
+    with create_store(database, artifacts=str(tmp_path / "a2"), spool=known) as second, store:
         without_pause(store)
         with pytest.raises(StoreNotFoundError, match=f"where store {second.info.id} is now"):
             session.record(BASH, made(b"late"))
         assert store.fallback.outbox.is_waiting()
         assert second.reader.sessions() == []
+
+
+def test_a_file_that_went_with_its_disk_is_waited_for(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", 64 << 20) as disk:
+        database, spool = disk.folder / "trail.db", tmp_path / "spool"
+        artifacts = str(tmp_path / "artifacts")
+        create_store(database, artifacts=artifacts, spool=spool, on_unavailable="outbox").close()
+        with disk.unmounted():
+            with open_store(database, spool=spool, on_unavailable="outbox") as store:
+                waiting = store.open_session(title="waits").record(BASH, made(b"waits"))
+            told = f"{database} is not there, which has store {store.info.id} "
+            with pytest.raises(UnavailableError, match=told):
+                open_store(database, spool=spool)
+            assert list(disk.folder.iterdir()) == []
+        with open_store(database, spool=spool) as store:
+            assert repair(store).outbox.delivered_count == 2
+            check_shown(store, waiting)
+            check_all(store)
 
 
 def test_children_that_are_forked_while_threads_use_the_outbox_use_it_too(
@@ -833,6 +1108,57 @@ def test_when_the_journal_cannot_be_written_either_the_error_names_both(tmp_path
             session.record(BASH, made(BIG))
         assert "the disk is nearly full" in str(caught.value) or "is full" in str(caught.value)
         assert f"nor can it be kept in {store.fallback.outbox.journal.folder}" in str(caught.value)
+
+
+def test_where_nothing_can_be_put_behind_what_waits_records_go_on(
+    database: str, tmp_path: Path
+) -> None:
+    with (
+        small_disk(tmp_path / "disk", 8 << 20) as disk,
+        create_store(
+            database,
+            artifacts=str(tmp_path / "a"),
+            spool=disk.folder / "spool",
+            on_unavailable="outbox",
+        ) as store,
+    ):
+        session = store.open_session()
+        with away(store, database):
+            session.record(BASH, made(b"waits"))
+        with disk.read_only():
+            told: list[Finished] = []
+            without_pause(store)
+            told.append(session.record(BASH, made(b"1")))
+            told.append(session.record(BASH, made(b"2")))
+            done = session.record_many(
+                [EndedCall(BASH, made(b"3")), EndedCall(BASH, made(b"4"))], on_durable=told.append
+            )
+            assert (done.recorded_count, done.waiting_count) == (2, 0)
+            assert find_backlog(store).entry_count == 1
+            check_shown(store, *told)
+            with away(store, database):
+                with pytest.raises(UnavailableError, match="nor can it be kept in"):
+                    session.record(BASH, made(b"nowhere"))
+                with pytest.raises(UnavailableError):
+                    session.record_many(numbered_calls(2))
+        repair(store)
+        assert printed(store, session.id) == [b"1", b"2", b"3", b"4", b"waits"]
+        check_all(store)
+
+
+def test_what_a_recorder_finds_when_it_delivers_is_told_in_the_log(
+    patient: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG", "tooltrail")
+    session = patient.open_session()
+    patient.fallback.outbox.append(MessageAdded(session=new_id(), role="user", text="lost"))
+    session.record(BASH, made())
+    assert "is not in the store: what is of it is in session" in caplog.text
+    patient.fallback.outbox.append(MessageAdded(session=session.id, role="user", text="waits"))
+    with patient.fallback.outbox.journal.delivering(wait=True):
+        session.record(BASH, made())
+    told = f"records wait in the outbox: process {os.getpid()} is delivering it"
+    assert told in caplog.text
 
 
 def test_a_drop_that_cannot_be_counted_is_told_in_the_log(

@@ -15,7 +15,9 @@ import psycopg
 import pytest
 from sqlalchemy import Connection, event, func, insert, select
 from sqlalchemy.pool import ConnectionPoolEntry
+from tests.support.away import remove_store
 from tests.support.disks import SmallDisk, small_disk
+from tests.support.ended import made
 from tests.support.evidence import check_evidence, ledger_of
 from tests.support.interleaving import before_write
 from tests.support.outputs import returned
@@ -55,7 +57,7 @@ from tooltrail.records import (
 )
 from tooltrail.records.families import command, generic
 from tooltrail.store import (
-    Session,
+    EndedCall,
     Store,
     _persistence,
     _prepared,
@@ -568,6 +570,7 @@ def test_on_a_full_disk_an_interruption_is_recorded_in_the_room_that_is_held_bac
 
 ON_A_FULL_DISK = """
 from pathlib import Path
+from tests.support.away import remove_store
 from tests.support.disks import SmallDisk
 from tests.support.recording import command_output
 from tooltrail.records import DiskFullError, ToolCall
@@ -805,9 +808,43 @@ def test_messages_and_invocations_share_one_order(store: Store) -> None:
 
 def test_a_session_without_its_ledger_head_is_damage(sqlite_store: Store) -> None:
     session = sqlite_store.open_session()
-    orphan = Session(sqlite_store, session.key + 1, session.id, is_own=True)
+    with sqlite_store.database.write() as connection:
+        connection.exec_driver_sql("DROP TRIGGER ledger_heads_no_delete")
+        connection.exec_driver_sql(f"DELETE FROM ledger_heads WHERE session_key = {session.key}")
     with pytest.raises(DamageError, match="no ledger head"):
-        orphan.start(BASH)
+        session.start(BASH)
+
+
+def test_a_session_of_a_store_that_was_made_anew_at_its_place_is_not_taken_for_another(
+    store: Store, database: str, tmp_path: Path
+) -> None:
+    old = store.open_session()
+    ended = old.start(BASH)
+    store.database.close()
+    remove_store(database)
+    with create_store(database, artifacts=str(tmp_path / "a2"), spool=tmp_path / "s2") as anew:
+        told = f"session {old.id} is not in the store any more, where no session is in its place"
+        with pytest.raises(NotFoundError, match=told):
+            old.record(BASH, made())
+        other = anew.open_session()
+        assert other.key == old.key
+        started = other.start(BASH)
+        told = f"where session {other.id} is now in its place: the store was made anew"
+        attempts: list[Callable[[], object]] = [
+            lambda: old.start(BASH),
+            lambda: old.record(BASH, made()),
+            lambda: old.record_many([EndedCall(BASH, made())] * 2),
+            lambda: old.add_message("user", "hello"),
+            lambda: ended.finish(made()),
+            old.close,
+        ]
+        for attempt in attempts:
+            with pytest.raises(NotFoundError, match=told):
+                attempt()
+        _, messages, invocations = anew.reader.conversation(other.id)
+        assert (messages, [one.summary.id for one in invocations]) == ([], [started.id])
+        assert anew.reader.session(other.id).closed_at is None
+        check_evidence(anew)
 
 
 def test_output_of_another_family_is_refused(store: Store) -> None:

@@ -16,11 +16,13 @@ from tooltrail.store._reserve import RESERVE_BYTES, DiskReserve
 @pytest.fixture
 def database(tmp_path: Path) -> Path:
     (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "trail.db").touch()
     return tmp_path / "data" / "trail.db"
 
 
 def sizes(database: Path) -> dict[str, int]:
-    return {file.name: file.stat().st_size for file in database.parent.iterdir()}
+    beside = (file for file in database.parent.iterdir() if file != database)
+    return {file.name: file.stat().st_size for file in beside}
 
 
 WHOLE = {"trail.db-reserve": RESERVE_BYTES}
@@ -33,6 +35,12 @@ def test_a_reserve_that_was_cut_short_is_made_anew(database: Path, size: int) ->
     os.truncate(f"{database}-reserve", size)
     reserve.hold()
     assert sizes(database) == WHOLE
+
+
+def test_where_the_database_is_not_no_room_is_held_back(database: Path) -> None:
+    database.unlink()
+    DiskReserve(database).hold()
+    assert sizes(database) == {}
 
 
 def test_a_reserve_that_is_whole_is_left_alone(database: Path) -> None:
@@ -82,6 +90,7 @@ def test_a_reserve_that_cannot_be_written_leaves_nothing(database: Path) -> None
 @pytest.mark.fault
 def test_on_a_full_disk_a_reserve_that_was_cut_short_is_none(tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk", 8 << 20) as disk:
+        (disk.folder / "trail.db").touch()
         reserve = DiskReserve(disk.folder / "trail.db")
         reserve.hold()
         disk.fill()

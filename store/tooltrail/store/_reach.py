@@ -1,0 +1,55 @@
+"""The outboxes of one store that a delivery can look into.
+
+A session may wait in one spool and the one that started it in another, where two programs record
+with two spools. What began first is written first, from wherever it waits: an entry is known by its
+id, so that the delivery of its own outbox meets it later.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from uuid import UUID
+
+from tooltrail.records import InvalidRecordError
+from tooltrail.store._journal_lines import Line, iter_lines
+from tooltrail.store.outbox import Outbox, SessionOpened, read_entry
+
+
+class Reach:
+    """One outbox that is being delivered, and others of the same store beside it."""
+
+    def __init__(self, outbox: Outbox, others: Sequence[Outbox] = ()) -> None:
+        folder = outbox.journal.folder
+        self._outboxes = [outbox, *(one for one in others if one.journal.folder != folder)]
+
+    def __str__(self) -> str:
+        return ", ".join(str(one.journal.folder) for one in self._outboxes)
+
+    def joined(self, session: UUID) -> UUID:
+        """The session that one turned out to be by its idempotency key, or the same."""
+        names = (one.joined(session) for one in self._outboxes)
+        return next((name for name in names if name != session), session)
+
+    def is_waiting_elsewhere(self) -> bool:
+        """Whether anything waits in the others."""
+        return any(one.is_waiting() for one in self._outboxes[1:])
+
+    def find_opening(self, session: UUID) -> tuple[Outbox, SessionOpened] | None:
+        """How a session began that waits in one of the others, and in which."""
+        name = str(session).encode()
+        for outbox in self._outboxes[1:]:
+            # What cannot be read now is for its own delivery to tell.
+            with suppress(OSError):
+                for line in _lines_of(outbox):
+                    if line.data is None or name not in line.data:
+                        continue
+                    with suppress(InvalidRecordError):
+                        entry = read_entry(line.data)
+                        if isinstance(entry, SessionOpened) and entry.id == session:
+                            return outbox, entry
+        return None
+
+
+def _lines_of(outbox: Outbox) -> Iterator[Line]:
+    for path in outbox.journal.files():
+        with suppress(FileNotFoundError):  # it was delivered meanwhile
+            yield from iter_lines(path)
