@@ -13,14 +13,9 @@ from tooltrail.artifacts import (
     spooled_streams,
 )
 from tooltrail.records import UnavailableError
+from tooltrail.store._known_invocations import KnownInvocation
 from tooltrail.store._postponed import is_stored
-from tooltrail.store._spooled import (
-    KnownInvocation,
-    SpoolFile,
-    kept_folder,
-    look_at,
-    store_waiting,
-)
+from tooltrail.store._spooled import SpoolFile, kept_folder, look_at, store_waiting
 from tooltrail.store.store import Store
 
 RepairOutcome = Literal[
