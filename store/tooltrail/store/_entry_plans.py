@@ -1,6 +1,7 @@
 """What is to be written of a call that waited in an outbox, made before the transaction."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import ValidationError
@@ -31,6 +32,7 @@ from tooltrail.store._finishing import FinishedRows, Outcome, inline_bodies
 from tooltrail.store._keys import Claim, claim
 from tooltrail.store._publisher import StreamPublisher
 from tooltrail.store._recording import EndedInvocation, Scratch, content_of
+from tooltrail.store._started_entries import call_of, salvaged
 from tooltrail.store._starting import Beginning
 from tooltrail.store._told_outputs import output_of
 from tooltrail.store._upkeep import Upkeep, ensure_standing
@@ -68,7 +70,9 @@ class CallPlan:
             ensure_standing(connection, store, self.whole.publisher, self.seen)
 
 
-def plan_call(store: "Store", session: Session, entry: CallEnded, scratch: Scratch) -> CallPlan:
+def plan_call(
+    store: "Store", session: Session, entry: CallEnded, scratch: Scratch, spool: Path
+) -> CallPlan:
     """Make what is to be written; exactly what its caller was shown, if it was shown anything.
 
     Args:
@@ -76,15 +80,18 @@ def plan_call(store: "Store", session: Session, entry: CallEnded, scratch: Scrat
         session: that it is of, by its id alone.
         entry: what is known.
         scratch: in which streams become artifacts.
+        spool: that its outbox is in, and its output as far as the entry does not hold it.
 
     Raises:
         InvalidRecordError, NotFoundError: it can never be recorded as it is.
         UnavailableError: not now, since it has artifacts and these are away.
     """
+    seen = store.upkeep
     try:
         if entry.shown is None:
             return _plan_anew(store, session, entry, scratch)
-        return _plan_shown(store, session, entry, entry.shown, scratch)
+        publisher = _published(store, entry, scratch, spool / str(entry.id))
+        return _plan_shown(session, entry, entry.shown, publisher, seen)
     except ValidationError as error:
         raise InvalidRecordError(f"not a call: {first_complaint(error)}") from error
     except SinkGoneError as error:
@@ -92,7 +99,7 @@ def plan_call(store: "Store", session: Session, entry: CallEnded, scratch: Scrat
 
 
 def _plan_anew(store: "Store", session: Session, entry: CallEnded, scratch: Scratch) -> CallPlan:
-    document, call = _document_of(entry), _call_of(entry)
+    document, call = _document_of(entry), call_of(entry)
     policy = None if entry.policy is None else load_policy(_object(entry.policy), store.families)
     if entry.family is None:
         family = (policy or store.policy).family_of(call.tool_name, store.families)
@@ -112,11 +119,14 @@ def _plan_anew(store: "Store", session: Session, entry: CallEnded, scratch: Scra
 
 
 def _plan_shown(
-    store: "Store", session: Session, entry: CallEnded, shown: ShownResult, scratch: Scratch
+    session: Session,
+    entry: CallEnded,
+    shown: ShownResult,
+    publisher: StreamPublisher,
+    seen: Upkeep,
 ) -> CallPlan:
-    call, seen = _call_of(entry), store.upkeep
+    call = call_of(entry)
     policy, family = (entry.policy or "{}").encode(), entry.family or ""
-    publisher = _published(store, [*entry.streams, *shown.published], scratch)
     streams = tuple(map(_record_of, entry.streams))
     canonical = CanonicalResult.from_json(shown.canonical)
     if canonical.to_json() != shown.canonical.encode():
@@ -156,17 +166,20 @@ def _claim_of(session: Session, entry: CallEnded, call: ToolCall, family: str) -
     return claim(entry.idempotency_key, "invocation", entry.id, content, entry.at)
 
 
-def _published(store: "Store", streams: list[EndedStream], scratch: Scratch) -> StreamPublisher:
+def _published(store: "Store", entry: CallEnded, scratch: Scratch, folder: Path) -> StreamPublisher:
     """Publish what its caller was told is an artifact; all else stays in the database.
+
+    Or in the spool, where its caller was told that.
 
     Raises:
         UnavailableError: the artifacts are away.
     """
     free = store.limits.free_bytes
+    captured = salvaged(store, entry, scratch, folder)
     publisher = StreamPublisher(
-        store.archive, {}, scratch.folder, free_bytes=free, claim=scratch.claim
+        store.archive, captured, scratch.folder, free_bytes=free, claim=scratch.claim
     )
-    for stream in streams:
+    for stream in entry.all_streams():
         if stream.path is None:
             continue
         reference = publisher.publish(_record_of(stream))
@@ -174,20 +187,16 @@ def _published(store: "Store", streams: list[EndedStream], scratch: Scratch) -> 
             raise UnavailableError(reference.reason)
         if reference.path != stream.path:
             raise InvalidRecordError(f"artifact {stream.path} would be {reference.path} now")
+    for stream in entry.all_streams():
+        if stream.spooled is not None and stream.spooled.reason is not None:
+            publisher.leave(_record_of(stream), stream.spooled.reason)
     return publisher
 
 
 def _record_of(stream: EndedStream) -> StreamRecord:
-    content = stream.content
-    return StreamRecord.model_validate({**stream.facts(), "head": content, "content": content})
-
-
-def _call_of(entry: CallEnded) -> ToolCall:
-    return ToolCall(
-        tool_name=entry.tool_name,
-        arguments_raw=entry.arguments_raw,
-        call_id=entry.call_id,
-        title=entry.title,
+    content = None if stream.spooled is not None else stream.content
+    return StreamRecord.model_validate(
+        {**stream.facts(), "head": stream.content, "content": content}
     )
 
 

@@ -25,6 +25,7 @@ RepairOutcome = Literal[
     "stored",
     "kept",
     "running",
+    "waiting",
     "unknown",
     "foreign",
     "unreadable",
@@ -43,7 +44,8 @@ class RepairedFolder:
             that was in it is in the store already, or the call never began; it was removed.
             `kept`: the same, but for files that are not in the store, and were moved. `stored`:
             its record had ended while the artifact sink was away, and its output, which had
-            waited, is stored now. `running`: its process lives. `unknown`: this store has no such
+            waited, is stored now. `running`: its process lives. `waiting`: its start or its end is
+            in the outbox still, and nothing is said of it before that is delivered. `unknown`: this store has no such
             invocation. `foreign`: it was set aside for another store. `unreadable`: what was set
             aside was cut or altered, and is left. `failed`: it could not be repaired now and is as
             it was.

@@ -15,7 +15,14 @@ from collections.abc import Callable
 from time import monotonic
 from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
-from tooltrail.records import InvalidRecordError, UnavailableError
+from tooltrail.records import (
+    DiskFullError,
+    EndUncertainError,
+    InvalidRecordError,
+    RecordUncertainError,
+    StartUncertainError,
+    UnavailableError,
+)
 from tooltrail.store.outbox import Entry, Outbox
 
 if TYPE_CHECKING:
@@ -58,6 +65,7 @@ class Fallback:
         choice: what becomes of records.
         outbox: where they wait.
         uncounted: drops that could not even be counted on disk yet.
+        reason: why the last record went there; empty as long as none has.
     """
 
     def __init__(self, store: "Store", choice: OnUnavailable) -> None:
@@ -65,6 +73,7 @@ class Fallback:
         self.choice = choice
         self.outbox = Outbox.of(store.spool, store.info.id)
         self.uncounted = 0
+        self.reason = ""
         self._pause = 0.0
         self._next_at = 0.0
 
@@ -92,7 +101,14 @@ class Fallback:
             else:
                 self._pause = 0.0
                 return made
-        return self.put(instead, why)
+        try:
+            return self.put(instead, why)
+        except UnavailableError:
+            if why is not None:
+                raise
+        # What can be kept nowhere is better recorded before its turn than not at all.
+        self._store.confirm()
+        return attempt()
 
     def put(self, instead: Callable[[], tuple[Entry, T]], why: UnavailableError | None) -> T:
         """Keep something for later, or drop it.
@@ -104,14 +120,14 @@ class Fallback:
         reason = str(why) if why is not None else "records wait that came before it"
         if self.choice == "drop_and_count":
             self._drop(entry, reason)
-            return given
-        try:
-            self.outbox.append(entry)
-        except OSError as error:
-            folder = self.outbox.journal.folder
-            raise UnavailableError(
-                f"{reason}; nor can it be kept in {folder}: {error.strerror}"
-            ) from why
+        else:
+            try:
+                self.outbox.append(entry)
+            except OSError as error:
+                folder = self.outbox.journal.folder
+                told = f"{reason}; nor can it be kept in {folder}: {error.strerror}"
+                raise _of_its_kind(why, told) from error
+        self.reason = reason
         return given
 
     def is_clear(self) -> bool:
@@ -155,3 +171,18 @@ class Fallback:
             _log.warning(
                 "%d records dropped that could not be counted: %s", self.uncounted, error.strerror
             )
+
+
+def _of_its_kind(why: UnavailableError | None, told: str) -> UnavailableError:
+    """An error that says more, and still what its caller may do next."""
+    match why:
+        case StartUncertainError():
+            return StartUncertainError(told, invocation_id=why.invocation_id, folder=why.folder)
+        case EndUncertainError():
+            return EndUncertainError(told, invocation_id=why.invocation_id)
+        case RecordUncertainError():
+            return RecordUncertainError(told, invocation_ids=why.invocation_ids)
+        case DiskFullError():
+            return DiskFullError(told)
+        case _:
+            return UnavailableError(told)

@@ -538,7 +538,9 @@ def test_a_start_that_the_server_commits_after_its_client_died_is_waited_for(
         with ThreadPoolExecutor(1) as pool:
             with store.database.write() as connection:
                 chain = writes.lock_chain(connection, session.key, session.id)
-                write_started(connection, chain, started, writes.Body.of(BASH.arguments_bytes))
+                write_started(
+                    connection, chain, started.beginning, writes.Body.of(BASH.arguments_bytes)
+                )
                 done = pool.submit(repair, store)
                 while not is_waited_for(store):
                     assert not done.done()
