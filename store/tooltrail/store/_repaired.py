@@ -45,10 +45,10 @@ class RepairedFolder:
             `kept`: the same, but for files that are not in the store, and were moved. `stored`:
             its record had ended while the artifact sink was away, and its output, which had
             waited, is stored now. `running`: its process lives. `waiting`: its start or its end is
-            in the outbox still, and nothing is said of it before that is delivered. `unknown`: this store has no such
-            invocation. `foreign`: it was set aside for another store. `unreadable`: what was set
-            aside was cut or altered, and is left. `failed`: it could not be repaired now and is as
-            it was.
+            in the outbox still, and nothing is done before that is delivered. `unknown`: this store
+            has no such invocation. `foreign`: it was set aside for another store. `unreadable`:
+            what was set aside was cut or altered, and is left. `failed`: it could not be repaired
+            now and is as it was.
         recovered_bytes: plain bytes that were put into the store.
         lost_bytes: plain bytes, at the least, of frames that cannot be decoded.
         reason: one sentence where there is something to say, else empty.

@@ -2,9 +2,12 @@
 
 | `on_unavailable` | what the recorder gets | the record |
 |---|---|---|
+| `outbox`, the default | what it would have got | waits in the spool, and is delivered later |
 | `raise` | `UnavailableError` | is still in the hands of who called |
-| `outbox` | what it would have got | waits in a journal of the spool, and is delivered later |
 | `drop_and_count` | what it would have got | is dropped, and the drop is counted in the spool |
+
+That a store is away says nothing of one that was never seen from here, is not at head, is damaged,
+or lets nobody in by the words that are given: these are raised at once, whatever was chosen.
 
 While something waits, whoever records delivers it first, so that the order is kept; where that
 cannot be done now, the record is put behind it.
@@ -16,6 +19,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
 from tooltrail.records import (
+    AccessRefusedError,
     DiskFullError,
     EndUncertainError,
     InvalidRecordError,
@@ -86,6 +90,7 @@ class Fallback:
 
         Raises:
             UnavailableError: it cannot be kept either; or it is not to be.
+            AccessRefusedError: the store was opened while it was away, and lets nobody in.
             TooltrailError: what `attempt` or `instead` raises otherwise.
         """
         why: UnavailableError | None = None
@@ -94,7 +99,7 @@ class Fallback:
                 self._store.confirm()
                 made = attempt()
             except UnavailableError as error:
-                if self.choice == "raise":
+                if self.choice == "raise" or self._is_misled(error):
                     raise
                 self.note_failure()
                 why = error
@@ -107,8 +112,11 @@ class Fallback:
             if why is not None:
                 raise
         # What can be kept nowhere is better recorded before its turn than not at all.
-        self._store.confirm()
-        return attempt()
+        try:
+            self._store.confirm()
+            return attempt()
+        except UnavailableError as error:
+            return self.put(instead, error)
 
     def put(self, instead: Callable[[], tuple[Entry, T]], why: UnavailableError | None) -> T:
         """Keep something for later, or drop it.
@@ -140,12 +148,26 @@ class Fallback:
             return True
         return not self.outbox.is_waiting()
 
+    def _is_misled(self, error: UnavailableError) -> bool:
+        """Whether this process was never let in, so that no time helps.
+
+        A user or a password that was right before is missed as a server would be.
+        """
+        return isinstance(error, AccessRefusedError) and not self._store.is_confirmed
+
     def _is_time(self) -> bool:
         return monotonic() >= self._next_at
 
     def _deliver(self) -> None:
         from tooltrail.store._delivering import deliver  # noqa: PLC0415  it records, too
 
+        try:
+            self._store.confirm()
+        except UnavailableError as error:
+            if self._is_misled(error):
+                raise
+            self.note_failure()
+            return
         # Who is not the first to do so puts what it has behind it.
         done = deliver(self._store, self.outbox, wait=False, seconds=_AT_ONCE_S)
         for kept in done.kept:

@@ -194,22 +194,35 @@ def _visit(
         if folder.is_running:
             is_ours = folder.store_id == str(store.info.id)
             return RepairedFolder(name, "running") if is_ours else None
-        with store.database.read() as connection:
-            known = find_known(connection, name)
-        if known is not None and known.state != "started":
-            return clear(store, known, folder.path, dry_run=dry_run)
-        if name in waiting:
-            return RepairedFolder(name, "waiting", reason="its record waits in the outbox")
-        with store.database.read() as connection:
-            # It may have been delivered before it was looked for in the outbox.
-            known = find_known(connection, name)
-        if known is None:
-            return _never_begun(store, folder, waiting, dry_run=dry_run)
-        if known.state == "started":
-            return _interrupt(store, known, folder.path, dry_run=dry_run)
-        return clear(store, known, folder.path, dry_run=dry_run)
+        known = _known(store, name)
+        if known is None or known.state == "started":
+            if name in waiting:
+                return RepairedFolder(name, "waiting", reason="its record waits in the outbox")
+            # It may have been delivered just before it was looked for there.
+            known = _known(store, name)
+        return _settle(store, folder, known, waiting, dry_run=dry_run)
     except TooltrailError as error:
         return RepairedFolder(name, "failed", reason=str(error))
+
+
+def _known(store: Store, name: UUID) -> KnownInvocation | None:
+    with store.database.read() as connection:
+        return find_known(connection, name)
+
+
+def _settle(
+    store: Store,
+    folder: SpoolFolder,
+    known: KnownInvocation | None,
+    waiting: _Waiting,
+    *,
+    dry_run: bool,
+) -> RepairedFolder | None:
+    if known is None:
+        return _never_begun(store, folder, waiting, dry_run=dry_run)
+    if known.state == "started":
+        return _interrupt(store, known, folder.path, dry_run=dry_run)
+    return clear(store, known, folder.path, dry_run=dry_run)
 
 
 def _never_begun(

@@ -68,7 +68,7 @@ class Store:
         policy: Policy,
         families: FamilyRegistry,
         limits: StoreLimits,
-        on_unavailable: OnUnavailable = "raise",
+        on_unavailable: OnUnavailable = "outbox",
         check: "Callable[[Store], None] | None" = None,
     ) -> None:
         self._check = check
@@ -101,6 +101,11 @@ class Store:
         if check is not None:
             check(self)
             self._check = None
+
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether it is known to be this store, and this process was let in once."""
+        return self._check is None
 
     @property
     def reader(self) -> Reader:

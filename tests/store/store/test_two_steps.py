@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.support.away import away, without_pause
-from tests.support.ended import BASH, failed
+from tests.support.away import away
 from tests.support.evidence import check_evidence
 from tests.support.recording import command_output, content_of, stream_of
 
