@@ -218,6 +218,7 @@ def test_a_session_whose_end_could_not_be_kept_is_open_still(patient: Store, dat
     assert patient.reader.session(session.id).closed_at is not None
 
 
+@pytest.mark.parametrize("on_unavailable", ["raise"])
 def test_without_an_outbox_an_error_is_raised(store: Store, database: str) -> None:
     session = store.open_session()
     with away(store, database):
@@ -715,7 +716,7 @@ def test_while_the_server_is_away_who_knows_nothing_of_the_store_is_turned_away(
     saved = memory.read_bytes()
     with closed_database(postgres_url):
         with pytest.raises(UnavailableError):
-            open_store(postgres_url, spool=known)
+            open_store(postgres_url, spool=known, on_unavailable="raise")
         with pytest.raises(UnavailableError):
             open_store(postgres_url, spool=tmp_path / "other", on_unavailable="outbox")
         memory.write_bytes(saved.replace(b"format", b"farmot"))
