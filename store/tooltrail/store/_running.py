@@ -5,12 +5,12 @@ end with the surfaces that its caller is handed back. So the store has either of
 order and once, whatever it had of the other.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
-from tooltrail.artifacts import release_spool_folder, remove_spool_folder
+from tooltrail.artifacts import release_spool_folder, remove_spool_folder, sync_folder
 from tooltrail.records import (
     CompleteOutput,
     EndUncertainError,
@@ -65,6 +65,7 @@ def begin(
         TooltrailError: see `Session.start`.
     """
     unanswered: list[Started] = []
+    claimed: list[UUID] = []
 
     def attempt_it() -> Invocation:
         started = plan()
@@ -79,11 +80,29 @@ def begin(
         started = unanswered[-1] if unanswered else plan()
         place = away(started)
         if store.fallback.choice == "outbox":
-            _claim(store, started.id)
+            # Before anybody can look for it, and durable as its line will be.
+            sync_folder(store.owner.claim(started.id).parent)
+            claimed.append(started.id)
         entry = kept_start(started.beginning, place.session.id, place.alone)
         return entry, RunningInvocation(store, place.session, 0, started)
 
-    return store.fallback.run(attempt_it, instead)
+    try:
+        invocation = store.fallback.run(attempt_it, instead)
+    except UnavailableError:
+        _forget(store, claimed, [one.id for one in unanswered])
+        raise
+    _forget(store, claimed, [invocation.id, *(one.id for one in unanswered)])
+    return invocation
+
+
+def _forget(store: "Store", claimed: Iterable[UUID], begun: Collection[UUID]) -> None:
+    """Give up what was claimed for starts that are kept nowhere.
+
+    Not where something interrupts them, whose lines may be durable: a repair sees to that.
+    """
+    for name in claimed:
+        if name not in begun:
+            remove_spool_folder(store.spool / str(name))
 
 
 class RunningInvocation(Invocation):
@@ -174,17 +193,3 @@ class RunningInvocation(Invocation):
                 release_spool_folder(self.spool)
         else:
             remove_spool_folder(self.spool)
-
-
-def _claim(store: "Store", name: UUID) -> None:
-    """Say that an invocation is of this process, before anybody can look for it.
-
-    Raises:
-        UnavailableError: the spool cannot be written.
-    """
-    try:
-        store.owner.claim(name)
-    except OSError as error:
-        raise UnavailableError(
-            f"spool {store.spool} cannot be written: {error.strerror}"
-        ) from error

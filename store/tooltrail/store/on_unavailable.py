@@ -124,17 +124,17 @@ class Fallback:
         Raises:
             UnavailableError: it cannot be kept either.
         """
-        entry, given = instead()
         reason = str(why) if why is not None else "records wait that came before it"
-        if self.choice == "drop_and_count":
-            self._drop(entry, reason)
-        else:
-            try:
+        try:
+            entry, given = instead()
+            if self.choice == "drop_and_count":
+                self._drop(entry, reason)
+            else:
                 self.outbox.append(entry)
-            except OSError as error:
-                folder = self.outbox.journal.folder
-                told = f"{reason}; nor can it be kept in {folder}: {error.strerror}"
-                raise _of_its_kind(why, told) from error
+        except OSError as error:
+            folder = self.outbox.journal.folder
+            told = f"{reason}; nor can it be kept in {folder}: {error.strerror}"
+            raise _of_its_kind(why, told) from error
         self.reason = reason
         return given
 

@@ -490,6 +490,7 @@ def test_an_outbox_that_cannot_be_written_keeps_nobody_from_a_store_that_is_ther
             other.finish(output)
     finished.append(other.finish(output))
     check_shown(patient, *finished)
+    assert left_in(patient.spool) == set()
     patient.fallback.outbox.journal.folder.unlink()
 
 

@@ -18,6 +18,7 @@ from tests.support.evidence import check_evidence, ledger_of
 from tests.support.interleaving import before_write
 from tests.support.lossy_server import LossyServer
 from tests.support.recording import content_of, stream_of
+from tests.support.spools import left_in
 
 from tooltrail.artifacts import encode, is_in_use, is_spooled, remove_spool_folder
 from tooltrail.records import (
@@ -70,8 +71,7 @@ def dead_link(store: Store, name: UUID) -> None:
 
 def assert_whole(store: Store) -> None:
     """Nothing is left to repair, and what the store holds is whole and as its ledger says."""
-    left = {path.name for path in store.spool.iterdir() if not path.name.startswith("owner-")}
-    assert left <= {"known-stores"}
+    assert left_in(store.spool) == []
     assert not find_repairable(store)
     check_evidence(store)
     assert {check.problem for check in iter_record_checks(store.reader)} <= {""}
