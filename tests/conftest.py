@@ -13,7 +13,7 @@ from tests.support.lossy_server import LossyServer
 from tests.support.object_stores import S3Admin, ServerProcess
 from tests.support.postgres import fresh_database, running_server
 
-from tooltrail.store import Store, create_store
+from tooltrail.store import OnUnavailable, Store, create_store
 
 # How long an example takes says something of the machine only.
 settings.register_profile("tooltrail", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -61,25 +61,41 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def store(database: str, tmp_path: Path) -> Iterator[Store]:
+def on_unavailable() -> OnUnavailable:
+    """What fresh stores do while they are away; another choice where errors are what is tried."""
+    return "outbox"
+
+
+@pytest.fixture
+def store(database: str, tmp_path: Path, on_unavailable: OnUnavailable) -> Iterator[Store]:
     """A fresh store, on each engine in turn."""
     with create_store(
-        database, artifacts=str(tmp_path / "artifacts"), spool=tmp_path / "spool"
+        database,
+        artifacts=str(tmp_path / "artifacts"),
+        spool=tmp_path / "spool",
+        on_unavailable=on_unavailable,
     ) as created:
         yield created
 
 
 @pytest.fixture
-def sqlite_store(tmp_path: Path) -> Iterator[Store]:
+def sqlite_store(tmp_path: Path, on_unavailable: OnUnavailable) -> Iterator[Store]:
     """A fresh store in a file, where the engine makes no difference."""
-    with create_store(tmp_path / "trail.db") as created:
+    with create_store(tmp_path / "trail.db", on_unavailable=on_unavailable) as created:
         yield created
 
 
 @pytest.fixture
-def postgres_store(postgres_url: str, tmp_path: Path) -> Iterator[Store]:
+def postgres_store(
+    postgres_url: str, tmp_path: Path, on_unavailable: OnUnavailable
+) -> Iterator[Store]:
     """A fresh store on a server, where nothing is to be tried on a file."""
-    with create_store(postgres_url, artifacts=str(tmp_path / "a"), spool=tmp_path / "s") as created:
+    with create_store(
+        postgres_url,
+        artifacts=str(tmp_path / "a"),
+        spool=tmp_path / "s",
+        on_unavailable=on_unavailable,
+    ) as created:
         yield created
 
 

@@ -17,6 +17,7 @@ from tests.support.disks import small_disk
 from tests.support.evidence import ledger_of
 from tests.support.lossy_server import END, LossyServer
 from tests.support.postgres import closed_database
+from tests.support.spools import left_in, names_in
 
 from tooltrail.artifacts import SpoolReader
 from tooltrail.cli._location import Location
@@ -68,7 +69,7 @@ def test_what_ran_while_the_store_was_away_is_recorded_when_it_is_back(cli: Cli)
     shown = cli.ok("show", "--surface", "complete")
     assert (shown.stdout, shown.stderr) == (ended.stdout, b"err\n")
     assert cli.ok("verify").code == 0
-    assert list((cli.folder / "spool").iterdir()) == []
+    assert names_in(cli.folder / "spool") == []
     assert not any(status_of(cli)["set_aside"].values())
     assert "repair" not in cli.ok("log").message
 
@@ -96,6 +97,7 @@ def test_the_session_that_was_named_has_it(cli: Cli) -> None:
 def test_a_record_in_the_users_own_spool_is_taken_in_too(cli: Cli, own_state: Path) -> None:
     lose_store(cli)
     spool = cli.folder / "spool"
+    shutil.rmtree(spool)
     spool.write_text("")
     ended = cli.exec("--", "sh", "-c", PRINT)
     assert str(own_state / "tooltrail" / "spool" / "aside-") in ended.message
@@ -104,7 +106,7 @@ def test_a_record_in_the_users_own_spool_is_taken_in_too(cli: Cli, own_state: Pa
     assert status_of(cli)["set_aside"]["ready"] == 1
     assert [row["outcome"] for row in cli.ok("repair", "--json").records] == ["recorded"]
     assert cli.ok("show", "--stream", "stdout").stdout == ended.stdout
-    assert list((own_state / "tooltrail" / "spool").iterdir()) == []
+    assert names_in(own_state / "tooltrail" / "spool") == []
 
 
 def test_a_store_whose_spool_is_the_users_own_counts_it_once(cli: Cli, own_state: Path) -> None:
@@ -365,9 +367,9 @@ def test_a_start_that_was_recorded_although_nobody_said_so_is_one_record(
     (row,) = cli.ok("log", "--json").records
     assert (ended.code, row["state"]) == (4, "started")
     assert f"whether the start of invocation {row['id']} is recorded is not known" in ended.message
-    assert f"the record is kept in {tmp_path}/spool/aside-{row['id']}; " in ended.message
+    assert "the record waits in the outbox; `tooltrail repair` stores it" in ended.message
 
-    assert [one["outcome"] for one in cli.ok("repair", "--json").records] == ["recorded"]
+    assert [one["outcome"] for one in cli.ok("repair", "--json").records] == ["stored"]
 
     (again,) = cli.ok("log", "--json").records
     assert (again["id"], again["state"], again["exit_status"]) == (row["id"], "success", 4)
@@ -376,11 +378,11 @@ def test_a_start_that_was_recorded_although_nobody_said_so_is_one_record(
     assert session["closed_at"]
     assert cli.ok("repair", "--json").records == []
     assert cli.ok("verify").code == 0
-    assert list((tmp_path / "spool").iterdir()) == []
+    assert left_in(tmp_path / "spool") == []
 
 
 @pytest.mark.parametrize("is_committed", [True, False])
-def test_an_end_of_which_nobody_knows_whether_it_is_recorded_is_told_as_that(
+def test_an_end_of_which_nobody_knows_whether_it_is_recorded_is_recorded_once(
     postgres_url: str, tmp_path: Path, is_committed: bool
 ) -> None:
     create_store(postgres_url, artifacts=str(tmp_path / "artifacts")).close()
@@ -390,11 +392,12 @@ def test_an_end_of_which_nobody_knows_whether_it_is_recorded_is_told_as_that(
         ended = Cli(server.url, cli.environment).exec("--", "sh", "-c", PRINT)
     (row,) = cli.ok("log", "--json").records
     assert (ended.code, row["state"]) == (4, "success" if is_committed else "started")
-    assert ended.message.endswith(
-        f"; whether the end of invocation {row['id']} is recorded is not known; its output is kept"
-        f" in {tmp_path}/spool/{row['id']}; `tooltrail repair` settles it\n"
-    )
+    waits = "tooltrail: the record waits in the outbox; `tooltrail repair` stores it\n"
+    assert ended.message == f"err\n{waits}"
     (one,) = cli.ok("repair", "--json").records
-    assert one["outcome"] == ("cleared" if is_committed else "interrupted")
+    assert one["outcome"] == "cleared"
+    (row,) = cli.ok("log", "--json").records
+    assert (row["state"], row["exit_status"]) == ("success", 4)
+    assert left_in(tmp_path / "spool") == []
     assert cli.ok("show", "--stream", "stdout").stdout == ended.stdout
     assert cli.ok("verify").code == 0

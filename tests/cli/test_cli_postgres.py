@@ -7,6 +7,7 @@ from typing import Any, cast
 import pytest
 from tests.support.cli import Cli
 from tests.support.evidence import check_evidence
+from tests.support.spools import names_in
 
 
 @pytest.fixture
@@ -39,7 +40,7 @@ def test_the_main_path_on_postgresql(team: Cli, tmp_path: Path) -> None:
     assert team.ok("session", "close", session).message == f"closed session {session}\n"
     with team.open() as store:
         check_evidence(store)
-    assert not list((tmp_path / "spool").iterdir())
+    assert not names_in(tmp_path / "spool")
 
 
 def test_status_on_postgresql_names_the_server_and_has_no_warning(team: Cli) -> None:

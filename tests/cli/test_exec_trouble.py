@@ -22,6 +22,7 @@ from tests.support.cli import Cli, python, without_coverage
 from tests.support.disks import SmallDisk, small_disk
 from tests.support.evidence import check_evidence
 from tests.support.postgres import closed_database
+from tests.support.spools import left_in, names_in
 
 from tooltrail.artifacts import Capture
 from tooltrail.cli import _recording
@@ -32,6 +33,7 @@ from tooltrail.store._sqlite import sqlite3
 
 MIB = 1024 * 1024
 DISK_BYTES = MIB
+WAITS = "the record waits in the outbox; `tooltrail repair` stores it"
 PASSWORD = "s3cret-passw0rd"
 AWAY = f"postgresql://bob:{PASSWORD}@127.0.0.1:1/records"
 # Noise, so that compression does not make it fit.
@@ -62,7 +64,7 @@ def plain(stored: Path) -> bytes:
 
 
 def aside_of(spool: Path) -> tuple[Path, dict[str, Any]]:
-    (folder,) = spool.iterdir()
+    (folder,) = (spool / name for name in names_in(spool))
     assert re.fullmatch(r"aside-[0-9a-f-]{36}", folder.name)
     record: dict[str, Any] = json.loads((folder / "record.json").read_bytes())
     assert folder.name == f"aside-{record['id']}"
@@ -156,7 +158,7 @@ def test_reading_while_postgresql_is_away_says_so_and_never_the_password(command
         assert PASSWORD not in ended.message
 
 
-def test_postgresql_that_goes_away_while_the_command_runs_leaves_it_started(
+def test_while_postgresql_is_away_at_the_end_of_a_command_its_end_waits_in_the_outbox(
     postgres_url: str, tmp_path: Path
 ) -> None:
     create_store(postgres_url, artifacts=str(tmp_path / "artifacts")).close()
@@ -168,14 +170,44 @@ def test_postgresql_that_goes_away_while_the_command_runs_leaves_it_started(
     with closed_database(postgres_url):
         out, err = process.communicate(b".", timeout=60)
     assert (process.returncode, len(out)) == (6, 49_999)
-    (spooled,) = filter(Path.is_dir, (tmp_path / "spool").iterdir())
-    (message,) = err.decode().splitlines()
-    assert message.endswith(
-        f"; invocation {spooled.name} stays in the store as started; "
-        f"its output is kept in {spooled}"
-    )
-    assert plain(spooled / "stdout.zst") == b"x" * 50_000
+    assert err.decode() == f"tooltrail: {WAITS}\n"
     assert states(cli) == ["started"]
+    assert [row["outcome"] for row in cli.ok("repair", "--json").records] == ["stored"]
+    assert states(cli) == ["success"]
+    (row,) = cli.ok("log", "--json").records
+    assert row["exit_status"] == 6
+    assert cli.ok("show", "--stream", "stdout").stdout == b"x" * 50_000
+    assert cli.ok("verify").code == 0
+    assert left_in(tmp_path / "spool") == []
+
+
+def test_while_a_store_that_was_met_before_is_away_start_and_end_wait_in_the_outbox(
+    postgres_url: str, tmp_path: Path
+) -> None:
+    create_store(
+        postgres_url, artifacts=str(tmp_path / "artifacts"), spool=tmp_path / "spool"
+    ).close()
+    cli = Cli(postgres_url, {"TOOLTRAIL_SPOOL": str(tmp_path / "spool")})
+    session = cli.ok("session", "open").text.strip()
+    with closed_database(postgres_url):
+        for arguments in ((), ("--session", session), ("--session", session)):
+            ended = cli.exec(*arguments, "--", "sh", "-c", "seq 20000; exit 4")
+            assert ended.code == 4
+            why, kept = ended.message.splitlines()
+            assert "is not currently accepting connections" in why or "that came before" in why
+            assert kept == f"tooltrail: {WAITS}"
+        # Which session is meant by less than its id, only the store can say.
+        cli.exec("--session", session[:-1], "--", "true")
+    assert [name for name in names_in(tmp_path / "spool") if name.startswith("aside-")]
+    outcomes = [row["outcome"] for row in cli.ok("repair", "--json").records]
+    # What all three printed is stored once.
+    assert sorted(outcomes) == ["cleared", "cleared", "recorded", "stored"]
+    assert states(cli) == ["success"] * 4
+    rows = cli.ok("log", "--json", "--session", session).records
+    assert sorted(row["seq"] for row in rows) == [0, 1, 2]
+    assert cli.ok("show", "--stream", "stdout", rows[-1]["id"]).stdout == ended.stdout
+    assert cli.ok("verify").code == 0
+    assert cli.ok("repair", "--json").records == []
 
 
 def test_a_disk_that_is_full_at_the_start_does_not_keep_the_command_from_running(
@@ -202,7 +234,7 @@ def test_the_record_of_a_full_disk_is_kept_in_the_users_own_folder(
     folder, _ = aside_of(own_state / "tooltrail" / "spool")
     assert ended.message.splitlines()[1] == kept_in(folder)
     assert plain(folder / "stdout.zst") == b"out\n"
-    assert not list((disk.folder / "spool").glob("*"))
+    assert left_in(disk.folder / "spool") == []
 
 
 def test_with_a_spool_on_another_disk_the_record_of_a_full_one_is_kept(
@@ -212,10 +244,13 @@ def test_with_a_spool_on_another_disk_the_record_of_a_full_one_is_kept(
     on_disk.environment["TOOLTRAIL_SPOOL"] = str(tmp_path / "spool")
     ended = on_disk.exec("--", *python(NOISE))
     assert (ended.code, len(ended.stdout)) == (3, NOISE_BYTES)
-    folder, record = aside_of(tmp_path / "spool")
-    assert ended.message.splitlines()[-1] == kept_in(folder)
-    assert record["complete_output"]["result"]["stdout"]["digest"] == digest_of(ended.stdout)
-    assert plain(folder / "stdout.zst") == ended.stdout
+    assert ended.message.splitlines()[-1] == f"tooltrail: {WAITS}"
+    disk.free()
+    (one,) = on_disk.run("repair", "--json").records
+    # There is no room for all of it as an artifact.
+    assert one["outcome"] == "failed"
+    (row,) = on_disk.ok("log", "--json").records
+    assert (row["state"], row["exit_status"]) == ("success", 3)
 
 
 @contextmanager
@@ -240,7 +275,8 @@ def test_a_disk_that_fills_during_capture_is_said_with_what_is_missing(
         ended = on_disk.exec("--", "sh", "-c", f"{shlex.join(python(NOISE))}{fill}")
     assert (ended.code, len(ended.stdout)) == (3, NOISE_BYTES)
     said = re.fullmatch(
-        r"database (\S+): the disk is full; invocation (\S+) stays in the store as started; "
+        r"database (\S+): the disk is full; nor can it be kept in \S+: No space left on device; "
+        r"invocation (\S+) stays in the store as started; "
         r"its output is kept in (\S+), without ([\d,]+) bytes",
         ended.sentence,
     )
@@ -315,7 +351,7 @@ def test_a_disk_that_is_full_at_the_finish_is_said_truthfully(
         ended = on_disk.exec("--", "sh", "-c", fill)
     assert (ended.code, ended.stdout) == (3, b"small\n" if prints else b"")
     assert ended.sentence.endswith(f" stays in the store as started; {kept}")
-    assert "the disk is full; invocation " in ended.sentence
+    assert "the disk is full; nor can it be kept in " in ended.sentence
     disk.free()
     assert states(on_disk) == ["started"]
     assert on_disk.exec("--", "echo", "next").code == 0
@@ -428,7 +464,7 @@ def test_a_start_that_the_store_refuses_runs_nothing_and_leaves_no_session(cli: 
     assert (ended.code, ended.stdout) == (2, b"")
     assert ended.sentence.endswith("refused the record: not now")
     assert cli.ok("session", "ls", "--json").records == []
-    assert list((cli.folder / "spool").iterdir()) == []
+    assert names_in(cli.folder / "spool") == []
 
 
 def test_a_session_that_is_for_one_call_is_closed_with_it_or_not_at_all(cli: Cli) -> None:

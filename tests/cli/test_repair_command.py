@@ -1,5 +1,6 @@
 """`tooltrail repair`, and who says that there is something to repair."""
 
+import shutil
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -182,6 +183,7 @@ def test_nobody_is_told_of_what_runs(cli: Cli) -> None:
 
 
 def test_a_spool_that_cannot_be_read_keeps_nobody_from_reading(cli: Cli) -> None:
+    shutil.rmtree(cli.folder / "spool")
     (cli.folder / "spool").write_text("")
     assert cli.ok("log").message == ""
     ended = cli.run("repair")

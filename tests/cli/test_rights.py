@@ -109,7 +109,7 @@ def runs_unrecorded(cli: Cli, why: str) -> None:
     (ran,) = as_nobody(cli, "exec -- true")
     assert ran.code == 0
     away, lost = ran.message.splitlines()
-    assert away.endswith(why)
+    assert why in away
     assert lost.startswith("tooltrail: nothing was recorded: ")
 
 
@@ -202,7 +202,7 @@ def test_a_folder_of_the_spool_that_may_not_be_searched_keeps_nobody_from_readin
     open_to_all(foreign.folder)
     foreign.folder.chmod(0o777)
     Path(foreign.database).chmod(0o666)
-    (folder,) = (path for path in (foreign.folder / "spool").glob("*-*") if path.is_dir())
+    (folder,) = (path for path in (foreign.folder / "spool").glob("????????-*") if path.is_dir())
     folder.chmod(mode)
     why = f"{folder} cannot be read: Permission denied"
     reading = ("log", "session ls", "artifact ls", "gc", "show @last")

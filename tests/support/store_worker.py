@@ -9,6 +9,7 @@ endure DB SPOOL THREADS                 record by so many threads until standard
 persist DB SPOOL                        the same with `record`, `arecord` and `record_many`, by keys
 outlast DB SPOOL THREADS                the same, with an outbox for when a server is away; print a
                                         digest of what was handed back, too
+accompany DB SPOOL THREADS              as `outlast`, each call in two steps: its start and its end
 share DB SPOOL SESSION SECONDS          record commands in that session and in an own one, and
                                         print what was acknowledged and how long each took
 bulk DB ARTIFACTS SPOOL SESSION         record commands, many at a time, until it is killed, and
@@ -146,6 +147,19 @@ def outlast(database: str, spool: str, thread_count: str) -> None:
     def record(session: Session, number: int) -> None:
         finished = session.record(BASH, made(b"%d" % number))
         session.add_message("user", f"{number}")
+        say(f"shown {finished.invocation_id} {digest_of_shown(finished)}")
+        say(f"ended {finished.invocation_id}")
+
+    until_told(database, spool, [record] * int(thread_count), "outbox")
+
+
+def accompany(database: str, spool: str, thread_count: str) -> None:
+    def record(session: Session, number: int) -> None:
+        invocation = session.start(BASH)
+        session.add_message("user", f"{number}")
+        # Every other one is too long for a line of the journal.
+        stdout = b"%d" % number + b"\n" * (100_000 * (number % 2))
+        finished = invocation.finish(command_output(invocation, stdout, b"common\n"))
         say(f"shown {finished.invocation_id} {digest_of_shown(finished)}")
         say(f"ended {finished.invocation_id}")
 
@@ -310,6 +324,7 @@ if __name__ == "__main__":
             endure,
             persist,
             outlast,
+            accompany,
             share,
             bulk,
             once,

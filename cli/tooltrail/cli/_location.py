@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from tooltrail.store import Durability, Store, StoreLimits
+    from tooltrail.store import Durability, OnUnavailable, Store, StoreLimits
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,7 @@ class Location:
         *,
         limits: "StoreLimits | None" = None,
         durability: "Durability" = "full",
+        on_unavailable: "OnUnavailable" = "raise",
         announce: bool = True,
     ) -> "Generator[Store]":
         """The store, closed at the end of the block.
@@ -40,6 +41,7 @@ class Location:
         Args:
             limits: how much of what tools print is kept.
             durability: what records survive.
+            on_unavailable: what becomes of them while the database is away; who only reads is told.
             announce: say on stderr when the spool holds output of killed programs.
         """
         from tooltrail.store import open_store  # noqa: PLC0415  heavy, and not every command needs it
@@ -50,6 +52,7 @@ class Location:
             spool=self.spool,
             limits=limits,
             durability=durability,
+            on_unavailable=on_unavailable,
         ) as store:
             if announce:
                 from tooltrail.cli._repairing import say_recoverable  # noqa: PLC0415  the same

@@ -8,7 +8,7 @@ whether it could.
 
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -23,6 +23,7 @@ from tooltrail.cli._process import ChildExit, SpawnFailure, held_signals, run_ch
 from tooltrail.cli._streams import StreamCapture
 from tooltrail.records import (
     DEFAULT_POLICY,
+    AccessRefusedError,
     CommandOutput,
     CompleteOutput,
     EndUncertainError,
@@ -98,7 +99,8 @@ def run_recorded(
 ) -> int:
     """Run a command and record it; the exit code mirrors the command's.
 
-    When the store is away, the command runs all the same and its record is set aside.
+    While the store is away the command runs all the same, and its record waits in the outbox. Where
+    that cannot be, since nobody knows which store it is, or which session, it is set aside.
 
     Raises:
         TooltrailError: there is no such store or session; nothing was run.
@@ -107,13 +109,20 @@ def run_recorded(
     with ExitStack() as stack:
         try:
             store = stack.enter_context(
-                location.open(limits=request.limits, durability=request.durability, announce=False)
+                location.open(
+                    limits=request.limits,
+                    durability=request.durability,
+                    on_unavailable="outbox",
+                    announce=False,
+                )
             )
             store_id = store.info.id
             recording = _begin(store, session_name, request)
         except UnavailableError as error:
             say_error(error)
             return run_aside(location, session_name, request, error, store_id)
+        if store.fallback.reason:
+            say(f"tooltrail: {store.fallback.reason}")
         output, code = run_request(request, recording.invocation.capture, recording.captured)
         recording.finish(output, verbose=verbose)
     return code
@@ -244,7 +253,9 @@ class _Recording:
             say(f"tooltrail: {sentence}")
         for damage in finished.damages:
             say(f"tooltrail: {damage}")
-        if finished.postponed:
+        if finished.recorded_in == "outbox":
+            say("tooltrail: the record waits in the outbox; `tooltrail repair` stores it")
+        elif finished.postponed:
             say(
                 "tooltrail: the artifacts are away, so the output waits in"
                 f" {self.invocation.spool}: `tooltrail repair` stores it"
@@ -270,8 +281,24 @@ def _begin(store: Store, session_name: str | None, request: Request) -> _Recordi
     call, policy = request.to_call(), request.policy
     if session_name is None:
         return _Recording(store.start_alone(call, family="command", policy=policy))
-    session = store.join_session(store.reader.session(session_name).id)
+    session = store.join_session(_session_named(store, session_name))
     return _Recording(session.start(call, family="command", policy=policy))
+
+
+def _session_named(store: Store, name: str) -> UUID:
+    """The session of a name; while the store is away, only one that is named in full.
+
+    Raises:
+        TooltrailError: there is none, or nobody can tell which it is.
+    """
+    try:
+        return store.reader.session(name).id
+    except AccessRefusedError:
+        raise
+    except UnavailableError:
+        with suppress(ValueError):
+            return UUID(name)
+        raise
 
 
 def _losses(streams: Iterable[StreamRecord]) -> Iterator[str]:

@@ -64,6 +64,8 @@ def summary_of(report: RepairReport, *, dry_run: bool) -> Iterator[str]:
         f"{size_of(sum(one.recovered_bytes for one in report.folders))} {acted}recovered, "
         f"{outcomes['running']:,} running"
     )
+    if outcomes["waiting"]:
+        yield f"{counted(outcomes['waiting'], 'invocation')} of killed programs in the outbox still"
     if outcomes["failed"]:
         yield f"{counted(outcomes['failed'], 'invocation')} could not be repaired now"
     if report.elsewhere_count:

@@ -12,6 +12,7 @@ from .envelope import (
     FamilyOutput,
 )
 from .errors import (
+    AccessRefusedError,
     AmbiguousNameError,
     DamageError,
     DigestMismatchError,
@@ -121,6 +122,7 @@ __all__ = [
     "DEFAULT_POLICY",
     "GENESIS",
     "SUMMARY_CHARS",
+    "AccessRefusedError",
     "AmbiguousNameError",
     "ArtifactPublisher",
     "ArtifactReference",

@@ -16,6 +16,7 @@
     │   └── MissingArtifactError
     ├── SchemaMismatchError                   run `tooltrail db upgrade`, or a newer program
     └── UnavailableError                      try again later: locked, full, unreachable
+        ├── AccessRefusedError                mend the user, the password or the database's name
         ├── DiskFullError                     make room first
         ├── StartUncertainError               the start may be in the store
         ├── EndUncertainError                 the end may be; `finish` once more tells
@@ -156,6 +157,10 @@ class SchemaMismatchError(TooltrailError):
 
 class UnavailableError(TooltrailError):
     """The database, the disk or the object store cannot serve now; a retry may succeed."""
+
+
+class AccessRefusedError(UnavailableError):
+    """The server is there, and does not let this user in or has no such database."""
 
 
 class DiskFullError(UnavailableError):

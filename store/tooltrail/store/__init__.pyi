@@ -29,11 +29,13 @@ from .opening import (
 )
 from .outbox import (
     CallEnded,
+    CallStarted,
     EndedStream,
     MessageAdded,
     Outbox,
     SessionEnded,
     SessionOpened,
+    SpooledContent,
 )
 from .pruning import PruningReport, prune
 from .pruning_plan import DEFAULT_GRACE, Amount, PruningPlan, plan_pruning
@@ -78,6 +80,7 @@ __all__ = [
     "Backlog",
     "Backup",
     "CallEnded",
+    "CallStarted",
     "Delivery",
     "Downgrade",
     "Durability",
@@ -116,6 +119,7 @@ __all__ = [
     "SessionOpened",
     "SessionView",
     "SetAside",
+    "SpooledContent",
     "Store",
     "StoreCounts",
     "StoreInfo",

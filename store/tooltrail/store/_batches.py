@@ -123,7 +123,9 @@ class BatchRecorder:
         )
         if one is not None and isinstance(why, RecordUncertainError) and one.met is None:
             invocation.uncertain = invocation.uncertain or one.ending
-        finished = self._store.fallback.put(lambda: kept_call(invocation), why)
+        finished = self._store.fallback.put(
+            lambda: kept_call(self._store.fallback, invocation), why
+        )
         self._waiting_count += 1
         self._tell_of(finished)
 

@@ -22,7 +22,7 @@ from tooltrail.records import (
 )
 from tooltrail.store._clock import new_id
 from tooltrail.store._delivery_windows import One, batches_of, iter_windows
-from tooltrail.store._delivery_writes import BatchWriter, Told, ids_there
+from tooltrail.store._delivery_writes import BatchWriter, Told, entries_there, ids_there
 from tooltrail.store._entry_plans import plan_call
 from tooltrail.store._group_commit import Write
 from tooltrail.store._journal_lines import Line, iter_lines
@@ -236,9 +236,10 @@ class _Deliverer:
         name = outbox.joined(entries[0].session)
         scratch = Scratch(self._store, new_id())
         session = Session(self._store, 0, name, is_own=False)
+        spool = self._journal.folder.parent
         try:
             plans = {
-                entry.id: plan_call(self._store, session, entry, scratch)
+                entry.id: plan_call(self._store, session, entry, scratch, spool)
                 for entry in entries
                 if isinstance(entry, CallEnded) and entry.id not in self._seen
             }
@@ -274,7 +275,7 @@ class _Deliverer:
     def _there(self, entries: Sequence[Entry]) -> set[UUID]:
         """The ids of those that the store has, as far as can be seen without a lock."""
         with self._store.database.read() as connection:
-            return ids_there(connection, [entry.id for entry in entries])
+            return entries_there(connection, entries)
 
     def _keep(self, file: Path, line: Line, reason: str) -> None:
         place = f"{reason} ({file.name}, line {line.number:,})"

@@ -27,11 +27,13 @@ from tooltrail.store._sessions import (
     write_message,
     write_opened,
 )
+from tooltrail.store._started_entries import OpenCalls, StartPlan, ends_missing, opening_of
 from tooltrail.store._whole import Whole, put_shared, write_rows
 from tooltrail.store._writes import Chain
 from tooltrail.store.environment import current_environment, environment_json
 from tooltrail.store.outbox import (
     CallEnded,
+    CallStarted,
     Entry,
     MessageAdded,
     SessionEnded,
@@ -92,6 +94,9 @@ class BatchWriter:
             for entry in entries
             if isinstance(entry, MessageAdded)
         }
+        self._starts = {
+            entry.id: StartPlan.of(entry) for entry in entries if isinstance(entry, CallStarted)
+        }
 
     def write(self, connection: Connection) -> Told:
         """Write them within a transaction.
@@ -104,7 +109,8 @@ class BatchWriter:
             plan.ensure_standing(connection, self._store)
         self._chain = _chain_of(connection, self._session_id)
         # After the lock, which whoever was committing one of them has held.
-        there = ids_there(connection, [entry.id for entry in self._entries])
+        there = entries_there(connection, self._entries)
+        self._open_calls = OpenCalls(connection, self._entries)
         entries = [entry for entry in self._entries if entry.id not in there]
         if entries and isinstance(entries[0], SessionOpened):
             self._open(connection, entries[0], told)
@@ -142,12 +148,21 @@ class BatchWriter:
         left = [entry for entry in entries if entry.id not in met]
         calls = [self._plans[entry.id].whole for entry in left if isinstance(entry, CallEnded)]
         texts = [self._bodies[entry.id] for entry in left if isinstance(entry, MessageAdded)]
-        put_shared(connection, calls, texts)
+        starts = [self._starts[entry.id] for entry in left if isinstance(entry, CallStarted)]
+        texts += [one.arguments for one in starts]
+        put_shared(connection, calls, texts, [one.beginning for one in starts])
         return left
 
     def _put(self, connection: Connection, entry: Entry, told: Told) -> None:
         """Write one; a session that has ended is as it should be."""
         match entry:
+            case CallStarted():
+                self._write_calls(connection)
+                self._start(connection, entry, told)
+            case CallEnded() if entry.id in self._open_calls:
+                self._write_calls(connection)
+                chains = (self._chain, self._own)
+                self._open_calls.end(connection, self._plans[entry.id].whole, chains)
             case CallEnded():
                 plan = self._plans[entry.id]
                 self._open_chain(connection, plan.whole.beginning.at, told)
@@ -170,6 +185,12 @@ class BatchWriter:
             case _:
                 raise InvalidRecordError("a session begins behind what is of it")
         told.delivered_count += 1
+
+    def _start(self, connection: Connection, entry: CallStarted, told: Told) -> None:
+        if entry.alone is not None and self._chain is None:
+            self._chain = write_opened(connection, opening_of(entry))
+        chain = self._open_chain(connection, entry.at, told)
+        self._open_calls.start(connection, chain, self._starts[entry.id])
 
     def _write_calls(self, connection: Connection) -> None:
         """Write the calls that follow each other, all into the chain that is open."""
@@ -232,6 +253,13 @@ def ids_there(connection: Connection, ids: Iterable[UUID]) -> set[UUID]:
     for table in (SessionRow, MessageRow, InvocationRow):
         found.update(connection.scalars(select(table.id).where(table.id.in_(wanted))))
     return found
+
+
+def entries_there(connection: Connection, entries: Sequence[Entry]) -> set[UUID]:
+    """Which of these the store has; an end of a call that was started, when it has that end."""
+    found = ids_there(connection, [entry.id for entry in entries])
+    ends = [entry for entry in entries if isinstance(entry, CallEnded) and entry.id in found]
+    return found - ends_missing(connection, ends)
 
 
 def _chain_of(connection: Connection, session_id: UUID) -> Chain | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from uuid import UUID
 
@@ -34,6 +35,7 @@ from tooltrail.store._finishing import FinishedRows, Outcome, inline_bodies
 from tooltrail.store._keys import Claim, claim
 from tooltrail.store._publisher import StreamPublisher
 from tooltrail.store._recording import EndedInvocation, Scratch, content_of
+from tooltrail.store._started_entries import call_of, salvaged
 from tooltrail.store._starting import Beginning
 from tooltrail.store._told_outputs import output_of
 from tooltrail.store._upkeep import Upkeep, ensure_standing
@@ -72,7 +74,9 @@ class CallPlan:
             ensure_standing(connection, store, self.whole.publisher, self.seen)
 
 
-def plan_call(store: "Store", session: Session, entry: CallEnded, scratch: Scratch) -> CallPlan:
+def plan_call(
+    store: "Store", session: Session, entry: CallEnded, scratch: Scratch, spool: Path
+) -> CallPlan:
     """Make what is to be written; exactly what its caller was shown, if it was shown anything.
 
     Args:
@@ -80,15 +84,18 @@ def plan_call(store: "Store", session: Session, entry: CallEnded, scratch: Scrat
         session: that it is of, by its id alone.
         entry: what is known.
         scratch: in which streams become artifacts.
+        spool: that its outbox is in, and its output as far as the entry does not hold it.
 
     Raises:
         InvalidRecordError, NotFoundError: it can never be recorded as it is.
         UnavailableError: not now, since it has artifacts and these are away.
     """
+    seen = store.upkeep
     try:
         if entry.shown is None:
             return _plan_anew(store, session, entry, scratch)
-        return _plan_shown(store, entry, entry.shown, scratch)
+        publisher = _published(store, entry, scratch, spool / str(entry.id))
+        return _plan_shown(entry, entry.shown, publisher, seen)
     except ValidationError as error:
         raise InvalidRecordError(f"not a call: {first_complaint(error)}") from error
     except SinkGoneError as error:
@@ -96,7 +103,7 @@ def plan_call(store: "Store", session: Session, entry: CallEnded, scratch: Scrat
 
 
 def _plan_anew(store: "Store", session: Session, entry: CallEnded, scratch: Scratch) -> CallPlan:
-    document, call = _document_of(entry), _call_of(entry)
+    document, call = _document_of(entry), call_of(entry)
     policy = None if entry.policy is None else load_policy(_object(entry.policy), store.families)
     if entry.family is None:
         family = (policy or store.policy).family_of(call.tool_name, store.families)
@@ -115,10 +122,14 @@ def _plan_anew(store: "Store", session: Session, entry: CallEnded, scratch: Scra
     return CallPlan(invocation.whole(invocation.planned(None)), claim_in, seen)
 
 
-def _plan_shown(store: "Store", entry: CallEnded, shown: ShownResult, scratch: Scratch) -> CallPlan:
-    call, seen = _call_of(entry), store.upkeep
+def _plan_shown(
+    entry: CallEnded,
+    shown: ShownResult,
+    publisher: StreamPublisher,
+    seen: Upkeep,
+) -> CallPlan:
+    call = call_of(entry)
     policy, family = (entry.policy or "{}").encode(), entry.family or ""
-    publisher = _published(store, [*entry.streams, *shown.published], scratch)
     streams = tuple(map(_record_of, entry.streams))
     canonical = CanonicalResult.from_json(shown.canonical)
     if canonical.to_json() != shown.canonical.encode():
@@ -164,17 +175,20 @@ def _claim_of(
     return claim_in
 
 
-def _published(store: "Store", streams: list[EndedStream], scratch: Scratch) -> StreamPublisher:
+def _published(store: "Store", entry: CallEnded, scratch: Scratch, folder: Path) -> StreamPublisher:
     """Publish what its caller was told is an artifact; all else stays in the database.
+
+    Or in the spool, where its caller was told that.
 
     Raises:
         UnavailableError: the artifacts are away.
     """
     free = store.limits.free_bytes
+    captured = salvaged(store, entry, scratch, folder)
     publisher = StreamPublisher(
-        store.archive, {}, scratch.folder, free_bytes=free, claim=scratch.claim
+        store.archive, captured, scratch.folder, free_bytes=free, claim=scratch.claim
     )
-    for stream in streams:
+    for stream in entry.all_streams():
         if stream.path is None:
             continue
         reference = publisher.publish(_record_of(stream))
@@ -182,20 +196,16 @@ def _published(store: "Store", streams: list[EndedStream], scratch: Scratch) -> 
             raise UnavailableError(reference.reason)
         if reference.path != stream.path:
             raise InvalidRecordError(f"artifact {stream.path} would be {reference.path} now")
+    for stream in entry.all_streams():
+        if stream.spooled is not None and stream.spooled.reason is not None:
+            publisher.leave(_record_of(stream), stream.spooled.reason)
     return publisher
 
 
 def _record_of(stream: EndedStream) -> StreamRecord:
-    content = stream.content
-    return StreamRecord.model_validate({**stream.facts(), "head": content, "content": content})
-
-
-def _call_of(entry: CallEnded) -> ToolCall:
-    return ToolCall(
-        tool_name=entry.tool_name,
-        arguments_raw=entry.arguments_raw,
-        call_id=entry.call_id,
-        title=entry.title,
+    content = None if stream.spooled is not None else stream.content
+    return StreamRecord.model_validate(
+        {**stream.facts(), "head": stream.content, "content": content}
     )
 
 

@@ -7,6 +7,7 @@ from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, Stateme
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from tooltrail.records import (
+    AccessRefusedError,
     DamageError,
     DiskFullError,
     InvalidRecordError,
@@ -49,6 +50,20 @@ _UNAVAILABLE: dict[int | str, str] = {
 
 _FULL: set[int | str] = {sqlite3.SQLITE_FULL, "53100"}
 
+_LATER = (
+    "the database system is ",
+    "not currently accepting connections",
+    "too many clients",
+    "too many connections",
+    "connection slots are reserved",
+    "terminating connection",
+    "cannot connect",  # so says what stands between, as the next do: pgbouncer
+    "connect failed",
+    "server login",
+    "_timeout",
+)
+"""Parts of what a server says that lets nobody in now: it is being started or stopped, or full."""
+
 _LIMIT_CLASS = "54"
 """SQLSTATE class "program limit exceeded": no retry can help."""
 
@@ -59,6 +74,7 @@ def translated_errors(target: Target) -> Generator[None]:
 
     Raises:
         UnavailableError: locked, read-only, unreachable; a retry may succeed.
+        AccessRefusedError: the server lets nobody in by these words.
         DiskFullError: there is no room on its disk.
         DamageError: the database is corrupt, or tables are missing.
         InvalidRecordError: the database refused the record, or no column can hold a value.
@@ -113,8 +129,27 @@ def _translate(error: DBAPIError, target: Target) -> TooltrailError:
     if isinstance(code, str) and code.startswith(_LIMIT_CLASS):
         return InvalidRecordError(f"database {target} refused the record: {sentence}")
     if code != sqlite3.SQLITE_ERROR and isinstance(error, OperationalError | InterfaceError):
-        return UnavailableError(f"database {target}: {sentence}")
+        is_refused = code == 0 and refuses_access(str(error.orig))
+        kind = AccessRefusedError if is_refused else UnavailableError
+        return kind(f"database {target}: {sentence}")
     return InvalidRecordError(f"database {target} refused the record: {sentence}")
+
+
+def refuses_access(words: str) -> bool:
+    """Whether a server that does not let somebody in will not do so later, either.
+
+    Libpq hands on its words alone. In words that are not known here it may be one that is being
+    started, and is taken for one that refuses: that is told, where the other would be kept quiet.
+    """
+    attempts = [line for line in words.splitlines() if " failed: " in line]
+    return bool(attempts) and all(map(_is_refusal, attempts))
+
+
+def _is_refusal(words: str) -> bool:
+    _, is_answer, answer = words.partition("FATAL")
+    if not is_answer:
+        return "fe_sendauth" in words
+    return not any(known in answer for known in _LATER)
 
 
 def _has_no_room(target: Target) -> bool:

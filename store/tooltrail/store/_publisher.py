@@ -122,6 +122,14 @@ class StreamPublisher:
             return None
         return storable(self._away.reason)
 
+    def leave(self, stream: StreamRecord, reason: str) -> None:
+        """Have a stream wait in the spool, as was told of it already; nothing is asked or synced.
+
+        To be called after everything that is published.
+        """
+        self._away = Postponed(reason)
+        self._postponed.add(stream.digest)
+
     def _refuses(self, room: RoomShare, stream: StreamRecord, source: CapturedStream) -> bool:
         """Asked once, so that all that is said of a stream is the same."""
         if stream.digest not in self._refused and room.refuses(stream, source.staged):

@@ -13,14 +13,9 @@ from tooltrail.artifacts import (
     spooled_streams,
 )
 from tooltrail.records import UnavailableError
+from tooltrail.store._known_invocations import KnownInvocation
 from tooltrail.store._postponed import is_stored
-from tooltrail.store._spooled import (
-    KnownInvocation,
-    SpoolFile,
-    kept_folder,
-    look_at,
-    store_waiting,
-)
+from tooltrail.store._spooled import SpoolFile, kept_folder, look_at, store_waiting
 from tooltrail.store.store import Store
 
 RepairOutcome = Literal[
@@ -30,6 +25,7 @@ RepairOutcome = Literal[
     "stored",
     "kept",
     "running",
+    "waiting",
     "unknown",
     "foreign",
     "unreadable",
@@ -48,10 +44,11 @@ class RepairedFolder:
             that was in it is in the store already, or the call never began; it was removed.
             `kept`: the same, but for files that are not in the store, and were moved. `stored`:
             its record had ended while the artifact sink was away, and its output, which had
-            waited, is stored now. `running`: its process lives. `unknown`: this store has no such
-            invocation. `foreign`: it was set aside for another store. `unreadable`: what was set
-            aside was cut or altered, and is left. `failed`: it could not be repaired now and is as
-            it was.
+            waited, is stored now. `running`: its process lives. `waiting`: its start or its end is
+            in the outbox still, and nothing is done before that is delivered. `unknown`: this store
+            has no such invocation. `foreign`: it was set aside for another store. `unreadable`:
+            what was set aside was cut or altered, and is left. `failed`: it could not be repaired
+            now and is as it was.
         recovered_bytes: plain bytes that were put into the store.
         lost_bytes: plain bytes, at the least, of frames that cannot be decoded.
         reason: one sentence where there is something to say, else empty.

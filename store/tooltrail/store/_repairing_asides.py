@@ -16,8 +16,9 @@ from tooltrail.records import (
     UnavailableError,
 )
 from tooltrail.records.canonical_json import encode
+from tooltrail.store._known_invocations import KnownInvocation, find_known
 from tooltrail.store._repaired import RepairedFolder, as_interrupted, clear, put_away
-from tooltrail.store._spooled import KnownInvocation, find_known, remove_staging
+from tooltrail.store._spooled import remove_staging
 from tooltrail.store._taking_in import (
     StartedMeanwhileError,
     is_for,

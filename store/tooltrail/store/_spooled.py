@@ -5,18 +5,16 @@ import shutil
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from sqlalchemy import Connection, select, text
+from sqlalchemy import select
 
 from tooltrail.artifacts import Salvaged, SpoolReader, check_path, salvage, spooled_streams
 from tooltrail.records import (
     Digest,
     FamilyRegistry,
-    InvocationState,
     StreamRecord,
     ToolCall,
     UnavailableError,
@@ -24,13 +22,14 @@ from tooltrail.records import (
 )
 from tooltrail.records.digests import digest_from_hex
 from tooltrail.store._conditions import condition_of
+from tooltrail.store._known_invocations import KnownInvocation
 from tooltrail.store._postponed import store_postponed
 from tooltrail.store._sessions import only_call_of
 from tooltrail.store._starting import Started
 from tooltrail.store.filters import InvocationFilter
 from tooltrail.store.invocation import Invocation
 from tooltrail.store.recorder import Session
-from tooltrail.store.tables import InvocationRow, SessionRow
+from tooltrail.store.tables import InvocationRow
 
 if TYPE_CHECKING:
     from tooltrail.store.store import Store
@@ -51,21 +50,6 @@ _SUFFIX = ".zst"
 _STAGING = "recovering-"
 _MANY = 500
 """Ids in one query."""
-
-
-@dataclass(frozen=True, slots=True)
-class KnownInvocation:
-    """As much of an invocation's row as its end needs."""
-
-    key: int
-    id: UUID
-    session_key: int
-    session_id: UUID
-    state: InvocationState
-    tool_name: str
-    family: str
-    policy_digest: Digest
-    started_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,41 +76,6 @@ class SpoolFile:
     def kept_in(self) -> str | None:
         """Where the file is to be moved, since something in it is damaged; None otherwise."""
         return str(kept_folder(_folder_of(self.role, self.path))) if self.problem else None
-
-
-def find_known(connection: Connection, invocation_id: UUID) -> KnownInvocation | None:
-    """The row of an invocation, None when this store has none."""
-    row = InvocationRow
-    query = (
-        select(
-            row.key,
-            row.id,
-            row.session_key,
-            SessionRow.id.label("session_id"),
-            row.state,
-            row.tool_name,
-            row.family,
-            row.policy_digest,
-            row.started_at,
-        )
-        .join(SessionRow, SessionRow.key == row.session_key)
-        .where(row.id == invocation_id)
-    )
-    found = connection.execute(query).one_or_none()
-    if found is None:
-        return None
-    return KnownInvocation(**{name: getattr(found, name) for name in KnownInvocation.__slots__})
-
-
-def find_known_for_sure(store: "Store", invocation_id: UUID) -> KnownInvocation | None:
-    """The same, when whoever is committing has come to an end.
-
-    A server may commit what a client asked for that was killed a moment later.
-    """
-    with store.database.write() as connection:
-        if connection.dialect.name == "postgresql":
-            connection.execute(text("LOCK TABLE invocations IN SHARE MODE"))
-        return find_known(connection, invocation_id)
 
 
 def started_ids(store: "Store") -> set[UUID]:

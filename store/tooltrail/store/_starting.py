@@ -115,7 +115,7 @@ def commit_start(
 
     def write(connection: Connection) -> tuple[int, Chain]:
         chain = chain_of(connection)
-        return write_started(connection, chain, started, arguments), chain
+        return write_started(connection, chain, started.beginning, arguments), chain
 
     uncertain = partial(_uncertain, started.id, folder)
     nothing = partial(remove_spool_folder, folder)
@@ -128,10 +128,9 @@ def _uncertain(name: UUID, folder: Path, reason: str) -> StartUncertainError:
 
 
 def write_started(
-    connection: Connection, chain: Chain, started: Started, arguments: writes.Body
+    connection: Connection, chain: Chain, beginning: Beginning, arguments: writes.Body
 ) -> int:
     """Write the invocation, its arguments, its policy and its ledger entry; return its key."""
-    beginning = started.beginning
     writes.put_once(connection, PolicyRow, policy_row(beginning))
     writes.put_bodies(connection, [arguments])
     row = started_row(chain, beginning, arguments.digest)

@@ -27,14 +27,13 @@ from tooltrail.store._clock import new_id, now
 from tooltrail.store._ending import Ending
 from tooltrail.store._finishing import write_finished
 from tooltrail.store._interruption import interrupted_output
+from tooltrail.store._known_invocations import KnownInvocation, find_known
 from tooltrail.store._names import LAST, find_session, session_key
 from tooltrail.store._sessions import Opening, only_call_of, write_closed, write_opened
 from tooltrail.store._spooled import (
     INTERRUPTED_ALONE,
     REASON,
-    KnownInvocation,
     SpoolFile,
-    find_known,
     look_at,
     salvage_stream,
     staging_in,

@@ -59,7 +59,10 @@ def write_rows(connection: Connection, chain: Chain, records: Sequence[Whole]) -
 
 
 def put_shared(
-    connection: Connection, records: Sequence[Whole], bodies: Sequence[Body] = ()
+    connection: Connection,
+    records: Sequence[Whole],
+    bodies: Sequence[Body] = (),
+    beginnings: Sequence[Beginning] = (),
 ) -> None:
     """Write what other invocations may share, in one order for all; see `write_finished`.
 
@@ -67,8 +70,10 @@ def put_shared(
         connection: within a transaction.
         records: which refer to it.
         bodies: which others refer to that are written with them.
+        beginnings: of calls that are started with them, and have not ended.
     """
-    policies = {one.beginning.policy_digest: one.beginning for one in records}
+    begun = [*(one.beginning for one in records), *beginnings]
+    policies = {one.policy_digest: one for one in begun}
     for _, beginning in sorted(policies.items()):
         writes.put_once(connection, PolicyRow, policy_row(beginning))
     artifacts = {

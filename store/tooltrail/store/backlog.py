@@ -133,6 +133,28 @@ def _read_through(outboxes: Sequence[Outbox]) -> Backlog:
         ) from error
 
 
+def waiting_ids(store: "Store", *, also: Sequence[Path] = ()) -> frozenset[UUID]:
+    """The ids of all that waits for a store: nothing is known yet of how they began or ended.
+
+    Whoever finds the program of a call gone before this is asked finds in it what that program had
+    put there.
+
+    Raises:
+        UnavailableError: an outbox cannot be read.
+    """
+    found: set[UUID] = set()
+    try:
+        for outbox in find_outboxes(store, also=also):
+            for line in _lines_of(outbox.journal):
+                with suppress(InvalidRecordError):
+                    found.add(read_entry(line.data or b"").id)
+    except OSError as error:
+        raise UnavailableError(
+            f"outbox {error.filename} cannot be read: {error.strerror}"
+        ) from error
+    return frozenset(found)
+
+
 def is_waiting(store: "Store", *, also: Sequence[Path] = ()) -> bool:
     """Whether anything waits for a store, without reading it."""
     return any(outbox.is_waiting() for outbox in find_outboxes(store, also=also))

@@ -1,6 +1,7 @@
 """What recording the end of an invocation comes to, also where nobody said that it was recorded."""
 
 from dataclasses import dataclass
+from typing import Literal
 from uuid import UUID
 
 from tooltrail.records import (
@@ -28,6 +29,8 @@ class Finished:
             stores them.
         damages: what is known to be damaged in what was stored, each in one sentence, since a spool
             file was altered after it was captured; all that is left is kept.
+        recorded_in: the `store`; the `outbox`, from which it is delivered later; or `nowhere`, when
+            it was dropped and counted. See `tooltrail.store.on_unavailable`.
     """
 
     invocation_id: UUID
@@ -36,6 +39,7 @@ class Finished:
     receipt: Receipt
     postponed: tuple[StreamRecord, ...] = ()
     damages: tuple[str, ...] = ()
+    recorded_in: Literal["store", "outbox", "nowhere"] = "store"
 
 
 def as_recorded(reader: Reader, invocation_id: UUID) -> Finished:

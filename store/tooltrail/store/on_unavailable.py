@@ -2,9 +2,12 @@
 
 | `on_unavailable` | what the recorder gets | the record |
 |---|---|---|
+| `outbox`, the default | what it would have got | waits in the spool, and is delivered later |
 | `raise` | `UnavailableError` | is still in the hands of who called |
-| `outbox` | what it would have got | waits in a journal of the spool, and is delivered later |
 | `drop_and_count` | what it would have got | is dropped, and the drop is counted in the spool |
+
+That a store is away says nothing of one that was never seen from here, is not at head, is damaged,
+or lets nobody in by the words that are given: these are raised at once, whatever was chosen.
 
 While something waits, whoever records delivers it first, so that the order is kept; where that
 cannot be done now, the record is put behind it. Nobody tries to reach a store again until a while
@@ -22,7 +25,15 @@ from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 from uuid import UUID
 from weakref import WeakValueDictionary
 
-from tooltrail.records import InvalidRecordError, UnavailableError
+from tooltrail.records import (
+    AccessRefusedError,
+    DiskFullError,
+    EndUncertainError,
+    InvalidRecordError,
+    RecordUncertainError,
+    StartUncertainError,
+    UnavailableError,
+)
 from tooltrail.store.outbox import Entry, Outbox
 from tooltrail.store.spools import user_spools
 
@@ -72,6 +83,7 @@ class Fallback:
         outbox: where they wait.
         uncounted: drops that could not even be counted on disk yet.
         unopened: the sessions of this process that were dropped when they were to be opened.
+        reason: why the last record went there; empty as long as none has.
     """
 
     def __init__(self, store: "Store", choice: OnUnavailable) -> None:
@@ -80,6 +92,7 @@ class Fallback:
         self.outbox = Outbox.of(store.spool, store.info.id)
         self.uncounted = 0
         self.unopened: WeakValueDictionary[UUID, Session] = WeakValueDictionary()
+        self.reason = ""
         self._pause = 0.0
         self._next_at = 0.0
 
@@ -92,6 +105,7 @@ class Fallback:
 
         Raises:
             UnavailableError: it cannot be kept either; or it is not to be.
+            AccessRefusedError: the store was opened while it was away, and lets nobody in.
             TooltrailError: what `attempt` or `instead` raises otherwise.
         """
         if not self.catch_up():
@@ -102,7 +116,7 @@ class Fallback:
             self._store.confirm()
             made = attempt()
         except UnavailableError as error:
-            if self.choice == "raise":
+            if self.choice == "raise" or self._is_misled(error):
                 raise
             self.note_failure(error)
             return self.put(instead, error)
@@ -115,18 +129,18 @@ class Fallback:
         Raises:
             UnavailableError: it cannot be kept either.
         """
-        entry, given = instead()
         reason = self._reason() if why is None else str(why)
-        if self.choice == "drop_and_count":
-            self._drop(entry, reason)
-            return given
         try:
-            self.outbox.append(entry)
+            entry, given = instead()
+            if self.choice == "drop_and_count":
+                self._drop(entry, reason)
+            else:
+                self.outbox.append(entry)
         except OSError as error:
             folder = self.outbox.journal.folder
-            raise UnavailableError(
-                f"{reason}; nor can it be kept in {folder}: {error.strerror}"
-            ) from why
+            told = f"{reason}; nor can it be kept in {folder}: {error.strerror}"
+            raise _of_its_kind(why, told) from error
+        self.reason = reason
         return given
 
     def catch_up(self) -> bool:
@@ -139,6 +153,13 @@ class Fallback:
         if self.choice == "outbox":
             return not self.outbox.is_waiting()
         return self.choice == "raise" or is_time
+
+    def _is_misled(self, error: UnavailableError) -> bool:
+        """Whether this process was never let in, so that no time helps.
+
+        A user or a password that was right before is missed as a server would be.
+        """
+        return isinstance(error, AccessRefusedError) and not self._store.is_confirmed
 
     def _is_time(self) -> bool:
         return monotonic() >= self._next_at
@@ -153,6 +174,13 @@ class Fallback:
         from tooltrail.store._delivering import deliver  # noqa: PLC0415  it records, too
         from tooltrail.store.backlog import find_outboxes  # noqa: PLC0415  the same
 
+        try:
+            self._store.confirm()
+        except UnavailableError as error:
+            if self._is_misled(error):
+                raise
+            self.note_failure(error)
+            return
         others = find_outboxes(self._store, also=user_spools())
         # Who is not the first to do so puts what it has behind it.
         done = deliver(self._store, self.outbox, others=others, wait=False, seconds=_AT_ONCE_S)
@@ -194,3 +222,18 @@ class Fallback:
             _log.warning(
                 "%d records dropped that could not be counted: %s", self.uncounted, error.strerror
             )
+
+
+def _of_its_kind(why: UnavailableError | None, told: str) -> UnavailableError:
+    """An error that says more, and still what its caller may do next."""
+    match why:
+        case StartUncertainError():
+            return StartUncertainError(told, invocation_id=why.invocation_id, folder=why.folder)
+        case EndUncertainError():
+            return EndUncertainError(told, invocation_id=why.invocation_id)
+        case RecordUncertainError():
+            return RecordUncertainError(told, invocation_ids=why.invocation_ids)
+        case DiskFullError():
+            return DiskFullError(told)
+        case _:
+            return UnavailableError(told)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from tooltrail.artifacts import ArtifactArchive, defer_sink
 from tooltrail.records import (
+    AccessRefusedError,
     DamageError,
     FamilyRegistry,
     InvalidRecordError,
@@ -44,7 +45,7 @@ def create_store(
     families: FamilyRegistry | None = None,
     limits: StoreLimits | None = None,
     durability: Durability = "full",
-    on_unavailable: OnUnavailable = "raise",
+    on_unavailable: OnUnavailable = "outbox",
 ) -> Store:
     """Make a new store and open it. The schema and the store's row appear together or not at all.
 
@@ -60,9 +61,9 @@ def create_store(
         limits: how much is kept of what tools print; all that the disk takes by default.
         durability: what records survive once they are acknowledged: `full` the loss of power,
             `process` the end of the program alone; see `tooltrail.store.durability`.
-        on_unavailable: what becomes of a record when the database is away: `raise` an error,
-            `outbox` keeps it in the spool to be delivered later, `drop_and_count` counts it alone;
-            see `tooltrail.store.on_unavailable`.
+        on_unavailable: what becomes of a record when the database is away: `outbox` keeps it in the
+            spool to be delivered later, `raise` an error, `drop_and_count` counts it alone; see
+            `tooltrail.store.on_unavailable`.
 
     Raises:
         StoreExistsError: there is a store already; it is left as it is.
@@ -96,17 +97,16 @@ def open_store(
     families: FamilyRegistry | None = None,
     limits: StoreLimits | None = None,
     durability: Durability = "full",
-    on_unavailable: OnUnavailable = "raise",
+    on_unavailable: OnUnavailable = "outbox",
 ) -> Store:
     """Open a store that is there.
 
     Its artifacts are asked for when they are first needed, so that while they are away everything
     else can be read, and records can be made whose output waits in the spool.
 
-    With an outbox, or where drops are counted, a store that was opened so before, with this spool,
-    is opened even while its database is away, be it a file that went with its disk. What is checked
-    here is checked then as soon as it is back, and the first to record or read meets the errors
-    below.
+    Unless an error is to be raised, a store that was opened before, with this spool, is opened even
+    while its database is away, be it a file that went with its disk. What is checked here is then
+    checked as soon as it is back, and the first to record or read meets the errors below.
 
     Args:
         database: as for `create_store`.
@@ -117,9 +117,9 @@ def open_store(
         limits: how much is kept of what tools print; all that the disk takes by default.
         durability: what records survive once they are acknowledged: `full` the loss of power,
             `process` the end of the program alone; see `tooltrail.store.durability`.
-        on_unavailable: what becomes of a record when the database is away: `raise` an error,
-            `outbox` keeps it in the spool to be delivered later, `drop_and_count` counts it alone;
-            see `tooltrail.store.on_unavailable`.
+        on_unavailable: what becomes of a record when the database is away: `outbox` keeps it in the
+            spool to be delivered later, `raise` an error, `drop_and_count` counts it alone; see
+            `tooltrail.store.on_unavailable`.
 
     Raises:
         StoreNotFoundError: there is no store here.
@@ -129,7 +129,7 @@ def open_store(
             durability.
         UnavailableError: the database cannot be reached, or is a file that is gone though a store
             is known there; and nothing is known of it here, or `on_unavailable` is to raise an
-            error.
+            error. `AccessRefusedError` when it is there and lets nobody in by this URL.
     """
     checked_choice(on_unavailable)
     target, place = parse_target(database), spool or spool_folder(database)
@@ -253,6 +253,8 @@ def _met(database: Database, known: StoreInfo | None) -> _Met:
     """
     try:
         return _Met(*_checked_info(database), is_there=True)
+    except AccessRefusedError:
+        raise
     except UnavailableError:
         if known is None:
             raise

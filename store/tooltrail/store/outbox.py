@@ -86,16 +86,67 @@ class SessionEnded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CallStarted:
+    """A call that is about to run; see `Session.start`. A `CallEnded` with its id ends it.
+
+    Its output is captured in the folder of the spool that has its id for a name, which is claimed
+    there before this is put here: so who finds its program gone later can end it.
+
+    Attributes:
+        id: of the invocation.
+        session: of its session.
+        tool_name: the name that the model used.
+        family: of its result.
+        policy: canonical JSON of the budgets.
+        arguments_raw: the arguments as the model sent them.
+        call_id: the provider's id.
+        title: a short spelling of the arguments.
+        alone: where it takes place, of a call whose session is for it alone and begins with it;
+            None for any other.
+        at: when it began.
+    """
+
+    session: UUID
+    tool_name: str
+    family: str
+    policy: str
+    id: UUID = field(default_factory=new_id)
+    at: datetime = field(default_factory=now)
+    arguments_raw: str = "{}"
+    call_id: str | None = None
+    title: str | None = None
+    alone: Mapping[str, str | int] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpooledContent:
+    """Bytes that wait in the folder of their call in the spool, and are too many for a line.
+
+    Attributes:
+        digest: of all that were kept.
+        size: how many these are.
+        line_count: lines of the same.
+        reason: why they wait there for a repair; None when the delivery makes them an artifact.
+    """
+
+    digest: str
+    size: int
+    line_count: int
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EndedStream:
     """All bytes of one stream.
 
     Attributes:
         role: `stdout`, `stderr`, …
-        content: what was kept.
+        content: what was kept; nothing when that is in the spool.
         produced_size: bytes that the tool produced; as many as were kept by default.
         produced_line_count: lines of the same.
         loss_reason: why some were not kept.
         path: of the artifact that it is in; None when it is in the database.
+        spooled: what is known of bytes that are in the spool; None when they are here.
     """
 
     role: str
@@ -104,21 +155,26 @@ class EndedStream:
     produced_line_count: int | None = None
     loss_reason: str | None = None
     path: str | None = None
+    spooled: SpooledContent | None = None
 
     def facts(self) -> _Members:
         """What the complete output tells of it, in the place where it belongs in the result."""
-        lines = self.content.count(b"\n")
-        lines += bool(self.content) and not self.content.endswith(b"\n")
+        kept = self.spooled or _known_of(self.content)
         size, count = self.produced_size, self.produced_line_count
         return {
             "role": self.role,
-            "digest": digest_of(self.content),
-            "size": len(self.content),
-            "line_count": lines,
-            "produced_size": len(self.content) if size is None else size,
-            "produced_line_count": lines if count is None else count,
+            "digest": kept.digest,
+            "size": kept.size,
+            "line_count": kept.line_count,
+            "produced_size": kept.size if size is None else size,
+            "produced_line_count": kept.line_count if count is None else count,
             "loss_reason": self.loss_reason,
         }
+
+
+def _known_of(content: bytes) -> SpooledContent:
+    lines = content.count(b"\n") + bool(content and not content.endswith(b"\n"))
+    return SpooledContent(digest=digest_of(content), size=len(content), line_count=lines)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,6 +212,8 @@ class ShownResult:
 class CallEnded:
     """A call that has ended, and all that came of it; see `Session.record`.
 
+    It ends the call that was started with its id, and is a record of its own where there is none.
+
     Attributes:
         id: of the invocation.
         session: of its session.
@@ -191,11 +249,16 @@ class CallEnded:
     idempotency_key: str | None = None
     shown: ShownResult | None = None
 
+    def all_streams(self) -> tuple[EndedStream, ...]:
+        """Those of its output, and those that are artifacts besides."""
+        return self.streams if self.shown is None else (*self.streams, *self.shown.published)
 
-Entry: TypeAlias = SessionOpened | MessageAdded | CallEnded | SessionEnded
+
+Entry: TypeAlias = SessionOpened | MessageAdded | CallStarted | CallEnded | SessionEnded
 _KINDS: dict[str, type[Entry]] = {
     "session.opened": SessionOpened,
     "message": MessageAdded,
+    "call.started": CallStarted,
     "call": CallEnded,
     "session.closed": SessionEnded,
 }
@@ -329,7 +392,7 @@ def read_entry(data: bytes) -> Entry:
         raise InvalidRecordError(f"an entry is not as it should be: {error}") from error
 
 
-def _members(value: Entry | EndedStream | ShownResult) -> _Members:
+def _members(value: Entry | EndedStream | SpooledContent | ShownResult) -> _Members:
     return {one.name: _spelled(getattr(value, one.name)) for one in fields(value)}
 
 
@@ -341,7 +404,7 @@ def _spelled(value: object) -> object:
             return value.isoformat()
         case bytes():
             return base64.b64encode(value).decode()
-        case EndedStream() | ShownResult():
+        case EndedStream() | SpooledContent() | ShownResult():
             return _members(value)
         case tuple():
             return [_spelled(one) for one in cast("tuple[object, ...]", value)]
@@ -377,6 +440,7 @@ _READERS: dict[str, Callable[[Any], object]] = {
     "content": lambda text: base64.b64decode(text, validate=True),
     "streams": _streams,
     "published": _streams,
+    "spooled": lambda members: SpooledContent(**members),
     "shown": lambda members: ShownResult(**_values(members)),
     "renderer": tuple,
     "omissions": tuple,

@@ -7,6 +7,7 @@ has the rest of its life.
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 from uuid import UUID
@@ -27,8 +28,9 @@ from tooltrail.store._clock import new_id, now
 from tooltrail.store._group_commit import Write
 from tooltrail.store._kept_calls import kept_call
 from tooltrail.store._recording import EndedInvocation
+from tooltrail.store._running import Place, RunningInvocation, begin
 from tooltrail.store._sessions import write_closed, write_message
-from tooltrail.store._starting import commit_start, plan_start
+from tooltrail.store._starting import Started, commit_start, plan_start
 from tooltrail.store.ended import EndedCall, RecordedCalls
 from tooltrail.store.finished import Finished
 from tooltrail.store.invocation import Invocation
@@ -71,7 +73,7 @@ class Session:
 
     def start(
         self, call: ToolCall, *, family: str | None = None, policy: Policy | None = None
-    ) -> "Invocation":
+    ) -> Invocation:
         """Record that a tool is about to run; durable when this returns.
 
         Args:
@@ -82,22 +84,26 @@ class Session:
             policy: other budgets than the store's, for this invocation alone; see
                 `Policy.for_tool`.
 
-        This never goes to the outbox: see `on_unavailable`.
+        While the store is away the start waits in the outbox, where there is one; the end may be
+        recorded then whether the store is back or not.
 
         Raises:
             NotFoundError: there is no such family.
             InvalidRecordError: the policy's numbers for a tool do not fit its family.
             SessionClosedError: the session was closed.
-            UnavailableError: the store cannot be written now; `StartUncertainError` when it went
-                away at a moment at which the start may be recorded all the same: to start the
-                call again makes a second record of it.
+            UnavailableError: the store cannot be written now, nor the outbox if there is one;
+                `StartUncertainError` when it went away at a moment at which the start may be
+                recorded all the same: to start the call again makes a second record of it.
         """
-        # What came before it comes first, as far as that can be.
-        self._store.fallback.catch_up()
-        self.resolve()
-        started = plan_start(self._store, call, family, policy)
-        key, _ = commit_start(self._store, started, self._open_chain)
-        return Invocation(self._store, self, key, started)
+
+        def attempt(started: Started) -> RunningInvocation:
+            self.resolve()
+            key, _ = commit_start(self._store, started, self._open_chain)
+            return RunningInvocation(self._store, self, key, started)
+
+        self._refuse_closed_later()
+        plan = partial(plan_start, self._store, call, family, policy)
+        return begin(self._store, plan, attempt, lambda _: Place(self))
 
     def record(
         self,
@@ -293,6 +299,21 @@ class Session:
             raise SessionAwayError(f"session {name} was dropped: {error}") from error
         return opened.key, opened.id
 
+    def found(self, key: int, session_id: UUID) -> "Session":
+        """The session that the store has of what is recorded here: this one, unless it was closed.
+
+        Args:
+            key: of the session in which the store has it.
+            session_id: of the same.
+        """
+        if self.key in (0, key) and session_id in (
+            self.id,
+            self._store.fallback.outbox.joined(self.id),
+        ):
+            self.key, self.id = key, session_id
+            return self
+        return Session(self._store, key, session_id, is_own=False)
+
     def _record(self, ended: EndedCall) -> Finished:
         made: list[EndedInvocation] = []
 
@@ -302,7 +323,8 @@ class Session:
             return made[0].record()
 
         def instead() -> tuple[Entry, Finished]:
-            return kept_call(made[0] if made else EndedInvocation(self._store, self, ended))
+            one = made[0] if made else EndedInvocation(self._store, self, ended)
+            return kept_call(self._store.fallback, one)
 
         self._refuse_closed_later()
         return self._store.fallback.run(attempt, instead)

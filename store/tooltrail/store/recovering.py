@@ -13,8 +13,10 @@ was set aside to `kept/aside-<invocation id>/`.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from tooltrail.artifacts import (
     SpoolFolder,
@@ -26,23 +28,17 @@ from tooltrail.artifacts import (
 from tooltrail.records import InvocationFinishedError, TooltrailError, UnavailableError
 from tooltrail.store._clock import now
 from tooltrail.store._delivering import Delivery, deliver
+from tooltrail.store._known_invocations import KnownInvocation, find_known, find_known_for_sure
 from tooltrail.store._maintenance import record_finished_run
 from tooltrail.store._repaired import RepairedFolder, as_interrupted, clear, put_away
 from tooltrail.store._repairing_asides import repair_asides
-from tooltrail.store._spooled import (
-    KnownInvocation,
-    find_known,
-    find_known_for_sure,
-    interrupt,
-    look_at,
-    remove_staging,
-)
+from tooltrail.store._spooled import interrupt, look_at, remove_staging
 from tooltrail.store.asides import distinct_spools
-from tooltrail.store.backlog import find_backlog, find_foreign, find_outboxes
+from tooltrail.store.backlog import find_backlog, find_foreign, find_outboxes, waiting_ids
 from tooltrail.store.store import Store
 from tooltrail.store.unsettled import find_open
 
-_NOTHING_DONE = ("running", "unknown", "foreign", "unreadable", "failed")
+_NOTHING_DONE = ("running", "waiting", "unknown", "foreign", "unreadable", "failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +132,8 @@ def _repair_folders(
         if not dry_run:
             remove_staging(store.spool)
         opened = find_open(store, also=also)
-        found = [_visit(store, folder, dry_run=dry_run) for folder in opened.folders]
+        waiting = _Waiting(store, also)
+        found = [_visit(store, folder, waiting, dry_run=dry_run) for folder in opened.folders]
         if not dry_run:
             remove_dead_owners(store.spool)
     return [one for one in found if one is not None], len(opened.elsewhere)
@@ -178,25 +175,69 @@ def _outbox_account(outbox: Delivery) -> dict[str, Any]:
     return {"outbox": {**counts, "kept": kept}}
 
 
-def _visit(store: Store, folder: SpoolFolder, *, dry_run: bool) -> RepairedFolder | None:
+class _Waiting:
+    """What waits in the outboxes, looked for when the first program is found to be gone."""
+
+    def __init__(self, store: Store, also: Sequence[Path]) -> None:
+        self._store = store
+        self._also = also
+
+    @cached_property
+    def _ids(self) -> frozenset[UUID]:
+        return waiting_ids(self._store, also=self._also)
+
+    def __contains__(self, invocation_id: UUID) -> bool:
+        """Whether the start of an invocation is yet to be delivered, or its end.
+
+        Raises:
+            UnavailableError: nobody can tell.
+        """
+        return invocation_id in self._ids
+
+
+def _visit(
+    store: Store, folder: SpoolFolder, waiting: _Waiting, *, dry_run: bool
+) -> RepairedFolder | None:
     """None for a folder of another store."""
     name = folder.invocation_id
     try:
         if folder.is_running:
             is_ours = folder.store_id == str(store.info.id)
             return RepairedFolder(name, "running") if is_ours else None
-        with store.database.read() as connection:
-            known = find_known(connection, name)
-        if known is None:
-            return _never_begun(store, folder, dry_run=dry_run)
-        if known.state == "started":
-            return _interrupt(store, known, folder.path, dry_run=dry_run)
-        return clear(store, known, folder.path, dry_run=dry_run)
+        known = _known(store, name)
+        if known is None or known.state == "started":
+            if name in waiting:
+                return RepairedFolder(name, "waiting", reason="its record waits in the outbox")
+            # It may have been delivered just before it was looked for there.
+            known = _known(store, name)
+        return _settle(store, folder, known, waiting, dry_run=dry_run)
     except TooltrailError as error:
         return RepairedFolder(name, "failed", reason=str(error))
 
 
-def _never_begun(store: Store, folder: SpoolFolder, *, dry_run: bool) -> RepairedFolder | None:
+def _known(store: Store, name: UUID) -> KnownInvocation | None:
+    with store.database.read() as connection:
+        return find_known(connection, name)
+
+
+def _settle(
+    store: Store,
+    folder: SpoolFolder,
+    known: KnownInvocation | None,
+    waiting: _Waiting,
+    *,
+    dry_run: bool,
+) -> RepairedFolder | None:
+    if known is None:
+        return _never_begun(store, folder, waiting, dry_run=dry_run)
+    if known.state == "started":
+        return _interrupt(store, known, folder.path, dry_run=dry_run)
+    return clear(store, known, folder.path, dry_run=dry_run)
+
+
+def _never_begun(
+    store: Store, folder: SpoolFolder, waiting: _Waiting, *, dry_run: bool
+) -> RepairedFolder | None:
     if folder.store_id not in (None, str(store.info.id)):
         return None
     name = folder.invocation_id
@@ -205,7 +246,7 @@ def _never_begun(store: Store, folder: SpoolFolder, *, dry_run: bool) -> Repaire
     if not dry_run:
         if folder.store_id is not None and find_known_for_sure(store, name) is not None:
             # Its commit came through after all.
-            return _visit(store, folder, dry_run=dry_run)
+            return _visit(store, folder, waiting, dry_run=dry_run)
         put_away(folder.path, ())
     return RepairedFolder(name, "cleared", reason="it never began")
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -17,8 +18,9 @@ from tooltrail.store._mark_names import mark_path
 from tooltrail.store._reserve import DiskReserve
 from tooltrail.store._room import StoreRoom
 from tooltrail.store._roots import resolve_root
+from tooltrail.store._running import Place, RunningInvocation, begin
 from tooltrail.store._sessions import Opening, claim_session, open_once, write_opened
-from tooltrail.store._starting import commit_start, plan_start
+from tooltrail.store._starting import Started, commit_start, plan_start
 from tooltrail.store._targets import SqliteTarget
 from tooltrail.store._threads import WriterThreads
 from tooltrail.store._upkeep import Upkeep, read_upkeep
@@ -66,7 +68,7 @@ class Store:
         policy: Policy,
         families: FamilyRegistry,
         limits: StoreLimits,
-        on_unavailable: OnUnavailable = "raise",
+        on_unavailable: OnUnavailable = "outbox",
         check: "Callable[[Store], None] | None" = None,
     ) -> None:
         self._check = check
@@ -99,6 +101,11 @@ class Store:
         if check is not None:
             check(self)
             self._check = None
+
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether it is known to be this store, and this process was let in once."""
+        return self._check is None
 
     @property
     def reader(self) -> Reader:
@@ -194,16 +201,24 @@ class Store:
         The session begins with the call and is closed with it, each in one transaction; `repair`
         closes it, too, when the call is interrupted. For arguments and errors see `Session.start`.
         """
-        self.confirm()
         self.reserve.hold()
-        started = plan_start(self, call, family, policy)
-        environment = environment_json(current_environment())
-        opening = Opening(new_id(), started.at, environment, only_call=started.id)
-        key, chain = commit_start(
-            self, started, lambda connection: write_opened(connection, opening)
-        )
-        session = Session(self, chain.session_key, opening.id, is_own=False, only_call=started.id)
-        return Invocation(self, session, key, started)
+        environment = current_environment()
+        name = new_id()
+
+        def attempt(started: Started) -> RunningInvocation:
+            spelled = environment_json(environment)
+            opening = Opening(name, started.at, spelled, only_call=started.id)
+            key, chain = commit_start(
+                self, started, lambda connection: write_opened(connection, opening)
+            )
+            session = Session(self, chain.session_key, name, is_own=False, only_call=started.id)
+            return RunningInvocation(self, session, key, started)
+
+        def away(started: Started) -> Place:
+            session = Session(self, 0, name, is_own=False, only_call=started.id)
+            return Place(session, environment)
+
+        return begin(self, partial(plan_start, self, call, family, policy), attempt, away)
 
     def join_session(self, session_id: UUID) -> Session:
         """Go on with a session that is open, from this or any other process.

@@ -4,6 +4,7 @@ Each is counted once, by what became of it.
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -19,9 +20,11 @@ from tooltrail.artifacts import (
     iter_spool_folders,
     spooled_streams,
 )
+from tooltrail.records import UnavailableError
 from tooltrail.store._repairing_asides import iter_asides_for
 from tooltrail.store._spooled import started_ids
 from tooltrail.store.asides import AsideFolder, distinct_spools
+from tooltrail.store.backlog import waiting_ids
 from tooltrail.store.store import Store
 from tooltrail.store.tables import ArtifactRow, InvocationRow, OutputStreamRow
 
@@ -34,7 +37,8 @@ class Repairable:
     """The invocations that `repair` would do something about, each once, the oldest first.
 
     Attributes:
-        killed: they have not ended, and their program is gone.
+        killed: they have not ended, and their program is gone; those whose end waits in the outbox
+            are not among them.
         waiting: they have ended, and output of theirs waits in the spool.
         leftover: they have ended, and nothing waits; only their folder is there still.
         set_aside: records whose program is gone or has ended them, and whose end is in no store
@@ -83,11 +87,13 @@ def find_repairable(store: Store, *, also: Sequence[Path] = ()) -> Repairable:
     spools = _spools(store, also)
     dead = {folder.invocation_id for folder in _folders(store) if not folder.is_running}
     aside = {one.id for one in iter_asides_for(store, spools) if not one.is_running}
+    # After they were found to be gone: what they have put into the outbox is seen then.
+    kept = _waiting(store, also) if dead else frozenset[UUID]()
     states = dict(_states(store, sorted(dead | aside)))
     ended = sorted(name for name, state in states.items() if state != "started")
     waiting = {name for name, role in _postponed(store, ended) if _is_in(store.spool, name, role)}
     return Repairable(
-        killed=tuple(sorted(n for n in dead - aside if states.get(n) == "started")),
+        killed=tuple(sorted(n for n in dead - aside - kept if states.get(n) == "started")),
         waiting=tuple(name for name in ended if name in waiting),
         leftover=tuple(n for n in ended if n not in waiting and (n in aside or _is_left(store, n))),
         set_aside=tuple(sorted(aside.difference(ended))),
@@ -101,7 +107,7 @@ class Open(NamedTuple):
         folders: of the spool of the store, the oldest first.
         asides: records that were set aside for the store, in any of the spools.
         started: the invocations that have not ended.
-        elsewhere: those of them that are in none of the spools.
+        elsewhere: those of them that are in none of the spools, nor in an outbox there.
     """
 
     folders: tuple[SpoolFolder, ...]
@@ -122,8 +128,9 @@ def find_open(store: Store, *, also: Sequence[Path] = ()) -> Open:
     before = started_ids(store)
     folders = tuple(_listed(store.spool))
     asides = tuple(iter_asides_for(store, spools))
+    kept = _waiting(store, also)
     started = started_ids(store)
-    here = {folder.invocation_id for folder in folders} | {aside.id for aside in asides}
+    here = {folder.invocation_id for folder in folders} | {aside.id for aside in asides} | kept
     return Open(folders, asides, frozenset(started), frozenset((before & started) - here))
 
 
@@ -141,14 +148,23 @@ def find_unended(store: Store, *, also: Sequence[Path] = ()) -> Unended:
     folders = [folder for folder in found.folders if _may_be_of(store, folder)]
     here = {folder.invocation_id for folder in folders}
     running = {folder.invocation_id for folder in folders if folder.is_running}
+    kept = _waiting(store, also) if here - running else frozenset[UUID]()
     known = dict(_states(store, sorted(here - running)))
+    expected = running | known.keys() | kept
     unknown = [
         folder
         for folder in folders
-        if folder.invocation_id not in running | known.keys() and spooled_streams(folder.path)
+        if folder.invocation_id not in expected and spooled_streams(folder.path)
     ]
     running.update(aside.id for aside in found.asides if aside.is_running)
     return Unended(len(running & found.started), len(found.elsewhere), len(unknown))
+
+
+def _waiting(store: Store, also: Sequence[Path]) -> frozenset[UUID]:
+    """What waits in the outboxes, as far as these can be read."""
+    with suppress(UnavailableError):
+        return waiting_ids(store, also=also)
+    return frozenset()
 
 
 def _spools(store: Store, also: Sequence[Path]) -> list[Path]:

@@ -66,7 +66,9 @@ def start_many(store: Store, session: Session, count: int) -> None:
         chain = writes.lock_chain(connection, session.key, session.id)
         for _ in range(count):
             started = Started(new_id(), now(), BASH, family, store.policy)
-            write_started(connection, chain, started, writes.Body.of(BASH.arguments_bytes))
+            write_started(
+                connection, chain, started.beginning, writes.Body.of(BASH.arguments_bytes)
+            )
 
 
 def test_what_is_committed_late_is_told_although_a_later_one_was_told_before(
@@ -82,7 +84,7 @@ def test_what_is_committed_late_is_told_although_a_later_one_was_told_before(
     with store.database.write() as connection:
         chain = writes.lock_chain(connection, late.key, late.id)
         # The same arguments would make the other wait for this one.
-        write_started(connection, chain, started, writes.Body.of(b'{"late":true}'))
+        write_started(connection, chain, started.beginning, writes.Body.of(b'{"late":true}'))
         early.start(ToolCall(tool_name="early"))
         assert told(feed) == [("early", "started")]
     assert told(feed) == [("late", "started")]

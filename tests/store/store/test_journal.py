@@ -26,12 +26,14 @@ from tooltrail.store._journal import Journal
 from tooltrail.store._journal_lines import Progress, iter_lines
 from tooltrail.store.outbox import (
     CallEnded,
+    CallStarted,
     EndedStream,
     Entry,
     MessageAdded,
     SessionEnded,
     SessionOpened,
     ShownResult,
+    SpooledContent,
     entry_json,
     read_entry,
 )
@@ -208,9 +210,14 @@ def test_an_entry_is_read_back_as_it_was(
     text: str, content: bytes, key: str | None, number: int, is_shown: bool
 ) -> None:
     stream = EndedStream(role="stdout", content=content, produced_size=number, loss_reason=text)
+    kept = SpooledContent(digest=text, size=number, line_count=number, reason=key)
+    spooled = EndedStream(role="stderr", content=b"", path=key, spooled=kept)
+    assert spooled.facts()["size"] == number
+    streams = (stream, spooled)
     call = CallEnded(
-        session=NAME, tool_name=text, complete_output=text, streams=(stream,), idempotency_key=key
+        session=NAME, tool_name=text, complete_output=text, streams=streams, idempotency_key=key
     )
+    assert call.all_streams() == streams
     shown = ShownResult(
         state="success",
         facts={"exit_status": number},
@@ -222,11 +229,20 @@ def test_an_entry_is_read_back_as_it_was(
         renderer=("command", 1),
         omissions=({"field": text},),
         artifacts=((text, text),),
-        published=(stream,),
+        published=(spooled,),
     )
     entries: list[Entry] = [
         SessionOpened(title=text, parent=NAME, environment={text: number}, idempotency_key=key),
         MessageAdded(session=NAME, role="user", text=text),
+        CallStarted(
+            session=NAME,
+            tool_name=text,
+            family=text,
+            policy=text,
+            arguments_raw=text,
+            call_id=key,
+            alone={text: number} if is_shown else None,
+        ),
         CallEnded(session=NAME, tool_name="x", complete_output="{}", shown=shown)
         if is_shown
         else call,

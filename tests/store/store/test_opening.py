@@ -397,7 +397,7 @@ try:
     if what == "create":
         create_store(path)
     elif what == "write":
-        with open_store(path) as store:
+        with open_store(path, on_unavailable="raise") as store:
             store.reader.counts()
             store.open_session()
     else:

@@ -222,6 +222,7 @@ def test_a_session_whose_end_could_not_be_kept_is_open_still(patient: Store, dat
     assert patient.reader.session(session.id).closed_at is not None
 
 
+@pytest.mark.parametrize("on_unavailable", ["raise"])
 def test_without_an_outbox_an_error_is_raised(store: Store, database: str) -> None:
     session = store.open_session()
     with away(store, database):
@@ -363,9 +364,11 @@ def test_refusals_are_raised_and_do_not_wait(patient: Store, database: str) -> N
             session.record(BASH, made(), idempotency_key="")
         with pytest.raises(InvalidRecordError):
             patient.open_session(idempotency_key="")
-        with pytest.raises(UnavailableError):
-            session.start(BASH)
+        with pytest.raises(NotFoundError):
+            session.start(BASH, family="none")
         session.close()
+        with pytest.raises(SessionClosedError):
+            session.start(BASH)
         with pytest.raises(SessionClosedError):
             session.record(BASH, made())
         with pytest.raises(SessionClosedError):
@@ -919,8 +922,7 @@ def test_a_process_that_starts_while_the_store_is_away_records_all_the_same(
         session.add_message("user", "hello")
         with pytest.raises(UnavailableError):
             store.reader.sessions()
-        with pytest.raises(UnavailableError):
-            store.start_alone(BASH)
+        waiting.append(store.start_alone(BASH).finish(made(b"alone")))
         with pytest.raises(UnavailableError):
             repair(store)
         with store.open_session() as other:
@@ -973,7 +975,7 @@ def test_while_the_store_is_away_who_knows_nothing_of_the_store_is_turned_away(
     is_unknown = UnavailableError if "://" in database else StoreNotFoundError
     with gone(database):
         with pytest.raises(UnavailableError):
-            open_store(database, spool=known)
+            open_store(database, spool=known, on_unavailable="raise")
         with pytest.raises(is_unknown):
             open_store(database, spool=tmp_path / "other", on_unavailable="outbox")
         memory.write_bytes(saved.replace(b"format", b"farmot"))
@@ -1223,8 +1225,6 @@ def test_a_session_of_the_outbox_is_joined_by_another_process(
         session = patient.open_session(title="waits")
         joined = patient.join_session(session.id)
         joined.record(BASH, made(b"joined"))
-        with pytest.raises(UnavailableError):
-            session.start(BASH)
     without_pause(patient)
     with open_store(database, spool=patient.spool) as other:
         assert other.join_session(session.id).id == session.id

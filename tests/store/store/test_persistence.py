@@ -24,6 +24,7 @@ from tooltrail.records import InvalidRecordError, StartUncertainError, Unavailab
 from tooltrail.store import (
     EndedCall,
     Finished,
+    OnUnavailable,
     Session,
     Store,
     _batches,
@@ -40,6 +41,12 @@ from tooltrail.store._whole import Whole, write_whole
 from tooltrail.store._writes import Body, Chain, lock_chain, put_bodies
 
 RAISE = "DO $$ BEGIN RAISE EXCEPTION 'injected' USING ERRCODE = '{}'; END $$"
+
+
+@pytest.fixture
+def on_unavailable() -> OnUnavailable:
+    """Errors are what is tried."""
+    return "raise"
 
 
 @pytest.fixture
@@ -246,7 +253,7 @@ def test_a_commit_that_nobody_answered_is_not_repeated(
 ) -> None:
     spool = tmp_path / "spool"
     create_store(postgres_url, artifacts=str(tmp_path / "artifacts"), spool=spool).close()
-    with open_store(lossy.url, spool=spool) as store:
+    with open_store(lossy.url, spool=spool, on_unavailable="raise") as store:
         lossy.lose_an_answer()
         with pytest.raises(StartUncertainError):
             store.start_alone(CALL)
@@ -470,7 +477,7 @@ def test_who_is_put_out_since_it_waits_for_long_asks_for_its_lock_again(
     url = with_query(postgres_url, "options=-c%20transaction_timeout%3D2s")
     write, attempts = counted(lambda c, _: lock_chain(c, session.key, session.id).next_seq)
     with (
-        open_store(url, spool=postgres_store.spool) as waiting,
+        open_store(url, spool=postgres_store.spool, on_unavailable="raise") as waiting,
         ThreadPoolExecutor(1) as pool,
     ):
         with postgres_store.database.write() as connection:

@@ -16,6 +16,7 @@ from tests.support.lossy_server import LossyServer
 from tests.support.outputs import returned
 from tests.support.recording import content_of, stream_of
 from tests.support.rows import all_rows
+from tests.support.spools import left_in
 from tests.support.upkeep import prune_all
 
 from tooltrail.records import (
@@ -70,7 +71,7 @@ def assert_clean(store: Store) -> None:
     assert {check.problem for check in iter_record_checks(store.reader)} <= {""}
     assert {r.state for r in iter_rerenderings(store.reader, store.families)} <= {"same"}
     if store.spool.exists():
-        assert [p.name for p in store.spool.iterdir() if not p.name.startswith("owner-")] == []
+        assert left_in(store.spool) == []
 
 
 @pytest.mark.parametrize("which", OUTPUTS)

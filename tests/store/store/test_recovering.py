@@ -18,6 +18,7 @@ from tests.support.evidence import check_evidence
 from tests.support.processes import ROOT
 from tests.support.recording import captured, command_output, content_of, stream_of
 from tests.support.spool_writer import SpoolWriter, digits
+from tests.support.spools import names_in
 from tests.support.upkeep import runs_of
 
 from tooltrail.artifacts import SpoolOwner, spooled_streams
@@ -62,7 +63,7 @@ def kill_after(store: Store, database: str, *steps: str) -> UUID:
 
 def assert_clean(store: Store) -> None:
     """Nothing is left in the spool, and what the store holds is whole and as its ledger says."""
-    assert list(store.spool.iterdir()) == []
+    assert names_in(store.spool) == []
     assert not find_repairable(store)
     check_evidence(store)
     assert [check.problem for check in iter_record_checks(store.reader)] == [""] * len(
@@ -246,7 +247,7 @@ def test_a_damaged_file_is_recovered_up_to_there_and_kept(store: Store, database
     assert content_of(store.reader, stream_of(detail, "stdout")) == b"kept\n"
     assert stream_of(detail, "stdout").loss_reason == one.reason
     assert (kept / "stdout.zst").read_bytes() == damaged
-    assert [path.name for path in store.spool.iterdir()] == ["kept"]
+    assert names_in(store.spool) == ["kept"]
     assert not find_repairable(store)
     assert repair(store).folders == ()
 
@@ -287,7 +288,7 @@ def test_what_is_started_with_another_spool_is_only_counted(
         invocation = other.open_session().start(BASH)
         assert repair(store) == replace(repair(store), folders=(), elsewhere_count=1)
         assert store.reader.invocation(invocation.id).summary.state == "started"
-        assert list(other.spool.iterdir())
+        assert names_in(other.spool)
         assert repair(other).elsewhere_count == 0
 
 
@@ -313,7 +314,7 @@ def test_a_start_that_never_was_committed_leaves_nothing(store: Store) -> None:
     del owner
     assert not find_repairable(store)
     assert repair(store, dry_run=True).folders == repair(store).folders
-    assert list(store.spool.iterdir()) == []
+    assert names_in(store.spool) == []
 
 
 def test_a_start_that_fails_leaves_no_folder(store: Store) -> None:
@@ -321,7 +322,7 @@ def test_a_start_that_fails_leaves_no_folder(store: Store) -> None:
     session.close()
     with pytest.raises(Exception, match="is closed"):
         session.start(BASH)
-    assert [path.name[:6] for path in store.spool.iterdir()] == ["owner-"]
+    assert [name[:6] for name in names_in(store.spool)] == ["owner-"]
 
 
 def test_output_of_an_invocation_that_nobody_knows_is_left_and_said(store: Store) -> None:
@@ -449,7 +450,7 @@ def test_one_that_cannot_be_repaired_does_not_keep_the_others_from_it(
     assert (second.invocation_id, second.outcome) == (good, "interrupted")
     assert store.reader.invocation(bad).summary.state == "started"
     # As it was, and without what was staged for it.
-    assert sorted(path.name for path in store.spool.iterdir()) == [str(bad), f"{bad}.owner"]
+    assert names_in(store.spool) == [str(bad), f"{bad}.owner"]
     assert not list(store.spool.glob("recovering-*"))
     (store.spool / str(bad) / f"{'r' * 70}.zst").unlink()
     assert [one.outcome for one in repair(store).folders] == ["interrupted"]
@@ -538,7 +539,9 @@ def test_a_start_that_the_server_commits_after_its_client_died_is_waited_for(
         with ThreadPoolExecutor(1) as pool:
             with store.database.write() as connection:
                 chain = writes.lock_chain(connection, session.key, session.id)
-                write_started(connection, chain, started, writes.Body.of(BASH.arguments_bytes))
+                write_started(
+                    connection, chain, started.beginning, writes.Body.of(BASH.arguments_bytes)
+                )
                 done = pool.submit(repair, store)
                 while not is_waited_for(store):
                     assert not done.done()

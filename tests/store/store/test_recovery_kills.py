@@ -12,6 +12,7 @@ import pytest
 from tests.support.evidence import check_evidence
 from tests.support.killing import count_moments, run_and_kill
 from tests.support.recording import content_of, stream_of
+from tests.support.spools import names_in
 
 from tooltrail.artifacts import CapturedStream
 from tooltrail.records import CommandOutput, CompleteOutput, ToolCall
@@ -121,7 +122,7 @@ def test_a_kill_at_any_moment_of_a_call_or_of_its_repair_loses_nothing(
             done = run_and_kill(partial(mend, database), random.randrange(1, moments // 2))
             killed_repairs += not done
         repair(sqlite_store)
-        assert list(sqlite_store.spool.iterdir()) == []
+        assert names_in(sqlite_store.spool) == []
         states[check(sqlite_store, seed, said)] += 1
     check_evidence(sqlite_store)
     found = sqlite_store.reader.counts().invocations
@@ -161,7 +162,7 @@ def test_a_repair_that_is_killed_at_each_of_its_steps_is_finished_by_the_next(
         # A few calls more or less are made from time to time, so that the last may come too late.
         late += run_and_kill(partial(mend, database), 1 + step * of_repair // STEPS)
         repair(sqlite_store)
-        assert list(sqlite_store.spool.iterdir()) == []
+        assert names_in(sqlite_store.spool) == []
         assert check(sqlite_store, step + 2, said) == "interrupted"
     assert late <= STEPS // 6
     check_evidence(sqlite_store)

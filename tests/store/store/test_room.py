@@ -24,6 +24,7 @@ from tests.support.recording import (
     statements_of,
     stream_of,
 )
+from tests.support.spools import left_in
 
 from tooltrail.artifacts import (
     FRAME_SIZE,
@@ -190,7 +191,8 @@ def test_what_another_process_has_in_the_spool_counts(limited: Callable[[int], S
     run_python(CAPTURING, str(store.database.target), str(3 * FRAME_SIZE))
     data = noise(2 * FRAME_SIZE)
     assert kept(store, run_command(store.open_session(), data)) == data[:INLINE]
-    (folder,) = (path for path in store.spool.iterdir() if path.is_dir())
+    (name,) = left_in(store.spool)
+    folder = store.spool / name
     (folder / "stdout.zst").unlink()
     assert kept(store, run_command(store.open_session(), data)) == data
 

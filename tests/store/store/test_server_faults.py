@@ -6,10 +6,14 @@ import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from secrets import token_hex
 from subprocess import Popen, TimeoutExpired
 from uuid import UUID
 
+import psycopg
 import pytest
+from sqlalchemy import make_url
+from tests.support.away import without_pause
 from tests.support.cli import HANG_S
 from tests.support.ended import BASH, made
 from tests.support.evidence import check_evidence
@@ -18,7 +22,7 @@ from tests.support.processes import start_worker
 from tests.support.recording import content_of, stream_of
 from tests.support.store_worker import digest_of_shown
 
-from tooltrail.records import digest_of
+from tooltrail.records import AccessRefusedError, digest_of
 from tooltrail.store import (
     Finished,
     Store,
@@ -136,6 +140,60 @@ def put_down(worker: Popen[bytes]) -> None:
     worker.communicate()
 
 
+@pytest.mark.fault
+def test_who_is_not_let_in_is_told_although_the_store_was_opened_while_it_was_away(
+    mortal: MortalServer, store_on: tuple[str, Store]
+) -> None:
+    url, store = store_on
+    wrong = make_url(url).set(username="nobody_here").render_as_string(hide_password=False)
+    mortal.stop()
+    try:
+        right = open_store(url, spool=store.spool)
+        misled = open_store(wrong, spool=store.spool)
+        sessions = [one.open_session() for one in (right, misled)]
+        waiting = [one.record(BASH, made(b"away")) for one in sessions]
+        assert {one.recorded_in for one in waiting} == {"outbox"}
+    finally:
+        mortal.start()
+    with right, misled:
+        for one in (right, misled):
+            without_pause(one)
+        with pytest.raises(AccessRefusedError, match='role "nobody_here" does not exist'):
+            sessions[1].start(BASH)
+        with pytest.raises(AccessRefusedError):
+            sessions[1].record(BASH, made())
+        with pytest.raises(AccessRefusedError):
+            misled.open_session()
+        with pytest.raises(AccessRefusedError):
+            open_store(wrong, spool=store.spool)
+        assert sessions[0].start(BASH).finish(made()).recorded_in == "store"
+    assert states_of(store).keys() >= {one.invocation_id for one in waiting}
+
+
+@pytest.mark.fault
+def test_a_user_who_is_not_let_in_any_more_is_missed_as_a_server_would_be(
+    postgres_url: str, tmp_path: Path
+) -> None:
+    role = f"recorder_{token_hex(4)}"
+    url = make_url(postgres_url).set(username=role).render_as_string(hide_password=False)
+    with psycopg.connect(postgres_url, autocommit=True) as admin:
+        admin.execute(f"CREATE ROLE {role} SUPERUSER LOGIN".encode())
+        try:
+            with create_store(url, artifacts=str(tmp_path / "a"), spool=tmp_path / "s") as store:
+                session = store.open_session()
+                invocation = session.start(BASH)
+                admin.execute(f"ALTER ROLE {role} NOLOGIN".encode())
+                store.database.close()
+                assert invocation.finish(made()).recorded_in == "outbox"
+                with pytest.raises(AccessRefusedError, match="not permitted to log in"):
+                    open_store(url, spool=tmp_path / "s")
+                admin.execute(f"ALTER ROLE {role} LOGIN".encode())
+                repair(store)
+                assert states_of(store) == {invocation.id: "success"}
+        finally:
+            admin.execute(f"DROP OWNED BY {role}; DROP ROLE {role}".encode())
+
+
 def states_of(store: Store) -> dict[UUID, str]:
     return {
         invocation.summary.id: invocation.summary.state
@@ -203,13 +261,14 @@ def test_what_is_recorded_again_by_its_key_after_a_server_was_away_is_there_once
 @pytest.mark.fault
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("mode", ["fast", "immediate"])
+@pytest.mark.parametrize("how", ["outlast", "accompany"])
 def test_a_server_that_is_stopped_under_load_is_missed_by_nobody_who_has_an_outbox(
-    mortal: MortalServer, mode: str, store_on: tuple[str, Store]
+    mortal: MortalServer, mode: str, how: str, store_on: tuple[str, Store]
 ) -> None:
     url, store = store_on
     with (
-        open_store(url, spool=store.spool, on_unavailable="outbox") as patient,
-        recording("outlast", url, str(store.spool), str(THREADS)) as heard,
+        open_store(url, spool=store.spool) as patient,
+        recording(how, url, str(store.spool), str(THREADS)) as heard,
     ):
         meanwhile: list[Finished] = []
         for _ in range(RESTARTS):
@@ -221,16 +280,19 @@ def test_a_server_that_is_stopped_under_load_is_missed_by_nobody_who_has_an_outb
             assert is_waiting(patient)
             mortal.start()
             heard.wait_for_ends(ENOUGH)
-    done = repair(store).outbox
+    report = repair(store)
+    done = report.outbox
     assert (done.kept, done.notes, done.failure) == ([], [], "")
+    assert {one.outcome for one in report.folders} <= {"cleared", "stored"}
     assert not is_waiting(store)
+    assert not find_repairable(store)
 
     shown = heard.shown | {one.invocation_id: digest_of_shown(one) for one in meanwhile}
     found: dict[UUID, str] = {}
     for session in store.reader.sessions():
         _, messages, invocations = store.reader.conversation(session.id)
         printed = [content_of(store.reader, stream_of(one, "stdout")) for one in invocations]
-        assert printed == [b"%d" % number for number in range(len(printed))]
+        assert [one.rstrip() for one in printed] == [b"%d" % n for n in range(len(printed))]
         assert len(messages) in (0, len(printed))
         for one in invocations:
             assert one.receipt is not None

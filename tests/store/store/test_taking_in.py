@@ -25,6 +25,7 @@ from tests.support.evidence import check_evidence, ledger_of
 from tests.support.interleaving import before_write
 from tests.support.killing import count_moments, run_and_kill
 from tests.support.recording import content_of, stream_of
+from tests.support.spools import left_in
 from tests.support.upkeep import runs_of
 
 from tooltrail.records import (
@@ -67,7 +68,7 @@ def id_of(aside: Aside) -> UUID:
 def assert_clean(store: Store) -> None:
     """Nothing is left in the spool, and what the store holds is whole and as its ledger says."""
     # The file of this process, which lives, may be there still.
-    assert [path for path in store.spool.iterdir() if not path.name.startswith("owner-")] == []
+    assert left_in(store.spool) == []
     assert not find_repairable(store)
     check_evidence(store)
     assert {check.problem for check in iter_record_checks(store.reader)} <= {""}

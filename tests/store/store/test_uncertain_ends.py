@@ -39,7 +39,7 @@ def far(lossy: LossyServer, postgres_url: str, tmp_path: Path) -> Iterator[Store
     """A store that is reached by way of the lossy server."""
     spool = tmp_path / "spool"
     create_store(postgres_url, artifacts=str(tmp_path / "artifacts"), spool=spool).close()
-    with open_store(lossy.url, spool=spool) as store:
+    with open_store(lossy.url, spool=spool, on_unavailable="raise") as store:
         yield store
 
 

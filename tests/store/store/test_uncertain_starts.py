@@ -18,6 +18,7 @@ from tests.support.evidence import check_evidence, ledger_of
 from tests.support.interleaving import before_write
 from tests.support.lossy_server import LossyServer
 from tests.support.recording import content_of, stream_of
+from tests.support.spools import left_in
 
 from tooltrail.artifacts import encode, is_in_use, is_spooled, remove_spool_folder
 from tooltrail.records import (
@@ -29,6 +30,7 @@ from tooltrail.records import (
     default_families,
 )
 from tooltrail.store import (
+    OnUnavailable,
     Repairable,
     RepairedFolder,
     Store,
@@ -49,6 +51,12 @@ from tooltrail.store._starting import Started, commit_start
 OUT = b"".join(b"line %d\n" % n for n in range(40_000))
 
 
+@pytest.fixture
+def on_unavailable() -> OnUnavailable:
+    """Errors are what is tried."""
+    return "raise"
+
+
 def uncertain(store: Store, name: UUID) -> StartUncertainError:
     """What a program is told that lost the answer, and what it leaves in the spool."""
     folder = store.owner.claim(name)
@@ -63,7 +71,7 @@ def dead_link(store: Store, name: UUID) -> None:
 
 def assert_whole(store: Store) -> None:
     """Nothing is left to repair, and what the store holds is whole and as its ledger says."""
-    assert [path for path in store.spool.iterdir() if not path.name.startswith("owner-")] == []
+    assert left_in(store.spool) == []
     assert not find_repairable(store)
     check_evidence(store)
     assert {check.problem for check in iter_record_checks(store.reader)} <= {""}
@@ -77,7 +85,7 @@ def test_a_start_whose_answer_was_lost_is_ended_when_its_program_is_gone(
     lossy.lose_an_answer()
 
     def task() -> object:
-        store = open_store(lossy.url, spool=spool)
+        store = open_store(lossy.url, spool=spool, on_unavailable="raise")
         with pytest.raises(StartUncertainError) as caught:
             store.start_alone(CALL)
         error = caught.value
@@ -189,7 +197,7 @@ def test_a_program_that_is_killed_after_an_uncertain_start_is_interrupted_once(
 
     def task() -> object:
         spool = store.spool
-        own = open_store(database, spool=spool)
+        own = open_store(database, spool=spool, on_unavailable="raise")
         started = own.join_session(session.id).start(CALL, family="command")
         aside = begin_aside(spool, wanted(store), attempted=uncertain(own, started.id))
         capture = aside.capture("stdout")
@@ -320,7 +328,9 @@ def test_a_repair_that_knows_more_families_than_the_recorder_takes_it_in(
 ) -> None:
     artifacts, spool = str(tmp_path / "artifacts"), tmp_path / "spool"
     fewer = FamilyRegistry(*(f for f in default_families() if f.name in ("command", "generic")))
-    with create_store(database, artifacts=artifacts, spool=spool, families=fewer) as recorder:
+    with create_store(
+        database, artifacts=artifacts, spool=spool, families=fewer, on_unavailable="raise"
+    ) as recorder:
         started = recorder.start_alone(CALL, family="command")
         digest = recorder.policy.digest
         attempted = uncertain(recorder, started.id)

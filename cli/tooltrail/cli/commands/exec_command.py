@@ -124,7 +124,8 @@ def command(
 
     Its bytes pass through untouched and live, its streams stay apart, signals reach it, and its
     exit status becomes that of exec: 128+N when signal N ended it, 124 at the timeout, 126 or 127
-    when it cannot be started. The start is in the store before it runs.
+    when it cannot be started. The start is in the store before it runs; while the store is away,
+    start and end wait in the outbox of the spool, which `repair` or the next exec delivers.
     """
     from tooltrail.cli._policy import read_policy
     from tooltrail.cli._recording import Request, run_recorded
