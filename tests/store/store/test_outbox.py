@@ -722,7 +722,11 @@ def test_while_the_server_is_away_who_knows_nothing_of_the_store_is_turned_away(
         memory.write_bytes(saved.replace(b"format", b"farmot"))
         with pytest.raises(UnavailableError):
             open_store(postgres_url, spool=known, on_unavailable="outbox")
-    open_store(postgres_url, spool=known, on_unavailable="outbox").close()
+    with open_store(postgres_url, spool=known) as store:
+        # Who only reads leaves the spool as it is.
+        assert store.reader.sessions() == []
+        assert memory.read_bytes() != saved
+        store.open_session()
     assert memory.read_bytes() == saved
     assert list((known / "known-stores").iterdir()) == [memory]
 

@@ -134,6 +134,7 @@ def test_a_call_that_is_started_and_ended_while_the_store_is_away_is_delivered_a
     session = patient.open_session()
     with away(patient, database):
         invocation = session.start(ODD)
+        assert not invocation.is_recorded
         finished = end(invocation, stdout)
         session.add_message("user", "behind it")
         kept = {str(invocation.id)} if stdout == LONG else set[str]()
@@ -280,7 +281,7 @@ def test_what_is_started_away_and_ended_when_the_store_is_back_is_in_order(
         session.add_message("user", "third")
     without_pause(patient)
     finished = end(invocation, LONG)
-    assert finished.recorded_in == "store"
+    assert (finished.recorded_in, invocation.is_recorded) == ("store", True)
     assert not is_waiting(patient)
     check_shown(patient, finished)
     _, messages, (stored,) = patient.reader.conversation(session.id)
