@@ -430,6 +430,7 @@ def disk_store(tmp_path: Path) -> Iterator[tuple[SmallDisk, Store]]:
             disk.folder / "trail.db",
             artifacts=str(tmp_path / "artifacts"),
             spool=tmp_path / "spool",
+            on_unavailable="raise",
         ) as store,
     ):
         yield disk, store
