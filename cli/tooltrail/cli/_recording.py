@@ -121,7 +121,7 @@ def run_recorded(
         except UnavailableError as error:
             say_error(error)
             return run_aside(location, session_name, request, error, store_id)
-        if store.fallback.reason:
+        if not recording.invocation.is_recorded:
             say(f"tooltrail: {store.fallback.reason}")
         output, code = run_request(request, recording.invocation.capture, recording.captured)
         recording.finish(output, verbose=verbose)

@@ -95,6 +95,11 @@ class Invocation:
         self.started_at = started.at
 
     @property
+    def is_recorded(self) -> bool:
+        """Whether the store is known to have its start; False while that waits in the outbox."""
+        return self._key != 0
+
+    @property
     def spool(self) -> Path:
         """The folder of this invocation's output while it is being captured."""
         return self._store.spool / str(self.id)

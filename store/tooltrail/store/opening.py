@@ -77,7 +77,7 @@ def create_store(
     root = remembered_root(target, artifacts)
     _refuse_file(resolve_root(target, root))
     make_store(target, root)
-    return open_store(
+    store = open_store(
         database,
         spool=spool,
         policy=policy,
@@ -86,6 +86,9 @@ def create_store(
         durability=durability,
         on_unavailable=on_unavailable,
     )
+    if on_unavailable != "raise":
+        remember(store.spool, target, store.info)
+    return store
 
 
 def open_store(
@@ -104,9 +107,10 @@ def open_store(
     Its artifacts are asked for when they are first needed, so that while they are away everything
     else can be read, and records can be made whose output waits in the spool.
 
-    Unless an error is to be raised, a store that was opened before, with this spool, is opened even
-    while its database is away, be it a file that went with its disk. What is checked here is then
-    checked as soon as it is back, and the first to record or read meets the errors below.
+    Unless an error is to be raised, a store that was made or recorded to before, with this spool,
+    is opened even while its database is away, be it a file that went with its disk. What is checked
+    here is then checked as soon as it is back, and the first to record or read meets the errors
+    below.
 
     Args:
         database: as for `create_store`.
@@ -148,8 +152,6 @@ def open_store(
     except BaseException:
         opened.close()
         raise
-    if on_unavailable != "raise" and met.is_there:
-        remember(place, target, info)
     chosen = families or default_families()
     return Store(
         database=opened,

@@ -84,8 +84,8 @@ class Session:
             policy: other budgets than the store's, for this invocation alone; see
                 `Policy.for_tool`.
 
-        While the store is away the start waits in the outbox, where there is one; the end may be
-        recorded then whether the store is back or not.
+        While the store is away the start waits in the outbox, where there is one, and
+        `Invocation.is_recorded` says so; the end may be recorded whether the store is back or not.
 
         Raises:
             NotFoundError: there is no such family.

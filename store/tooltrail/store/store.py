@@ -14,6 +14,7 @@ from tooltrail.store._clock import new_id, now
 from tooltrail.store._database import Database
 from tooltrail.store._group_commit import GroupCommit, Write
 from tooltrail.store._keys import Taken, checked_key, refuse_conflict
+from tooltrail.store._known_stores import remember
 from tooltrail.store._mark_names import mark_path
 from tooltrail.store._reserve import DiskReserve
 from tooltrail.store._room import StoreRoom
@@ -72,6 +73,7 @@ class Store:
         check: "Callable[[Store], None] | None" = None,
     ) -> None:
         self._check = check
+        self._is_remembered = False
         self.database = database
         self.writes = GroupCommit(database)
         self.threads = WriterThreads()
@@ -140,7 +142,7 @@ class Store:
             InvalidRecordError: the key is empty or too long.
             UnavailableError: the store cannot be written now.
         """
-        self.reserve.hold()
+        self._prepare()
         name, at = new_id(), now()
         environment = current_environment()
 
@@ -201,7 +203,7 @@ class Store:
         The session begins with the call and is closed with it, each in one transaction; `repair`
         closes it, too, when the call is interrupted. For arguments and errors see `Session.start`.
         """
-        self.reserve.hold()
+        self._prepare()
         environment = current_environment()
         name = new_id()
 
@@ -229,7 +231,7 @@ class Store:
             NotFoundError: there is no such session.
             SessionClosedError: by the first record, when it was closed.
         """
-        self.reserve.hold()
+        self._prepare()
         session = Session(self, 0, session_id, is_own=False)
         self.fallback.catch_up()
         try:
@@ -243,6 +245,16 @@ class Store:
             if is_dropping and is_there and not self.fallback.is_missed(session_id):
                 raise NotFoundError(f"no session has the id {session_id}") from error
         return session
+
+    def _prepare(self) -> None:
+        """Get ready to record: hold room back, and remember the store for when it is away.
+
+        Not when it is opened, since whoever only reads leaves nothing behind.
+        """
+        self.reserve.hold()
+        if not self._is_remembered and self.is_confirmed and self.fallback.choice != "raise":
+            remember(self.spool, self.database.target, self.info)
+            self._is_remembered = True
 
     def find_artifacts(self) -> str | None:
         """Look whether the artifacts are where they should be; the reason when they are away."""

@@ -297,7 +297,7 @@ def test_a_batch_whose_commit_nobody_answers_is_recorded_or_not_as_a_whole(
     create_store(postgres_url, artifacts=str(tmp_path / "artifacts"), spool=spool).close()
     calls = numbered_calls(MOST + 20, keyed=True)
     told: list[Finished] = []
-    with open_store(lossy.url, spool=spool) as far:
+    with open_store(lossy.url, spool=spool, on_unavailable="raise") as far:
         session = far.open_session()
         lossy.lose_an_answer(b"COPY invocations", is_committed=is_committed)
         with pytest.raises(RecordUncertainError, match=f"whether {MOST} invocations") as caught:
@@ -316,7 +316,7 @@ def test_of_a_batch_that_nobody_answers_those_are_named_that_may_be_new(
     spool = tmp_path / "spool"
     create_store(postgres_url, artifacts=str(tmp_path / "artifacts"), spool=spool).close()
     calls = numbered_calls(60, keyed=True)
-    with open_store(lossy.url, spool=spool) as far:
+    with open_store(lossy.url, spool=spool, on_unavailable="raise") as far:
         session = far.open_session()
         session.record_many(calls[:20])
         lossy.lose_an_answer(b"COPY invocations", is_committed=True)
@@ -345,6 +345,7 @@ def test_calls_that_are_all_known_wait_for_no_writer(sqlite_store: Store) -> Non
     check_all(sqlite_store)
 
 
+@pytest.mark.parametrize("on_unavailable", ["raise"])
 def test_a_server_that_drops_the_connection_in_a_batch_leaves_nothing_of_it(
     postgres_store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -152,7 +152,7 @@ def test_a_database_that_is_locked_is_unavailable(
     holder = sqlite3.connect(path, isolation_level=None)
     holder.execute("BEGIN EXCLUSIVE")
     monkeypatch.setattr(_sqlite_connections, "BUSY_TIMEOUT_S", 0.05)
-    with open_store(path) as store:  # readers do not mind
+    with open_store(path, on_unavailable="raise") as store:  # readers do not mind
         with pytest.raises(UnavailableError, match=f"{path}: it is locked by another process"):
             store.open_session()
         holder.execute("ROLLBACK")

@@ -981,7 +981,11 @@ def test_while_the_store_is_away_who_knows_nothing_of_the_store_is_turned_away(
         memory.write_bytes(saved.replace(b"format", b"farmot"))
         with pytest.raises(is_unknown):
             open_store(database, spool=known, on_unavailable="outbox")
-    open_store(database, spool=known, on_unavailable="outbox").close()
+    with open_store(database, spool=known) as store:
+        # Who only reads leaves the spool as it is.
+        assert store.reader.sessions() == []
+        assert memory.read_bytes() != saved
+        store.open_session()
     assert memory.read_bytes() == saved
     assert list((known / "known-stores").iterdir()) == [memory]
 

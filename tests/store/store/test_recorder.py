@@ -330,6 +330,7 @@ def test_while_the_artifact_root_is_away_the_record_is_finished_and_its_output_w
     check_evidence(store)
 
 
+@pytest.mark.parametrize("on_unavailable", ["raise"])
 def test_a_full_disk_leaves_a_started_invocation_and_a_retry_succeeds(sqlite_store: Store) -> None:
     store = sqlite_store
     session = store.open_session()
@@ -431,6 +432,7 @@ def disk_store(tmp_path: Path) -> Iterator[tuple[SmallDisk, Store]]:
             disk.folder / "trail.db",
             artifacts=str(tmp_path / "artifacts"),
             spool=tmp_path / "spool",
+            on_unavailable="raise",
         ) as store,
     ):
         yield disk, store
@@ -683,7 +685,10 @@ def test_a_server_that_drops_the_connection_in_a_finish_leaves_nothing(
 ) -> None:
     monkeypatch.setattr(_persistence, "_FIRST_PAUSE_S", 0.0001)
     with create_store(
-        postgres_url, artifacts=str(tmp_path / "artifacts"), spool=tmp_path / "spool"
+        postgres_url,
+        artifacts=str(tmp_path / "artifacts"),
+        spool=tmp_path / "spool",
+        on_unavailable="raise",
     ) as store:
         invocation = store.open_session().start(BASH)
         output = command_output(invocation, BIG)

@@ -287,6 +287,7 @@ def test_on_a_full_disk_a_small_call_is_recorded_and_of_a_large_one_nothing(
             disk.folder / "trail.db",
             artifacts=str(tmp_path / "artifacts"),
             spool=tmp_path / "spool",
+            on_unavailable="raise",
         ) as store,
     ):
         session = store.open_session()
@@ -313,7 +314,7 @@ def far(lossy: LossyServer, postgres_url: str, tmp_path: Path) -> Iterator[Store
     """A store that is reached by way of the lossy server."""
     spool = tmp_path / "spool"
     create_store(postgres_url, artifacts=str(tmp_path / "artifacts"), spool=spool).close()
-    with open_store(lossy.url, spool=spool) as store:
+    with open_store(lossy.url, spool=spool, on_unavailable="raise") as store:
         yield store
 
 

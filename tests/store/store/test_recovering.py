@@ -1,6 +1,7 @@
 """What killed programs leave is brought into the store, once, and nobody else is touched."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -576,5 +577,6 @@ def is_waited_for(store: Store) -> bool:
 def test_in_a_file_in_the_place_of_the_spool_nothing_waits_to_be_repaired(
     sqlite_store: Store,
 ) -> None:
+    shutil.rmtree(sqlite_store.spool)
     sqlite_store.spool.write_text("")
     assert find_repairable(sqlite_store) == Repairable()

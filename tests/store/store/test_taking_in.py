@@ -532,7 +532,6 @@ def test_a_spool_that_can_be_written_again_at_the_end_takes_the_whole_record(
     spool.unlink()
     aside.finish(output_of(streams_of(aside, stdout=OUT)))
     assert [one.outcome for one in repair(sqlite_store, also=[spool]).folders] == ["recorded"]
-    sqlite_store.spool.mkdir()
     assert_clean(sqlite_store)
 
 

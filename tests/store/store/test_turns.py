@@ -21,11 +21,17 @@ from tests.support.processes import NOBODY, run_python, start_worker
 from tests.support.waiting import until
 
 from tooltrail.records import UnavailableError
-from tooltrail.store import Store, _turns, create_store, open_store
+from tooltrail.store import OnUnavailable, Store, _turns, create_store, open_store
 from tooltrail.store import _sqlite_connections as connections
 from tooltrail.store._turns import WriteTurns
 
 LONG = 60.0
+
+
+@pytest.fixture
+def on_unavailable() -> OnUnavailable:
+    """Errors are what is tried."""
+    return "raise"
 
 
 def lock_of(store: Store) -> Path:

@@ -134,6 +134,7 @@ def test_a_call_that_is_started_and_ended_while_the_store_is_away_is_delivered_a
     session = patient.open_session()
     with away(patient, database):
         invocation = session.start(ODD)
+        assert not invocation.is_recorded
         finished = end(invocation, stdout)
         session.add_message("user", "behind it")
         kept = {str(invocation.id)} if stdout == LONG else set[str]()
@@ -280,7 +281,7 @@ def test_what_is_started_away_and_ended_when_the_store_is_back_is_in_order(
         session.add_message("user", "third")
     without_pause(patient)
     finished = end(invocation, LONG)
-    assert finished.recorded_in == "store"
+    assert (finished.recorded_in, invocation.is_recorded) == ("store", True)
     assert not is_waiting(patient)
     check_shown(patient, finished)
     _, messages, (stored,) = patient.reader.conversation(session.id)
@@ -351,6 +352,75 @@ def test_an_end_that_is_not_the_one_in_the_store_is_put_away(patient: Store, dat
     assert state_of(patient, invocation.id) == "interrupted"
     check_shown(patient, finished)
     check_all(patient)
+
+
+def rewrite(store: Store, change: Callable[[dict[str, Any]], object]) -> None:
+    """Alter the only entry that waits."""
+    journal = store.fallback.outbox.journal
+    (line,) = iter_lines(journal.waiting / "journal")
+    entry: dict[str, Any] = json.loads(line.data or b"")
+    change(entry)
+    (journal.waiting / "journal").unlink()
+    journal.append(encode(entry))
+
+
+def as_artifact(entry: dict[str, Any]) -> None:
+    stream = entry["streams"][0]
+    stream["spooled"]["reason"] = None
+    stream["path"] = artifact_path(stream["spooled"]["digest"])
+
+
+@pytest.mark.parametrize("what", ["whole", "cut", "gone"])
+def test_output_that_is_to_become_an_artifact_comes_from_the_spool_or_is_told_to_be_lost(
+    sqlite_store: Store, what: str
+) -> None:
+    store, session = sqlite_store, sqlite_store.open_session()
+    invocation = session.start(BASH)
+    with away(store, str(store.database.target)):
+        end(invocation, LONG)
+    rewrite(store, as_artifact)
+    file = invocation.spool / "stdout.zst"
+    if what == "cut":
+        file.write_bytes(file.read_bytes()[:-1000])
+    if what == "gone":
+        file.unlink()
+    reasons = [one.reason for one in repair(store).outbox.kept]
+    if what == "whole":
+        assert reasons == []
+        (stored,) = store.reader.conversation(session.id)[2]
+        assert stream_of(stored, "stdout").artifact_path == artifact_path(digest_of(LONG))
+        assert printed(store, session.id) == [LONG]
+    else:
+        told = {"cut": "was cut or altered", "gone": "is not in"}[what]
+        assert len(reasons) == 1
+        assert told in reasons[0]
+        assert state_of(store, invocation.id) == "interrupted"
+    check_all(store)
+
+
+def test_an_end_of_another_call_than_was_started_is_put_away(sqlite_store: Store) -> None:
+    store = sqlite_store
+    invocation = store.open_session().start(BASH)
+    with away(store, str(store.database.target)):
+        end(invocation, b"out\n")
+    rewrite(store, lambda entry: entry.update(family="generic"))
+    (kept,) = repair(store).outbox.kept
+    assert kept.reason == f"invocation {invocation.id} was started as another call"
+    assert state_of(store, invocation.id) == "started"
+
+
+def test_a_start_that_is_no_call_is_put_away_and_keeps_nobody(sqlite_store: Store) -> None:
+    store, session = sqlite_store, sqlite_store.open_session()
+    for odd in ({"tool_name": 5}, {"policy": None}, {"family": None}):
+        with away(store, str(store.database.target)):
+            session.start(BASH)
+        rewrite(store, lambda entry, odd=odd: entry.update(odd))  # type: ignore[misc]
+        with away(store, str(store.database.target)):
+            finished = end(session.start(BASH), b"out\n")
+        assert len(repair(store).outbox.kept) == 1
+        check_shown(store, finished)
+        without_pause(store)
+    check_evidence(store)
 
 
 def test_a_start_is_kept_for_whoever_finds_its_program_killed(
