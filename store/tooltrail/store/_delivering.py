@@ -1,6 +1,7 @@
 """Brings what waits in an outbox into the store: in order, each entry once, by one process.
 
-A file is removed when all in it is in the store, or put away with the reason. How far it is
+A file is removed when all in it is in the store, or put away with the reason. What a newer program
+wrote waits for one, and so does all that is behind it. How far it is
 delivered only its process knows: a delivery that was killed is done again, and meets what it has
 written by its ids.
 """
@@ -31,7 +32,14 @@ from tooltrail.store._reach import Reach
 from tooltrail.store._recording import Scratch
 from tooltrail.store._sessions import Opening, claim_session
 from tooltrail.store.info import read_info
-from tooltrail.store.outbox import CallEnded, Entry, Outbox, SessionOpened, read_entry
+from tooltrail.store.outbox import (
+    CallEnded,
+    Entry,
+    NewerEntryError,
+    Outbox,
+    SessionOpened,
+    read_entry,
+)
 from tooltrail.store.recorder import Session
 
 if TYPE_CHECKING:
@@ -132,6 +140,7 @@ class _Deliverer:
         self._done = done
         self._seen: set[UUID] = set()
         self._looked_for: set[UUID] = set()
+        self._newer = ""
 
     def run(self, deadline: float | None) -> bool:
         """Deliver file by file; whether nothing is left.
@@ -160,6 +169,8 @@ class _Deliverer:
                     self._deliver(file, batch)
                     self._progress.note(one.line.number for one in batch)
                     is_first = False
+                if self._newer:
+                    raise UnavailableError(self._newer)
                 self._journal.remove(file)
         self._journal.tidy()
         return True
@@ -174,7 +185,14 @@ class _Deliverer:
         for line in iter_lines(file, is_ended=True):
             if self._progress.is_done(line.number):
                 continue
-            entry = self._read(file, line)
+            try:
+                entry = self._read(file, line)
+            except NewerEntryError as error:
+                # Whatever is behind it may be of the same session.
+                self._newer = (
+                    f"line {line.number:,} of {file} {error}: it waits for a newer program"
+                )
+                return
             if entry is None:
                 self._progress.note([line.number])
             else:
@@ -190,12 +208,18 @@ class _Deliverer:
         return names | sessions
 
     def _read(self, file: Path, line: Line) -> Entry | None:
-        """None for a line that is put away."""
+        """None for a line that is put away.
+
+        Raises:
+            NewerEntryError: this one is left.
+        """
         if line.data is None:
             self._keep(file, line, "it was altered or cut: it is not what its digest names")
             return None
         try:
             return read_entry(line.data)
+        except NewerEntryError:
+            raise
         except InvalidRecordError as error:
             self._keep(file, line, str(error))
             return None

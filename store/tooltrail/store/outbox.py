@@ -37,6 +37,10 @@ _NAME = re.compile(rf"{_PREFIX}([0-9a-f]{{8}}(?:-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{1
 _Members: TypeAlias = dict[str, Any]
 
 
+class NewerEntryError(InvalidRecordError):
+    """An entry that a newer program has written, and can deliver."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionOpened:
     """A session that began.
@@ -313,12 +317,15 @@ def read_entry(data: bytes) -> Entry:
     """The entry behind its JSON.
 
     Raises:
+        NewerEntryError: a newer program can read it.
         InvalidRecordError: it is none that this program knows.
     """
     members = decode(data)
     if not isinstance(members, dict):
         raise InvalidRecordError("an entry is no JSON object")
     version, kind = members.pop("v", None), members.pop("kind", None)
+    if isinstance(version, int) and version > _VERSION:
+        raise NewerEntryError(f"is of version {version}, this program reads {_VERSION}")
     if version != _VERSION:
         raise InvalidRecordError(f"an entry of version {version}, this program reads {_VERSION}")
     if not isinstance(kind, str) or kind not in _KINDS:

@@ -57,6 +57,7 @@ from tooltrail.store import (
     new_id,
     on_unavailable,
     open_store,
+    outbox,
     relocate,
     repair,
     user_spool,
@@ -654,10 +655,35 @@ def test_a_damaged_line_is_named_and_put_away_and_keeps_nobody(
     assert printed(patient, session.id) == [b"0", b"2"]
 
 
-def test_an_entry_of_a_later_version_is_put_away(patient: Store) -> None:
-    patient.fallback.outbox.journal.append(b'{"kind":"message","v":2}')
-    (kept,) = repair(patient).outbox.kept
-    assert "version 2" in kept.reason
+def test_an_entry_of_a_newer_program_waits_for_one_with_all_that_is_behind_it(
+    patient: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, mine = patient.open_session(), patient.fallback.outbox
+    messages = [
+        MessageAdded(session=session.id, role="user", text=text) for text in ("1", "2", "3")
+    ]
+    mine.append(messages[0])
+    with monkeypatch.context() as newer:
+        newer.setattr(outbox, "_VERSION", 2)
+        mine.append(messages[1])
+    mine.append(messages[2])
+    for delivered_count in (1, 0):
+        done = repair(patient).outbox
+        assert (done.delivered_count, done.waiting_count, done.kept) == (delivered_count, 3, [])
+        told = "is of version 2, this program reads 1: it waits for a newer program"
+        assert done.failure.endswith(told)
+        assert done.failure.startswith("line 2 of ")
+    without_pause(patient)
+    session.add_message("user", "4")
+    (sealed, journal) = mine.journal.files()
+    assert [line.number for line in iter_lines(journal)] == [1]
+    text = sealed.read_bytes().splitlines()[1].partition(b" ")[2].replace(b'"v":2', b'"v":1')
+    lines = sealed.read_bytes().splitlines(keepends=True)
+    lines[1] = digest_of(text).encode() + b" " + text + b"\n"
+    sealed.write_bytes(b"".join(lines))
+    assert repair(patient).outbox.failure == ""
+    _, found, _ = patient.reader.conversation(session.id)
+    assert [one.text for one in found] == ["1", "2", "3", "4"]
 
 
 def test_what_is_no_entry_for_any_reason_is_put_away_and_keeps_nobody(
