@@ -4,7 +4,14 @@ from ._maintenance import refuse_read_only
 from ._repaired import RepairedFolder
 from .asides import Aside, WantedStore, open_aside, wanted_store
 from .backing_up import Backup, back_up_store
-from .backlog import Backlog, find_backlog, find_backlog_of_place, is_waiting
+from .backlog import (
+    Backlog,
+    ForeignOutbox,
+    acknowledge_losses,
+    find_backlog,
+    find_backlog_of_place,
+    is_waiting,
+)
 from .checking import check_database, iter_problems
 from .commitments import RecordCheck, iter_record_checks
 from .durability import DURABILITIES, Durability
@@ -85,6 +92,7 @@ __all__ = [
     "EndedStream",
     "EngineFacts",
     "Finished",
+    "ForeignOutbox",
     "Invocation",
     "InvocationDetail",
     "InvocationFeed",
@@ -125,6 +133,7 @@ __all__ = [
     "WaitingStream",
     "WantedStore",
     "Wording",
+    "acknowledge_losses",
     "back_up_store",
     "check_database",
     "create_store",

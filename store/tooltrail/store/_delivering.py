@@ -302,7 +302,7 @@ class _Deliverer:
 
     def _keep(self, file: Path, line: Line, reason: str) -> None:
         place = f"{reason} ({file.name}, line {line.number:,})"
-        kept = self._journal.keep(line.raw, place)
+        kept = self._outbox.put_away.keep(line.raw, place)
         self._done.kept.append(KeptEntry(str(file), line.number, reason, str(kept)))
 
 

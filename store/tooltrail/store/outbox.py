@@ -28,7 +28,8 @@ from tooltrail.records.digests import digest_of
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.store._clock import new_id, now
 from tooltrail.store._journal import Journal
-from tooltrail.store._journal_lines import Progress, iter_lines
+from tooltrail.store._journal_lines import Progress
+from tooltrail.store._put_away import PutAway
 
 _VERSION = 1
 _PREFIX = "outbox-"
@@ -211,11 +212,13 @@ class Outbox:
 
     Attributes:
         journal: its files.
+        put_away: what is not delivered.
         progress: of a delivery by this process.
     """
 
     def __init__(self, folder: Path) -> None:
         self.journal = Journal(folder)
+        self.put_away = PutAway(folder)
         self.progress = Progress()
 
     @classmethod
@@ -253,7 +256,7 @@ class Outbox:
             OSError: it cannot be counted.
         """
         told = {"kind": _NAMES[type(entry)], "id": str(entry.id), "at": entry.at.isoformat()}
-        self.journal.count_dropped(encode({**told, "reason": reason}))
+        self.put_away.count_dropped(encode({**told, "reason": reason}))
 
     def was_dropped(self, session: UUID) -> bool:
         """Whether a session was dropped and counted when it was to be opened.
@@ -261,12 +264,19 @@ class Outbox:
         Raises:
             OSError: the count cannot be read.
         """
-        with suppress(FileNotFoundError):
-            for line in iter_lines(self.journal.dropped):
-                told: Any = decode(line.data or b"{}")
-                if (told.get("kind"), told.get("id")) == ("session.opened", str(session)):
-                    return True
+        for line in self.put_away.iter_dropped():
+            told: Any = decode(line.data or b"{}")
+            if (told.get("kind"), told.get("id")) == ("session.opened", str(session)):
+                return True
         return False
+
+    def retry_kept(self) -> int:
+        """Let wait again what could not be delivered, and can be read; how many entries.
+
+        Raises:
+            OSError: whatever the file system says.
+        """
+        return self.put_away.retry(self.journal.append)
 
     def joined(self, session: UUID) -> UUID:
         """The session that one turned out to be by its idempotency key, or the same."""

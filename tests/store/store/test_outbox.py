@@ -50,6 +50,7 @@ from tooltrail.store import (
     SessionOpened,
     Store,
     _flocks,
+    acknowledge_losses,
     create_store,
     find_backlog,
     is_waiting,
@@ -345,7 +346,7 @@ def test_where_nobody_can_tell_what_was_dropped_nothing_is_raised(careless: Stor
 
 
 def dropped_in(store: Store) -> Path:
-    return store.fallback.outbox.journal.dropped
+    return store.fallback.outbox.put_away.dropped
 
 
 def test_an_unknown_choice_is_refused(tmp_path: Path) -> None:
@@ -684,6 +685,56 @@ def test_an_entry_of_a_newer_program_waits_for_one_with_all_that_is_behind_it(
     assert repair(patient).outbox.failure == ""
     _, found, _ = patient.reader.conversation(session.id)
     assert [one.text for one in found] == ["1", "2", "3", "4"]
+
+
+def test_what_was_put_away_is_tried_again_and_delivered_once_whoever_is_killed(
+    sqlite_store: Store,
+) -> None:
+    session, mine = sqlite_store.open_session(), sqlite_store.fallback.outbox
+    texts = [f"{number}" for number in range(5)]
+    for text in texts:
+        mine.append(MessageAdded(session=session.id, role="user", text=text))
+    (path,) = mine.journal.files()
+    for number, line in enumerate(path.read_bytes().splitlines()):
+        os.utime(mine.put_away.keep(line, "a reason"), ns=(number, number))
+    mine.put_away.keep(b"damaged", "another reason")
+    path.unlink()
+
+    def retry() -> None:
+        mine.retry_kept()
+
+    count = count_moments(retry)
+    for moment in range(1, count, count // 12):
+        run_and_kill(retry, moment)
+    retry()
+    assert repair(sqlite_store).outbox.failure == ""
+    _, found, _ = sqlite_store.reader.conversation(session.id)
+    assert [one.text for one in found] == texts
+    (path,) = mine.put_away.kept.glob("*[!n]")
+    assert path.read_bytes() == b"damaged\n"
+
+
+def test_what_was_put_away_and_cannot_be_read_is_told(sqlite_store: Store) -> None:
+    kept = sqlite_store.fallback.outbox.put_away.kept
+    kept.parent.mkdir(parents=True)
+    kept.touch()
+    with pytest.raises(UnavailableError, match=f"{kept} cannot be retried"):
+        repair(sqlite_store, retry_kept=True)
+    with pytest.raises(UnavailableError, match="cannot be changed"):
+        acknowledge_losses(sqlite_store)
+    kept.unlink()
+    assert acknowledge_losses(sqlite_store) == ()
+
+
+def test_a_session_that_was_dropped_is_known_when_that_was_acknowledged(
+    careless: Store, database: str
+) -> None:
+    with away(careless, database):
+        gone = careless.open_session().id
+    without_pause(careless)
+    assert len(acknowledge_losses(careless)) == 1
+    careless.join_session(gone).record(BASH, made())
+    assert find_backlog(careless).dropped_count == 1
 
 
 def test_what_is_no_entry_for_any_reason_is_put_away_and_keeps_nobody(
@@ -1193,7 +1244,7 @@ def test_a_drop_that_cannot_be_counted_is_told_in_the_log(
     database = str(tmp_path / "trail.db")
     with open_store(database, on_unavailable="drop_and_count") as careless:
         session = careless.open_session()
-        careless.fallback.outbox.journal.dropped.mkdir(parents=True)
+        careless.fallback.outbox.put_away.dropped.mkdir(parents=True)
         with away(careless, database):
             session.record(BASH, made())
         assert careless.fallback.uncounted == 1
