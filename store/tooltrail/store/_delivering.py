@@ -69,24 +69,18 @@ class KeptEntry:
 
 
 @dataclass(slots=True)
-class Delivery:
-    """What a delivery came to.
+class Delivery(Told):
+    """What a delivery came to: what was written, what was known, notes on either, and the rest.
 
     Attributes:
-        delivered_count: entries that are in the store now.
-        known_count: entries that were in it before.
-        kept: those that cannot be.
-        notes: sentences about what is not where it was to be.
+        kept: entries that cannot be in the store.
         failure: why something still waits; empty when nothing does.
         waiting_count: entries that still wait, where that was looked for.
         is_under_way: whether something waits only because another process delivers it, or because
             there is more than was to be delivered at once.
     """
 
-    delivered_count: int = 0
-    known_count: int = 0
     kept: list[KeptEntry] = field(default_factory=list[KeptEntry])
-    notes: list[str] = field(default_factory=list[str])
     failure: str = ""
     waiting_count: int = 0
     is_under_way: bool = False
@@ -248,9 +242,7 @@ class _Deliverer:
                 reason = str(error) if isinstance(error, TooltrailError) else f"no entry: {error!r}"
                 self._keep(file, batch[0].line, reason)
             return
-        self._done.delivered_count += told.delivered_count
-        self._done.known_count += told.known_count
-        self._done.notes += told.notes
+        self._done.add(told)
 
     def _write(self, entries: Sequence[Entry], outbox: Outbox | None = None) -> Told:
         """Write entries of one session of an outbox, by default of the one that is delivered."""
@@ -266,14 +258,13 @@ class _Deliverer:
                 for entry in entries
                 if isinstance(entry, CallEnded) and entry.id not in self._seen
             }
-            told = self._store.writes.run(
-                Write(BatchWriter(self._store, name, entries, self._reach, plans).write)
-            )
+            writer = BatchWriter(self._store, name, entries, self._reach, plans)
+            told = self._store.writes.run(Write(writer.write))
         finally:
             scratch.leave()
-        if told.joined is not None:
+        if writer.joined is not None:
             # Before the file goes that says it; until then it is found out anew.
-            outbox.join(entries[0].session, told.joined)
+            outbox.join(entries[0].session, writer.joined)
         return told
 
     def _write_parent(self, parent: UUID) -> None:

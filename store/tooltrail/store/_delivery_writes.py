@@ -51,13 +51,17 @@ class Told:
         delivered_count: were written.
         known_count: were in the store before.
         notes: sentences about what is not where it was to be.
-        joined: the session that the one of the entries turned out to be.
     """
 
     delivered_count: int = 0
     known_count: int = 0
     notes: list[str] = field(default_factory=list[str])
-    joined: UUID | None = None
+
+    def add(self, other: "Told") -> None:
+        """Count what became of others, too."""
+        self.delivered_count += other.delivered_count
+        self.known_count += other.known_count
+        self.notes += other.notes
 
 
 class BatchWriter:
@@ -69,6 +73,9 @@ class BatchWriter:
         entries: in their order.
         reach: the outboxes in which others of their sessions were looked for.
         plans: of those that are calls, by id.
+
+    Attributes:
+        joined: the session that theirs turned out to be when they were written, if that is another.
     """
 
     def __init__(
@@ -84,6 +91,7 @@ class BatchWriter:
         self._entries = entries
         self._reach = reach
         self._plans = plans
+        self.joined: UUID | None = None
         self._chain: Chain | None = None
         self._own: Chain | None = None
         self._calls: list[Whole] = []
@@ -99,7 +107,7 @@ class BatchWriter:
         Raises:
             TooltrailError: one of them is refused, or the store cannot be written.
         """
-        told, self._own, self._calls = Told(), None, []
+        told, self.joined, self._own, self._calls = Told(), None, None, []
         for plan in self._plans.values():
             plan.ensure_standing(connection, self._store)
         self._chain = _chain_of(connection, self._session_id)
@@ -109,7 +117,7 @@ class BatchWriter:
         if entries and isinstance(entries[0], SessionOpened):
             self._open(connection, entries[0], told)
             entries = entries[1:]
-        name = told.joined or self._session_id
+        name = self.joined or self._session_id
         entries = self._put_shared(connection, entries, name)
         for entry in entries:
             self._put(connection, entry, told)
@@ -188,7 +196,7 @@ class BatchWriter:
         if isinstance(found, Taken):
             if claimed is not None:
                 refuse_conflict(claimed, found)
-            told.joined = found.subject_id
+            self.joined = found.subject_id
             self._chain = _chain_of(connection, found.subject_id)
         else:
             self._chain = found

@@ -5,8 +5,10 @@ from tooltrail.store._ending import Ending
 from tooltrail.store._publisher import StreamPublisher
 from tooltrail.store._recording import EndedInvocation
 from tooltrail.store.finished import Finished
-from tooltrail.store.on_unavailable import WAITS
 from tooltrail.store.outbox import CallEnded, EndedStream, ShownResult
+
+_WAITS = "the store is away"
+"""Why what is long is not an artifact, as a receipt says it; a server's own words would vary."""
 
 
 def kept_call(invocation: EndedInvocation) -> tuple[CallEnded, Finished]:
@@ -18,7 +20,7 @@ def kept_call(invocation: EndedInvocation) -> tuple[CallEnded, Finished]:
     Raises:
         InvalidRecordError: see `Session.record`.
     """
-    ending = invocation.uncertain or invocation.planned_away(WAITS)
+    ending = invocation.uncertain or invocation.planned_away(_WAITS)
     beginning, ended = invocation.started.beginning, invocation.ended
     call, publisher = beginning.call, ending.publisher
     entry = CallEnded(

@@ -33,9 +33,6 @@ if TYPE_CHECKING:
 OnUnavailable = Literal["outbox", "raise", "drop_and_count"]
 _CHOICES: tuple[OnUnavailable, ...] = get_args(OnUnavailable)
 
-WAITS = "the store is away"
-"""Why what is long is not an artifact, as a receipt says it; a server's own words would vary."""
-
 _FIRST_PAUSE_S = 0.25
 _LONGEST_PAUSE_S = 30.0
 """Seconds between two attempts to reach a store that is away: each can take as long as a timeout,

@@ -109,10 +109,8 @@ def _drain(store: Store, also: Sequence[Path], *, dry_run: bool) -> Delivery:
     outboxes = find_outboxes(store, also=also)
     for outbox in () if dry_run else outboxes:
         done = deliver(store, outbox, others=outboxes)
-        whole.delivered_count += done.delivered_count
-        whole.known_count += done.known_count
+        whole.add(done)
         whole.kept += done.kept
-        whole.notes += done.notes
         whole.failure = whole.failure or done.failure
     whole.notes += _foreign_notes(store, also)
     if dry_run or whole.failure:
