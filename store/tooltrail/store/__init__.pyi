@@ -17,6 +17,13 @@ from .commitments import RecordCheck, iter_record_checks
 from .durability import DURABILITIES, Durability
 from .ended import EndedCall, RecordedCalls
 from .engine import EngineFacts, engine_facts
+from .entries import (
+    CallEnded,
+    EndedStream,
+    MessageAdded,
+    SessionEnded,
+    SessionOpened,
+)
 from .feed import InvocationFeed
 from .filters import InvocationFilter
 from .finished import Finished
@@ -34,14 +41,7 @@ from .opening import (
     spool_folder,
     store_revision,
 )
-from .outbox import (
-    CallEnded,
-    EndedStream,
-    MessageAdded,
-    Outbox,
-    SessionEnded,
-    SessionOpened,
-)
+from .outbox import Outbox
 from .pruning import PruningReport, prune
 from .pruning_plan import DEFAULT_GRACE, Amount, PruningPlan, plan_pruning
 from .reader import Reader

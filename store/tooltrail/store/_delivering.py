@@ -31,15 +31,15 @@ from tooltrail.store._keys import Claim, find_known
 from tooltrail.store._reach import Reach
 from tooltrail.store._recording import Scratch
 from tooltrail.store._sessions import Opening, claim_session
-from tooltrail.store.info import read_info
-from tooltrail.store.outbox import (
+from tooltrail.store.entries import (
     CallEnded,
     Entry,
     NewerEntryError,
-    Outbox,
     SessionOpened,
     read_entry,
 )
+from tooltrail.store.info import read_info
+from tooltrail.store.outbox import Outbox
 from tooltrail.store.recorder import Session
 
 if TYPE_CHECKING:

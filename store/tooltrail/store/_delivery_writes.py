@@ -29,14 +29,14 @@ from tooltrail.store._sessions import (
 )
 from tooltrail.store._whole import Whole, put_shared, write_rows
 from tooltrail.store._writes import Chain
-from tooltrail.store.environment import current_environment, environment_json
-from tooltrail.store.outbox import (
+from tooltrail.store.entries import (
     CallEnded,
     Entry,
     MessageAdded,
     SessionEnded,
     SessionOpened,
 )
+from tooltrail.store.environment import current_environment, environment_json
 from tooltrail.store.tables import InvocationRow, MessageRow, SessionRow
 
 if TYPE_CHECKING:

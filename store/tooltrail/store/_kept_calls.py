@@ -4,8 +4,8 @@ from tooltrail.records import StreamRecord
 from tooltrail.store._ending import Ending
 from tooltrail.store._publisher import StreamPublisher
 from tooltrail.store._recording import EndedInvocation
+from tooltrail.store.entries import CallEnded, EndedStream, ShownResult
 from tooltrail.store.finished import Finished
-from tooltrail.store.outbox import CallEnded, EndedStream, ShownResult
 
 _WAITS = "the store is away"
 """Why what is long is not an artifact, as a receipt says it; a server's own words would vary."""

@@ -14,8 +14,9 @@ from tooltrail.store._journal_lines import Line, iter_lines
 from tooltrail.store._known_stores import recall, recall_ids
 from tooltrail.store._targets import parse_target
 from tooltrail.store.asides import distinct_spools
+from tooltrail.store.entries import read_entry
 from tooltrail.store.opening import spool_folder
-from tooltrail.store.outbox import Outbox, outboxes_in, read_entry
+from tooltrail.store.outbox import Outbox, outboxes_in
 
 if TYPE_CHECKING:
     from tooltrail.store.store import Store

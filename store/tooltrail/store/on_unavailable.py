@@ -23,7 +23,8 @@ from uuid import UUID
 from weakref import WeakValueDictionary
 
 from tooltrail.records import InvalidRecordError, UnavailableError
-from tooltrail.store.outbox import Entry, Outbox
+from tooltrail.store.entries import Entry
+from tooltrail.store.outbox import Outbox
 from tooltrail.store.spools import user_spools
 
 if TYPE_CHECKING:

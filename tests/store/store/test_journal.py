@@ -24,7 +24,7 @@ from tooltrail.records import InvalidRecordError, digest_of
 from tooltrail.store import _flocks, _journal
 from tooltrail.store._journal import Journal
 from tooltrail.store._journal_lines import Progress, iter_lines
-from tooltrail.store.outbox import (
+from tooltrail.store.entries import (
     CallEnded,
     EndedStream,
     Entry,

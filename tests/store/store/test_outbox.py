@@ -52,13 +52,13 @@ from tooltrail.store import (
     _flocks,
     acknowledge_losses,
     create_store,
+    entries,
     find_backlog,
     is_waiting,
     iter_record_checks,
     new_id,
     on_unavailable,
     open_store,
-    outbox,
     relocate,
     repair,
     user_spool,
@@ -66,7 +66,8 @@ from tooltrail.store import (
 from tooltrail.store import _forks as forks
 from tooltrail.store._delivering import deliver
 from tooltrail.store._journal_lines import iter_lines
-from tooltrail.store.outbox import Outbox, complete_output_json
+from tooltrail.store.entries import complete_output_json
+from tooltrail.store.outbox import Outbox
 
 BIG = b"\n".join(digest_of(b"%d" % n).encode() for n in range(10_000))
 ODD = [
@@ -665,7 +666,7 @@ def test_an_entry_of_a_newer_program_waits_for_one_with_all_that_is_behind_it(
     ]
     mine.append(messages[0])
     with monkeypatch.context() as newer:
-        newer.setattr(outbox, "_VERSION", 2)
+        newer.setattr(entries, "_VERSION", 2)
         mine.append(messages[1])
     mine.append(messages[2])
     for delivered_count in (1, 0):
