@@ -8,7 +8,7 @@ from tests.support.away import away, remove_store
 from tests.support.cli import Cli
 from tests.support.ended import BASH, made
 
-from tooltrail.store import create_store, open_store
+from tooltrail.store import Store, create_store, open_store
 
 HINT = "tooltrail: records wait in the outbox: `tooltrail repair`\n"
 
@@ -83,10 +83,14 @@ def gone_of(cli: Cli) -> list[dict[str, Any]]:
     return found
 
 
+def altered(line: bytes) -> bytes:
+    return line[:-10] + b"#" + line[-9:]
+
+
 def test_repair_names_what_cannot_be_stored(cli: Cli) -> None:
     journal = let_wait(cli, key="same")
     lines = journal.read_bytes().splitlines(keepends=True)
-    journal.write_bytes(lines[0] + lines[1] + b"#" + lines[1] + lines[2] + lines[3])
+    journal.write_bytes(lines[0] + lines[1] + altered(lines[1]) + lines[2] + lines[3])
     assert "1 line of the outbox cut or altered" in cli.ok("status").message
     ended = cli.run("repair")
     assert ended.code == 4
@@ -95,6 +99,35 @@ def test_repair_names_what_cannot_be_stored(cli: Cli) -> None:
     assert "line 4 of" in ended.message
     assert "idempotency key 'same' names invocation" in ended.message
     assert "2 records of the outbox not deliverable, kept in" in cli.ok("status").message
+
+
+def test_what_cannot_be_stored_is_told_to_programs_tried_again_and_acknowledged(cli: Cli) -> None:
+    journal = let_wait(cli, key="same")
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(lines[0] + lines[1] + altered(lines[1]) + lines[2] + lines[3])
+    for count, flags in ((2, ""), (1, "--retry-kept")):
+        ended = cli.run("repair", "--json", *flags.split())
+        assert ended.code == 4
+        told = [one for one in json.loads(ended.text) if one["outcome"] == "undeliverable"]
+        assert len(told) == count
+        assert all(one["invocation_id"] is None for one in told)
+        assert all(Path(one["kept_in"]).is_file() for one in told)
+        assert "'same' names invocation" in told[-1]["reason"]
+        assert "2 records of the outbox not deliverable" in cli.ok("status").message
+    outcomes = cli.run("repair", "--retry-kept", "--fields", "outcome").text
+    assert json.loads(outcomes) == [{"outcome": "undeliverable"}]
+
+    assert cli.ok("repair", "--acknowledge", "--dry-run").code == 0
+    assert "not deliverable" in cli.ok("status").message
+    (folder,) = moved_by(cli)
+    assert len(list((folder / "kept").iterdir())) == 4
+    assert "outbox" not in cli.ok("status").message
+    assert moved_by(cli) == []
+
+
+def moved_by(cli: Cli) -> list[Path]:
+    message = cli.ok("repair", "--acknowledge").message
+    return [Path(line.split()[-1]) for line in message.splitlines() if " moved to " in line]
 
 
 def test_an_outbox_that_cannot_be_read_is_named_and_keeps_nothing_else_from_being_repaired(
@@ -118,7 +151,15 @@ def test_status_counts_what_was_dropped(cli: Cli) -> None:
         session = store.open_session()
         with away(store, str(cli.database)):
             session.record(BASH, made())
+        folder = careless_folder(store)
     assert "1 record dropped while this store was away" in cli.ok("status").message
+    cli.ok("repair", "--acknowledge")
+    assert "dropped" not in cli.ok("status").message
+    assert [path.name for path in folder.glob("acknowledged/*/*")] == ["dropped"]
+
+
+def careless_folder(store: Store) -> Path:
+    return store.fallback.outbox.journal.folder
 
 
 def test_status_tells_what_waits_while_the_server_is_away(

@@ -2,16 +2,19 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict, fields
 from pathlib import Path
 
 from tooltrail.cli._exit_codes import ExitCode
-from tooltrail.cli._output import counted, printable, say, size_of
+from tooltrail.cli._output import counted, print_records, printable, say, size_of
 from tooltrail.records.errors import TooltrailError, UnavailableError
 from tooltrail.store import (
     Delivery,
     Repairable,
+    RepairedFolder,
     RepairReport,
     Store,
+    acknowledge_losses,
     find_repairable,
     is_waiting,
 )
@@ -78,6 +81,33 @@ def summary_of(report: RepairReport, *, dry_run: bool) -> Iterator[str]:
         yield f"{unreadable} set aside and not as it was written: left"
     if outcomes["foreign"]:
         yield f"{counted(outcomes['foreign'], 'record')} set aside for another store: left"
+
+
+def print_report(report: RepairReport, style: str, chosen: str | None) -> None:
+    """Print for programs what became of each invocation, and what was put away of the outbox.
+
+    A record of the outbox that cannot be delivered has no id here, since it may be none that can be
+    read; its outcome is `undeliverable`.
+    """
+    folders = [asdict(one) for one in report.folders]
+    nothing = {"invocation_id": None, "recovered_bytes": 0, "lost_bytes": 0}
+    kept = [
+        {
+            **nothing,
+            "outcome": "undeliverable",
+            "reason": f"line {one.line:,} of {one.file}: {one.reason}",
+            "kept_in": one.kept_in,
+        }
+        for one in report.outbox.kept
+    ]
+    names = [field.name for field in fields(RepairedFolder)]
+    print_records([*folders, *kept], style, chosen, names=names)
+
+
+def say_acknowledged(store: Store, also: Sequence[Path]) -> None:
+    """Acknowledge what was lost so far, and say where it is now."""
+    for folder in acknowledge_losses(store, also=also):
+        say(f"what was dropped, or could not be delivered, moved to {printable(str(folder))}")
 
 
 def _outbox_summary(outbox: Delivery, *, dry_run: bool) -> Iterator[str]:

@@ -4,12 +4,28 @@ from ._maintenance import refuse_read_only
 from ._repaired import RepairedFolder
 from .asides import Aside, WantedStore, open_aside, wanted_store
 from .backing_up import Backup, back_up_store
-from .backlog import Backlog, find_backlog, find_backlog_of_place, is_waiting
+from .backlog import (
+    Backlog,
+    ForeignOutbox,
+    acknowledge_losses,
+    find_backlog,
+    find_backlog_of_place,
+    is_waiting,
+)
 from .checking import check_database, iter_problems
 from .commitments import RecordCheck, iter_record_checks
 from .durability import DURABILITIES, Durability
 from .ended import EndedCall, RecordedCalls
 from .engine import EngineFacts, engine_facts
+from .entries import (
+    CallEnded,
+    CallStarted,
+    EndedStream,
+    MessageAdded,
+    SessionEnded,
+    SessionOpened,
+    SpooledContent,
+)
 from .feed import InvocationFeed
 from .filters import InvocationFilter
 from .finished import Finished
@@ -27,16 +43,7 @@ from .opening import (
     spool_folder,
     store_revision,
 )
-from .outbox import (
-    CallEnded,
-    CallStarted,
-    EndedStream,
-    MessageAdded,
-    Outbox,
-    SessionEnded,
-    SessionOpened,
-    SpooledContent,
-)
+from .outbox import Outbox
 from .pruning import PruningReport, prune
 from .pruning_plan import DEFAULT_GRACE, Amount, PruningPlan, plan_pruning
 from .reader import Reader
@@ -88,6 +95,7 @@ __all__ = [
     "EndedStream",
     "EngineFacts",
     "Finished",
+    "ForeignOutbox",
     "Invocation",
     "InvocationDetail",
     "InvocationFeed",
@@ -129,6 +137,7 @@ __all__ = [
     "WaitingStream",
     "WantedStore",
     "Wording",
+    "acknowledge_losses",
     "back_up_store",
     "check_database",
     "create_store",

@@ -1,6 +1,7 @@
 """Brings what waits in an outbox into the store: in order, each entry once, by one process.
 
-A file is removed when all in it is in the store, or put away with the reason. How far it is
+A file is removed when all in it is in the store, or put away with the reason. What a newer program
+wrote waits for one, and so does all that is behind it. How far it is
 delivered only its process knows: a delivery that was killed is done again, and meets what it has
 written by its ids.
 """
@@ -30,8 +31,15 @@ from tooltrail.store._keys import Claim, find_known
 from tooltrail.store._reach import Reach
 from tooltrail.store._recording import Scratch
 from tooltrail.store._sessions import Opening, claim_session
+from tooltrail.store.entries import (
+    CallEnded,
+    Entry,
+    NewerEntryError,
+    SessionOpened,
+    read_entry,
+)
 from tooltrail.store.info import read_info
-from tooltrail.store.outbox import CallEnded, Entry, Outbox, SessionOpened, read_entry
+from tooltrail.store.outbox import Outbox
 from tooltrail.store.recorder import Session
 
 if TYPE_CHECKING:
@@ -61,24 +69,18 @@ class KeptEntry:
 
 
 @dataclass(slots=True)
-class Delivery:
-    """What a delivery came to.
+class Delivery(Told):
+    """What a delivery came to: what was written, what was known, notes on either, and the rest.
 
     Attributes:
-        delivered_count: entries that are in the store now.
-        known_count: entries that were in it before.
-        kept: those that cannot be.
-        notes: sentences about what is not where it was to be.
+        kept: entries that cannot be in the store.
         failure: why something still waits; empty when nothing does.
         waiting_count: entries that still wait, where that was looked for.
         is_under_way: whether something waits only because another process delivers it, or because
             there is more than was to be delivered at once.
     """
 
-    delivered_count: int = 0
-    known_count: int = 0
     kept: list[KeptEntry] = field(default_factory=list[KeptEntry])
-    notes: list[str] = field(default_factory=list[str])
     failure: str = ""
     waiting_count: int = 0
     is_under_way: bool = False
@@ -132,6 +134,7 @@ class _Deliverer:
         self._done = done
         self._seen: set[UUID] = set()
         self._looked_for: set[UUID] = set()
+        self._newer = ""
 
     def run(self, deadline: float | None) -> bool:
         """Deliver file by file; whether nothing is left.
@@ -160,6 +163,8 @@ class _Deliverer:
                     self._deliver(file, batch)
                     self._progress.note(one.line.number for one in batch)
                     is_first = False
+                if self._newer:
+                    raise UnavailableError(self._newer)
                 self._journal.remove(file)
         self._journal.tidy()
         return True
@@ -174,7 +179,14 @@ class _Deliverer:
         for line in iter_lines(file, is_ended=True):
             if self._progress.is_done(line.number):
                 continue
-            entry = self._read(file, line)
+            try:
+                entry = self._read(file, line)
+            except NewerEntryError as error:
+                # Whatever is behind it may be of the same session.
+                self._newer = (
+                    f"line {line.number:,} of {file} {error}: it waits for a newer program"
+                )
+                return
             if entry is None:
                 self._progress.note([line.number])
             else:
@@ -190,12 +202,18 @@ class _Deliverer:
         return names | sessions
 
     def _read(self, file: Path, line: Line) -> Entry | None:
-        """None for a line that is put away."""
+        """None for a line that is put away.
+
+        Raises:
+            NewerEntryError: this one is left.
+        """
         if line.data is None:
             self._keep(file, line, "it was altered or cut: it is not what its digest names")
             return None
         try:
             return read_entry(line.data)
+        except NewerEntryError:
+            raise
         except InvalidRecordError as error:
             self._keep(file, line, str(error))
             return None
@@ -224,9 +242,7 @@ class _Deliverer:
                 reason = str(error) if isinstance(error, TooltrailError) else f"no entry: {error!r}"
                 self._keep(file, batch[0].line, reason)
             return
-        self._done.delivered_count += told.delivered_count
-        self._done.known_count += told.known_count
-        self._done.notes += told.notes
+        self._done.add(told)
 
     def _write(self, entries: Sequence[Entry], outbox: Outbox | None = None) -> Told:
         """Write entries of one session of an outbox, by default of the one that is delivered."""
@@ -243,14 +259,13 @@ class _Deliverer:
                 for entry in entries
                 if isinstance(entry, CallEnded) and entry.id not in self._seen
             }
-            told = self._store.writes.run(
-                Write(BatchWriter(self._store, name, entries, self._reach, plans).write)
-            )
+            writer = BatchWriter(self._store, name, entries, self._reach, plans)
+            told = self._store.writes.run(Write(writer.write))
         finally:
             scratch.leave()
-        if told.joined is not None:
+        if writer.joined is not None:
             # Before the file goes that says it; until then it is found out anew.
-            outbox.join(entries[0].session, told.joined)
+            outbox.join(entries[0].session, writer.joined)
         return told
 
     def _write_parent(self, parent: UUID) -> None:
@@ -279,7 +294,7 @@ class _Deliverer:
 
     def _keep(self, file: Path, line: Line, reason: str) -> None:
         place = f"{reason} ({file.name}, line {line.number:,})"
-        kept = self._journal.keep(line.raw, place)
+        kept = self._outbox.put_away.keep(line.raw, place)
         self._done.kept.append(KeptEntry(str(file), line.number, reason, str(kept)))
 
 

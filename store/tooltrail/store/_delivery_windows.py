@@ -13,7 +13,7 @@ from uuid import UUID
 
 from tooltrail.store._batches import MOST, MOST_BYTES
 from tooltrail.store._journal_lines import Line
-from tooltrail.store.outbox import CallEnded, Entry, SessionOpened
+from tooltrail.store.entries import CallEnded, Entry, SessionOpened
 
 MOST_IN_WINDOW = 2048
 """Entries that are sorted at a time, unless they have `MOST_BYTES` before: eight transactions of

@@ -30,8 +30,7 @@ from tooltrail.store._sessions import (
 from tooltrail.store._started_entries import OpenCalls, StartPlan, ends_missing, opening_of
 from tooltrail.store._whole import Whole, put_shared, write_rows
 from tooltrail.store._writes import Chain
-from tooltrail.store.environment import current_environment, environment_json
-from tooltrail.store.outbox import (
+from tooltrail.store.entries import (
     CallEnded,
     CallStarted,
     Entry,
@@ -39,6 +38,7 @@ from tooltrail.store.outbox import (
     SessionEnded,
     SessionOpened,
 )
+from tooltrail.store.environment import current_environment, environment_json
 from tooltrail.store.tables import InvocationRow, MessageRow, SessionRow
 
 if TYPE_CHECKING:
@@ -53,13 +53,17 @@ class Told:
         delivered_count: were written.
         known_count: were in the store before.
         notes: sentences about what is not where it was to be.
-        joined: the session that the one of the entries turned out to be.
     """
 
     delivered_count: int = 0
     known_count: int = 0
     notes: list[str] = field(default_factory=list[str])
-    joined: UUID | None = None
+
+    def add(self, other: "Told") -> None:
+        """Count what became of others, too."""
+        self.delivered_count += other.delivered_count
+        self.known_count += other.known_count
+        self.notes += other.notes
 
 
 class BatchWriter:
@@ -71,6 +75,9 @@ class BatchWriter:
         entries: in their order.
         reach: the outboxes in which others of their sessions were looked for.
         plans: of those that are calls, by id.
+
+    Attributes:
+        joined: the session that theirs turned out to be when they were written, if that is another.
     """
 
     def __init__(
@@ -86,6 +93,7 @@ class BatchWriter:
         self._entries = entries
         self._reach = reach
         self._plans = plans
+        self.joined: UUID | None = None
         self._chain: Chain | None = None
         self._own: Chain | None = None
         self._calls: list[Whole] = []
@@ -104,7 +112,7 @@ class BatchWriter:
         Raises:
             TooltrailError: one of them is refused, or the store cannot be written.
         """
-        told, self._own, self._calls = Told(), None, []
+        told, self.joined, self._own, self._calls = Told(), None, None, []
         for plan in self._plans.values():
             plan.ensure_standing(connection, self._store)
         self._chain = _chain_of(connection, self._session_id)
@@ -115,7 +123,7 @@ class BatchWriter:
         if entries and isinstance(entries[0], SessionOpened):
             self._open(connection, entries[0], told)
             entries = entries[1:]
-        name = told.joined or self._session_id
+        name = self.joined or self._session_id
         entries = self._put_shared(connection, entries, name)
         for entry in entries:
             self._put(connection, entry, told)
@@ -209,7 +217,7 @@ class BatchWriter:
         if isinstance(found, Taken):
             if claimed is not None:
                 refuse_conflict(claimed, found)
-            told.joined = found.subject_id
+            self.joined = found.subject_id
             self._chain = _chain_of(connection, found.subject_id)
         else:
             self._chain = found

@@ -41,8 +41,8 @@ from tooltrail.store._told_outputs import output_of
 from tooltrail.store._upkeep import Upkeep, ensure_standing
 from tooltrail.store._whole import Whole
 from tooltrail.store.ended import EndedCall
+from tooltrail.store.entries import CallEnded, EndedStream, ShownResult
 from tooltrail.store.invocation import SinkGoneError
-from tooltrail.store.outbox import CallEnded, EndedStream, ShownResult
 from tooltrail.store.recorder import Session
 
 if TYPE_CHECKING:

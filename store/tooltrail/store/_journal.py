@@ -5,36 +5,27 @@
     │   ├── journal         what is appended to
     │   └── sealed-…        what was, in the order of the numbers; being delivered, or about to be
     ├── delivering          held with `flock` by the one process that delivers, which signs it
-    ├── dropped             a line for each record that was dropped and counted
     ├── joined/<id> -> <id> sessions that turned out to be others, by their idempotency keys
-    └── kept/               lines that cannot be delivered, each with the reason beside it
+    └── …                   what is not delivered: see `_put_away`
 
 A line (see `_journal_lines`) is appended under the `flock` of the file and durable when `append`
 returns. Imports nothing heavy, for whoever only appends.
 """
 
-import errno
 import fcntl
 import os
 import re
-import threading
 from collections.abc import Generator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tooltrail.artifacts._local import make_durable_folders, sync_folder
-from tooltrail.records.digests import digest_of
 from tooltrail.store._flocks import holder_of, lock, opened, sign
-from tooltrail.store._journal_lines import add_line, whole_end, write_at
+from tooltrail.store._journal_lines import whole_end
+from tooltrail.store._locked_files import append_line, locked
 
 MOST_BYTES = 16 << 20
 """Bytes after which a journal is sealed and a new one begun: what one killed delivery repeats."""
-
-_ATTEMPTS = 1000
-"""Times that a file may be sealed or removed between its opening and its locking."""
-
-_thread = threading.local()
-"""Whether this thread has a file locked, or waits for that."""
 
 _JOURNAL = "journal"
 _SEALED = "sealed-"
@@ -52,7 +43,6 @@ class Journal:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.waiting = folder / "waiting"
-        self.dropped = folder / "dropped"
         self._delivering = folder / "delivering"
 
     def is_waiting(self) -> bool:
@@ -76,21 +66,13 @@ class Journal:
         Raises:
             OSError: whatever the file system says; then nothing was added.
         """
-        with self._opened(self.waiting / _JOURNAL) as descriptor:
-            size = self._add(descriptor, data)
+        path = self.waiting / _JOURNAL
+        with locked(path) as descriptor:
+            size = append_line(descriptor, path, data)
             if size >= MOST_BYTES:
                 # What is appended is durable. Whoever delivers seals what was not sealed here.
                 with suppress(OSError):
                     self._seal()
-
-    def count_dropped(self, data: bytes) -> None:
-        """Add a line to the count of what was dropped; durable when this returns.
-
-        Raises:
-            OSError: whatever the file system says.
-        """
-        with self._opened(self.dropped) as descriptor:
-            self._add(descriptor, data)
 
     def files(self) -> list[Path]:
         """What waits, the oldest file first; the journal itself comes last.
@@ -145,7 +127,7 @@ class Journal:
         if (sealed := self._sealed()) or not path.exists():
             # Looked at again: who appends may have sealed it since.
             return sealed or self._sealed()
-        with self._opened(path) as descriptor:
+        with locked(path) as descriptor:
             if whole_end(descriptor):
                 self._seal()
             else:
@@ -167,33 +149,6 @@ class Journal:
         with suppress(OSError):
             self.waiting.rmdir()
 
-    def keep(self, raw: bytes, reason: str) -> Path:
-        """Put a line away that cannot be delivered, durably; the file it is in.
-
-        Raises:
-            OSError: whatever the file system says.
-        """
-        kept = self.folder / "kept"
-        make_durable_folders(kept)
-        # Named by its content: a delivery that was killed puts it into the same place again.
-        name = digest_of(raw).removeprefix("sha256:")[:32]
-        _write_durably(kept / f"{name}.reason", reason.encode("utf-8", "backslashreplace") + b"\n")
-        _write_durably(kept / name, raw + b"\n")
-        sync_folder(kept)
-        return kept / name
-
-    def kept_count(self) -> int:
-        """How many lines were put away.
-
-        Raises:
-            OSError: the folder cannot be read.
-        """
-        try:
-            names = os.listdir(self.folder / "kept")  # noqa: PTH208  the same
-        except FileNotFoundError:
-            return 0
-        return sum("." not in name for name in names)
-
     def join(self, session: str, other: str) -> None:
         """Remember that a session is another one, durably.
 
@@ -213,16 +168,6 @@ class Journal:
         except OSError:
             return session
 
-    def _add(self, descriptor: int, data: bytes) -> int:
-        """Append a line to a file that is locked; its size afterwards."""
-        end = whole_end(descriptor)
-        if end == 0:
-            # First, so that a file with a line in it has a name that is durable, whoever is killed.
-            for folder in (self.waiting, self.folder):
-                with suppress(FileNotFoundError):
-                    sync_folder(folder)
-        return add_line(descriptor, data, end)
-
     def _seal(self) -> None:
         """Give the journal, which is locked, the number behind the last one."""
         numbers = [int(path.name.removeprefix(_SEALED)) for path in self._sealed()]
@@ -237,47 +182,3 @@ class Journal:
     def is_sealed(path: Path) -> bool:
         """Whether one of the files is one to which nobody appends any more."""
         return path.name != _JOURNAL
-
-    @contextmanager
-    def _opened(self, path: Path) -> Generator[int]:
-        """A file that is locked and still has its name, made where it is not there.
-
-        Opened for each append, since a fork would share the lock of one that stays open. A signal
-        that interrupts this to record something would wait for its own thread: it is refused.
-        """
-        if getattr(_thread, "is_locking", False):
-            raise OSError(errno.EDEADLK, os.strerror(errno.EDEADLK), str(path))
-        _thread.is_locking = True
-        try:
-            with self._locked(path) as descriptor:
-                yield descriptor
-        finally:
-            _thread.is_locking = False
-
-    @contextmanager
-    def _locked(self, path: Path) -> Generator[int]:
-        for _ in range(_ATTEMPTS):
-            with ExitStack() as stack:
-                try:
-                    descriptor = stack.enter_context(opened(path))
-                except FileNotFoundError:
-                    continue  # the folder went, since all in it was delivered
-                lock(descriptor)
-                if _has_name(descriptor, path):
-                    yield descriptor
-                    return
-        raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), str(path))
-
-
-def _write_durably(path: Path, data: bytes) -> None:
-    with opened(path) as descriptor:
-        os.ftruncate(descriptor, 0)
-        write_at(descriptor, data, 0)
-        os.fsync(descriptor)
-
-
-def _has_name(descriptor: int, path: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(descriptor), path.stat())
-    except FileNotFoundError:
-        return False

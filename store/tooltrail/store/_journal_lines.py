@@ -1,12 +1,15 @@
 """The lines of one file: `sha256:<hex of the rest> <canonical JSON>`, each with a newline.
 
 A line counts when it is whole. What a torn append left behind the last one was never acknowledged,
-and is removed before anything is added.
+and is removed before anything is added. A newline says where a line ends and no more than that:
+where it was altered the two lines that it parted are found by their digests.
 """
 
 import os
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,13 +17,18 @@ from tooltrail.records.digests import digest_of
 
 _DIGEST_BYTES = len("sha256:") + 64
 _CHUNK = 1 << 20
+_BEGINNING = re.compile(rb"sha256:[0-9a-f]{64} ")
+_TORN_BEGINNING = re.compile(rb"(?:sha256:[0-9a-f]{0,64}|sha256|sha25|sha2|sha|sh|s)\Z")
+_MOST_ATTEMPTS = 16
+"""Places in what is damaged at which a line is looked for: a text that quotes many digests would
+be read as often."""
 
 
 class Line(NamedTuple):
     """One line of a file.
 
     Attributes:
-        number: counted from 1.
+        number: counted from 1, where a newline was altered as if it were there.
         raw: as it stands there, without the newline.
         data: the JSON of it; None when the line is not what its digest names.
     """
@@ -74,12 +82,17 @@ def iter_lines(path: Path, *, is_ended: bool = False) -> Iterator[Line]:
     Raises:
         OSError: it cannot be read; `FileNotFoundError` when it was delivered meanwhile.
     """
+    number = 0
     with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
+        for line in file:
             raw = line.removesuffix(b"\n")
-            data = _data_of(raw)
-            if is_ended or raw is not line or data is not None:
-                yield Line(number, raw, data)
+            spans = [_Span(0, len(raw), is_whole=True)] if _is_whole(raw) else _spans_of(raw)
+            # What a torn append left is the last of what has no newline.
+            is_cut = raw is line and not is_ended and not spans[-1].is_whole
+            for span in spans[:-1] if is_cut else spans:
+                number += 1
+                part = raw[span.begin : span.stop]
+                yield Line(number, part, part[_DIGEST_BYTES + 1 :] if span.is_whole else None)
 
 
 def add_line(descriptor: int, data: bytes, end: int) -> int:
@@ -105,14 +118,72 @@ def whole_end(descriptor: int) -> int:
     if size == 0 or os.pread(descriptor, 1, size - 1) == b"\n":
         return size
     start = _last_newline(descriptor, size) + 1
-    tail = _read(descriptor, start, size)
-    for whole in (tail, tail[:-1]):
-        # All but its newline was written, or that is what was damaged.
-        if _data_of(whole) is not None:
-            write_at(descriptor, b"\n", start + len(whole))
-            return start + len(whole) + 1
-    os.ftruncate(descriptor, start)
-    return start
+    spans = _spans_of(_read(descriptor, start, size))
+    # All but its newline was written, or that is what was damaged.
+    ends = [start + span.stop for span in spans if span.is_whole]
+    if not ends:
+        os.ftruncate(descriptor, start)
+        return start
+    write_at(descriptor, b"\n", ends[-1])
+    os.ftruncate(descriptor, ends[-1] + 1)
+    return ends[-1] + 1
+
+
+def write_at(descriptor: int, data: bytes, place: int) -> None:
+    """Write all of it at a place of a file.
+
+    Raises:
+        OSError: whatever the file system says; some of it may be there.
+    """
+    left = memoryview(data)
+    while left:
+        written = os.pwrite(descriptor, left, place)
+        left, place = left[written:], place + written
+
+
+class _Span(NamedTuple):
+    begin: int
+    stop: int
+    is_whole: bool
+
+
+def _spans_of(raw: bytes) -> list[_Span]:
+    """The whole lines in what is none as a whole, and what is damaged between them."""
+    begins = [found.start() for found in _BEGINNING.finditer(raw)]
+    spans: list[_Span] = []
+    place = attempts = 0
+    for begin in begins:
+        if begin < place or attempts == _MOST_ATTEMPTS:
+            continue
+        attempts += 1
+        stop = _end_of_line(raw, begin, begins)
+        if stop is None:
+            continue
+        attempts = 0
+        if place < begin:
+            spans.append(_Span(place, begin, is_whole=False))
+        spans.append(_Span(begin, stop, is_whole=True))
+        # Behind what was a newline, unless that is lost.
+        place = stop if stop in begins else stop + 1
+    if place < len(raw) or not spans:
+        spans.append(_Span(place, len(raw), is_whole=False))
+    return spans
+
+
+def _end_of_line(raw: bytes, begin: int, begins: Sequence[int]) -> int | None:
+    """Where the line ends that begins there, None when there is none."""
+    place = begin + _DIGEST_BYTES + 1
+    # Up to another beginning, or all; and without the byte that was a newline.
+    torn = _TORN_BEGINNING.search(raw)
+    others = (*begins, len(raw) if torn is None else torn.start(), len(raw))
+    ends = {stop - lost for stop in others for lost in (0, 1)}
+    wanted, digest, view = raw[begin : begin + _DIGEST_BYTES], sha256(), memoryview(raw)
+    for stop in sorted(one for one in ends if one > place):
+        digest.update(view[place:stop])
+        place = stop
+        if wanted == b"sha256:" + digest.hexdigest().encode():
+            return stop
+    return None
 
 
 def _identity(path: Path) -> tuple[int | bytes, ...]:
@@ -122,10 +193,9 @@ def _identity(path: Path) -> tuple[int | bytes, ...]:
         return found.st_dev, found.st_ino, found.st_size, file.read(_DIGEST_BYTES)
 
 
-def _data_of(raw: bytes) -> bytes | None:
+def _is_whole(raw: bytes) -> bool:
     data = raw[_DIGEST_BYTES + 1 :]
-    is_whole = raw[: _DIGEST_BYTES + 1] == digest_of(data).encode() + b" "
-    return data if is_whole else None
+    return raw[: _DIGEST_BYTES + 1] == digest_of(data).encode() + b" "
 
 
 def _last_newline(descriptor: int, size: int) -> int:
@@ -146,11 +216,3 @@ def _read(descriptor: int, start: int, stop: int) -> bytes:
         parts.append(part)
         start += len(part)
     return b"".join(parts)
-
-
-def write_at(descriptor: int, data: bytes, place: int) -> None:
-    """Write all of it."""
-    left = memoryview(data)
-    while left:
-        written = os.pwrite(descriptor, left, place)
-        left, place = left[written:], place + written

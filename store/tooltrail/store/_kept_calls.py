@@ -10,15 +10,18 @@ from tooltrail.store._ending import Ending
 from tooltrail.store._publisher import StreamPublisher
 from tooltrail.store._recording import EndedInvocation
 from tooltrail.store._starting import Beginning
-from tooltrail.store.finished import Finished
-from tooltrail.store.on_unavailable import WAITS, Fallback
-from tooltrail.store.outbox import (
+from tooltrail.store.entries import (
     CallEnded,
     CallStarted,
     EndedStream,
     ShownResult,
     SpooledContent,
 )
+from tooltrail.store.finished import Finished
+from tooltrail.store.on_unavailable import Fallback
+
+WAITS = "the store is away"
+"""Why what is long is not an artifact, as a receipt says it; a server's own words would vary."""
 
 
 def kept_call(fallback: Fallback, invocation: EndedInvocation) -> tuple[CallEnded, Finished]:

@@ -11,7 +11,8 @@ from uuid import UUID
 
 from tooltrail.records import InvalidRecordError
 from tooltrail.store._journal_lines import Line, iter_lines
-from tooltrail.store.outbox import Outbox, SessionOpened, read_entry
+from tooltrail.store.entries import SessionOpened, read_entry
+from tooltrail.store.outbox import Outbox
 
 
 class Reach:

@@ -21,13 +21,12 @@ from tooltrail.records import (
 )
 from tooltrail.store._ending import Ending
 from tooltrail.store._interruption import interrupted_output
-from tooltrail.store._kept_calls import kept_end, kept_start, told_of
+from tooltrail.store._kept_calls import WAITS, kept_end, kept_start, told_of
 from tooltrail.store._known_invocations import find_known
 from tooltrail.store._starting import Started
+from tooltrail.store.entries import CallEnded, Entry
 from tooltrail.store.finished import Finished
 from tooltrail.store.invocation import Invocation
-from tooltrail.store.on_unavailable import WAITS
-from tooltrail.store.outbox import CallEnded, Entry
 
 if TYPE_CHECKING:
     from tooltrail.store.recorder import Session

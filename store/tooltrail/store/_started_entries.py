@@ -28,8 +28,8 @@ from tooltrail.store._sessions import Opening, only_call_of, write_closed
 from tooltrail.store._starting import Beginning, write_started
 from tooltrail.store._whole import Whole
 from tooltrail.store._writes import Chain
+from tooltrail.store.entries import CallEnded, CallStarted, Entry
 from tooltrail.store.environment import environment_json
-from tooltrail.store.outbox import CallEnded, CallStarted, Entry
 from tooltrail.store.tables import CanonicalResultRow, CompleteOutputRow, InvocationRow
 
 if TYPE_CHECKING:

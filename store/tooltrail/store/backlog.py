@@ -14,8 +14,9 @@ from tooltrail.store._journal_lines import Line, iter_lines
 from tooltrail.store._known_stores import recall, recall_ids
 from tooltrail.store._targets import parse_target
 from tooltrail.store.asides import distinct_spools
+from tooltrail.store.entries import read_entry
 from tooltrail.store.opening import spool_folder
-from tooltrail.store.outbox import Outbox, outboxes_in, read_entry
+from tooltrail.store.outbox import Outbox, outboxes_in
 
 if TYPE_CHECKING:
     from tooltrail.store.store import Store
@@ -54,8 +55,8 @@ class Backlog:
         size: bytes of the journals.
         oldest_at: when the oldest of them was recorded; None when there is none.
         unreadable_count: lines that were cut or altered; a delivery puts them away.
-        dropped_count: records that were dropped and counted, since ever.
-        kept_count: entries that could not be delivered and were put away.
+        dropped_count: records that were dropped and counted, and not acknowledged.
+        kept_count: entries that could not be delivered and were put away, the same.
         kept_in: the folders of these.
         foreign: what waits there for other stores.
     """
@@ -117,15 +118,15 @@ def _read_through(outboxes: Sequence[Outbox]) -> Backlog:
             if not oldest:
                 with suppress(InvalidRecordError):
                     oldest.append(read_entry(line.data).at)
-        kept = {journal: journal.kept_count() for journal in journals}
+        kept = {outbox: outbox.put_away.kept_count() for outbox in outboxes}
         return Backlog(
             entry_count,
             sum(map(_size_of, journals)),
             min(oldest, default=None),
             unreadable_count,
-            sum(map(_dropped_in, journals)),
+            sum(outbox.put_away.dropped_count() for outbox in outboxes),
             sum(kept.values()),
-            tuple(str(one.folder / "kept") for one, count in kept.items() if count),
+            tuple(str(one.put_away.kept) for one, count in kept.items() if count),
         )
     except OSError as error:
         raise UnavailableError(
@@ -158,6 +159,28 @@ def waiting_ids(store: "Store", *, also: Sequence[Path] = ()) -> frozenset[UUID]
 def is_waiting(store: "Store", *, also: Sequence[Path] = ()) -> bool:
     """Whether anything waits for a store, without reading it."""
     return any(outbox.is_waiting() for outbox in find_outboxes(store, also=also))
+
+
+def acknowledge_losses(store: "Store", *, also: Sequence[Path] = ()) -> tuple[Path, ...]:
+    """Count no more what was dropped so far, or could not be delivered; nothing is deleted.
+
+    Args:
+        store: whose outboxes they are.
+        also: as for `repair`.
+
+    Returns:
+        The folders that it was moved to, with what there was.
+
+    Raises:
+        UnavailableError: an outbox cannot be read or written.
+    """
+    try:
+        moved = [outbox.put_away.acknowledge() for outbox in find_outboxes(store, also=also)]
+    except OSError as error:
+        raise UnavailableError(
+            f"outbox {error.filename} cannot be changed: {error.strerror}"
+        ) from error
+    return tuple(folder for folder in moved if folder is not None)
 
 
 def find_foreign(store: "Store", *, also: Sequence[Path] = ()) -> tuple[ForeignOutbox, ...]:
@@ -202,9 +225,3 @@ def _size_of(journal: Journal) -> int:
         with suppress(FileNotFoundError):
             size += path.stat().st_size
     return size
-
-
-def _dropped_in(journal: Journal) -> int:
-    with suppress(FileNotFoundError):
-        return sum(1 for _ in iter_lines(journal.dropped))
-    return 0

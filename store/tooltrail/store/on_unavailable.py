@@ -34,7 +34,8 @@ from tooltrail.records import (
     StartUncertainError,
     UnavailableError,
 )
-from tooltrail.store.outbox import Entry, Outbox
+from tooltrail.store.entries import Entry
+from tooltrail.store.outbox import Outbox
 from tooltrail.store.spools import user_spools
 
 if TYPE_CHECKING:
@@ -43,9 +44,6 @@ if TYPE_CHECKING:
 
 OnUnavailable = Literal["outbox", "raise", "drop_and_count"]
 _CHOICES: tuple[OnUnavailable, ...] = get_args(OnUnavailable)
-
-WAITS = "the store is away"
-"""Why what is long is not an artifact, as a receipt says it; a server's own words would vary."""
 
 _FIRST_PAUSE_S = 0.25
 _LONGEST_PAUSE_S = 30.0

@@ -32,10 +32,10 @@ from tooltrail.store._running import Place, RunningInvocation, begin
 from tooltrail.store._sessions import write_closed, write_message
 from tooltrail.store._starting import Started, commit_start, plan_start
 from tooltrail.store.ended import EndedCall, RecordedCalls
+from tooltrail.store.entries import Entry, MessageAdded, SessionEnded
 from tooltrail.store.finished import Finished
 from tooltrail.store.invocation import Invocation
 from tooltrail.store.on_unavailable import SessionAwayError
-from tooltrail.store.outbox import Entry, MessageAdded, SessionEnded
 
 if TYPE_CHECKING:
     from tooltrail.store.store import Store

@@ -57,7 +57,9 @@ class RepairReport:
     outbox: Delivery = field(default_factory=Delivery)
 
 
-def repair(store: Store, *, dry_run: bool = False, also: Sequence[Path] = ()) -> RepairReport:
+def repair(
+    store: Store, *, dry_run: bool = False, also: Sequence[Path] = (), retry_kept: bool = False
+) -> RepairReport:
     """End the records of all invocations of this spool whose process is gone.
 
     Records that were set aside or put into the outbox while this store was away are taken into it,
@@ -72,6 +74,7 @@ def repair(store: Store, *, dry_run: bool = False, also: Sequence[Path] = ()) ->
         store: whose spool it is.
         dry_run: look, and change nothing.
         also: other spools in which records may have been set aside; nothing else there is touched.
+        retry_kept: deliver behind what waits what could not be delivered before, and can be read.
 
     Raises:
         UnavailableError: the spool cannot be read or the store not be asked.
@@ -81,6 +84,8 @@ def repair(store: Store, *, dry_run: bool = False, also: Sequence[Path] = ()) ->
     if not dry_run and store.reserve.is_needed():
         store.make_room()
     # The sessions of what was set aside may be among them.
+    if retry_kept and not dry_run:
+        _retry_kept(store, also)
     outbox = _drain(store, also, dry_run=dry_run)
     # First, since one of these can be the end of what is started in the spool.
     asides: list[RepairedFolder] = []
@@ -100,10 +105,8 @@ def _drain(store: Store, also: Sequence[Path], *, dry_run: bool) -> Delivery:
     outboxes = find_outboxes(store, also=also)
     for outbox in () if dry_run else outboxes:
         done = deliver(store, outbox, others=outboxes)
-        whole.delivered_count += done.delivered_count
-        whole.known_count += done.known_count
+        whole.add(done)
         whole.kept += done.kept
-        whole.notes += done.notes
         whole.failure = whole.failure or done.failure
     whole.notes += _foreign_notes(store, also)
     if dry_run or whole.failure:
@@ -113,6 +116,15 @@ def _drain(store: Store, also: Sequence[Path], *, dry_run: bool) -> Delivery:
             # It keeps nothing else from being repaired.
             whole.failure = whole.failure or str(error)
     return whole
+
+
+def _retry_kept(store: Store, also: Sequence[Path]) -> None:
+    for outbox in find_outboxes(store, also=also):
+        try:
+            outbox.retry_kept()
+        except OSError as error:
+            folder = outbox.put_away.kept
+            raise UnavailableError(f"{folder} cannot be retried: {error.strerror}") from error
 
 
 def _foreign_notes(store: Store, also: Sequence[Path]) -> list[str]:

@@ -25,12 +25,12 @@ from tooltrail.store._starting import Started, commit_start, plan_start
 from tooltrail.store._targets import SqliteTarget
 from tooltrail.store._threads import WriterThreads
 from tooltrail.store._upkeep import Upkeep, read_upkeep
+from tooltrail.store.entries import Entry, SessionOpened
 from tooltrail.store.environment import current_environment, environment_json
 from tooltrail.store.info import StoreInfo
 from tooltrail.store.invocation import Invocation
 from tooltrail.store.limits import StoreLimits
 from tooltrail.store.on_unavailable import Fallback, OnUnavailable, SessionAwayError
-from tooltrail.store.outbox import Entry, SessionOpened
 from tooltrail.store.reader import Reader
 from tooltrail.store.recorder import Session
 

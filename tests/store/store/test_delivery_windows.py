@@ -11,7 +11,13 @@ from tooltrail.store import _delivery_windows as windows
 from tooltrail.store._batches import MOST
 from tooltrail.store._delivery_windows import One, batches_of, iter_windows
 from tooltrail.store._journal_lines import Line
-from tooltrail.store.outbox import CallEnded, Entry, MessageAdded, SessionEnded, SessionOpened
+from tooltrail.store.entries import (
+    CallEnded,
+    Entry,
+    MessageAdded,
+    SessionEnded,
+    SessionOpened,
+)
 
 NAMES = [UUID(int=n) for n in range(1, 5)]
 

@@ -24,7 +24,7 @@ from tooltrail.records import InvalidRecordError, digest_of
 from tooltrail.store import _flocks, _journal
 from tooltrail.store._journal import Journal
 from tooltrail.store._journal_lines import Progress, iter_lines
-from tooltrail.store.outbox import (
+from tooltrail.store.entries import (
     CallEnded,
     CallStarted,
     EndedStream,
@@ -108,6 +108,57 @@ def test_every_flipped_byte_of_a_line_is_damage_of_that_line_alone(tmp_path: Pat
         assert (1, b"first") in numbered
         assert b"second" not in dict(numbered).values()
         assert numbered[-1][1] == b"third"
+
+
+@pytest.mark.parametrize("instead", [b"\x0b", b"#", b""])
+@pytest.mark.parametrize("is_ended", [False, True])
+def test_a_newline_that_was_altered_or_lost_costs_no_line(
+    tmp_path: Path, instead: bytes, is_ended: bool
+) -> None:
+    journal, path = Journal(tmp_path / "outbox"), tmp_path / "file"
+    texts = [b"first", b'"quotes %b here"' % digest_of(b"").encode(), b"third", b"last"]
+    for text in texts:
+        journal.append(text)
+    lines = journal_file(journal).read_bytes().splitlines(keepends=True)
+    for altered in range(2 ** len(lines)):
+        ends = [instead if altered >> n & 1 else b"\n" for n in range(len(lines))]
+        path.write_bytes(b"".join(line[:-1] + end for line, end in zip(lines, ends, strict=True)))
+        found = list(iter_lines(path, is_ended=is_ended))
+        assert [line.data for line in found] == texts
+        assert [line.number for line in found] == [1, 2, 3, 4]
+        assert all(line.raw + b"\n" in lines for line in found)
+
+
+def test_what_is_damaged_beside_an_altered_newline_is_put_away_alone(tmp_path: Path) -> None:
+    journal, path = Journal(tmp_path / "outbox"), tmp_path / "file"
+    for text in (b"first", b"second", b"third"):
+        journal.append(text)
+    first, second, third = journal_file(journal).read_bytes().splitlines()
+    for damaged in (second[:-1] + b"#", second[:40] + b"0" + second[41:], second[:-1]):
+        path.write_bytes(b"#".join((first, damaged, third)) + b"\n")
+        found = [(line.raw, line.data) for line in iter_lines(path)]
+        assert found == [(first, b"first"), (damaged + b"#", None), (third, b"third")]
+
+
+def test_a_torn_append_behind_an_altered_newline_takes_no_line_with_it(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "outbox")
+    for text in (b"first", b"second"):
+        journal.append(text)
+    first, second = journal_file(journal).read_bytes().splitlines()
+    for torn in (b"", *(second[:length] for length in range(1, len(second)))):
+        journal_file(journal).write_bytes(first + b"#" + second + b"#" + torn)
+        assert told(journal) == [b"first", b"second"]
+        journal.append(b"third")
+        assert told(journal) == [b"first", b"second", b"third"]
+
+
+def test_damage_that_quotes_many_digests_is_not_read_for_each(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    whole = b"first"
+    path.write_bytes(
+        b"%b " % digest_of(b"").encode() * 50 + b"%b %b\n" % (digest_of(whole).encode(), whole)
+    )
+    assert [line.data for line in iter_lines(path)] == [None]
 
 
 def test_attempts_that_come_to_nothing_seal_one_file_among_them(tmp_path: Path) -> None:

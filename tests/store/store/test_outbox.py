@@ -50,7 +50,9 @@ from tooltrail.store import (
     SessionOpened,
     Store,
     _flocks,
+    acknowledge_losses,
     create_store,
+    entries,
     find_backlog,
     is_waiting,
     iter_record_checks,
@@ -64,7 +66,8 @@ from tooltrail.store import (
 from tooltrail.store import _forks as forks
 from tooltrail.store._delivering import deliver
 from tooltrail.store._journal_lines import iter_lines
-from tooltrail.store.outbox import Outbox, complete_output_json
+from tooltrail.store.entries import complete_output_json
+from tooltrail.store.outbox import Outbox
 
 BIG = b"\n".join(digest_of(b"%d" % n).encode() for n in range(10_000))
 ODD = [
@@ -345,7 +348,7 @@ def test_where_nobody_can_tell_what_was_dropped_nothing_is_raised(careless: Stor
 
 
 def dropped_in(store: Store) -> Path:
-    return store.fallback.outbox.journal.dropped
+    return store.fallback.outbox.put_away.dropped
 
 
 def test_an_unknown_choice_is_refused(tmp_path: Path) -> None:
@@ -657,10 +660,85 @@ def test_a_damaged_line_is_named_and_put_away_and_keeps_nobody(
     assert printed(patient, session.id) == [b"0", b"2"]
 
 
-def test_an_entry_of_a_later_version_is_put_away(patient: Store) -> None:
-    patient.fallback.outbox.journal.append(b'{"kind":"message","v":2}')
-    (kept,) = repair(patient).outbox.kept
-    assert "version 2" in kept.reason
+def test_an_entry_of_a_newer_program_waits_for_one_with_all_that_is_behind_it(
+    patient: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, mine = patient.open_session(), patient.fallback.outbox
+    messages = [
+        MessageAdded(session=session.id, role="user", text=text) for text in ("1", "2", "3")
+    ]
+    mine.append(messages[0])
+    with monkeypatch.context() as newer:
+        newer.setattr(entries, "_VERSION", 2)
+        mine.append(messages[1])
+    mine.append(messages[2])
+    for delivered_count in (1, 0):
+        done = repair(patient).outbox
+        assert (done.delivered_count, done.waiting_count, done.kept) == (delivered_count, 3, [])
+        told = "is of version 2, this program reads 1: it waits for a newer program"
+        assert done.failure.endswith(told)
+        assert done.failure.startswith("line 2 of ")
+    without_pause(patient)
+    session.add_message("user", "4")
+    (sealed, journal) = mine.journal.files()
+    assert [line.number for line in iter_lines(journal)] == [1]
+    text = sealed.read_bytes().splitlines()[1].partition(b" ")[2].replace(b'"v":2', b'"v":1')
+    lines = sealed.read_bytes().splitlines(keepends=True)
+    lines[1] = digest_of(text).encode() + b" " + text + b"\n"
+    sealed.write_bytes(b"".join(lines))
+    assert repair(patient).outbox.failure == ""
+    _, found, _ = patient.reader.conversation(session.id)
+    assert [one.text for one in found] == ["1", "2", "3", "4"]
+
+
+def test_what_was_put_away_is_tried_again_and_delivered_once_whoever_is_killed(
+    sqlite_store: Store,
+) -> None:
+    session, mine = sqlite_store.open_session(), sqlite_store.fallback.outbox
+    texts = [f"{number}" for number in range(5)]
+    for text in texts:
+        mine.append(MessageAdded(session=session.id, role="user", text=text))
+    (path,) = mine.journal.files()
+    for number, line in enumerate(path.read_bytes().splitlines()):
+        os.utime(mine.put_away.keep(line, "a reason"), ns=(number, number))
+    mine.put_away.keep(b"damaged", "another reason")
+    path.unlink()
+
+    def retry() -> None:
+        mine.retry_kept()
+
+    count = count_moments(retry)
+    for moment in range(1, count, count // 12):
+        run_and_kill(retry, moment)
+    retry()
+    assert repair(sqlite_store).outbox.failure == ""
+    _, found, _ = sqlite_store.reader.conversation(session.id)
+    assert [one.text for one in found] == texts
+    (path,) = mine.put_away.kept.glob("*[!n]")
+    assert path.read_bytes() == b"damaged\n"
+
+
+def test_what_was_put_away_and_cannot_be_read_is_told(sqlite_store: Store) -> None:
+    kept = sqlite_store.fallback.outbox.put_away.kept
+    kept.parent.mkdir(parents=True)
+    kept.touch()
+    with pytest.raises(UnavailableError, match=f"{kept} cannot be retried"):
+        repair(sqlite_store, retry_kept=True)
+    with pytest.raises(UnavailableError, match="cannot be changed"):
+        acknowledge_losses(sqlite_store)
+    kept.unlink()
+    assert acknowledge_losses(sqlite_store) == ()
+
+
+def test_a_session_that_was_dropped_is_known_when_that_was_acknowledged(
+    careless: Store, database: str
+) -> None:
+    with away(careless, database):
+        gone = careless.open_session().id
+    without_pause(careless)
+    assert len(acknowledge_losses(careless)) == 1
+    careless.join_session(gone).record(BASH, made())
+    assert find_backlog(careless).dropped_count == 1
 
 
 def test_what_is_no_entry_for_any_reason_is_put_away_and_keeps_nobody(
@@ -1173,7 +1251,7 @@ def test_a_drop_that_cannot_be_counted_is_told_in_the_log(
     database = str(tmp_path / "trail.db")
     with open_store(database, on_unavailable="drop_and_count") as careless:
         session = careless.open_session()
-        careless.fallback.outbox.journal.dropped.mkdir(parents=True)
+        careless.fallback.outbox.put_away.dropped.mkdir(parents=True)
         with away(careless, database):
             session.record(BASH, made())
         assert careless.fallback.uncounted == 1

@@ -8,7 +8,7 @@ import click
 
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import output_options, store_options
-from tooltrail.cli._output import print_table, print_views, say, size_of
+from tooltrail.cli._output import print_table, say, size_of
 
 if TYPE_CHECKING:
     from tooltrail.store import RepairedFolder
@@ -17,8 +17,26 @@ if TYPE_CHECKING:
 @click.command("repair")
 @store_options
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+@click.option(
+    "--retry-kept",
+    is_flag=True,
+    help="Try records of the outbox again that could not be delivered before.",
+)
+@click.option(
+    "--acknowledge",
+    is_flag=True,
+    help="Warn no more of records that were dropped or could not be delivered so far.",
+)
 @output_options
-def command(*, location: Location, dry_run: bool, style: str | None, fields: str | None) -> int:
+def command(
+    *,
+    location: Location,
+    dry_run: bool,
+    retry_kept: bool,
+    acknowledge: bool,
+    style: str | None,
+    fields: str | None,
+) -> int:
     """End the records of killed programs, and take in what waits for the store.
 
     Whole frames of their spool are published, and the invocation becomes interrupted; bytes of a
@@ -29,13 +47,16 @@ def command(*, location: Location, dry_run: bool, style: str | None, fields: str
     store: what is damaged moves to the folder `kept` of the spool. It can be run again, and
     killed, at any time.
     """
-    from tooltrail.cli._repairing import code_of_report, summary_of
-    from tooltrail.store import RepairedFolder, repair
+    from tooltrail.cli._repairing import code_of_report, print_report, say_acknowledged, summary_of
+    from tooltrail.store import repair
 
     with location.open(announce=False) as store:
-        report = repair(store, dry_run=dry_run, also=location.other_spools())
+        also = location.other_spools()
+        if acknowledge and not dry_run:
+            say_acknowledged(store, also)
+        report = repair(store, dry_run=dry_run, also=also, retry_kept=retry_kept)
     if style or fields:
-        print_views(report.folders, RepairedFolder, style or "json", fields)
+        print_report(report, style or "json", fields)
     elif report.folders:
         header = ("INVOCATION", "OUTCOME", "RECOVERED", "LOST", "REASON")
         print_table(header, map(_row, report.folders), right=("RECOVERED", "LOST"))
