@@ -164,6 +164,9 @@ class Invocation:
 
         The spool of this invocation is removed when everything is durable, and left when not.
 
+        While the database is away the end waits in the outbox, where there is one, and
+        `Finished.recorded_in` says so; the receipt is that which will be stored.
+
         After any `UnavailableError` it may be called again. After an `EndUncertainError` that asks
         first what is recorded: where that is this output after all, it is handed back what was
         recorded then, with the receipt of that time.

@@ -214,6 +214,7 @@ def test_a_fork_waits_for_who_reads_and_may_read_more(
     assert count_of(sqlite_store) == 1
 
 
+@pytest.mark.parametrize("on_unavailable", ["raise"])
 def test_a_child_does_not_use_a_file_that_was_in_use(
     sqlite_store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -309,6 +310,7 @@ def test_a_signal_that_comes_while_its_thread_forks_may_record(
     assert count_of(sqlite_store) == 1
 
 
+@pytest.mark.parametrize("on_unavailable", ["raise"])
 def test_a_child_that_is_forked_by_who_reads_does_not_use_the_file(sqlite_store: Store) -> None:
     session = sqlite_store.open_session()
 
@@ -322,6 +324,7 @@ def test_a_child_that_is_forked_by_who_reads_does_not_use_the_file(sqlite_store:
     assert count_of(sqlite_store) == 0
 
 
+@pytest.mark.parametrize("on_unavailable", ["raise"])
 def test_a_child_of_a_program_that_forks_by_itself_does_not_use_what_was_open(
     sqlite_store: Store,
 ) -> None:

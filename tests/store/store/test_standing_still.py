@@ -30,7 +30,10 @@ def store(mortal: MortalServer, tmp_path: Path) -> Iterator[Store]:
     with (
         fresh_database(mortal.url) as url,
         create_store(
-            url, artifacts=str(tmp_path / "artifacts"), spool=tmp_path / "spool"
+            url,
+            artifacts=str(tmp_path / "artifacts"),
+            spool=tmp_path / "spool",
+            on_unavailable="raise",
         ) as created,
     ):
         yield created
