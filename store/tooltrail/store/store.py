@@ -14,6 +14,7 @@ from tooltrail.store._database import Database
 from tooltrail.store._group_commit import GroupCommit, Write
 from tooltrail.store._keys import Taken, checked_key, refuse_conflict
 from tooltrail.store._mark_names import mark_path
+from tooltrail.store._ranges import RangeKeeper
 from tooltrail.store._reserve import DiskReserve
 from tooltrail.store._room import StoreRoom
 from tooltrail.store._roots import resolve_root
@@ -70,6 +71,7 @@ class Store:
         check: "Callable[[Store], None] | None" = None,
     ) -> None:
         self._check = check
+        self._ranges = RangeKeeper(database)
         self.database = database
         self.writes = GroupCommit(database)
         self.threads = WriterThreads()
@@ -104,7 +106,7 @@ class Store:
     def reader(self) -> Reader:
         """Everything that can be asked of the store; see also `confirm`."""
         self.confirm()
-        return Reader(self.database, self.archive, self.spool)
+        return Reader(self.database, self.archive, self.spool, self._ranges)
 
     def open_session(
         self,
