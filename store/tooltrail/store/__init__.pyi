@@ -13,6 +13,7 @@ from .engine import EngineFacts, engine_facts
 from .feed import InvocationFeed
 from .filters import InvocationFilter
 from .finished import Finished
+from .indexing import index_invocations
 from .info import StoreInfo
 from .invocation import Invocation
 from .limits import StoreLimits
@@ -136,6 +137,7 @@ __all__ = [
     "find_local_room",
     "find_repairable",
     "find_unended",
+    "index_invocations",
     "is_waiting",
     "iter_problems",
     "iter_record_checks",

@@ -17,6 +17,7 @@ from sqlalchemy import (
     ColumnElement,
     and_,
     bindparam,
+    exists,
     literal_column,
     select,
     true,
@@ -116,8 +117,12 @@ def _of_sessions(where: InvocationFilter, row: type[InvocationRow]) -> list[Colu
         named = SessionRow.id.in_(_values("sessions", where.sessions, SessionRow.id))
         parts.append(row.session_key.in_(select(SessionRow.key).where(named)))
     if where.agents:
-        named = SessionRow.agent.in_(_values("agents", where.agents, SessionRow.agent))
-        parts.append(row.session_key.in_(select(SessionRow.key).where(named)))
+        held = SessionRow.agent.in_(_values("agents", where.agents, SessionRow.agent))
+        if row is InvocationRow:
+            parts.append(row.session_key.in_(select(SessionRow.key).where(held)))
+        else:
+            # An agent has very many sessions, and a part of the invocations few.
+            parts.append(exists().where(SessionRow.key == row.session_key, held))
     return parts
 
 

@@ -30,8 +30,8 @@ _BIN = 64
 _GAPS = 64
 """Gaps between numbers, the widest, over which no bin goes."""
 
-_BOUNDS = 16
-"""Bytes of the bounds of a bin."""
+_COUNT = struct.Struct(">H")
+"""Of the bins of a spread; the lower bounds of all follow, the upper ones, and the digits."""
 
 
 def set_of(places: Iterable[int]) -> int:
@@ -83,8 +83,8 @@ def encode_spread(numbers: Iterable[tuple[int, int]]) -> bytes:
         for digit in range(len(digits)):
             if number >> digit & 1:
                 digits[digit] |= members
-    bounds = [bound for low, high, _ in bins for bound in (low, high)]
-    head = struct.pack(f">H{len(bounds)}q", len(bins), *bounds)
+    bounds = [low for low, _, _ in bins] + [high for _, high, _ in bins]
+    head = _COUNT.pack(len(bins)) + struct.pack(f">{len(bounds)}q", *bounds)
     return head + b"".join(digit.to_bytes(_SET_BYTES, "little") for digit in reversed(digits))
 
 
@@ -99,20 +99,24 @@ def members_between(spread: bytes, at_least: int | None, below: int | None) -> i
     Raises:
         ValueError, struct.error: no spread was kept.
     """
-    (count,) = struct.unpack_from(">H", spread)
-    bounds = struct.unpack_from(f">{2 * count}q", spread, 2)
-    first = 0 if at_least is None else bisect_left(bounds[1::2], at_least)
-    last = count if below is None else bisect_left(bounds[::2], below)
+    (count,) = _COUNT.unpack_from(spread)
+    side = struct.Struct(f">{count}q")
+    start = _COUNT.size + 2 * side.size
+    if len(spread) != start + count.bit_length() * _SET_BYTES:
+        raise ValueError("a spread has a set for each digit of the number of its bins")
+    first, last = 0, count
+    if at_least is not None:
+        first = bisect_left(side.unpack_from(spread, _COUNT.size + side.size), at_least)
+    if below is not None:
+        last = bisect_left(side.unpack_from(spread, _COUNT.size), below)
     if first >= last:
         return 0
-    start = 2 + _BOUNDS * count
     digits = [
         int.from_bytes(spread[offset : offset + _SET_BYTES], "little")
         for offset in range(start, len(spread), _SET_BYTES)
     ]
-    if len(digits) != count.bit_length():
-        raise ValueError("a spread has a set for each digit of the number of its bins")
-    return _from_bin(digits, first + 1) & ~_from_bin(digits, last + 1)
+    members = _from_bin(digits, first + 1)
+    return members if last == count else members & ~_from_bin(digits, last + 1)
 
 
 def _from_bin(digits: Sequence[int], number: int) -> int:

@@ -6,7 +6,6 @@ looked at that all of its sets mean. Stretches of keys between ranges that were 
 last of them, are looked through.
 """
 
-import struct
 from collections import defaultdict
 from collections.abc import Collection, Generator, Sequence
 from functools import reduce
@@ -25,23 +24,24 @@ from tooltrail.store._members import (
 from tooltrail.store._queries import AnyRow
 from tooltrail.store._ranges import newest_key
 from tooltrail.store._stretches import Stretch, look_through, of_keys
-from tooltrail.store._traits import HEAD, Asked, Between, Head, asked_of
+from tooltrail.store._traits import HEAD, UNREADABLE, Asked, Between, Head, asked_of
 from tooltrail.store.filters import InvocationFilter
 from tooltrail.store.tables import RangeTraitRow
 
-_FIRST_RANGES = 16
-"""Ranges that are asked at once in the beginning, and four times as many each further time."""
+_FIRST_HEADS, _MOST_HEADS = 32, 256
+"""Heads that are read at once, the first time and afterwards."""
 
-_MOST_RANGES = 256
+_FIRST_RANGES = 8
+"""Ranges that are asked at once in the beginning, of those whose head leaves something."""
+
+_MORE_RANGES = 6
+"""How many times as many are asked each further time."""
 
 _MOST_KEYS = 1_000
 """Invocations that one statement looks at."""
 
-_FEW = 4
+_FEW = 10
 """Invocations that are looked at sooner than a spread is read."""
-
-_UNREADABLE = (ValueError, TypeError, LookupError, struct.error)
-"""What reading raises of what a range never told."""
 
 
 class Found(NamedTuple):
@@ -134,16 +134,32 @@ def _iter_asked(
     connection: Connection, asked: Asked, stretch: Stretch
 ) -> Generator[tuple[int, int]]:
     """The ranges of a stretch that were made, in its order, each with the places that it means."""
-    ranges_at_once = _FIRST_RANGES
-    low, high = stretch.first // RANGE, (stretch.end - 1) // RANGE
+    at_once = _FIRST_RANGES
+    for heads in _iter_heads(connection, stretch):
+        some: dict[int, Head] = {}
+        possible: dict[int, int] = {}
+        for number, head in heads.items():
+            some[number] = head
+            if asked.may_be_in(head):
+                possible[number] = EVERY
+            if len(possible) == at_once:
+                yield from _answers(connection, asked, some, possible)
+                some, possible = {}, {}
+                at_once *= _MORE_RANGES
+        yield from _answers(connection, asked, some, possible)
+
+
+def _iter_heads(connection: Connection, stretch: Stretch) -> Generator[dict[int, Head]]:
+    """The heads of the ranges of a stretch that were made, in its order, more at once each time."""
+    low, high, limit = stretch.first // RANGE, (stretch.end - 1) // RANGE, _FIRST_HEADS
     while True:
-        heads = _heads(connection, low, high, ranges_at_once, oldest_first=stretch.oldest_first)
-        yield from _answers(connection, asked, heads).items()
-        if len(heads) < ranges_at_once:
+        heads = _heads(connection, low, high, limit, oldest_first=stretch.oldest_first)
+        yield heads
+        if len(heads) < limit:
             return
         last = next(reversed(heads))
         low, high = (last + 1, high) if stretch.oldest_first else (low, last - 1)
-        ranges_at_once = min(4 * ranges_at_once, _MOST_RANGES)
+        limit = _MOST_HEADS
 
 
 def _heads(
@@ -151,28 +167,32 @@ def _heads(
 ) -> dict[int, Head]:
     query = _OLDEST_HEADS if oldest_first else _NEWEST_HEADS
     answer = connection.execute(query, {"low": low, "high": high, "limit": limit})
-    return {found: _head_in(data) for found, data in answer}
+    return {found: _head_in(data) for found, data in answer.all()}
 
 
-def _answers(connection: Connection, asked: Asked, heads: dict[int, Head]) -> dict[int, int]:
-    """The places that each of some ranges means, in their order."""
-    between = [one for one in (asked.times, asked.sizes) if one is not None]
-    possible = {
-        number: EVERY
-        for number, head in heads.items()
-        if not any(one.fits_none(head.bounds_of(one.spread)) for one in between)
-    }
+def _answers(
+    connection: Connection, asked: Asked, heads: dict[int, Head], possible: dict[int, int]
+) -> Generator[tuple[int, int]]:
+    """The places that each of some ranges means, of which some are possible."""
     _restrict_by_sets(connection, asked.groups, possible)
-    for one in between:
-        unsure = [
-            number
-            for number, places in possible.items()
-            if places.bit_count() > _FEW and not one.fits_all(heads[number].bounds_of(one.spread))
-        ]
-        values = {"spread": one.spread, "numbers": unsure}
-        for number, data in connection.execute(_SPREADS, values) if unsure else ():
+    for one in asked.between:
+        _restrict_by_spread(connection, one, heads, possible)
+    for number, head in heads.items():
+        yield number, possible.get(number, 0) | head.unsettled
+
+
+def _restrict_by_spread(
+    connection: Connection, one: Between, heads: dict[int, Head], possible: dict[int, int]
+) -> None:
+    unsure = [
+        number
+        for number, places in possible.items()
+        if places.bit_count() > _FEW and not one.fits_all(heads[number].bounds_of(one.spread))
+    ]
+    if unsure:
+        answer = connection.execute(_SPREADS, {"spread": one.spread, "numbers": unsure})
+        for number, data in answer.all():
             possible[number] &= _between_in(data, one)
-    return {number: possible.get(number, 0) | head.unsettled for number, head in heads.items()}
 
 
 def _restrict_by_sets(
@@ -197,7 +217,7 @@ def _told(
     if names and numbers:
         values = {"names": sorted(names), "low": min(numbers), "high": max(numbers)}
         wanted = set(numbers)
-        for number, name, data in connection.execute(_TRAITS, values):
+        for number, name, data in connection.execute(_TRAITS, values).all():
             if number in wanted:
                 told[number][name] = data
     return told
@@ -209,21 +229,21 @@ def _told(
 def _head_in(data: bytes) -> Head:
     try:
         return Head.decode(data)
-    except _UNREADABLE:
-        return Head((0, 0), (0, 0), EVERY)
+    except UNREADABLE:
+        return Head(0, 0, 0, 0, EVERY)
 
 
 def _set_in(data: bytes) -> int:
     try:
         return decode_set(data)
-    except _UNREADABLE:
+    except UNREADABLE:
         return EVERY
 
 
 def _between_in(data: bytes, between: Between) -> int:
     try:
         return members_between(data, between.at_least, between.below)
-    except _UNREADABLE:
+    except UNREADABLE:
         return EVERY
 
 

@@ -11,13 +11,13 @@ import time
 from collections.abc import Generator
 from itertools import islice
 
-from sqlalchemy import Connection, bindparam, delete, func, insert, select
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import Connection, bindparam, delete, func, select
 
 from tooltrail.records import DamageError, TooltrailError
 from tooltrail.store._database import Database
 from tooltrail.store._members import RANGE
-from tooltrail.store._traits import HEAD, read_traits
+from tooltrail.store._traits import HEAD, UNREADABLE, Head, read_traits
+from tooltrail.store._writes import insert_rows, put_each_once
 from tooltrail.store.tables import InvocationRow, RangeTraitRow
 
 SETTLING = 1024
@@ -92,9 +92,33 @@ def iter_made(database: Database, wait_s: float | None = None) -> Generator[int]
         yield number
 
 
-def drop_all(connection: Connection) -> None:
-    """Throw away what all ranges tell."""
-    connection.execute(delete(RangeTraitRow))
+def remake_all(database: Database) -> Generator[int]:
+    """Throw away what all ranges tell, and make each anew; the number of each.
+
+    Raises:
+        UnavailableError, DamageError: the database cannot be read or written now.
+    """
+    with database.write() as connection:
+        connection.execute(delete(RangeTraitRow))
+    yield from iter_made(database)
+
+
+def iter_wrong(database: Database) -> Generator[int]:
+    """The number of each range that does not tell what its invocations were when it was made.
+
+    Raises:
+        UnavailableError, DamageError: the database cannot be read now.
+    """
+    number = -1
+    while True:
+        with database.read() as connection:
+            head = connection.execute(_NEXT_HEAD, {"after": number}).one_or_none()
+            if head is None:
+                return
+            number = head.range_number
+            is_wrong = _is_wrong(connection, number, head.members)
+        if is_wrong:
+            yield number
 
 
 def newest_key(connection: Connection) -> int:
@@ -114,17 +138,34 @@ def _next_due(connection: Connection, after: int) -> int | None:
     return number
 
 
+def _is_wrong(connection: Connection, number: int, head: bytes) -> bool:
+    try:
+        unsettled = Head.decode(head).unsettled
+    except UNREADABLE:
+        return True
+    wanted = read_traits(connection, number, unsettled)
+    row = RangeTraitRow
+    query = select(row.trait, row.members).where(
+        row.range_number == number, row.trait.in_(list(wanted))
+    )
+    return {row.trait: row.members for row in connection.execute(query)} != wanted
+
+
 def _write(connection: Connection, number: int, kept: dict[int, bytes]) -> None:
     """Write what a range tells, unless somebody has."""
-    is_server = connection.dialect.name == "postgresql"
-    once = (postgresql if is_server else sqlite).insert(RangeTraitRow).on_conflict_do_nothing()
     rows = [{"trait": t, "range_number": number, "members": m} for t, m in sorted(kept.items())]
     head, *others = rows
-    if connection.execute(once, head).rowcount:
-        connection.execute(insert(RangeTraitRow), others)
+    if put_each_once(connection, RangeTraitRow, [head]):
+        insert_rows(connection, RangeTraitRow, others)
 
 
 _KEY = InvocationRow.key
 _NEWEST = select(func.max(_KEY))
 _OLDEST = select(func.min(_KEY)).where(bindparam("first") <= _KEY)
 _LAST = select(func.max(RangeTraitRow.range_number)).where(RangeTraitRow.trait == HEAD)
+_NEXT_HEAD = (
+    select(RangeTraitRow.range_number, RangeTraitRow.members)
+    .where(RangeTraitRow.trait == HEAD, RangeTraitRow.range_number > bindparam("after"))
+    .order_by(RangeTraitRow.range_number)
+    .limit(1)
+)

@@ -1,17 +1,18 @@
 """What filters ask of a range of invocations, and what a range tells: its traits.
 
-A trait is a value of one of the columns that filters ask about, such as a tool or a state, and is
-named by a number made of both. A range keeps for each of its traits the set of places that have
-it, for times and sizes a spread, and a head. Whatever is not certain for ever is unsettled: a call
-that has not ended, a key that no row has yet, a row that holds what no recorder writes. The head
-has these in a set, and every question means them too. So what a range tells is never too little,
-whatever happens to its invocations afterwards; each of those that it means is looked at itself.
+A trait is a value of one of the columns that filters ask about, such as a tool or a state, or a
+size of so many binary digits or more. A number made of both is its name. A range keeps for each of
+its traits the set of places that have it, for times and sizes a spread, and a head. Whatever is not
+certain for ever is unsettled: a call that has not ended, a key that no row has yet, a row that
+holds what no recorder writes. The head has these in a set, and every question means them too. So
+what a range tells is never too little, whatever becomes of its invocations; each of those that it
+means is looked at itself.
 """
 
 import hashlib
 import struct
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, Self
 
@@ -32,6 +33,9 @@ from tooltrail.store.tables import InvocationRow, SessionRow
 HEAD, TIMES, SIZES = 0, 1, 2
 """Names of what is kept of a range besides the sets of its traits."""
 
+UNREADABLE = (ValueError, TypeError, LookupError, struct.error)
+"""What reading raises of what a range never told."""
+
 _FIRST_NAME = 16
 _NAME_BYTES = 7
 
@@ -49,32 +53,35 @@ class Head(NamedTuple):
     """What is known of a range as a whole.
 
     Attributes:
-        times: the first and the last `started_at` of its settled invocations, in microseconds.
-        sizes: the smallest and the largest `output_size` of these, -1 for one without.
+        earliest: the first `started_at` of its settled invocations, in microseconds.
+        latest: the last of these.
+        smallest: the smallest `output_size` of its settled invocations, -1 for one without.
+        largest: the largest of these.
         unsettled: the places that every question means.
     """
 
-    times: tuple[int, int]
-    sizes: tuple[int, int]
+    earliest: int
+    latest: int
+    smallest: int
+    largest: int
     unsettled: int
 
     def bounds_of(self, spread: int) -> tuple[int, int]:
-        """Those of the numbers in a spread."""
-        return self.times if spread == TIMES else self.sizes
+        """The smallest and the largest of the numbers in a spread."""
+        return self[:2] if spread == TIMES else self[2:4]
 
     def encode(self) -> bytes:
         """As it is kept."""
-        return _HEAD.pack(*self.times, *self.sizes) + encode_set(self.unsettled)
+        return _HEAD.pack(*self[:4]) + encode_set(self.unsettled)
 
     @classmethod
     def decode(cls, data: bytes) -> Self:
         """The head that was kept.
 
         Raises:
-            ValueError, IndexError, struct.error: none was.
+            ValueError, TypeError, IndexError, struct.error: none was.
         """
-        bounds = _HEAD.unpack_from(data)
-        return cls(bounds[:2], bounds[2:], decode_set(data[_HEAD.size :]))
+        return cls(*_HEAD.unpack_from(data), decode_set(data[_HEAD.size :]))
 
 
 class Between(NamedTuple):
@@ -112,34 +119,38 @@ class Asked(NamedTuple):
 
     Attributes:
         groups: of each group of traits at least one.
-        times: between which `started_at` is to be; None for any.
-        sizes: the same of `output_size`.
+        between: numbers that are asked for, of both spreads at the most.
     """
 
     groups: tuple[tuple[int, ...], ...]
-    times: Between | None
-    sizes: Between | None
+    between: tuple[Between, ...]
+
+    def may_be_in(self, head: Head) -> bool:
+        """Whether the bounds of a range leave anything of it."""
+        return not any(one.fits_none(head.bounds_of(one.spread)) for one in self.between)
 
 
 def asked_of(where: InvocationFilter) -> Asked:
     """What a filter asks of ranges; the ids of invocations are none of it."""
-    groups = [
+    groups: list[tuple[str, Sequence[object]]] = [
         ("session", where.sessions),
         ("tool", [storable(name) for name in where.tools]),
         ("family", [storable(name) for name in where.families]),
         ("state", where.states),
-        ("state", [state for one in where.statuses for state in STATES_OF_STATUS[one]]),
+        ("status", where.statuses),
         ("error", [storable(name) for name in where.error_kinds]),
         ("agent", [storable(name) for name in where.agents]),
         ("exit", [int(status) for status in where.exit_statuses]),
     ]
-    times = sizes = None
+    if where.min_size is not None and where.min_size > 0:
+        groups.append(("size", [where.min_size.bit_length()]))
+    between: list[Between] = []
     if where.since is not None or where.until is not None:
-        times = Between(TIMES, _microseconds(where.since), _microseconds(where.until))
+        between.append(Between(TIMES, _microseconds(where.since), _microseconds(where.until)))
     if where.min_size is not None:
-        sizes = Between(SIZES, where.min_size, None)
+        between.append(Between(SIZES, where.min_size, None))
     named = (tuple(name_of(column, value) for value in values) for column, values in groups)
-    return Asked(tuple(group for group in named if group), times, sizes)
+    return Asked(tuple(group for group in named if group), tuple(between))
 
 
 def name_of(column: str, value: object) -> int:
@@ -152,8 +163,14 @@ def name_of(column: str, value: object) -> int:
     return _FIRST_NAME + int.from_bytes(digest[:_NAME_BYTES], "big")
 
 
-def read_traits(connection: Connection, number: int) -> dict[int, bytes]:
-    """What a range has to tell by its invocations as they are now, as it is kept; by name."""
+def read_traits(connection: Connection, number: int, unsettled: int = 0) -> dict[int, bytes]:
+    """What a range has to tell by its invocations as they are now, as it is kept; by name.
+
+    Args:
+        connection: of one snapshot.
+        number: of the range.
+        unsettled: places that are to be taken for unsettled.
+    """
     first = number * RANGE
     query = _FACTS.where(_ROW.key >= first, _ROW.key < first + RANGE)
     told: defaultdict[tuple[str, Any], list[int]] = defaultdict(list)
@@ -162,20 +179,32 @@ def read_traits(connection: Connection, number: int) -> dict[int, bytes]:
     settled: list[int] = []
     for key, started_at, size, *values in connection.execute(query):
         place = key - first
-        if not _is_settled(started_at, size, values):
+        if unsettled >> place & 1 or not _is_settled(started_at, size, values):
             continue
         settled.append(place)
         times.append(((started_at - _EPOCH) // _MICROSECOND, place))
         sizes.append((_NO_SIZE if size is None else size, place))
         for named in zip(_COLUMNS, values, strict=True):
             told[named].append(place)
-    head = Head(_bounds_of(times), _bounds_of(sizes), EVERY ^ set_of(settled))
+        told["digits", 0 if size is None else size.bit_length()].append(place)
+    head = Head(*_bounds_of(times), *_bounds_of(sizes), EVERY ^ set_of(settled))
     kept = {HEAD: head.encode(), TIMES: encode_spread(times), SIZES: encode_spread(sizes)}
-    sets: defaultdict[int, int] = defaultdict(int)
-    for (column, value), places in told.items():
-        if value is not None:
-            sets[name_of(column, value)] |= set_of(places)
+    sets = _named({named: set_of(places) for named, places in told.items()})
     return kept | {name: encode_set(members) for name, members in sets.items()}
+
+
+def _named(values: Mapping[tuple[str, Any], int]) -> dict[int, int]:
+    """The sets of traits by name, from those of the values of columns."""
+    sets: defaultdict[int, int] = defaultdict(int)
+    for (column, value), places in values.items():
+        if column == "digits":
+            for digits in range(1, value + 1):
+                sets[name_of("size", digits)] |= places
+        elif value is not None:
+            sets[name_of(column, value)] |= places
+            if column == "state" and value in _STATUS_OF:
+                sets[name_of("status", _STATUS_OF[value])] |= places
+    return sets
 
 
 def _is_settled(started_at: object, size: object, values: list[Any]) -> bool:
@@ -194,6 +223,8 @@ def _bounds_of(numbers: Iterable[tuple[int, int]]) -> tuple[int, int]:
 def _microseconds(moment: datetime | None) -> int | None:
     return None if moment is None else (moment - _EPOCH) // _MICROSECOND
 
+
+_STATUS_OF = {state: one for one, states in STATES_OF_STATUS.items() for state in states}
 
 _ROW = InvocationRow
 _COLUMNS = ("state", "tool", "family", "error", "exit", "session", "agent")
