@@ -258,19 +258,13 @@ def test_several_who_make_a_range_at_once_make_it_once(store: Store) -> None:
 
 def test_a_range_that_was_not_written_to_its_end_is_none(store: Store) -> None:
     insert_facts(store, FACTS)
-    is_server = store.database.is_server
-    refuse, allow = (
-        (
-            f"ALTER TABLE range_traits ADD CONSTRAINT no CHECK (trait <> {SIZES})",
-            "ALTER TABLE range_traits DROP CONSTRAINT no",
-        )
-        if is_server
-        else (
-            f"CREATE TRIGGER no BEFORE INSERT ON range_traits WHEN NEW.trait = {SIZES} "
-            "BEGIN SELECT RAISE(ABORT, 'no'); END",
-            "DROP TRIGGER no",
-        )
-    )
+    if store.database.is_server:
+        refuse = f"ALTER TABLE range_traits ADD CONSTRAINT no CHECK (trait <> {SIZES})"
+        allow = "ALTER TABLE range_traits DROP CONSTRAINT no"
+    else:
+        when = f"BEFORE INSERT ON range_traits WHEN NEW.trait = {SIZES}"
+        refuse = f"CREATE TRIGGER no {when} BEGIN SELECT RAISE(ABORT, 'no'); END"
+        allow = "DROP TRIGGER no"
     with store.database.write() as connection:
         connection.exec_driver_sql(refuse)
     with pytest.raises(InvalidRecordError):
