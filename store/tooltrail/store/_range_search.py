@@ -7,9 +7,7 @@ last of them, are looked through.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Generator, Sequence
-from functools import reduce
-from operator import or_
+from collections.abc import Collection, Generator, Mapping, Sequence
 from typing import NamedTuple
 
 from sqlalchemy import Connection, and_, bindparam, select
@@ -28,17 +26,14 @@ from tooltrail.store._traits import HEAD, UNREADABLE, Asked, Between, Head, aske
 from tooltrail.store.filters import InvocationFilter
 from tooltrail.store.tables import RangeTraitRow
 
-_FIRST_HEADS, _MOST_HEADS = 32, 256
-"""Heads that are read at once, the first time and afterwards."""
+_HEADS_AT_ONCE = 256
+"""Heads that are read at once."""
 
-_FIRST_RANGES = 8
-"""Ranges that are asked at once in the beginning, of those whose head leaves something."""
+_FIRST_RANGES = 16
+"""Ranges that are asked at first, of those whose head leaves something; afterwards all at once."""
 
-_MORE_RANGES = 6
-"""How many times as many are asked each further time."""
-
-_MOST_KEYS = 1_000
-"""Invocations that one statement looks at."""
+_FEW_KEYS, _MOST_KEYS = 128, 1_000
+"""Invocations that one statement looks at, which mostly stops when a page is full."""
 
 _FEW = 10
 """Invocations that are looked at sooner than a spread is read."""
@@ -72,7 +67,7 @@ class _Search:
         self._limit = limit
         self._rows: list[AnyRow] = []
         self._keys: list[int] = []
-        self._keys_at_once = limit
+        self._keys_at_once = max(limit, _FEW_KEYS)
         self._passed_count = 0
 
     def run(self, stretch: Stretch) -> Found:
@@ -99,8 +94,7 @@ class _Search:
             )
             self._rows += rows
             # Mostly all of them fit, and else it takes more of them to find as many.
-            wanted = 4 * len(self._keys) if len(rows) < missing // 2 else missing - len(rows)
-            self._keys_at_once = min(max(wanted, _FEW), _MOST_KEYS)
+            self._keys_at_once = _MOST_KEYS
         self._keys = []
 
     def _look_through(self, stretch: Stretch) -> None:
@@ -145,28 +139,25 @@ def _iter_asked(
             if len(possible) == at_once:
                 yield from _answers(connection, asked, some, possible)
                 some, possible = {}, {}
-                at_once *= _MORE_RANGES
+                at_once = _HEADS_AT_ONCE
         yield from _answers(connection, asked, some, possible)
 
 
 def _iter_heads(connection: Connection, stretch: Stretch) -> Generator[dict[int, Head]]:
-    """The heads of the ranges of a stretch that were made, in its order, more at once each time."""
-    low, high, limit = stretch.first // RANGE, (stretch.end - 1) // RANGE, _FIRST_HEADS
+    """The heads of the ranges of a stretch that were made, in its order, some at once."""
+    low, high = stretch.first // RANGE, (stretch.end - 1) // RANGE
     while True:
-        heads = _heads(connection, low, high, limit, oldest_first=stretch.oldest_first)
+        heads = _heads(connection, low, high, oldest_first=stretch.oldest_first)
         yield heads
-        if len(heads) < limit:
+        if len(heads) < _HEADS_AT_ONCE:
             return
         last = next(reversed(heads))
         low, high = (last + 1, high) if stretch.oldest_first else (low, last - 1)
-        limit = _MOST_HEADS
 
 
-def _heads(
-    connection: Connection, low: int, high: int, limit: int, *, oldest_first: bool
-) -> dict[int, Head]:
+def _heads(connection: Connection, low: int, high: int, *, oldest_first: bool) -> dict[int, Head]:
     query = _OLDEST_HEADS if oldest_first else _NEWEST_HEADS
-    answer = connection.execute(query, {"low": low, "high": high, "limit": limit})
+    answer = connection.execute(query, {"low": low, "high": high})
     return {found: _head_in(data) for found, data in answer.all()}
 
 
@@ -199,14 +190,22 @@ def _restrict_by_sets(
     connection: Connection, groups: Sequence[Sequence[int]], possible: dict[int, int]
 ) -> None:
     told = _told(connection, {name for group in groups for name in group}, list(possible))
-    for number, places in possible.items():
-        sets = told.get(number, {})
-        for group in groups:
-            among = [_set_in(sets[name]) for name in group if name in sets]
-            places &= reduce(or_, among, 0)  # noqa: PLW2901
-            if not places:
-                break
-        possible[number] = places
+    for number in list(possible):
+        possible[number] = _common_places(groups, told.get(number, {}))
+
+
+def _common_places(groups: Sequence[Sequence[int]], sets: Mapping[int, bytes]) -> int:
+    """The places that have a trait of each group."""
+    places = EVERY
+    for group in groups:
+        among = 0
+        for name in group:
+            if name in sets:
+                among |= _set_in(sets[name])
+        places &= among
+        if not places:
+            break
+    return places
 
 
 def _told(
@@ -250,9 +249,7 @@ def _between_in(data: bytes, between: Between) -> int:
 _ROW = RangeTraitRow
 _ASKED = and_(_ROW.range_number >= bindparam("low"), _ROW.range_number <= bindparam("high"))
 _HEADS = (
-    select(_ROW.range_number, _ROW.members)
-    .where(_ROW.trait == HEAD, _ASKED)
-    .limit(bindparam("limit"))
+    select(_ROW.range_number, _ROW.members).where(_ROW.trait == HEAD, _ASKED).limit(_HEADS_AT_ONCE)
 )
 _OLDEST_HEADS = _HEADS.order_by(_ROW.range_number.asc())
 _NEWEST_HEADS = _HEADS.order_by(_ROW.range_number.desc())

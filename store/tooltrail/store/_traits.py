@@ -81,7 +81,8 @@ class Head(NamedTuple):
         Raises:
             ValueError, TypeError, IndexError, struct.error: none was.
         """
-        return cls(*_HEAD.unpack_from(data), decode_set(data[_HEAD.size :]))
+        earliest, latest, smallest, largest = _HEAD.unpack_from(data)
+        return cls(earliest, latest, smallest, largest, decode_set(data[_HEAD.size :]))
 
 
 class Between(NamedTuple):

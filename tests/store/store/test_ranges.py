@@ -128,7 +128,11 @@ def test_any_page_of_any_filter_is_what_python_finds(filled: Store) -> None:
 def test_pages_of_what_is_rare_put_together_are_all_of_it(
     filled: Store, oldest_first: bool
 ) -> None:
-    for question in ({"families": ("rare",)}, {"tools": ("Bash",), "min_size": 30_001}):
+    questions: list[dict[str, Any]] = [
+        {"families": ("rare",)},
+        {"tools": ("Bash",), "min_size": 30_001},
+    ]
+    for question in questions:
         found: list[UUID] = []
         cursor: str | None = None
         while True:
@@ -193,16 +197,9 @@ def test_a_row_that_is_committed_after_its_range_was_made_is_found(store: Store)
     assert listed(store, where) == []
     moved = [replace(fact, tool="Late", started_at=BEGINNING + timedelta(days=10)) for fact in late]
     with store.database.write() as connection:
-        shared = connection.execute(
-            select(
-                InvocationRow.session_key,
-                InvocationRow.policy_digest,
-                InvocationRow.arguments_digest,
-                InvocationRow.arguments_preview,
-            ).limit(1)
-        ).one()
+        shared = connection.execute(select(InvocationRow.__table__).limit(1)).mappings().one()
         for key, fact in enumerate(moved, 101):
-            row = fact_row(key, fact, shared.session_key) | shared._asdict()
+            row = {**shared, **fact_row(key, fact, shared["session_key"])}
             connection.execute(insert(InvocationRow).values(row))
     assert listed(store, where) == [fact.id for fact in reversed(moved)]
     assert list(iter_wrong(store.database)) == []
@@ -345,10 +342,11 @@ def test_what_a_range_cannot_have_told_leaves_nothing_out_but_is_found_by_the_ch
     )
     if data != b"":
         old = BEGINNING - timedelta(days=100)
-        for question in (
+        questions: list[dict[str, Any]] = [
             {"families": ("rare",)},
             {"tools": ("Bash",), "since": old, "until": BEGINNING, "min_size": 29_000},
-        ):
+        ]
+        for question in questions:
             wanted = expected(FACTS, question, oldest_first=False)
             assert listed(sqlite_store, InvocationFilter(**question), 400) == wanted[:400]
     index_invocations(sqlite_store)
