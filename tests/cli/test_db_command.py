@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.cli import Cli, on_a_terminal
+from tests.support.large_store import make_large_store
 from tests.support.recording import run_command
 
 from tooltrail.cli._output import size_of
@@ -40,6 +41,19 @@ def test_check_of_a_sound_store_finds_nothing(cli: Cli) -> None:
     ended = cli.ok("db", "check")
     assert (ended.text, ended.message) == ("", "no problem found\n")
     assert cli.ok("db", "check", "--json").records == []
+
+
+def test_index_makes_anew_what_lists_are_found_by(tmp_path: Path) -> None:
+    make_large_store(tmp_path / "trail.db", 6_000)
+    cli = Cli(str(tmp_path / "trail.db"))
+    ended = cli.ok("db", "index")
+    assert (ended.text, ended.message) == ("", "1 range of invocations made\n")
+    alter(cli, "UPDATE range_traits SET members = x'00' WHERE trait = 0")
+    checked = cli.run("db", "check")
+    assert (checked.code, checked.message) == (1, "1 problem found\n")
+    assert checked.text.startswith("range 0 of invocations tells what they are not")
+    cli.ok("db", "index")
+    assert cli.ok("db", "check").text == ""
 
 
 @pytest.mark.parametrize(
