@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
 
-from tests.support.large_store import BEGINNING, RARE_STATUS, RARE_TOOL
+from tests.support.large_store import BEGINNING, RARE_AGENT, RARE_STATUS, RARE_TOOL
 
 from benchmarks._measure import Ratio, compare
 from tooltrail.store import InvocationFilter, Reader, Store
@@ -59,9 +59,21 @@ FILTERS = {
     "tool and time": _RECENT,
     "exit status of one": InvocationFilter(exit_statuses=(RARE_STATUS,)),
     "size of none": InvocationFilter(min_size=1 << 40),
-    "family of one": InvocationFilter(families=("generic",)),
+    "family of none": InvocationFilter(families=("notification",)),
+    "time of the oldest": InvocationFilter(until=BEGINNING + timedelta(seconds=2_000)),
+    "time of none": InvocationFilter(since=BEGINNING + timedelta(days=10_000)),
+    "agent of the oldest": InvocationFilter(agents=(RARE_AGENT,)),
+    "tool of many and size of many, both of none": InvocationFilter(
+        tools=("Read",), min_size=10_000
+    ),
+    "family and kind of error, both of none": InvocationFilter(
+        families=("command",), error_kinds=("tool_execution_failed",)
+    ),
+    "three that few have together": InvocationFilter(
+        agents=("coder",), states=("success",), until=BEGINNING + timedelta(seconds=2_000)
+    ),
 }
-"""What people ask for. The last is without an index, and passes by all invocations but one."""
+"""What people ask for; and what few have or none, so that it passes by all others."""
 
 
 def measure_newest(store: Store, database: Path) -> Ratio:

@@ -13,7 +13,7 @@ from tests.support.cli import Cli
 from tests.support.large_store import make_large_store
 from tests.support.recording import fail_tool, run_command, run_tool, statements_of
 
-from tooltrail.store import create_store, open_store
+from tooltrail.store import create_store, index_invocations, open_store
 
 LARGE = {
     "bodies",
@@ -25,6 +25,7 @@ LARGE = {
     "invocation_artifacts",
     "ledger_entries",
     "messages",
+    "range_traits",
 }
 """Tables of which a command may look rows up, and never go through all."""
 
@@ -53,6 +54,15 @@ FILTERS = (
     ("--session", "@last", "--status", "error"),
     ("--agent", "coder", "--since", "2024-01-01"),
 )
+
+RARE = (
+    ("--family", "notification"),
+    ("--family", "command", "--error-kind", "tool_execution_failed"),
+    ("--tool", "Read", "--min-size", "10000"),
+    ("--since", "2020-01-01", "--until", "2020-01-02"),
+    ("--agent", "archivist", "--exit-code", "42"),
+)
+"""Filters that so few fit that a page of them is not found among the nearest."""
 
 
 def commands_of(database: str) -> list[tuple[str, ...]]:
@@ -121,6 +131,25 @@ def test_no_command_goes_through_a_body_table_or_walks_the_hot_table_on_sqlite(
             for sql, values in asked:
                 for step in filter(is_bad_on_sqlite, scans_of_sqlite(connection, sql, values)):
                     bad[step] = f"{arguments}: {sql}"
+    assert not bad
+
+
+def test_no_filter_walks_the_hot_table_or_all_that_ranges_tell(tmp_path: Path) -> None:
+    database = tmp_path / "trail.db"
+    make_large_store(database, 6_000)
+    with open_store(database) as store:
+        assert index_invocations(store) == 1
+    cli = Cli(str(database))
+    bad: dict[str, str] = {}
+    for where in (*FILTERS, *RARE):
+        for order in ((), ("--reverse",), ("--cursor", "3000")):
+            arguments = ("log", *where, *order, "-n", "100")
+            asked = asked_by(cli, *arguments)
+            assert any("range_traits" in sql for sql, _ in asked) or where not in RARE
+            with open_store(database) as store, store.database.read() as connection:
+                for sql, values in asked:
+                    for step in filter(is_bad_on_sqlite, scans_of_sqlite(connection, sql, values)):
+                        bad[step] = f"{arguments}: {sql}"
     assert not bad
 
 

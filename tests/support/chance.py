@@ -1,8 +1,10 @@
 """Many invocations with random facts, and what is known of each without asking the store."""
 
 import random
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import insert
@@ -46,6 +48,23 @@ class Fact:
         return "success" if self.state == "success" else "error"
 
 
+ORACLE: dict[str, Callable[[Fact, Any], bool]] = {
+    "sessions": lambda fact, values: fact.session in values,
+    "tools": lambda fact, values: fact.tool in values,
+    "families": lambda fact, values: fact.family in values,
+    "states": lambda fact, values: fact.state in values,
+    "statuses": lambda fact, values: fact.status in values,
+    "error_kinds": lambda fact, values: fact.error_kind in values,
+    "agents": lambda fact, values: fact.agent in values,
+    "since": lambda fact, value: fact.started_at >= value,
+    "until": lambda fact, value: fact.started_at < value,
+    "exit_statuses": lambda fact, values: fact.exit_status in values,
+    "min_size": lambda fact, value: fact.size is not None and fact.size >= value,
+    "invocations": lambda fact, values: fact.id in values,
+}
+"""What each field of a filter means."""
+
+
 def random_facts(count: int, *, seed: int, sessions: int = 5) -> list[Fact]:
     chance = random.Random(seed)
     homes = [(UUID(int=chance.getrandbits(128)), chance.choice(AGENTS)) for _ in range(sessions)]
@@ -71,8 +90,39 @@ def _fact(chance: random.Random, homes: list[tuple[UUID, str | None]]) -> Fact:
     )
 
 
-def insert_facts(store: Store, facts: list[Fact]) -> None:
-    """Write them without their surfaces, in one transaction."""
+def uneven_facts(count: int, *, seed: int) -> list[Fact]:
+    """Many in which what is rare comes at random, or at one time, and some times are old."""
+    chance = random.Random(seed)
+    facts = random_facts(count, seed=seed, sessions=30)
+    return [_uneven(chance, n, count, fact) for n, fact in enumerate(facts)]
+
+
+def _uneven(chance: random.Random, n: int, count: int, fact: Fact) -> Fact:
+    at = BEGINNING + timedelta(seconds=n)
+    if n // 500 % 7 == 3:  # taken in from elsewhere
+        at -= timedelta(days=chance.randrange(1, 300))
+    fact = replace(fact, started_at=at)
+    if fact.state == "started" and chance.random() < 0.99:
+        fact = replace(fact, state="success", size=0)
+    if chance.random() < 0.001:
+        fact = replace(fact, tool="Rare", family="rare")
+    elif count // 3 < n < count // 3 + 200 and chance.random() < 0.1:
+        fact = replace(fact, family="brief")
+    if fact.size is None:
+        return fact
+    sizes = (0, 10, 30_000, 30_000, int(chance.lognormvariate(6, 2)))
+    return replace(fact, size=chance.choice(sizes))
+
+
+def insert_facts(store: Store, facts: Sequence[Fact], keys: Sequence[int] | None = None) -> None:
+    """Write them without their surfaces, in one transaction.
+
+    Args:
+        store: a new one.
+        facts: of invocations.
+        keys: of each of them; from 1 on by default.
+    """
+    keys = range(1, len(facts) + 1) if keys is None else keys
     homes = {fact.session: (key, fact.agent) for key, fact in enumerate(facts, start=1)}
     moment = {"opened_at": BEGINNING, "environment": "{}"}
     head = {"entry_count": 0, "digest": "", "next_seq": len(facts)}
@@ -91,11 +141,14 @@ def insert_facts(store: Store, facts: list[Fact]) -> None:
             insert(InvocationRow).values(
                 policy_digest=policy, arguments_digest=body, arguments_preview="{}"
             ),
-            [_row(n, fact, homes[fact.session][0]) for n, fact in enumerate(facts)],
+            [
+                fact_row(key, fact, homes[fact.session][0])
+                for key, fact in zip(keys, facts, strict=True)
+            ],
         )
         done = [
-            {"invocation_key": n + 1, "status": fact.status}
-            for n, fact in enumerate(facts)
+            {"invocation_key": key, "status": fact.status}
+            for key, fact in zip(keys, facts, strict=True)
             if fact.status
         ]
         if done:
@@ -107,12 +160,13 @@ def insert_facts(store: Store, facts: list[Fact]) -> None:
             )
 
 
-def _row(n: int, fact: Fact, session_key: int) -> dict[str, object]:
+def fact_row(key: int, fact: Fact, session_key: int) -> dict[str, object]:
+    """A row of `invocations`, without what belongs to all of them."""
     return {
-        "key": n + 1,
+        "key": key,
         "id": fact.id,
         "session_key": session_key,
-        "seq": n,
+        "seq": key - 1,
         "tool_name": fact.tool,
         "family": fact.family,
         "started_at": fact.started_at,

@@ -29,6 +29,7 @@ from .entries import (
 from .feed import InvocationFeed
 from .filters import InvocationFilter
 from .finished import Finished
+from .indexing import index_invocations
 from .info import StoreInfo
 from .invocation import Invocation
 from .limits import StoreLimits
@@ -149,6 +150,7 @@ __all__ = [
     "find_local_room",
     "find_repairable",
     "find_unended",
+    "index_invocations",
     "is_waiting",
     "iter_problems",
     "iter_record_checks",

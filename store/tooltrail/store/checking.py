@@ -10,11 +10,12 @@ from sqlalchemy import func, inspect, select, text
 from tooltrail.migrations import VERSION_TABLE
 from tooltrail.records import DamageError
 from tooltrail.store._database import Database
+from tooltrail.store._ranges import iter_wrong
 from tooltrail.store._schema import read_revision
 from tooltrail.store._server_words import in_words_of_server
 from tooltrail.store._shape import differences, read_shape, shape_of_head
 from tooltrail.store._targets import SqliteTarget
-from tooltrail.store.tables import StoreInfoRow, metadata
+from tooltrail.store.tables import RangeTraitRow, StoreInfoRow, metadata
 
 OnStep = Callable[[int, int], None]
 """Called with the steps that are done and those that there are."""
@@ -69,7 +70,11 @@ class _Step:
 
 
 def _steps(database: Database) -> list[_Step]:
-    steps = [_Step("the schema", _schema), _Step("the store's own row", _own_row)]
+    steps = [
+        _Step("the schema", _schema),
+        _Step("the store's own row", _own_row),
+        _Step("what ranges of invocations tell", _ranges),
+    ]
     if isinstance(database.target, SqliteTarget):
         references = [
             _Step(f"table {table}", partial(_references_of, table)) for table in metadata.tables
@@ -143,3 +148,14 @@ def _own_row(database: Database) -> Generator[str]:
             return
         if not connection.scalar(select(func.count()).select_from(StoreInfoRow)):
             yield f"table {table} has no row: the store does not know itself"
+
+
+def _ranges(database: Database) -> Generator[str]:
+    with database.read() as connection:
+        if not inspect(connection).has_table(RangeTraitRow.__tablename__):
+            return
+    for number in iter_wrong(database):
+        yield (
+            f"range {number} of invocations tells what they are not, so that lists may leave some "
+            "out; `tooltrail db index` makes it anew"
+        )

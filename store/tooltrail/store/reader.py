@@ -19,6 +19,7 @@ from tooltrail.records import (
 from tooltrail.store import _details, _names, _pages, _queries
 from tooltrail.store._bodies import decode_body
 from tooltrail.store._database import Database
+from tooltrail.store._ranges import RangeKeeper
 from tooltrail.store.filters import ALL, InvocationFilter
 from tooltrail.store.tables import ArtifactRow, BodyRow, PolicyRow
 from tooltrail.store.views import (
@@ -45,10 +46,13 @@ class Reader:
         spool: where output may wait that is not stored yet.
     """
 
-    def __init__(self, database: Database, archive: ArtifactArchive, spool: Path) -> None:
+    def __init__(
+        self, database: Database, archive: ArtifactArchive, spool: Path, ranges: RangeKeeper
+    ) -> None:
         self.database = database
         self.spool = spool
         self._archive = archive
+        self._ranges = ranges
 
     def invocations(
         self,
@@ -64,7 +68,10 @@ class Reader:
             InvalidRecordError: a cursor that no page gave, or a limit below 1.
         """
         with self.database.read() as connection:
-            return _pages.page(connection, where, limit, cursor, oldest_first=oldest_first)
+            page, is_late = _pages.page(connection, where, limit, cursor, oldest_first=oldest_first)
+        if is_late:
+            self._ranges.make_some()
+        return page
 
     def count_invocations(self, where: InvocationFilter = ALL) -> int:
         """How many invocations a filter means; reads an index, or all rows for some filters."""

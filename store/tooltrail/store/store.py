@@ -16,6 +16,7 @@ from tooltrail.store._group_commit import GroupCommit, Write
 from tooltrail.store._keys import Taken, checked_key, refuse_conflict
 from tooltrail.store._known_stores import remember
 from tooltrail.store._mark_names import mark_path
+from tooltrail.store._ranges import RangeKeeper
 from tooltrail.store._reserve import DiskReserve
 from tooltrail.store._room import StoreRoom
 from tooltrail.store._roots import resolve_root
@@ -74,6 +75,7 @@ class Store:
     ) -> None:
         self._check = check
         self._is_remembered = False
+        self._ranges = RangeKeeper(database)
         self.database = database
         self.writes = GroupCommit(database)
         self.threads = WriterThreads()
@@ -113,7 +115,7 @@ class Store:
     def reader(self) -> Reader:
         """Everything that can be asked of the store; see also `confirm`."""
         self.confirm()
-        return Reader(self.database, self.archive, self.spool)
+        return Reader(self.database, self.archive, self.spool, self._ranges)
 
     def open_session(
         self,

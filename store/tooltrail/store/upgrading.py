@@ -22,6 +22,7 @@ from tooltrail.store._schema import (
 )
 from tooltrail.store._targets import Target, parse_target
 from tooltrail.store.opening import open_existing
+from tooltrail.store.tables import DERIVED
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +182,7 @@ def _columns_at(revision: str, target: Target) -> _Columns:
 def _gone(now: _Columns, then: _Columns) -> list[tuple[str, str | None]]:
     """Tables, and columns of those that stay, that are in one and not in the other."""
     gone: list[tuple[str, str | None]] = []
-    for name in sorted(now):
+    for name in sorted(now.keys() - DERIVED):
         if name in then:
             gone.extend((name, part) for part in sorted(now[name] - then[name]))
         else:

@@ -517,9 +517,26 @@ CREATE INDEX ix_invocations_output_size ON invocations (output_size) WHERE outpu
 
 UPDATE tooltrail_version SET version_num='0004' WHERE tooltrail_version.version_num = '0003';
 
+-- Running upgrade 0004 -> 0005
+
+CREATE TABLE range_traits (
+    trait BIGINT NOT NULL, 
+    range_number BIGINT NOT NULL, 
+    members BYTEA NOT NULL, 
+    CONSTRAINT pk_range_traits PRIMARY KEY (trait, range_number)
+);
+
+UPDATE tooltrail_version SET version_num='0005' WHERE tooltrail_version.version_num = '0004';
+
 COMMIT;
 
 BEGIN;
+
+-- Running downgrade 0005 -> 0004
+
+DROP TABLE range_traits;
+
+UPDATE tooltrail_version SET version_num='0004' WHERE tooltrail_version.version_num = '0005';
 
 -- Running downgrade 0004 -> 0003
 

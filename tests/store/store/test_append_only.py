@@ -22,6 +22,7 @@ from tests.support.rows import MOMENT, all_rows, fill_every_table, row_for
 from tooltrail.records import InvalidRecordError
 from tooltrail.store import Store, create_store
 from tooltrail.store.tables import (
+    DERIVED,
     BodyRow,
     InvocationRow,
     LedgerHeadRow,
@@ -29,7 +30,7 @@ from tooltrail.store.tables import (
     metadata,
 )
 
-TABLES = list(metadata.tables.values())
+TABLES = [table for table in metadata.tables.values() if table.name not in DERIVED]
 APPEND_ONLY = [table for table in TABLES if table.name != "store_info"]
 TABLE = metadata.tables["invocations"]
 START_COLUMNS = {

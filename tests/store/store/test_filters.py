@@ -1,7 +1,6 @@
 """Every filter, alone and combined, against the same question asked of Python."""
 
 import random
-from collections.abc import Callable
 from dataclasses import fields
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -11,9 +10,9 @@ import pytest
 from tests.support.chance import (
     AGENTS,
     BEGINNING,
+    ORACLE,
     STATES,
     TOOLS,
-    Fact,
     insert_facts,
     random_facts,
 )
@@ -25,21 +24,6 @@ from tooltrail.store.filters import STATES_OF_STATUS  # pyright: ignore[reportPr
 
 FACTS = random_facts(250, seed=2026)
 SESSIONS = sorted({fact.session for fact in FACTS})
-
-ORACLE: dict[str, Callable[[Fact, Any], bool]] = {
-    "sessions": lambda fact, values: fact.session in values,
-    "tools": lambda fact, values: fact.tool in values,
-    "families": lambda fact, values: fact.family in values,
-    "states": lambda fact, values: fact.state in values,
-    "statuses": lambda fact, values: fact.status in values,
-    "error_kinds": lambda fact, values: fact.error_kind in values,
-    "agents": lambda fact, values: fact.agent in values,
-    "since": lambda fact, value: fact.started_at >= value,
-    "until": lambda fact, value: fact.started_at < value,
-    "exit_statuses": lambda fact, values: fact.exit_status in values,
-    "min_size": lambda fact, value: fact.size is not None and fact.size >= value,
-    "invocations": lambda fact, values: fact.id in values,
-}
 
 CHOICES: dict[str, list[Any]] = {
     "sessions": [*SESSIONS, UUID(int=1)],

@@ -32,6 +32,7 @@ from tooltrail.records import (
     digest_of,
 )
 from tooltrail.store import InvocationFilter, Store, StreamView, create_store, open_store
+from tooltrail.store._stretches import BEYOND_ALL, Stretch, by_index
 from tooltrail.store.tables.invocations import LARGE_BYTES
 
 BIG = b"".join(b"%08d\n" % n for n in range(100_000))
@@ -208,19 +209,43 @@ def test_a_page_uses_a_key_or_an_index_and_never_the_bodies(
         sqlite_store.reader.invocations(where, limit=len(FACTS), oldest_first=oldest_first)
         sqlite_store.reader.count_invocations(where)
     asked = [(sql, values) for sql, values in statements if sql.startswith("SELECT")]
-    # The page among the nearest, where it is mostly found, once or twice; that of all; the number.
-    assert 2 <= len(asked) <= (2 if name == "none" else 4)
+    # Among the nearest, where it is mostly found; of ranges there are none; among all; the number.
+    assert 2 <= len(asked) <= (2 if name == "none" else 5)
     steps = [accesses_of(sqlite_store, sql, values) for sql, values in asked]
+    assert_found_by_index(steps, OWN_INDEX.get(name, ""))
+
+
+@pytest.mark.parametrize("name", SINGLE_FILTERS)
+@pytest.mark.parametrize("oldest_first", [False, True])
+def test_a_page_of_very_many_without_ranges_is_looked_up_in_an_index(
+    sqlite_store: Store, name: str, oldest_first: bool
+) -> None:
+    insert_facts(sqlite_store, FACTS)
+    where = InvocationFilter(**SINGLE_FILTERS[name])
+    stretch = Stretch(1, BEYOND_ALL, oldest_first)
+    with (
+        statements_of(sqlite_store.database.engine) as statements,
+        sqlite_store.database.read() as connection,
+    ):
+        rows = by_index(connection, where, 1_000, stretch)
+    whole = sqlite_store.reader.invocations(where, oldest_first=oldest_first)
+    assert [row.id for row in rows] == [view.id for view in whole.items]
+    ((sql, values),) = [one for one in statements if one[0].startswith("SELECT")]
+    steps = [accesses_of(sqlite_store, sql, values)]
+    assert_found_by_index(steps, OWN_INDEX.get(name, ""))
+
+
+def assert_found_by_index(steps: list[list[str]], index: str) -> None:
     for access in [step for plan in steps for step in plan]:
         assert access.startswith(("SEARCH", "SCAN near", "SCAN anon")) or "COVERING" in access
     found = [step for plan in steps[-2:] for step in plan if "invocations" in step]
-    assert any(OWN_INDEX.get(name, "") in step for step in found)
+    assert any(index in step for step in found)
 
 
 def accesses_of(store: Store, sql: str, values: Any) -> list[str]:
     """How SQLite gets at invocations and what belongs to them; sessions are few."""
     # The rows of streams by their key, and only of invocations that left something out.
-    assert tables_of(sql) <= {"invocations", "sessions", "output_streams"}
+    assert tables_of(sql) <= {"invocations", "sessions", "output_streams", "range_traits"}
     with store.database.read() as connection:
         plan = [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}", values)]
     streams = [step for step in plan if re.match(r"\w+ output_streams\b", step)]

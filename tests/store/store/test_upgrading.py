@@ -45,6 +45,7 @@ STATEMENTS = (
     "CREATE TRIGGER maintenance_runs_no_update",
     "CREATE TABLE idempotency_keys",
     "CREATE TRIGGER idempotency_keys_no_delete",
+    "CREATE TABLE range_traits",
     "UPDATE tooltrail_version",
     "COMMIT",
 )
@@ -205,7 +206,8 @@ def test_only_an_earlier_revision_is_gone_back_to(
         move(old, HEAD_REVISION)
     for name in ("base", "-1", "0000", "000", "head", ""):
         with pytest.raises(
-            InvalidRecordError, match=r"no revision is named .*; there are 0001, 0002, 0003, 0004"
+            InvalidRecordError,
+            match=r"no revision is named .*; there are 0001, 0002, 0003, 0004, 0005",
         ):
             move(old, name)
     set_revision(old, "9999")

@@ -82,8 +82,9 @@ def check(location: Location, as_json: bool) -> int:
     Its schema is what its revision makes: tables, columns, constraints, indexes, and each
     append-only trigger with its rule; nothing is missing, altered or added. The store's own row is
     there. Of SQLite all pages are read, and every reference leads to a row; of PostgreSQL, no
-    trigger and no reference is switched off. What cannot be read for damage is a problem, and all
-    else is checked still. `verify` looks at what is recorded.
+    trigger and no reference is switched off. What lists are found by is compared with the
+    invocations. What cannot be read for damage is a problem, and all else is checked still.
+    `verify` looks at what is recorded.
 
     Writes nothing that stays. The exit code is 1 when there is a problem, 5 when the store is not
     at head.
@@ -91,6 +92,21 @@ def check(location: Location, as_json: bool) -> int:
     from tooltrail.cli._databases import check_with_bar
 
     return check_with_bar(location, as_json=as_json)
+
+
+@command.command()
+@store_options
+def index(location: Location) -> None:
+    """Make anew what lists with filters are found by.
+
+    Lists make it themselves, little by little, where they had to pass by many invocations without
+    it. This does it for all at once, after an upgrade or an import of very many for instance, and
+    after `db check` has found it wrong. What was known is thrown away before; none of it is
+    evidence, and lists are the same without it, only slower. It can be killed at any time.
+    """
+    from tooltrail.cli._databases import index_with_bar
+
+    index_with_bar(location)
 
 
 @command.command()

@@ -13,6 +13,7 @@ from tooltrail.store.tables.evidence import (
 from tooltrail.store.tables.invocations import InvocationRow, PolicyRow, ToolRow
 from tooltrail.store.tables.maintenance import MaintenanceRunRow
 from tooltrail.store.tables.payloads import ArtifactRow, BodyRow, InvocationArtifactRow
+from tooltrail.store.tables.ranges import RangeTraitRow
 from tooltrail.store.tables.sessions import AgentRow, MessageRow, SessionRow
 from tooltrail.store.tables.surfaces import (
     CanonicalResultRow,
@@ -26,7 +27,11 @@ from tooltrail.store.tables.surfaces import (
 
 metadata = Base.metadata
 
+DERIVED = frozenset({RangeTraitRow.__tablename__})
+"""Tables without evidence, which are made anew from the others."""
+
 __all__ = [
+    "DERIVED",
     "AgentRow",
     "ArtifactRow",
     "Base",
@@ -45,6 +50,7 @@ __all__ = [
     "OmissionRow",
     "OutputStreamRow",
     "PolicyRow",
+    "RangeTraitRow",
     "ReceiptRow",
     "RedactionRow",
     "SessionRow",
