@@ -585,6 +585,30 @@ def test_a_recorder_looks_for_a_parent_in_the_spool_of_the_user(
     assert patient.reader.session(child.id).parent_id == parent.id
 
 
+def test_a_parent_that_is_in_the_store_is_not_looked_for_elsewhere(
+    patient: Store, tmp_path: Path
+) -> None:
+    parent = patient.open_session()
+    other = Outbox.of(tmp_path / "other", patient.info.id)
+    other.append(MessageAdded(session=parent.id, role="user", text="waits"))
+    child = SessionOpened(parent=parent.id)
+    lone = SessionOpened(parent=new_id())
+    for entry in (child, lone):
+        patient.fallback.outbox.append(entry)
+    done = deliver(patient, patient.fallback.outbox, others=[other])
+    assert patient.reader.session(child.id).parent_id == parent.id
+    assert [note.startswith(f"session {lone.id} has no parent") for note in done.notes] == [True]
+
+
+def test_a_session_with_a_key_that_is_none_is_put_away_and_keeps_nobody(patient: Store) -> None:
+    entries = [SessionOpened(idempotency_key=""), SessionOpened(title="next")]
+    for entry in entries:
+        patient.fallback.outbox.append(entry)
+    done = repair(patient).outbox
+    assert (done.delivered_count, [one.line for one in done.kept]) == (1, [1])
+    assert "an idempotency key has 1 to" in done.kept[0].reason
+
+
 def test_a_parent_that_is_refused_leaves_its_child_without_one(
     patient: Store, tmp_path: Path
 ) -> None:
