@@ -18,12 +18,13 @@ from tests.support.killing import count_moments, run_and_kill
 from tests.support.lossy_server import END, START, LossyServer
 from tests.support.recording import captured, command_output, content_of, stream_of
 
-from tooltrail.artifacts import artifact_path
+from tooltrail.artifacts import artifact_path, is_in_use
 from tooltrail.records import (
     CompleteOutput,
     EndUncertainError,
     InvalidRecordError,
     InvocationFinishedError,
+    StartUncertainError,
     ToolCall,
     ToolError,
     UnavailableError,
@@ -269,6 +270,21 @@ def test_no_repair_ends_what_has_an_end_in_the_outbox_that_cannot_be_delivered_y
     assert printed(patient, session.id) == [b"at last\n", LONG, LONG + b"!", b"killed\n"]
     assert patient.reader.counts().invocations == {"success": 4, "interrupted": 1}
     check_all(patient)
+
+
+def test_while_an_outbox_cannot_be_read_no_repair_ends_what_may_have_an_end_there(
+    sqlite_store: Store,
+) -> None:
+    store, session = sqlite_store, sqlite_store.open_session()
+    in_a_program_that_ends(lambda: session.start(BASH))
+    waiting = store.fallback.outbox.journal.waiting
+    waiting.parent.mkdir()
+    waiting.touch()
+    (one,) = repair(store).folders
+    assert (one.outcome, "cannot be read" in one.reason) == ("failed", True)
+    waiting.unlink()
+    assert [one.outcome for one in repair(store).folders] == ["interrupted"]
+    check_all(store)
 
 
 def test_what_is_started_away_and_ended_when_the_store_is_back_is_in_order(
@@ -604,6 +620,19 @@ def test_a_commit_without_an_answer_is_neither_an_error_nor_a_second_call(
     assert printed(far, session.id) == [stdout, stdout + b"2\n"]
     assert far.reader.counts().invocations == {"success": 3}
     check_all(far)
+
+
+def test_a_start_without_an_answer_that_cannot_be_kept_is_told_as_such(
+    far: Store, lossy: LossyServer
+) -> None:
+    session = far.open_session()
+    far.fallback.outbox.journal.folder.touch()
+    lossy.lose_an_answer(START)
+    with pytest.raises(StartUncertainError, match="nor can it be kept") as caught:
+        session.start(BASH)
+    assert state_of(far, caught.value.invocation_id) == "started"
+    # It is of this process still, so that nobody but a repair after its end touches it.
+    assert is_in_use(caught.value.folder)
 
 
 def test_an_end_without_an_answer_that_cannot_be_kept_is_told_as_such(
