@@ -67,7 +67,7 @@ class _Search:
         self._limit = limit
         self._rows: list[AnyRow] = []
         self._keys: list[int] = []
-        self._keys_at_once = max(limit, _FEW_KEYS)
+        self._keys_at_once = min(max(limit, _FEW_KEYS), _MOST_KEYS)
         self._passed_count = 0
 
     def run(self, stretch: Stretch) -> Found:
