@@ -30,7 +30,10 @@ _HEADS_AT_ONCE = 256
 """Heads that are read at once."""
 
 _FIRST_RANGES = 16
-"""Ranges that are asked at first, of those whose head leaves something; afterwards all at once."""
+"""Ranges that are asked at first, of those whose head leaves something."""
+
+_MORE_RANGES = 4
+"""How many times as many are asked each further time."""
 
 _FEW_KEYS, _MOST_KEYS = 128, 1_000
 """Invocations that one statement looks at, which mostly stops when a page is full."""
@@ -67,7 +70,7 @@ class _Search:
         self._limit = limit
         self._rows: list[AnyRow] = []
         self._keys: list[int] = []
-        self._keys_at_once = max(limit, _FEW_KEYS)
+        self._keys_at_once = min(max(limit, _FEW_KEYS), _MOST_KEYS)
         self._passed_count = 0
 
     def run(self, stretch: Stretch) -> Found:
@@ -76,6 +79,10 @@ class _Search:
             if isinstance(part, int):
                 self._keys.append(part)
                 if len(self._keys) >= self._keys_at_once:
+                    self._look_at_keys(stretch)
+            elif part is None:
+                # They may fill the page, and more ranges need not be asked then.
+                if len(self._rows) + len(self._keys) >= self._limit:
                     self._look_at_keys(stretch)
             else:
                 self._look_at_keys(stretch)
@@ -104,29 +111,36 @@ class _Search:
             self._passed_count += stretch.width
 
 
-def _iter_parts(connection: Connection, asked: Asked, stretch: Stretch) -> Generator[int | Stretch]:
-    """What is to be looked at, in the order of a stretch: keys, and stretches without ranges."""
+def _iter_parts(
+    connection: Connection, asked: Asked, stretch: Stretch
+) -> Generator[int | Stretch | None]:
+    """What is to be looked at, in the order of a stretch: keys, and stretches without ranges.
+
+    None comes before further ranges are asked.
+    """
     low, high = stretch.first, stretch.end
-    for number, places in _iter_asked(connection, asked, stretch):
-        first, end = number * RANGE, (number + 1) * RANGE
-        if stretch.oldest_first:
-            before = stretch._replace(first=low, end=first) if low < first else None
-            low = end
-        else:
-            before = stretch._replace(first=end, end=high) if end < high else None
-            high = first
-        if before is not None:
-            yield before
-        for place in iter_places(places, ascending=stretch.oldest_first):
-            if stretch.first <= first + place < stretch.end:
-                yield first + place
+    for answers in _iter_answers(connection, asked, stretch):
+        for number, places in answers.items():
+            first, end = number * RANGE, (number + 1) * RANGE
+            if stretch.oldest_first:
+                before = stretch._replace(first=low, end=first) if low < first else None
+                low = end
+            else:
+                before = stretch._replace(first=end, end=high) if end < high else None
+                high = first
+            if before is not None:
+                yield before
+            for place in iter_places(places, ascending=stretch.oldest_first):
+                if stretch.first <= first + place < stretch.end:
+                    yield first + place
+        yield None
     if low < high:
         yield stretch._replace(first=low, end=high)
 
 
-def _iter_asked(
+def _iter_answers(
     connection: Connection, asked: Asked, stretch: Stretch
-) -> Generator[tuple[int, int]]:
+) -> Generator[dict[int, int]]:
     """The ranges of a stretch that were made, in its order, each with the places that it means."""
     at_once = _FIRST_RANGES
     for heads in _iter_heads(connection, stretch):
@@ -137,10 +151,10 @@ def _iter_asked(
             if asked.may_be_in(head):
                 possible[number] = EVERY
             if len(possible) == at_once:
-                yield from _answers(connection, asked, some, possible)
+                yield _answers(connection, asked, some, possible)
                 some, possible = {}, {}
-                at_once = _HEADS_AT_ONCE
-        yield from _answers(connection, asked, some, possible)
+                at_once *= _MORE_RANGES
+        yield _answers(connection, asked, some, possible)
 
 
 def _iter_heads(connection: Connection, stretch: Stretch) -> Generator[dict[int, Head]]:
@@ -163,13 +177,12 @@ def _heads(connection: Connection, low: int, high: int, *, oldest_first: bool) -
 
 def _answers(
     connection: Connection, asked: Asked, heads: dict[int, Head], possible: dict[int, int]
-) -> Generator[tuple[int, int]]:
+) -> dict[int, int]:
     """The places that each of some ranges means, of which some are possible."""
     _restrict_by_sets(connection, asked.groups, possible)
     for one in asked.between:
         _restrict_by_spread(connection, one, heads, possible)
-    for number, head in heads.items():
-        yield number, possible.get(number, 0) | head.unsettled
+    return {number: possible.get(number, 0) | head.unsettled for number, head in heads.items()}
 
 
 def _restrict_by_spread(

@@ -40,7 +40,7 @@ from tooltrail.store import (
 from tooltrail.store._members import RANGE
 from tooltrail.store._ranges import DUE, SETTLING, iter_made, iter_wrong
 from tooltrail.store._sqlite import sqlite3
-from tooltrail.store._traits import HEAD, SIZES, TIMES, name_of
+from tooltrail.store._traits import HEAD, SIZES, TIMES, Head, name_of
 from tooltrail.store.tables import InvocationRow, RangeTraitRow
 
 MADE = 3
@@ -113,7 +113,7 @@ def test_any_page_of_any_filter_is_what_python_finds(filled: Store) -> None:
         if place is not None:
             beyond = {fact.id for fact in (FACTS[:place] if oldest_first else FACTS[place - 1 :])}
             whole = [found for found in whole if found not in beyond]
-        limit = chance.choice((1, 5, 20, 400))
+        limit = chance.choice((1, 5, 20, 400, 3_000))
         page = filled.reader.invocations(
             InvocationFilter(**question),
             limit=limit,
@@ -211,6 +211,21 @@ def test_keys_far_from_each_other_have_no_ranges_between_them(store: Store) -> N
     keys = [*range(1, RANGE + 1), *range(far, far + 2 * RANGE)]
     insert_facts(store, facts, keys)
     assert list(iter_made(store.database)) == [0, 1, far // RANGE]
+    for oldest_first in (False, True):
+        page = store.reader.invocations(RARE, limit=500, oldest_first=oldest_first)
+        wanted = expected(facts, {"families": ("rare",)}, oldest_first=oldest_first)
+        assert [view.id for view in page.items] == wanted
+
+
+def test_more_ranges_than_are_asked_at_once_are_asked_one_after_another(store: Store) -> None:
+    facts = uneven_facts(2 * RANGE - 1, seed=9)
+    far = 700 * RANGE
+    insert_facts(store, facts, [*range(1, RANGE), *range(far, far + RANGE)])
+    empty = Head(0, -1, 0, -1, 0).encode()
+    assert list(iter_made(store.database)) == [0]
+    with store.database.write() as connection:
+        values = [{"trait": HEAD, "range_number": n, "members": empty} for n in range(1, 700)]
+        connection.execute(insert(RangeTraitRow), values)
     for oldest_first in (False, True):
         page = store.reader.invocations(RARE, limit=500, oldest_first=oldest_first)
         wanted = expected(facts, {"families": ("rare",)}, oldest_first=oldest_first)
