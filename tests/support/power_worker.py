@@ -14,8 +14,8 @@ session ID     that session was opened
 started N ID   so was that call, as that invocation
 ended N ID     its end, with all it printed
 said N ID      that message
-set N ID       the start of that call was set aside
-kept N ID      so was its end, with all it printed
+set N ID       the start of that call was set aside, or waits in the outbox
+kept N ID      so was its end, or does, with all it printed
 awaited ID     that session waits in the outbox
 queued N ID    so does that call, with all it printed
 sent N ID      and that message
@@ -138,6 +138,7 @@ def hide(database: str, artifacts: str, spool: str) -> None:
         say("begin", 82)
         say("sent", 82, later.add_message("user", text_of(82)))
         queue(session, range(83, 85))
+        queue_in_two_steps(session, range(85, 89))
         later.close()
 
 
@@ -151,6 +152,17 @@ def queue(session: Session, numbers: range) -> None:
         say("begin", number)
         finished = session.record(call_of(number), made(printed(number)))
         say("queued", number, finished.invocation_id)
+
+
+def queue_in_two_steps(session: Session, numbers: range) -> None:
+    """The start and the end of each, but for the last, which is left."""
+    for number in numbers:
+        say("begin", number)
+        invocation = session.start(call_of(number))
+        say("set", number, invocation.id)
+        output = command_output(invocation, printed(number), b"common\n")
+        if number != numbers[-1]:
+            say("kept", number, invocation.finish(output).invocation_id)
 
 
 def repair(database: str, artifacts: str, spool: str) -> None:
