@@ -49,5 +49,5 @@ def remove_store(database: str) -> None:
 
 def without_pause(store: Store) -> Store:
     """The same, which tries to reach its database at once although it was away a moment ago."""
-    store.fallback._next_at = 0.0  # pyright: ignore[reportPrivateUsage]
+    store.fallback.pause.end()
     return store

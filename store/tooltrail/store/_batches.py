@@ -8,6 +8,7 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
@@ -98,12 +99,13 @@ class BatchRecorder:
         before = self._recorded_count + self._known_count
         is_tried = bool(calls) and fallback.catch_up()
         if is_tried:
+            began = monotonic()
             try:
                 self._record_now(calls, some)
             except UnavailableError as error:
                 if fallback.choice == "raise" or self._is_telling:
                     raise
-                fallback.note_failure(error)
+                fallback.note_failure(error, began)
                 why = error
         done = self._recorded_count + self._known_count - before
         for place in range(done, len(calls)):

@@ -78,12 +78,14 @@ class Delivery(Told):
         waiting_count: entries that still wait, where that was looked for.
         is_under_way: whether something waits only because another process delivers it, or because
             there is more than was to be delivered at once.
+        is_own: whether it is the latter.
     """
 
     kept: list[KeptEntry] = field(default_factory=list[KeptEntry])
     failure: str = ""
     waiting_count: int = 0
     is_under_way: bool = False
+    is_own: bool = False
 
 
 def deliver(
@@ -117,6 +119,7 @@ def deliver(
             if not is_whole:
                 busy = f"{outbox.journal.deliverer()} is delivering it"
                 done.failure, done.is_under_way = _LATE if is_ours else busy, True
+                done.is_own = is_ours
     except OSError as error:
         done.failure = f"outbox {outbox.journal.folder}: {error.strerror}"
     except (UnavailableError, DamageError) as error:

@@ -27,6 +27,7 @@ from tooltrail.store._starting import Started
 from tooltrail.store.entries import CallEnded, Entry
 from tooltrail.store.finished import Finished
 from tooltrail.store.invocation import Invocation
+from tooltrail.store.on_unavailable import SessionAwayError
 
 if TYPE_CHECKING:
     from tooltrail.store.recorder import Session
@@ -158,14 +159,15 @@ class RunningInvocation(Invocation):
         """Find in the store what was started while it was away.
 
         Raises:
-            UnavailableError: it is not there yet, or the store cannot be asked.
+            SessionAwayError: it is not there yet.
+            UnavailableError: the store cannot be asked.
         """
         if self._key:
             return
         with self._store.database.read() as connection:
             known = find_known(connection, self.id)
         if known is None:
-            raise UnavailableError(f"the start of invocation {self.id} is not in the store yet")
+            raise SessionAwayError(f"the start of invocation {self.id} is not in the store yet")
         self._session = self._session.found(known.session_key, known.session_id)
         self._key = known.key
 

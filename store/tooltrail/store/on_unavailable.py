@@ -20,7 +20,7 @@ the store again. One that nobody can open any more goes on to be dropped.
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from time import monotonic
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 from uuid import UUID
 from weakref import WeakValueDictionary
@@ -34,6 +34,7 @@ from tooltrail.records import (
     StartUncertainError,
     UnavailableError,
 )
+from tooltrail.store._pauses import Pause
 from tooltrail.store.entries import Entry
 from tooltrail.store.outbox import Outbox
 from tooltrail.store.spools import user_spools
@@ -45,20 +46,19 @@ if TYPE_CHECKING:
 OnUnavailable = Literal["outbox", "raise", "drop_and_count"]
 _CHOICES: tuple[OnUnavailable, ...] = get_args(OnUnavailable)
 
-_FIRST_PAUSE_S = 0.25
-_LONGEST_PAUSE_S = 30.0
-"""Seconds between two attempts to reach a store that is away: each can take as long as a timeout,
-and nobody's tool is to wait for all of them."""
-
 _AT_ONCE_S = 1.0
 """Seconds of delivery that one record pays for."""
+
+_OTHERS_WAIT_S, _LOOK_S = 0.25, 0.01
+"""Seconds that a record waits while another delivers, and between two looks. Without it many who
+record would put more behind what waits than is delivered meanwhile, and never be done with it."""
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
 class SessionAwayError(UnavailableError):
-    """The store is there, and has not the session that a record is of."""
+    """The store is there, and has not the session, or the start, that a record is of."""
 
 
 def checked_choice(name: str) -> OnUnavailable:
@@ -82,6 +82,7 @@ class Fallback:
         uncounted: drops that could not even be counted on disk yet.
         unopened: the sessions of this process that were dropped when they were to be opened.
         reason: why the last record went there; empty as long as none has.
+        pause: before the store is tried again.
     """
 
     def __init__(self, store: "Store", choice: OnUnavailable) -> None:
@@ -91,8 +92,7 @@ class Fallback:
         self.uncounted = 0
         self.unopened: WeakValueDictionary[UUID, Session] = WeakValueDictionary()
         self.reason = ""
-        self._pause = 0.0
-        self._next_at = 0.0
+        self.pause = Pause()
 
     def run(self, attempt: Callable[[], T], instead: Callable[[], tuple[Entry, T]]) -> T:
         """Record something, or keep it for later.
@@ -110,15 +110,16 @@ class Fallback:
             # Where it cannot be put behind what waits it comes before that, rather than to nothing.
             with suppress(UnavailableError):
                 return self.put(instead, None)
+        began = monotonic()
         try:
             self._store.confirm()
             made = attempt()
         except UnavailableError as error:
             if self.choice == "raise" or self._is_misled(error):
                 raise
-            self.note_failure(error)
+            self.note_failure(error, began)
             return self.put(instead, error)
-        self._pause = 0.0
+        self.pause.end()
         return made
 
     def put(self, instead: Callable[[], tuple[Entry, T]], why: UnavailableError | None) -> T:
@@ -143,11 +144,11 @@ class Fallback:
 
     def catch_up(self) -> bool:
         """Deliver what waits, as far as that can be done now; whether to record at once then."""
-        is_time = self._is_time()
+        is_time = self.pause.is_over()
         if not self.outbox.is_waiting():
             return self.choice == "raise" or is_time
-        if is_time:
-            self._deliver()
+        if is_time and self._deliver() and self.choice == "outbox":
+            self._wait_for_others()
         if self.choice == "outbox":
             return not self.outbox.is_waiting()
         return self.choice == "raise" or is_time
@@ -159,41 +160,48 @@ class Fallback:
         """
         return isinstance(error, AccessRefusedError) and not self._store.is_confirmed
 
-    def _is_time(self) -> bool:
-        return monotonic() >= self._next_at
-
     def _reason(self) -> str:
         """Why a record was not tried."""
         if self.outbox.is_waiting():
             return "records wait that came before it"
         return "the store was away a moment ago"
 
-    def _deliver(self) -> None:
+    def _wait_for_others(self) -> None:
+        deadline = monotonic() + _OTHERS_WAIT_S
+        while self.outbox.is_waiting() and monotonic() < deadline:
+            sleep(_LOOK_S)
+
+    def _deliver(self) -> bool:
+        """Deliver what waits, as far as one record pays for it; whether another does so just now.
+
+        Raises:
+            AccessRefusedError: the store was opened while it was away, and lets nobody in.
+        """
         from tooltrail.store._delivering import deliver  # noqa: PLC0415  it records, too
         from tooltrail.store.backlog import find_outboxes  # noqa: PLC0415  the same
 
+        began = monotonic()
         try:
             self._store.confirm()
         except UnavailableError as error:
             if self._is_misled(error):
                 raise
-            self.note_failure(error)
-            return
+            self.note_failure(error, began)
+            return False
         others = find_outboxes(self._store, also=user_spools())
-        # Who is not the first to do so puts what it has behind it.
         done = deliver(self._store, self.outbox, others=others, wait=False, seconds=_AT_ONCE_S)
         for kept in done.kept:
             _log.warning("not delivered: %s; kept in %s", kept.reason, kept.kept_in)
         for note in done.notes:
             _log.debug("delivered: %s", note)
-        if done.is_under_way:
-            # The store is there, so the next to record goes on with it soon.
-            self._pause = 0.0
         if done.failure:
             _log.debug("records wait in the outbox: %s", done.failure)
-            self.note_failure()
+        if done.failure and not done.is_under_way:
+            self.pause.lengthen(began)
         else:
-            self._pause = self._next_at = 0.0
+            # The store is there, so the next to record goes on with what is left.
+            self.pause.end()
+        return done.is_under_way and not done.is_own
 
     def is_missed(self, session: UUID) -> bool:
         """Whether drops are counted, and a session that the store has not may be one, or waits."""
@@ -205,12 +213,15 @@ class Fallback:
             # Nobody can tell, and nothing is to be raised.
             return True
 
-    def note_failure(self, why: UnavailableError | None = None) -> None:
-        """Do not try again at once, unless it is one session alone that is away."""
-        if isinstance(why, SessionAwayError):
-            return
-        self._pause = min(max(2 * self._pause, _FIRST_PAUSE_S), _LONGEST_PAUSE_S)
-        self._next_at = monotonic() + self._pause
+    def note_failure(self, why: UnavailableError, began: float) -> None:
+        """Do not try again at once, unless it is one session alone that is away.
+
+        Args:
+            why: it came to nothing.
+            began: by `time.monotonic`, when the attempt did.
+        """
+        if not isinstance(why, SessionAwayError):
+            self.pause.lengthen(began)
 
     def _drop(self, entry: Entry, reason: str) -> None:
         try:

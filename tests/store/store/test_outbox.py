@@ -50,6 +50,7 @@ from tooltrail.store import (
     SessionOpened,
     Store,
     _flocks,
+    _pauses,
     acknowledge_losses,
     create_store,
     entries,
@@ -57,7 +58,6 @@ from tooltrail.store import (
     is_waiting,
     iter_record_checks,
     new_id,
-    on_unavailable,
     open_store,
     relocate,
     repair,
@@ -324,8 +324,8 @@ def test_a_session_that_nobody_can_open_any_more_is_dropped_and_raises_nothing(
 def test_who_drops_does_not_try_again_at_once_either(
     careless: Store, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(on_unavailable, "_FIRST_PAUSE_S", 3600)
-    monkeypatch.setattr(on_unavailable, "_LONGEST_PAUSE_S", 3600)
+    monkeypatch.setattr(_pauses, "FIRST_S", 3600)
+    monkeypatch.setattr(_pauses, "LONGEST_S", 3600)
     session = careless.open_session()
     with away(careless, database):
         session.record(BASH, made(b"0"))
