@@ -1,6 +1,7 @@
 """What `status`, `repair` and the reading commands say of records that wait in the outbox."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,8 @@ def test_status_warns_of_what_waits_and_repair_stores_it(cli: Cli) -> None:
 
 
 def test_what_waits_for_a_store_that_is_gone_is_named(cli: Cli) -> None:
+    # It is a copy of a store that is known at another place.
+    shutil.rmtree(Path(cli.database).parent / "spool" / "known-stores")
     journal = let_wait(cli)
     with open_store(cli.database) as store:
         gone = store.info.id

@@ -26,6 +26,7 @@ TREE = [
     (errors.MissingArtifactError, errors.DamageError),
     (errors.SchemaMismatchError, errors.TooltrailError),
     (errors.UnavailableError, errors.TooltrailError),
+    (errors.AccessRefusedError, errors.UnavailableError),
     (errors.DiskFullError, errors.UnavailableError),
     (errors.StartUncertainError, errors.UnavailableError),
     (errors.EndUncertainError, errors.UnavailableError),

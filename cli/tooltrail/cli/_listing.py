@@ -71,9 +71,11 @@ def _plain_page(
 
 def _has_folders(spool: Path) -> bool:
     """Whether output may wait there; its other entries are locks of those who record."""
+    from tooltrail.store.spools import KNOWN_FOLDER  # noqa: PLC0415  not before a command is run
+
     try:
         with os.scandir(spool) as entries:
-            return any(entry.is_dir() for entry in entries)
+            return any(entry.is_dir() and entry.name != KNOWN_FOLDER for entry in entries)
     except FileNotFoundError:
         return False
     except OSError:  # why, the store must say

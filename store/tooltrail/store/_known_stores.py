@@ -21,8 +21,7 @@ from tooltrail.store._flocks import opened
 from tooltrail.store._journal_lines import add_line, iter_lines
 from tooltrail.store._targets import Target
 from tooltrail.store.info import StoreInfo
-
-_FOLDER = "known-stores"
+from tooltrail.store.spools import KNOWN_FOLDER
 
 
 def remember(spool: Path, target: Target, info: StoreInfo) -> None:
@@ -55,7 +54,9 @@ def recall(spool: Path, target: Target) -> StoreInfo | None:
 def recall_ids(spool: Path) -> set[UUID]:
     """The stores that are known at any place."""
     with suppress(OSError):
-        return {known.id for known in map(_read, (spool / _FOLDER).iterdir()) if known is not None}
+        return {
+            known.id for known in map(_read, (spool / KNOWN_FOLDER).iterdir()) if known is not None
+        }
     return set()
 
 
@@ -73,4 +74,4 @@ def _read(path: Path) -> StoreInfo | None:
 
 
 def _path(spool: Path, target: Target) -> Path:
-    return spool / _FOLDER / digest_of(os.fsencode(target.place)).removeprefix("sha256:")[:32]
+    return spool / KNOWN_FOLDER / digest_of(os.fsencode(target.place)).removeprefix("sha256:")[:32]

@@ -9,6 +9,9 @@ from tooltrail.records.errors import InvalidRecordError
 SPOOL_FOLDER = "spool"
 """The name of the folder, beside a database file or in the user's state folder."""
 
+KNOWN_FOLDER = "known-stores"
+"""The name of that in a spool which holds no records, but what is known of its stores."""
+
 
 def user_spool() -> Path:
     """The spool in the user's state folder (XDG Base Directory Specification).

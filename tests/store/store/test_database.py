@@ -5,8 +5,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection, insert, select, text
-from tests.support.recording import run_command, statements_of
+from sqlalchemy import Connection, event, insert, select, text
+from tests.support.recording import run_command
 from tests.support.rows import MOMENT
 from tests.support.schema import upgraded
 
@@ -91,13 +91,18 @@ def test_the_journal_mode_lasts_in_the_file(sqlite_store: Store) -> None:
 
 
 def test_a_write_begins_immediate_and_a_read_does_not(sqlite_store: Store) -> None:
-    with statements_of(sqlite_store.database.engine) as statements:
-        with sqlite_store.database.write():
-            pass
-        with sqlite_store.database.read():
-            pass
-    begins = [sql for sql, _ in statements if sql.startswith("BEGIN")]
-    assert begins == ["BEGIN IMMEDIATE", "BEGIN"]
+    engine, told = sqlite_store.database.engine, list[str]()
+
+    def trace(connection: sqlite3.Connection, *_: object) -> None:
+        connection.set_trace_callback(told.append)
+
+    event.listen(engine, "checkout", trace)
+    with sqlite_store.database.write():
+        pass
+    with sqlite_store.database.read():
+        pass
+    event.remove(engine, "checkout", trace)
+    assert [sql for sql in told if sql.startswith("BEGIN")] == ["BEGIN IMMEDIATE", "BEGIN"]
 
 
 def test_nothing_can_be_written_through_a_read(store: Store) -> None:

@@ -266,6 +266,7 @@ def test_a_record_that_is_made_while_its_thread_leads_waits_for_nobody(
         pool.submit(group.run, Write(lambda _: None)).result(60)
 
 
+@pytest.mark.parametrize("on_unavailable", ["raise"])
 def test_a_signal_handler_that_records_while_its_thread_does_is_told(
     sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -305,6 +306,7 @@ def noted_deadlines() -> Generator[list[float]]:
         yield deadlines
 
 
+@pytest.mark.parametrize("on_unavailable", ["raise"])
 def test_where_the_store_is_away_all_are_told_at_once(sqlite_store: Store) -> None:
     session, gone = sqlite_store.open_session(), threading.Event()
     database = Path(str(sqlite_store.database.target))
@@ -330,6 +332,7 @@ def test_where_the_store_is_away_all_are_told_at_once(sqlite_store: Store) -> No
     assert messages_of(sqlite_store, session) == []
 
 
+@pytest.mark.parametrize("on_unavailable", ["raise"])
 def test_nobody_waits_longer_because_others_waited_before_it(
     sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

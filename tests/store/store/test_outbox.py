@@ -1135,7 +1135,7 @@ def test_a_file_that_went_with_its_disk_is_waited_for(tmp_path: Path) -> None:
                 waiting = store.open_session(title="waits").record(BASH, made(b"waits"))
             told = f"{database} is not there, which has store {store.info.id} "
             with pytest.raises(UnavailableError, match=told):
-                open_store(database, spool=spool)
+                open_store(database, spool=spool, on_unavailable="raise")
             assert list(disk.folder.iterdir()) == []
         with open_store(database, spool=spool) as store:
             assert repair(store).outbox.delivered_count == 2

@@ -37,20 +37,20 @@ def busy(database: Database, *begin: str) -> Generator[sqlite3.Connection]:
 def without_patience(database: Database) -> Generator[list[str]]:
     """SQLite itself waits for nobody; what it was asked to begin."""
     begun: list[str] = []
+    hurried: list[sqlite3.Connection] = []
 
     def hurry(connection: sqlite3.Connection, *_: object) -> None:
         connection.execute("PRAGMA busy_timeout = 0")
-
-    def note(_c: object, _cursor: object, statement: str, *_: object) -> None:
-        begun.append(statement)
+        connection.set_trace_callback(begun.append)
+        hurried.append(connection)
 
     event.listen(database.engine, "checkout", hurry)
-    event.listen(database.engine, "before_cursor_execute", note)
     try:
         yield begun
     finally:
         event.remove(database.engine, "checkout", hurry)
-        event.remove(database.engine, "before_cursor_execute", note)
+        for connection in hurried:
+            connection.set_trace_callback(None)
 
 
 def until_twice(statement: str, statements: list[str]) -> None:
@@ -114,6 +114,7 @@ def test_the_wait_for_a_turn_is_a_part_of_the_wait(
     assert patience_of(sqlite_store.database) == again
 
 
+@pytest.mark.parametrize("on_unavailable", ["raise"])
 def test_no_write_begins_after_its_time(
     sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
