@@ -47,7 +47,6 @@ _UNAVAILABLE: dict[int | str, str] = {
 }
 """Result codes of SQLite, and the SQLSTATEs that psycopg does not file under operational errors."""
 
-
 _FULL: set[int | str] = {sqlite3.SQLITE_FULL, "53100"}
 
 _LATER = (
