@@ -1,5 +1,6 @@
 """What a driver's error means to the caller: locked, full, damaged, unreachable or refused."""
 
+import re
 from collections.abc import Generator
 from contextlib import contextmanager
 
@@ -47,7 +48,6 @@ _UNAVAILABLE: dict[int | str, str] = {
 }
 """Result codes of SQLite, and the SQLSTATEs that psycopg does not file under operational errors."""
 
-
 _FULL: set[int | str] = {sqlite3.SQLITE_FULL, "53100"}
 
 _LATER = (
@@ -63,6 +63,8 @@ _LATER = (
     "_timeout",
 )
 """Parts of what a server says that lets nobody in now: it is being started or stopped, or full."""
+
+_ADDRESS = re.compile(r" \([^)]*\)")
 
 _LIMIT_CLASS = "54"
 """SQLSTATE class "program limit exceeded": no retry can help."""
@@ -142,7 +144,12 @@ def refuses_access(words: str) -> bool:
     started, and is taken for one that refuses: that is told, where the other would be kept quiet.
     """
     attempts = [line for line in words.splitlines() if " failed: " in line]
-    return bool(attempts) and all(map(_is_refusal, attempts))
+    by_server: dict[str, list[str]] = {}
+    for line in attempts:
+        place = line.partition(' at "')[2].partition(" failed: ")[0]
+        # All addresses of one host are one server's: "localhost" (::1) and "localhost" (127.0.0.1).
+        by_server.setdefault(_ADDRESS.sub("", place), []).append(line)
+    return bool(by_server) and all(any(map(_is_refusal, some)) for some in by_server.values())
 
 
 def _is_refusal(words: str) -> bool:

@@ -6,12 +6,15 @@ not at all: `_traits` says why it stays right whatever is recorded in between. W
 filter and has to pass by invocations of a range that is due makes it, for whoever lists next.
 """
 
+import os
 import threading
 import time
+import weakref
 from collections.abc import Generator
 from itertools import islice
 
-from sqlalchemy import Connection, bindparam, delete, func, select
+from sqlalchemy import Connection, bindparam, delete, exists, func, select
+from sqlalchemy.orm import aliased
 
 from tooltrail.records import DamageError, TooltrailError
 from tooltrail.store._database import Database
@@ -32,9 +35,9 @@ _WAIT_S = 0.1
 _AT_ONCE = 4
 """Ranges that a listing makes at most, in some 20 ms each."""
 
-
 _RESPITE_S = 60.0
-"""How long nothing is tried after something stood in the way."""
+"""How long nothing is tried after nothing was made: something stood in the way, or a range that is
+due cannot be read, and would be read each time."""
 
 
 class RangeKeeper:
@@ -44,25 +47,32 @@ class RangeKeeper:
         self._database = database
         self._busy = threading.Lock()
         self._not_before = 0.0
+        _keepers.add(self)
 
     def make_some(self) -> None:
         """Make a few ranges that are due, unless another thread does, or nothing can be written.
 
         They only make lists quicker: what stands in the way is told to whoever has to write.
         """
-        if time.monotonic() < self._not_before or not self._busy.acquire(blocking=False):
+        busy = self._busy
+        if time.monotonic() < self._not_before or not busy.acquire(blocking=False):
             return
         try:
-            for _ in islice(iter_made(self._database, _WAIT_S), _AT_ONCE):
-                pass
+            made = list(islice(iter_made(self._database, _WAIT_S), _AT_ONCE))
         except TooltrailError:
-            self._not_before = time.monotonic() + _RESPITE_S
+            made = []
         finally:
-            self._busy.release()
+            busy.release()
+        if not made:
+            self._not_before = time.monotonic() + _RESPITE_S
+
+    def forget_parent(self) -> None:
+        """Begin anew in a forked child, where no other thread goes on that was busy."""
+        self._busy = threading.Lock()
 
 
 def iter_made(database: Database, wait_s: float | None = None) -> Generator[int]:
-    """Make every range that is due and comes after all that are made; the number of each.
+    """Make every range that is due and not made; the number of each.
 
     A range that cannot be read for damage is left out. Its invocations are looked at one by one,
     by which whoever lists them learns of it.
@@ -127,15 +137,19 @@ def newest_key(connection: Connection) -> int:
 
 
 def _next_due(connection: Connection, after: int) -> int | None:
-    """The first range that is due after one of this number, and after all that are made."""
-    last = connection.scalar(_LAST)
-    after = after if last is None else max(after, last)
-    # Of a range without any row nothing is told: there may be very many such.
-    oldest = connection.scalar(_OLDEST, {"first": (after + 1) * RANGE})
-    if oldest is None or newest_key(connection) < oldest // RANGE * RANGE + DUE:
-        return None
-    number: int = oldest // RANGE
-    return number
+    """The first range that is due after one of this number, and not made."""
+    newest = newest_key(connection)
+    while True:
+        # Of a range without any row nothing is told: there may be very many such.
+        oldest = connection.scalar(_OLDEST, {"first": (after + 1) * RANGE})
+        if oldest is None or newest < oldest // RANGE * RANGE + DUE:
+            return None
+        number: int = oldest // RANGE
+        # Two who throw all away at once may leave some that are not made before some that are.
+        last = connection.scalar(_LAST_IN_A_ROW, {"first": number})
+        if last is None:
+            return number
+        after = last
 
 
 def _is_wrong(connection: Connection, number: int, head: bytes) -> bool:
@@ -156,16 +170,50 @@ def _write(connection: Connection, number: int, kept: dict[int, bytes]) -> None:
     rows = [{"trait": t, "range_number": number, "members": m} for t, m in sorted(kept.items())]
     head, *others = rows
     if put_each_once(connection, RangeTraitRow, [head]):
+        # Of a range without its head the rest may be there.
+        connection.execute(_DELETE_ONE, [{"name": r["trait"], "number": number} for r in others])
         insert_rows(connection, RangeTraitRow, others)
 
 
 _KEY = InvocationRow.key
 _NEWEST = select(func.max(_KEY))
 _OLDEST = select(func.min(_KEY)).where(bindparam("first") <= _KEY)
-_LAST = select(func.max(RangeTraitRow.range_number)).where(RangeTraitRow.trait == HEAD)
+_THERE, _FOLLOWING = aliased(RangeTraitRow), aliased(RangeTraitRow)
+_LAST_IN_A_ROW = (
+    select(RangeTraitRow.range_number)
+    .where(
+        RangeTraitRow.trait == HEAD,
+        RangeTraitRow.range_number >= bindparam("first"),
+        # The first is made, or there is no answer.
+        exists().where(_THERE.trait == HEAD, _THERE.range_number == bindparam("first")),
+    )
+    .where(
+        ~exists().where(
+            _FOLLOWING.trait == HEAD, _FOLLOWING.range_number == RangeTraitRow.range_number + 1
+        )
+    )
+    .order_by(RangeTraitRow.range_number)
+    .limit(1)
+)
+"""The last of the ranges that are made one behind another, from the first on."""
+
+_DELETE_ONE = delete(RangeTraitRow).where(
+    RangeTraitRow.trait == bindparam("name"), RangeTraitRow.range_number == bindparam("number")
+)
 _NEXT_HEAD = (
     select(RangeTraitRow.range_number, RangeTraitRow.members)
     .where(RangeTraitRow.trait == HEAD, RangeTraitRow.range_number > bindparam("after"))
     .order_by(RangeTraitRow.range_number)
     .limit(1)
 )
+
+_keepers: weakref.WeakSet[RangeKeeper] = weakref.WeakSet()
+
+
+def _forget_parent() -> None:
+    for keeper in list(_keepers):
+        keeper.forget_parent()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_parent)

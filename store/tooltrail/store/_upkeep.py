@@ -16,7 +16,7 @@ does not resolve.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from sqlalchemy import Connection, Table, func, select, text
 
@@ -44,6 +44,11 @@ class Upkeep:
     artifact_root: str
     last_run: int
     is_pruning: bool
+
+    @classmethod
+    def unseen(cls, artifact_root: str) -> Self:
+        """One older than any that a store has, so that nothing is relied on that was not seen."""
+        return cls(artifact_root, -1, is_pruning=True)
 
 
 def read_upkeep(connection: Connection) -> Upkeep:

@@ -21,6 +21,9 @@ STATES_OF_STATUS: dict[str, tuple[InvocationState, ...]] = {
 STATES: tuple[str, ...] = get_args(InvocationState)
 """Every state that an invocation can be in."""
 
+MOST_VALUES = 30_000
+"""Values of one filter; a statement of SQLite takes 32,766, with keys of invocations among them."""
+
 _LISTS = (
     "sessions",
     "invocations",
@@ -38,7 +41,8 @@ class InvocationFilter:
     """Conditions on invocations; an empty one means all.
 
     Raises `InvalidRecordError` for an unknown state or status, or text where a tuple of texts
-    belongs: a filter that can fit nothing is a mistake that an empty list would hide.
+    belongs: a filter that can fit nothing is a mistake that an empty list would hide. Likewise for
+    more than `MOST_VALUES` values in all.
 
     Attributes:
         sessions: ids of sessions.
@@ -79,6 +83,11 @@ class InvocationFilter:
                     raise InvalidRecordError(
                         f"filter {name} has {value!r:.80}; known are {', '.join(known)}"
                     )
+        count = sum(len(getattr(self, name)) for name in (*_LISTS, "exit_statuses"))
+        if count > MOST_VALUES:
+            raise InvalidRecordError(
+                f"a filter has {count} values, and may have {MOST_VALUES}; ask several times"
+            )
 
 
 ALL = InvocationFilter()

@@ -142,7 +142,10 @@ def open_store(
     if known is None:
         opened = open_existing(target, durability=durability, spool=place)
     else:
-        # Where it is a file, too, that went with its disk.
+        # Where it is a file, too, that went with its disk; a folder is none that comes back.
+        if isinstance(target, SqliteTarget):
+            with suppress(UnavailableError):
+                is_there(target.path)
         opened = open_database(target, durability=durability)
     try:
         met = _met(opened, known)
@@ -260,8 +263,7 @@ def _met(database: Database, known: StoreInfo | None) -> _Met:
     except UnavailableError:
         if known is None:
             raise
-    # Older than any that the store has, so that nothing is relied on that was not seen.
-    return _Met(known, Upkeep(known.artifact_root, -1, is_pruning=True), is_there=False)
+    return _Met(known, Upkeep.unseen(known.artifact_root), is_there=False)
 
 
 def _checked_info(database: Database) -> tuple[StoreInfo, Upkeep]:

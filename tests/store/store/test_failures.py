@@ -178,3 +178,8 @@ def test_who_is_refused_is_told_from_who_comes_at_the_wrong_moment(
     other = 'connection to server at "b", port 5432 failed: Connection refused'
     assert refuses_access(f"{words}\n{other}") is False
     assert refuses_access("the connection is closed") is False
+    # Of two addresses of one server mostly one alone is listened at.
+    other = 'connection to server at "a" (::1), port 5432 failed: Connection refused'
+    assert refuses_access(f"{other}\n{words}") is is_refused
+    other = 'connection to server at "a" (::1), port 5433 failed: Connection refused'
+    assert refuses_access(f"{other}\n{words}") is False

@@ -290,6 +290,16 @@ def test_a_folder_is_no_database(tmp_path: Path) -> None:
             look(tmp_path)
 
 
+def test_a_folder_at_the_place_of_a_store_is_no_disk_that_is_away(tmp_path: Path) -> None:
+    file = tmp_path / "trail.db"
+    create_store(file).close()
+    file.unlink()
+    open_store(file).close()
+    file.mkdir()
+    with pytest.raises(InvalidRecordError, match="is a folder; a database is a file"):
+        open_store(file)
+
+
 def test_a_name_that_the_system_refuses_is_unavailable() -> None:
     with pytest.raises(UnavailableError, match="cannot be opened: File name too long"):
         open_store("x" * 5000)

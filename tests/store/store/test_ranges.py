@@ -1,9 +1,11 @@
 """Lists of very many invocations, found by what ranges of them tell, beside plain Python."""
 
+import os
 import random
 import tempfile
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -11,7 +13,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import delete, event, func, insert, select, update
 from tests.support.chance import (
     AGENTS,
     BEGINNING,
@@ -24,6 +26,7 @@ from tests.support.chance import (
     random_facts,
     uneven_facts,
 )
+from tests.support.cli import HANG_S
 from tests.support.processes import NOBODY, run_python
 from tests.support.recording import statements_of, without_housekeeping
 
@@ -38,9 +41,10 @@ from tooltrail.store import (
     plan_downgrade,
 )
 from tooltrail.store._members import RANGE
-from tooltrail.store._ranges import DUE, SETTLING, iter_made, iter_wrong
+from tooltrail.store._ranges import DUE, SETTLING, iter_made, iter_wrong, remake_all
 from tooltrail.store._sqlite import sqlite3
 from tooltrail.store._traits import HEAD, SIZES, TIMES, Head, name_of
+from tooltrail.store.filters import MOST_VALUES
 from tooltrail.store.tables import InvocationRow, RangeTraitRow
 
 MADE = 3
@@ -266,6 +270,74 @@ def test_several_who_make_a_range_at_once_make_it_once(store: Store) -> None:
         thread.join()
     assert made_in(store) == [0, 1, 2]
     assert list(iter_wrong(store.database)) == []
+
+
+def test_two_who_make_all_anew_at_once_leave_none_out(store: Store) -> None:
+    insert_facts(store, FACTS)
+    one = remake_all(store.database)
+    assert [next(one), next(one)] == [0, 1]
+    # As another does at its beginning, and is killed then.
+    next(remake_all(store.database))
+    assert list(one) == [2]
+    assert made_in(store) == [0, 2]
+    assert list(iter_made(store.database)) == [1]
+    assert list(iter_made(store.database)) == []
+    assert list(iter_wrong(store.database)) == []
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_a_range_without_its_head_is_made_again_whatever_is_left_of_it(
+    filled: Store, number: int
+) -> None:
+    lost = (RangeTraitRow.trait == HEAD) & (RangeTraitRow.range_number == number)
+    with filled.database.write() as connection:
+        connection.execute(delete(RangeTraitRow).where(lost))
+    assert list(iter_made(filled.database)) == [number]
+    assert list(iter_wrong(filled.database)) == []
+    wanted = expected(FACTS, {"families": ("rare",)}, oldest_first=False)
+    assert listed(filled, RARE, 500) == wanted
+
+
+def test_a_child_makes_ranges_though_its_parent_was_making_some(postgres_store: Store) -> None:
+    insert_facts(postgres_store, FACTS)
+    is_busy, go_on = threading.Event(), threading.Event()
+
+    def stand_still(*told: Any) -> None:
+        if "NOT (EXISTS" in told[2]:
+            is_busy.set()
+            assert go_on.wait(HANG_S)
+
+    engine = postgres_store.database.engine
+    event.listen(engine, "before_cursor_execute", stand_still)
+    maker = threading.Thread(target=listed, args=(postgres_store, RARE))
+    maker.start()
+    try:
+        assert is_busy.wait(HANG_S)
+        child = os.fork()
+        if not child:
+            with suppress(BaseException):
+                event.remove(engine, "before_cursor_execute", stand_still)
+                listed(postgres_store, RARE)
+                os._exit(0 if made_in(postgres_store) == [0, 1, 2] else 1)
+            os._exit(2)
+        assert os.waitpid(child, 0)[1] == 0
+    finally:
+        go_on.set()
+        maker.join()
+    assert list(iter_wrong(postgres_store.database)) == []
+
+
+def test_a_large_page_and_a_filter_of_very_many_values_fit_in_statements(filled: Store) -> None:
+    everything = InvocationFilter(statuses=("success", "error"), families=(*CHOICES["families"],))
+    question = {"statuses": ("success", "error"), "families": tuple(CHOICES["families"])}
+    wanted = expected(FACTS, question, oldest_first=False)
+    assert listed(filled, everything, 100_000) == wanted
+    many = tuple(f"Tool {n}" for n in range(MOST_VALUES - 2))
+    where = InvocationFilter(tools=(*many, "Bash"), families=("rare",))
+    question = {"tools": ("Bash",), "families": ("rare",)}
+    assert listed(filled, where, 100_000) == expected(FACTS, question, oldest_first=False)
+    with pytest.raises(InvalidRecordError, match="has 30001 values, and may have 30000"):
+        InvocationFilter(tools=(*many, "Bash"), families=("rare",), exit_statuses=(1,))
 
 
 def test_a_range_that_was_not_written_to_its_end_is_none(store: Store) -> None:
