@@ -187,10 +187,14 @@ def _end_of_line(raw: bytes, begin: int, begins: Sequence[int]) -> int | None:
 
 
 def _identity(path: Path) -> tuple[int | bytes, ...]:
-    """Another file may get name, inode and time of one that is gone; never its first entry."""
+    """Another file may get name, inode and time of one that is gone, or its first entry.
+
+    That one only when it is tried again, and so not at the time at which it was sealed before.
+    """
     with path.open("rb") as file:
         found = os.fstat(file.fileno())
-        return found.st_dev, found.st_ino, found.st_size, file.read(_DIGEST_BYTES)
+        numbers = found.st_dev, found.st_ino, found.st_size, found.st_ctime_ns
+        return *numbers, file.read(_DIGEST_BYTES)
 
 
 def _is_whole(raw: bytes) -> bool:

@@ -92,7 +92,8 @@ class PutAway:
     def retry(self, append: Callable[[bytes], None]) -> int:
         """Let everything wait again that can be read, behind what waits; how many that is.
 
-        One that is killed lets something wait that is here still. It is delivered once.
+        One that is killed lets something wait that is here still. It is delivered once. Nothing may
+        be delivered meanwhile.
 
         Args:
             append: makes a line of an entry that waits.

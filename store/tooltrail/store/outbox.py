@@ -19,6 +19,7 @@ from typing import Any, Self
 from uuid import UUID
 
 from tooltrail.records.canonical_json import decode, encode
+from tooltrail.records.errors import UnavailableError
 from tooltrail.store._journal import Journal
 from tooltrail.store._journal_lines import Progress
 from tooltrail.store._put_away import PutAway
@@ -121,8 +122,19 @@ class Outbox:
 
         Raises:
             OSError: whatever the file system says.
+            UnavailableError: another process delivers, and did so for half a minute.
         """
-        return self.put_away.retry(self.journal.append)
+        if not self.put_away.kept_count():
+            return 0
+        # A delivery that refused one again between its append and its removal from where it was
+        # would put it into the same place.
+        with self.journal.delivering(wait=True) as is_ours:
+            if not is_ours:
+                raise UnavailableError(
+                    f"{self.put_away.kept} cannot be retried: {self.journal.deliverer()} is"
+                    f" delivering what waits in {self.journal.folder}"
+                )
+            return self.put_away.retry(self.journal.append)
 
     def joined(self, session: UUID) -> UUID:
         """The session that one turned out to be by its idempotency key, or the same."""

@@ -74,7 +74,8 @@ def repair(
         store: whose spool it is.
         dry_run: look, and change nothing.
         also: other spools in which records may have been set aside; nothing else there is touched.
-        retry_kept: deliver behind what waits what could not be delivered before, and can be read.
+        retry_kept: deliver behind what waits what could not be delivered before, and can be read;
+            nothing in a dry run.
 
     Raises:
         UnavailableError: the spool cannot be read or the store not be asked.
@@ -84,9 +85,9 @@ def repair(
     if not dry_run and store.reserve.is_needed():
         store.make_room()
     # The sessions of what was set aside may be among them.
-    if retry_kept and not dry_run:
-        _retry_kept(store, also)
+    busy = _retry_kept(store, also) if retry_kept and not dry_run else ""
     outbox = _drain(store, also, dry_run=dry_run)
+    outbox.failure = outbox.failure or busy
     # First, since one of these can be the end of what is started in the spool.
     asides: list[RepairedFolder] = []
     for spool in distinct_spools(store.spool, *also):
@@ -118,13 +119,18 @@ def _drain(store: Store, also: Sequence[Path], *, dry_run: bool) -> Delivery:
     return whole
 
 
-def _retry_kept(store: Store, also: Sequence[Path]) -> None:
+def _retry_kept(store: Store, also: Sequence[Path]) -> str:
+    """Why something was not retried now, which keeps nothing else from being repaired; or empty."""
+    failure = ""
     for outbox in find_outboxes(store, also=also):
         try:
             outbox.retry_kept()
         except OSError as error:
             folder = outbox.put_away.kept
             raise UnavailableError(f"{folder} cannot be retried: {error.strerror}") from error
+        except UnavailableError as error:
+            failure = str(error)
+    return failure
 
 
 def _foreign_notes(store: Store, also: Sequence[Path]) -> list[str]:

@@ -742,6 +742,51 @@ def test_what_was_put_away_is_tried_again_and_delivered_once_whoever_is_killed(
     assert path.read_bytes() == b"damaged\n"
 
 
+def test_what_is_tried_again_is_looked_at_anew_by_the_process_that_refused_it(
+    sqlite_store: Store,
+) -> None:
+    session, mine = sqlite_store.open_session(), sqlite_store.fallback.outbox
+    mine.append(CallEnded(session=session.id, tool_name="t", complete_output='{"nonsense":1}'))
+    assert len(deliver(sqlite_store, mine).kept) == 1
+    assert mine.retry_kept() == 1
+    # The file that it waits in now may have the name and the inode of the one before.
+    assert len(deliver(sqlite_store, mine).kept) == 1
+
+
+def test_what_is_tried_again_while_another_delivers_is_never_lost(
+    sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, mine = sqlite_store.open_session(), sqlite_store.fallback.outbox
+    refused = CallEnded(session=session.id, tool_name="t", complete_output='{"nonsense":1}')
+    mine.append(refused)
+    assert len(deliver(sqlite_store, mine).kept) == 1
+    append = mine.journal.append
+
+    def append_and_deliver(data: bytes) -> None:
+        append(data)
+        # As another process does that records just now.
+        deliver(sqlite_store, Outbox(mine.journal.folder), wait=False)
+
+    monkeypatch.setattr(mine.journal, "append", append_and_deliver)
+    assert mine.retry_kept() == 1
+    deliver(sqlite_store, mine)
+    (path,) = mine.put_away.kept.glob("*[!n]")
+    assert str(refused.id) in path.read_text()
+
+
+def test_who_delivers_and_keeps_something_from_being_tried_again_is_named(
+    sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_flocks, "MOST_WAIT_S", 0.05)
+    mine = sqlite_store.fallback.outbox
+    mine.put_away.keep(b"sha256:0 {}", "a reason")
+    with mine.journal.delivering(wait=True):
+        report = repair(sqlite_store, retry_kept=True)
+    told = f"{mine.put_away.kept} cannot be retried: process {os.getpid()} is delivering what waits"
+    assert report.outbox.failure.startswith(told)
+    assert mine.put_away.kept_count() == 1
+
+
 def test_what_was_put_away_and_cannot_be_read_is_told(sqlite_store: Store) -> None:
     kept = sqlite_store.fallback.outbox.put_away.kept
     kept.parent.mkdir(parents=True)
