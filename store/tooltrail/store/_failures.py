@@ -64,6 +64,9 @@ _LATER = (
 )
 """Parts of what a server says that lets nobody in now: it is being started or stopped, or full."""
 
+_BAD_OPTION = "connection is bad: invalid "
+"""So libpq begins what it says of an option's value that it does not know, before it connects."""
+
 _ADDRESS = re.compile(r" \([^)]*\)")
 
 _LIMIT_CLASS = "54"
@@ -128,9 +131,11 @@ def _translate(error: DBAPIError, target: Target) -> TooltrailError:
         return DiskFullError(f"database {target}: the disk is full")
     if code in _UNAVAILABLE:
         return UnavailableError(f"database {target}: {_UNAVAILABLE[code]}")
-    if isinstance(code, str) and code.startswith(_LIMIT_CLASS):
-        return InvalidRecordError(f"database {target} refused the record: {sentence}")
-    if code != sqlite3.SQLITE_ERROR and isinstance(error, OperationalError | InterfaceError):
+    is_beyond_limit = isinstance(code, str) and code.startswith(_LIMIT_CLASS)
+    is_of_server = not is_beyond_limit and code != sqlite3.SQLITE_ERROR
+    if is_of_server and isinstance(error, OperationalError | InterfaceError):
+        if code == 0 and sentence.startswith(_BAD_OPTION):
+            return InvalidRecordError(f"database {target}: {sentence}")
         is_refused = code == 0 and refuses_access(str(error.orig))
         kind = AccessRefusedError if is_refused else UnavailableError
         return kind(f"database {target}: {sentence}")

@@ -152,6 +152,13 @@ def test_errors_that_are_not_of_a_database_pass_through() -> None:
         assert caught.value is error
 
 
+def test_an_option_that_cannot_be_is_no_server_that_is_away() -> None:
+    database = open_database(parse_target("postgresql://127.0.0.1:1/x?sslmode=nonsense"))
+    with pytest.raises(InvalidRecordError, match="invalid sslmode value"), database.read():
+        pass
+    database.close()
+
+
 @pytest.mark.parametrize(
     ("said", "is_refused"),
     [
