@@ -16,7 +16,8 @@ from tooltrail.records.digests import digest_of
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.store._clock import new_id, now
 
-_VERSION = 1
+_VERSIONS = (1, 2)
+"""Those that this program reads; see `_version_of`."""
 
 _Members: TypeAlias = dict[str, Any]
 
@@ -275,7 +276,7 @@ def entry_json(entry: Entry) -> bytes:
     Raises:
         InvalidRecordError: a value is no JSON.
     """
-    return encode({"v": _VERSION, "kind": KIND_NAMES[type(entry)], **_members(entry)})
+    return encode({"v": _version_of(entry), "kind": KIND_NAMES[type(entry)], **_members(entry)})
 
 
 def read_entry(data: bytes) -> Entry:
@@ -289,16 +290,27 @@ def read_entry(data: bytes) -> Entry:
     if not isinstance(members, dict):
         raise InvalidRecordError("an entry is no JSON object")
     version, kind = members.pop("v", None), members.pop("kind", None)
-    if isinstance(version, int) and version > _VERSION:
-        raise NewerEntryError(f"is of version {version}, this program reads {_VERSION}")
-    if version != _VERSION:
-        raise InvalidRecordError(f"an entry of version {version}, this program reads {_VERSION}")
-    if not isinstance(kind, str) or kind not in _KINDS:
-        raise InvalidRecordError(f"an entry of the unknown kind {kind!r}")
+    reads = f"this program reads up to {_VERSIONS[-1]}"
+    if isinstance(version, int) and version > _VERSIONS[-1]:
+        raise NewerEntryError(f"is of version {version}, {reads}")
+    if version not in _VERSIONS:
+        raise InvalidRecordError(f"an entry of version {version}, {reads}")
+    if not isinstance(kind, str):
+        raise InvalidRecordError(f"an entry of the kind {kind!r}, which is no text")
+    if kind not in _KINDS:
+        raise NewerEntryError(f"is of the kind {kind!r}, which this program does not know")
     try:
         return _KINDS[kind](**_values(members))
     except (TypeError, ValueError, binascii.Error, AttributeError) as error:
         raise InvalidRecordError(f"an entry is not as it should be: {error}") from error
+
+
+def _version_of(entry: Entry) -> int:
+    """The first whose programs can read it: others put a line away that says it is of theirs."""
+    if isinstance(entry, CallStarted):
+        return 2
+    is_spooled = isinstance(entry, CallEnded) and any(one.spooled for one in entry.all_streams())
+    return 2 if is_spooled else 1
 
 
 def _members(value: Entry | EndedStream | SpooledContent | ShownResult) -> _Members:

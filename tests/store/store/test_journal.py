@@ -2,6 +2,7 @@
 
 import errno
 import fcntl
+import json
 import os
 import signal
 import subprocess
@@ -10,6 +11,7 @@ import threading
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
@@ -30,6 +32,7 @@ from tooltrail.store.entries import (
     EndedStream,
     Entry,
     MessageAdded,
+    NewerEntryError,
     SessionEnded,
     SessionOpened,
     ShownResult,
@@ -310,8 +313,8 @@ def test_an_entry_is_read_back_as_it_was(
     [
         b"[]",
         b"{",
+        b'{"v":0,"kind":"message"}',
         b'{"v":2,"kind":"message"}',
-        b'{"v":1,"kind":"dance"}',
         b'{"v":1,"kind":"message","session":"nobody"}',
         b'{"v":1,"kind":"message","colour":"red"}',
         b'{"v":1,"kind":["message"]}',
@@ -320,6 +323,26 @@ def test_an_entry_is_read_back_as_it_was(
 def test_what_is_no_entry_is_refused(data: bytes) -> None:
     with pytest.raises(InvalidRecordError):
         read_entry(data)
+
+
+@pytest.mark.parametrize("data", [b'{"v":3,"kind":"message"}', b'{"v":1,"kind":"dance"}'])
+def test_what_a_newer_program_may_have_written_is_told_apart(data: bytes) -> None:
+    with pytest.raises(NewerEntryError):
+        read_entry(data)
+
+
+def test_what_programs_before_cannot_read_is_of_a_version_that_they_leave() -> None:
+    spooled = SpooledContent(digest=digest_of(b"x"), size=1, line_count=1)
+    stream = EndedStream(role="stdout", content=b"", spooled=spooled)
+    start = CallStarted(session=NAME, tool_name="x", family="generic", policy="{}")
+    call = CallEnded(session=NAME, tool_name="x", complete_output="{}")
+    found = [
+        json.loads(entry_json(entry))["v"]
+        for entry in (SessionOpened(), call, replace(call, streams=(stream,)), start)
+    ]
+    assert found == [1, 1, 2, 2]
+    for line in (entry_json(start), entry_json(start).replace(b'"v":2', b'"v":1')):
+        assert read_entry(line) == start
 
 
 def test_a_producer_imports_no_database_and_no_models(tmp_path: Path) -> None:
