@@ -120,7 +120,8 @@ def test_what_cannot_be_stored_is_told_to_programs_tried_again_and_acknowledged(
     outcomes = cli.run("repair", "--retry-kept", "--fields", "outcome").text
     assert json.loads(outcomes) == [{"outcome": "undeliverable"}]
 
-    assert cli.ok("repair", "--acknowledge", "--dry-run").code == 0
+    for other in ("--dry-run", "--retry-kept"):
+        assert cli.run("repair", "--acknowledge", other).code == 2
     assert "not deliverable" in cli.ok("status").message
     (folder,) = moved_by(cli)
     assert len(list((folder / "kept").iterdir())) == 4

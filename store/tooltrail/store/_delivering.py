@@ -169,6 +169,7 @@ class _Deliverer:
                 if self._newer:
                     raise UnavailableError(self._newer)
                 self._journal.remove(file)
+                self._progress.forget()
         self._journal.tidy()
         return True
 

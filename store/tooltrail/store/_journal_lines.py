@@ -59,6 +59,10 @@ class Progress:
         if found != self._file:
             self._file, self._count, self._beyond = found, 0, set()
 
+    def forget(self) -> None:
+        """Begin anew: the file is removed, and the next one may be taken for it."""
+        self._file, self._count, self._beyond = (), 0, set()
+
     def is_done(self, number: int) -> bool:
         """Whether a line need not be looked at again."""
         return number <= self._count or number in self._beyond

@@ -40,9 +40,13 @@ def remember(spool: Path, target: Target, info: StoreInfo) -> None:
         "created_at": info.created_at.isoformat(),
     }
     with suppress(OSError):
-        with opened(part) as descriptor:
-            add_line(descriptor, encode(known), 0)
-        part.replace(path)
+        try:
+            with opened(part) as descriptor:
+                add_line(descriptor, encode(known), 0)
+            part.replace(path)
+        except OSError:
+            part.unlink(missing_ok=True)
+            raise
         sync_folder(path.parent)
 
 
@@ -54,9 +58,8 @@ def recall(spool: Path, target: Target) -> StoreInfo | None:
 def recall_ids(spool: Path) -> set[UUID]:
     """The stores that are known at any place."""
     with suppress(OSError):
-        return {
-            known.id for known in map(_read, (spool / KNOWN_FOLDER).iterdir()) if known is not None
-        }
+        paths = [path for path in (spool / KNOWN_FOLDER).iterdir() if not path.suffix]
+        return {known.id for known in map(_read, paths) if known is not None}
     return set()
 
 

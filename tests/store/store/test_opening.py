@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import update
+from tests.support.disks import small_disk
 from tests.support.evidence import check_evidence
 from tests.support.processes import NOBODY, run_python
 from tests.support.recording import content_of, fail_tool, run_command, run_tool, stream_of
@@ -513,3 +514,19 @@ def test_every_error_of_opening_is_one_sentence(tmp_path: Path) -> None:
         with pytest.raises(TooltrailError) as caught:
             open_store(target)
         assert "\n" not in str(caught.value)
+
+
+def test_what_is_known_of_a_store_leaves_nothing_behind_on_a_full_disk(tmp_path: Path) -> None:
+    database = tmp_path / "trail.db"
+    with small_disk(tmp_path / "disk", 1 << 20) as disk:
+        known = disk.folder / "known-stores"
+        known.mkdir()
+        disk.fill()
+        for _ in range(2):
+            create_store(database, spool=disk.folder).close()
+            assert list(known.iterdir()) == []
+            database.unlink()
+            shutil.rmtree(tmp_path / "artifacts")
+        disk.free()
+        create_store(database, spool=disk.folder).close()
+        assert len(list(known.iterdir())) == 1

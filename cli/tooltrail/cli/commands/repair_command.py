@@ -43,16 +43,17 @@ def command(
     frame that was cut are counted. Running invocations are left alone, and so are those that run
     on another machine or with another spool. A record that was set aside while this store was
     away is taken in whole, as are records that wait in the outbox, and output that waits is
-    stored. Nothing is deleted that is not in the
-    store: what is damaged moves to the folder `kept` of the spool. It can be run again, and
-    killed, at any time.
+    stored. Nothing is deleted that is not in the store: what is damaged moves to the folder `kept`
+    of the spool. It can be run again, and killed, at any time.
     """
     from tooltrail.cli._repairing import code_of_report, print_report, say_acknowledged, summary_of
     from tooltrail.store import repair
 
+    if sum((dry_run, retry_kept, acknowledge)) > 1:
+        raise click.UsageError("--dry-run, --retry-kept and --acknowledge exclude each other")
     with location.open(announce=False) as store:
         also = location.other_spools()
-        if acknowledge and not dry_run:
+        if acknowledge:
             say_acknowledged(store, also)
         report = repair(store, dry_run=dry_run, also=also, retry_kept=retry_kept)
     if style or fields:
