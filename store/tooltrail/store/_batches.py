@@ -103,10 +103,12 @@ class BatchRecorder:
             try:
                 self._record_now(calls, some)
             except UnavailableError as error:
-                if fallback.choice == "raise" or self._is_telling:
+                if self._is_telling or fallback.is_to_raise(error):
                     raise
                 fallback.note_failure(error, began)
                 why = error
+            else:
+                fallback.note_success()
         done = self._recorded_count + self._known_count - before
         for place in range(done, len(calls)):
             try:

@@ -26,6 +26,9 @@ _PRIMARY_CODE = 0xFF
 _UNDEFINED = "42P01"
 """SQLSTATE of a table that is not there; SQLite has one code for everything of the kind."""
 
+_NO_RIGHT = "42501"
+"""SQLSTATE of a user who is let in, and may not read or write a table."""
+
 _DAMAGED: set[int | str] = {
     sqlite3.SQLITE_CORRUPT,
     sqlite3.SQLITE_NOTADB,
@@ -42,9 +45,9 @@ _UNAVAILABLE: dict[int | str, str] = {
     sqlite3.SQLITE_PERM: "access is denied",
     sqlite3.SQLITE_IOERR: "reading or writing failed",
     "25006": "it is read-only",
+    _NO_RIGHT: "access is denied",
     "25P03": "it has ended a transaction that stood still for too long",
     "25P04": "it has ended a transaction that took too long",
-    "42501": "access is denied",
 }
 """Result codes of SQLite, and the SQLSTATEs that psycopg does not file under operational errors."""
 
@@ -130,7 +133,8 @@ def _translate(error: DBAPIError, target: Target) -> TooltrailError:
     if code in _FULL or (code in _UNAVAILABLE and _has_no_room(target)):
         return DiskFullError(f"database {target}: the disk is full")
     if code in _UNAVAILABLE:
-        return UnavailableError(f"database {target}: {_UNAVAILABLE[code]}")
+        kind = AccessRefusedError if code == _NO_RIGHT else UnavailableError
+        return kind(f"database {target}: {_UNAVAILABLE[code]}")
     is_beyond_limit = isinstance(code, str) and code.startswith(_LIMIT_CLASS)
     is_of_server = not is_beyond_limit and code != sqlite3.SQLITE_ERROR
     if is_of_server and isinstance(error, OperationalError | InterfaceError):

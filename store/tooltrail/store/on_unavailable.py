@@ -93,6 +93,7 @@ class Fallback:
         self.unopened: WeakValueDictionary[UUID, Session] = WeakValueDictionary()
         self.reason = ""
         self.pause = Pause()
+        self._has_recorded = False
 
     def run(self, attempt: Callable[[], T], instead: Callable[[], tuple[Entry, T]]) -> T:
         """Record something, or keep it for later.
@@ -115,11 +116,11 @@ class Fallback:
             self._store.confirm()
             made = attempt()
         except UnavailableError as error:
-            if self.choice == "raise" or self._is_misled(error):
+            if self.is_to_raise(error):
                 raise
             self.note_failure(error, began)
             return self.put(instead, error)
-        self.pause.end()
+        self.note_success()
         return made
 
     def put(self, instead: Callable[[], tuple[Entry, T]], why: UnavailableError | None) -> T:
@@ -153,12 +154,16 @@ class Fallback:
             return not self.outbox.is_waiting()
         return self.choice == "raise" or is_time
 
-    def _is_misled(self, error: UnavailableError) -> bool:
-        """Whether this process was never let in, so that no time helps.
+    def is_to_raise(self, error: UnavailableError) -> bool:
+        """Whether who records is told of it, and nothing is kept."""
+        return self.choice == "raise" or self._is_misled(error)
 
-        A user or a password that was right before is missed as a server would be.
+    def _is_misled(self, error: UnavailableError) -> bool:
+        """Whether this process may not record, and never could, so that no time helps.
+
+        A user, a password or a right that did before is missed as a server would be.
         """
-        return isinstance(error, AccessRefusedError) and not self._store.is_confirmed
+        return isinstance(error, AccessRefusedError) and not self._has_recorded
 
     def _reason(self) -> str:
         """Why a record was not tried."""
@@ -212,6 +217,11 @@ class Fallback:
         except OSError:
             # Nobody can tell, and nothing is to be raised.
             return True
+
+    def note_success(self) -> None:
+        """Something was recorded: the store is there, and lets this process in."""
+        self._has_recorded = True
+        self.pause.end()
 
     def note_failure(self, why: UnavailableError, began: float) -> None:
         """Do not try again at once, unless it is one session alone that is away.

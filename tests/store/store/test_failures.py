@@ -9,6 +9,7 @@ from sqlalchemy.exc import DBAPIError
 from tests.support.rows import MOMENT
 
 from tooltrail.records import (
+    AccessRefusedError,
     DamageError,
     DiskFullError,
     InvalidRecordError,
@@ -32,7 +33,7 @@ RAISE = "DO $$ BEGIN RAISE EXCEPTION 'injected' USING ERRCODE = '{}'; END $$"
         ("XX001", DamageError, "is damaged: injected"),
         ("XX002", DamageError, "is damaged: injected"),
         ("42P01", DamageError, "is damaged: injected"),
-        ("42501", UnavailableError, "access is denied"),
+        ("42501", AccessRefusedError, "access is denied"),
         ("25006", UnavailableError, "it is read-only"),
         ("53100", DiskFullError, "the disk is full"),
         ("40P01", UnavailableError, "injected"),

@@ -24,9 +24,11 @@ from tests.support.store_worker import digest_of_shown
 
 from tooltrail.records import AccessRefusedError, digest_of
 from tooltrail.store import (
+    EndedCall,
     Finished,
     Store,
     create_store,
+    find_backlog,
     find_repairable,
     is_waiting,
     open_store,
@@ -190,6 +192,31 @@ def test_a_user_who_is_not_let_in_any_more_is_missed_as_a_server_would_be(
                 admin.execute(f"ALTER ROLE {role} LOGIN".encode())
                 repair(store)
                 assert states_of(store) == {invocation.id: "success"}
+        finally:
+            admin.execute(f"DROP OWNED BY {role}; DROP ROLE {role}".encode())
+
+
+def test_a_user_without_rights_is_told_and_nothing_waits_for_ever(
+    postgres_url: str, postgres_store: Store
+) -> None:
+    role = f"reader_{token_hex(4)}"
+    url = make_url(postgres_url).set(username=role).render_as_string(hide_password=False)
+    with psycopg.connect(postgres_url, autocommit=True) as admin:
+        admin.execute(f"CREATE ROLE {role} LOGIN".encode())
+        try:
+            with pytest.raises(AccessRefusedError, match="access is denied"):
+                open_store(url, spool=postgres_store.spool)
+            admin.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {role}".encode())
+            with open_store(url, spool=postgres_store.spool) as store:
+                with pytest.raises(AccessRefusedError, match="access is denied"):
+                    store.open_session()
+                session = store.join_session(postgres_store.open_session().id)
+                for record in (lambda: session.record(BASH, made()), lambda: session.start(BASH)):
+                    with pytest.raises(AccessRefusedError, match="access is denied"):
+                        record()
+                with pytest.raises(AccessRefusedError, match="access is denied"):
+                    session.record_many([EndedCall(BASH, made())])
+                assert find_backlog(store).entry_count == 0
         finally:
             admin.execute(f"DROP OWNED BY {role}; DROP ROLE {role}".encode())
 
