@@ -692,8 +692,12 @@ def test_an_entry_of_a_newer_program_waits_for_one_with_all_that_is_behind_it(
         MessageAdded(session=session.id, role="user", text=text) for text in ("1", "2", "3")
     ]
     mine.append(messages[0])
+
+    def third(_: object) -> int:
+        return 3
+
     with monkeypatch.context() as newer:
-        newer.setattr(entries, "_version_of", lambda _: 3)
+        newer.setattr(entries, "_version_of", third)
         mine.append(messages[1])
     mine.append(messages[2])
     for delivered_count in (1, 0):
