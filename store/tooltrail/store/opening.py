@@ -139,14 +139,7 @@ def open_store(
     target, place = parse_target(database), spool or spool_folder(database)
     checked_durability(durability)
     known = None if on_unavailable == "raise" else recall(place, target)
-    if known is None:
-        opened = open_existing(target, durability=durability, spool=place)
-    else:
-        # Where it is a file, too, that went with its disk; a folder is none that comes back.
-        if isinstance(target, SqliteTarget):
-            with suppress(UnavailableError):
-                is_there(target.path)
-        opened = open_database(target, durability=durability)
+    opened = _connected(target, known, place, durability)
     try:
         met = _met(opened, known)
         info = met.info
@@ -168,6 +161,23 @@ def open_store(
         on_unavailable=on_unavailable,
         check=None if met.is_there else partial(_confirm, place, follows=artifacts is None),
     )
+
+
+def _connected(
+    target: Target, known: StoreInfo | None, spool: Path, durability: Durability
+) -> Database:
+    """Connect to a database that is there, or will be again where a store is known to be.
+
+    Raises:
+        StoreNotFoundError, InvalidRecordError, UnavailableError: see `open_existing`.
+    """
+    if known is None:
+        return open_existing(target, durability=durability, spool=spool)
+    # Also to a file that went with its disk; a folder is none that comes back.
+    if isinstance(target, SqliteTarget):
+        with suppress(UnavailableError):
+            is_there(target.path)
+    return open_database(target, durability=durability)
 
 
 @contextmanager
@@ -217,7 +227,7 @@ def open_existing(
         target: which one.
         foreign_keys: see `open_database`.
         durability: the same.
-        spool: in which a store may be remembered that was there.
+        spool: in which a store may be remembered that was there; by default that beside the file.
 
     Raises:
         StoreNotFoundError: a database file that is not there.
@@ -225,7 +235,7 @@ def open_existing(
         UnavailableError: it cannot be found out whether it is; or it is not, and was.
     """
     if isinstance(target, SqliteTarget) and not is_there(target.path):
-        known = None if spool is None else recall(spool, target)
+        known = recall(spool or target.path.parent / SPOOL_FOLDER, target)
         if known is None:
             raise StoreNotFoundError(f"no store at {target}; create one with `tooltrail init`")
         raise UnavailableError(

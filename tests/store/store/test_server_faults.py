@@ -5,9 +5,11 @@ import sys
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from secrets import token_hex
 from subprocess import Popen, TimeoutExpired
+from typing import Any
 from uuid import UUID
 
 import psycopg
@@ -172,53 +174,58 @@ def test_who_is_not_let_in_is_told_although_the_store_was_opened_while_it_was_aw
     assert states_of(store).keys() >= {one.invocation_id for one in waiting}
 
 
+@contextmanager
+def fresh_role(database: str, rights: str) -> Generator[tuple[str, str, psycopg.Connection[Any]]]:
+    """The name of a user of a server, the URL of a database for them, and an administrator."""
+    role = f"role_{token_hex(4)}"
+    url = make_url(database).set(username=role).render_as_string(hide_password=False)
+    with psycopg.connect(database, autocommit=True) as admin:
+        admin.execute(f"CREATE ROLE {role} {rights}".encode())
+        try:
+            yield role, url, admin
+        finally:
+            admin.execute(f"DROP OWNED BY {role}; DROP ROLE {role}".encode())
+
+
 @pytest.mark.fault
 def test_a_user_who_is_not_let_in_any_more_is_missed_as_a_server_would_be(
     postgres_url: str, tmp_path: Path
 ) -> None:
-    role = f"recorder_{token_hex(4)}"
-    url = make_url(postgres_url).set(username=role).render_as_string(hide_password=False)
-    with psycopg.connect(postgres_url, autocommit=True) as admin:
-        admin.execute(f"CREATE ROLE {role} SUPERUSER LOGIN".encode())
-        try:
-            with create_store(url, artifacts=str(tmp_path / "a"), spool=tmp_path / "s") as store:
-                session = store.open_session()
-                invocation = session.start(BASH)
-                admin.execute(f"ALTER ROLE {role} NOLOGIN".encode())
-                store.database.close()
-                assert invocation.finish(made()).recorded_in == "outbox"
-                with pytest.raises(AccessRefusedError, match="not permitted to log in"):
-                    open_store(url, spool=tmp_path / "s")
-                admin.execute(f"ALTER ROLE {role} LOGIN".encode())
-                repair(store)
-                assert states_of(store) == {invocation.id: "success"}
-        finally:
-            admin.execute(f"DROP OWNED BY {role}; DROP ROLE {role}".encode())
+    with (
+        fresh_role(postgres_url, "SUPERUSER LOGIN") as (role, url, admin),
+        create_store(url, artifacts=str(tmp_path / "a"), spool=tmp_path / "s") as store,
+    ):
+        session = store.open_session()
+        invocation = session.start(BASH)
+        admin.execute(f"ALTER ROLE {role} NOLOGIN".encode())
+        store.database.close()
+        assert invocation.finish(made()).recorded_in == "outbox"
+        with pytest.raises(AccessRefusedError, match="not permitted to log in"):
+            open_store(url, spool=tmp_path / "s")
+        admin.execute(f"ALTER ROLE {role} LOGIN".encode())
+        repair(store)
+        assert states_of(store) == {invocation.id: "success"}
 
 
 def test_a_user_without_rights_is_told_and_nothing_waits_for_ever(
     postgres_url: str, postgres_store: Store
 ) -> None:
-    role = f"reader_{token_hex(4)}"
-    url = make_url(postgres_url).set(username=role).render_as_string(hide_password=False)
-    with psycopg.connect(postgres_url, autocommit=True) as admin:
-        admin.execute(f"CREATE ROLE {role} LOGIN".encode())
-        try:
-            with pytest.raises(AccessRefusedError, match="access is denied"):
-                open_store(url, spool=postgres_store.spool)
-            admin.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {role}".encode())
-            with open_store(url, spool=postgres_store.spool) as store:
-                with pytest.raises(AccessRefusedError, match="access is denied"):
-                    store.open_session()
-                session = store.join_session(postgres_store.open_session().id)
-                for record in (lambda: session.record(BASH, made()), lambda: session.start(BASH)):
-                    with pytest.raises(AccessRefusedError, match="access is denied"):
-                        record()
-                with pytest.raises(AccessRefusedError, match="access is denied"):
-                    session.record_many([EndedCall(BASH, made())])
-                assert find_backlog(store).entry_count == 0
-        finally:
-            admin.execute(f"DROP OWNED BY {role}; DROP ROLE {role}".encode())
+    denied = partial(pytest.raises, AccessRefusedError, match="access is denied")
+    with fresh_role(postgres_url, "LOGIN") as (role, url, admin):
+        with denied():
+            open_store(url, spool=postgres_store.spool)
+        admin.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {role}".encode())
+        with open_store(url, spool=postgres_store.spool) as store:
+            with denied():
+                store.open_session()
+            session = store.join_session(postgres_store.open_session().id)
+            with denied():
+                session.record(BASH, made())
+            with denied():
+                session.start(BASH)
+            with denied():
+                session.record_many([EndedCall(BASH, made())])
+            assert find_backlog(store).entry_count == 0
 
 
 def states_of(store: Store) -> dict[UUID, str]:
