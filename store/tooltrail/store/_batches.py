@@ -21,7 +21,7 @@ from tooltrail.store._committing import answered_commit
 from tooltrail.store._ending import Ending
 from tooltrail.store._group_commit import is_refusal
 from tooltrail.store._kept_calls import kept_call
-from tooltrail.store._keys import Claim, Taken, find_known
+from tooltrail.store._keys import Claim, Taken, find_taken_unlocked
 from tooltrail.store._persistence import persistently
 from tooltrail.store._recording import EndedInvocation, Scratch, met_before, uncertain
 from tooltrail.store._room import RoomShare
@@ -162,7 +162,7 @@ class BatchRecorder:
                 some.append(_One(EndedInvocation(self._store, self._session, call, scratch)))  # noqa: PERF401  those before an error count
         except Exception as error:  # noqa: BLE001  raised when what came before is recorded
             failure = error
-        known = find_known(self._store.database, _claims(some))
+        known = find_taken_unlocked(self._store.database, _claims(some))
         for place, one in enumerate(some):
             one.met = known.get(one.invocation.id)
             try:

@@ -27,7 +27,7 @@ from tooltrail.store._delivery_writes import BatchWriter, Told, entries_there, i
 from tooltrail.store._entry_plans import plan_call
 from tooltrail.store._group_commit import Write
 from tooltrail.store._journal_lines import Line, iter_lines
-from tooltrail.store._keys import Claim, find_known
+from tooltrail.store._keys import Claim, find_taken_unlocked
 from tooltrail.store._reach import Reach
 from tooltrail.store._recording import Scratch
 from tooltrail.store._sessions import Opening, claim_session
@@ -201,7 +201,7 @@ class _Deliverer:
         entries = [one.entry for one in window]
         names = {name: self._outbox.joined(name) for name in {one.session for one in entries}}
         claims = [one for one in map(_claim_of, entries) if one is not None]
-        known = find_known(self._store.database, claims)
+        known = find_taken_unlocked(self._store.database, claims)
         sessions = {name: met.subject_id for name, met in known.items() if met.kind == "session"}
         return names | sessions
 

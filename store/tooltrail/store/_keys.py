@@ -135,7 +135,7 @@ def find_taken(connection: Connection, claims: Sequence[Claim]) -> dict[UUID, Ta
     }
 
 
-def find_known(database: Database, claims: Sequence[Claim]) -> dict[UUID, Taken]:
+def find_taken_unlocked(database: Database, claims: Sequence[Claim]) -> dict[UUID, Taken]:
     """The same before anything is locked, made or published, so that it may change meanwhile.
 
     Raises:

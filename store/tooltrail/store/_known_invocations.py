@@ -30,12 +30,14 @@ class KnownInvocation:
     started_at: datetime
 
 
-def find_known(connection: Connection, invocation_id: UUID) -> KnownInvocation | None:
+def find_known_invocation(connection: Connection, invocation_id: UUID) -> KnownInvocation | None:
     """The row of an invocation, None when this store has none."""
-    return find_all_known(connection, [invocation_id]).get(invocation_id)
+    return find_known_invocations(connection, [invocation_id]).get(invocation_id)
 
 
-def find_all_known(connection: Connection, ids: Collection[UUID]) -> dict[UUID, KnownInvocation]:
+def find_known_invocations(
+    connection: Connection, ids: Collection[UUID]
+) -> dict[UUID, KnownInvocation]:
     """The rows of those invocations that this store has."""
     row = InvocationRow
     query = (
@@ -60,7 +62,7 @@ def find_all_known(connection: Connection, ids: Collection[UUID]) -> dict[UUID, 
     }
 
 
-def find_known_for_sure(store: "Store", invocation_id: UUID) -> KnownInvocation | None:
+def find_known_invocation_for_sure(store: "Store", invocation_id: UUID) -> KnownInvocation | None:
     """The same, when whoever is committing has come to an end.
 
     A server may commit what a client asked for that was killed a moment later.
@@ -68,4 +70,4 @@ def find_known_for_sure(store: "Store", invocation_id: UUID) -> KnownInvocation 
     with store.database.write() as connection:
         if connection.dialect.name == "postgresql":
             connection.execute(text("LOCK TABLE invocations IN SHARE MODE"))
-        return find_known(connection, invocation_id)
+        return find_known_invocation(connection, invocation_id)

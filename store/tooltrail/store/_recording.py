@@ -22,7 +22,15 @@ from tooltrail.records import (
 from tooltrail.store import _writes as writes
 from tooltrail.store._clock import now
 from tooltrail.store._ending import Ending
-from tooltrail.store._keys import Claim, Taken, claim, find_known, find_taken, refuse_conflict, take
+from tooltrail.store._keys import (
+    Claim,
+    Taken,
+    claim,
+    find_taken,
+    find_taken_unlocked,
+    refuse_conflict,
+    take,
+)
 from tooltrail.store._prepared import Row
 from tooltrail.store._room import RoomShare
 from tooltrail.store._starting import Started, plan_start
@@ -120,7 +128,7 @@ class EndedInvocation(Invocation):
         """
         if self.claim is not None:
             # Asked first, so that what is there is neither made nor published anew.
-            met = find_known(self._store.database, [self.claim]).get(self.id)
+            met = find_taken_unlocked(self._store.database, [self.claim]).get(self.id)
             if met is not None:
                 return self.met(met)
         try:

@@ -16,7 +16,7 @@ from tooltrail.records import (
     UnavailableError,
 )
 from tooltrail.records.canonical_json import encode
-from tooltrail.store._known_invocations import KnownInvocation, find_known
+from tooltrail.store._known_invocations import KnownInvocation, find_known_invocation
 from tooltrail.store._repaired import RepairedFolder, as_interrupted, clear, put_away
 from tooltrail.store._spooled import remove_staging
 from tooltrail.store._taking_in import (
@@ -122,7 +122,7 @@ def _taken_in(
 
 def _known(store: Store, name: UUID) -> KnownInvocation | None:
     with store.database.read() as connection:
-        return find_known(connection, name)
+        return find_known_invocation(connection, name)
 
 
 def _is_told(store: Store, record: AsideRecord) -> bool:

@@ -22,7 +22,7 @@ from tooltrail.records import (
 from tooltrail.store._ending import Ending
 from tooltrail.store._interruption import interrupted_output
 from tooltrail.store._kept_calls import WAITS, kept_end, kept_start, told_of
-from tooltrail.store._known_invocations import find_known
+from tooltrail.store._known_invocations import find_known_invocation
 from tooltrail.store._starting import Started
 from tooltrail.store.entries import CallEnded, Entry
 from tooltrail.store.finished import Finished
@@ -165,7 +165,7 @@ class RunningInvocation(Invocation):
         if self._key:
             return
         with self._store.database.read() as connection:
-            known = find_known(connection, self.id)
+            known = find_known_invocation(connection, self.id)
         if known is None:
             raise SessionAwayError(f"the start of invocation {self.id} is not in the store yet")
         self._session = self._session.found(known.session_key, known.session_id)

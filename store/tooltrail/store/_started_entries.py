@@ -22,7 +22,7 @@ from tooltrail.records import (
 )
 from tooltrail.store import _writes as writes
 from tooltrail.store._finishing import write_finished
-from tooltrail.store._known_invocations import KnownInvocation, find_all_known
+from tooltrail.store._known_invocations import KnownInvocation, find_known_invocations
 from tooltrail.store._recording import Scratch
 from tooltrail.store._sessions import Opening, only_call_of, write_closed
 from tooltrail.store._starting import Beginning, write_started
@@ -81,7 +81,7 @@ class OpenCalls:
     def __init__(self, connection: Connection, entries: Iterable[Entry]) -> None:
         """Look for them; those that have ended are among them."""
         ids = [entry.id for entry in entries if isinstance(entry, CallEnded)]
-        self._known = find_all_known(connection, ids) if ids else {}
+        self._known = find_known_invocations(connection, ids) if ids else {}
 
     def __contains__(self, invocation_id: UUID) -> bool:
         """Whether the store has it."""

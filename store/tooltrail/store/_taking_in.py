@@ -27,7 +27,7 @@ from tooltrail.store._clock import new_id, now
 from tooltrail.store._ending import Ending
 from tooltrail.store._finishing import write_finished
 from tooltrail.store._interruption import interrupted_output
-from tooltrail.store._known_invocations import KnownInvocation, find_known
+from tooltrail.store._known_invocations import KnownInvocation, find_known_invocation
 from tooltrail.store._names import LAST, find_session, session_key
 from tooltrail.store._sessions import Opening, only_call_of, write_closed, write_opened
 from tooltrail.store._spooled import (
@@ -194,7 +194,7 @@ class _SetAside(Invocation):
             raise UnavailableError(str(error)) from error
 
     def _write(self, connection: Connection, ending: Ending) -> None:
-        known = find_known(connection, self.id)
+        known = find_known_invocation(connection, self.id)
         if known is not None:
             if not self._is_known:
                 raise StartedMeanwhileError

@@ -84,7 +84,7 @@ def lock_chain(connection: Connection, session_key: int, session_id: UUID) -> Ch
         DamageError: the session has no head, or a damaged one.
     """
     head = _LOCK_HEAD.run_one(connection, {"which": session_key})
-    _refuse_other(connection, session_key, session_id, None if head is None else head[4])
+    _refuse_another_session(connection, session_key, session_id, None if head is None else head[4])
     match head:
         case (int(entry_count), str(digest), int(next_seq), closed_at, _):
             with suppress(InvalidRecordError, ValueError):
@@ -112,7 +112,7 @@ def refuse_closed(connection: Connection, session_key: int, session_id: UUID) ->
         raise SessionClosedError(f"session {session_id} is closed")
 
 
-def _refuse_other(
+def _refuse_another_session(
     connection: Connection, session_key: int, session_id: UUID, found: object
 ) -> None:
     """Raise unless the head that was found under a key, if any, is that of the session."""

@@ -28,7 +28,11 @@ from tooltrail.artifacts import (
 from tooltrail.records import InvocationFinishedError, TooltrailError, UnavailableError
 from tooltrail.store._clock import now
 from tooltrail.store._delivering import Delivery, deliver
-from tooltrail.store._known_invocations import KnownInvocation, find_known, find_known_for_sure
+from tooltrail.store._known_invocations import (
+    KnownInvocation,
+    find_known_invocation,
+    find_known_invocation_for_sure,
+)
 from tooltrail.store._maintenance import record_finished_run
 from tooltrail.store._repaired import RepairedFolder, as_interrupted, clear, put_away
 from tooltrail.store._repairing_asides import repair_asides
@@ -235,7 +239,7 @@ def _visit(
 
 def _known(store: Store, name: UUID) -> KnownInvocation | None:
     with store.database.read() as connection:
-        return find_known(connection, name)
+        return find_known_invocation(connection, name)
 
 
 def _settle(
@@ -262,7 +266,7 @@ def _never_begun(
     if spooled_streams(folder.path):
         return RepairedFolder(name, "unknown", reason=f"this store does not know {folder.path}")
     if not dry_run:
-        if folder.store_id is not None and find_known_for_sure(store, name) is not None:
+        if folder.store_id is not None and find_known_invocation_for_sure(store, name) is not None:
             # Its commit came through after all.
             return _visit(store, folder, waiting, dry_run=dry_run)
         put_away(folder.path, ())

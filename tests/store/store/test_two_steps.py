@@ -46,7 +46,7 @@ from tooltrail.store import (
     repair,
 )
 from tooltrail.store._journal_lines import iter_lines
-from tooltrail.store._known_invocations import find_known
+from tooltrail.store._known_invocations import find_known_invocation
 from tooltrail.store._spooled import interrupt
 
 LONG = b"".join(b"%d\n" % number for number in range(30_000))
@@ -360,7 +360,7 @@ def test_an_end_that_is_not_the_one_in_the_store_is_put_away(patient: Store, dat
         end(invocation, b"one\n")
         finished = end(other, b"other\n")
     with patient.database.read() as connection:
-        known = find_known(connection, invocation.id)
+        known = find_known_invocation(connection, invocation.id)
     assert known is not None
     interrupt(patient, known, invocation.spool)
     (kept,) = repair(patient).outbox.kept
