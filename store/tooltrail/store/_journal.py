@@ -15,13 +15,13 @@ returns. Imports nothing heavy, for whoever only appends.
 import fcntl
 import os
 import re
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tooltrail.artifacts._local import make_durable_folders, sync_folder
 from tooltrail.store._flocks import holder_of, lock, opened, sign
-from tooltrail.store._journal_lines import whole_end
+from tooltrail.store._journal_lines import Line, iter_lines, whole_end
 from tooltrail.store._locked_files import append_line, locked
 
 MOST_BYTES = 16 << 20
@@ -87,6 +87,16 @@ class Journal:
         sealed = sorted(filter(_SEALED_NAME.fullmatch, names))
         last = [_JOURNAL] if _JOURNAL in names else []
         return [self.waiting / name for name in (*sealed, *last)]
+
+    def iter_lines(self) -> Iterator[Line]:
+        """The lines of what waits, the oldest first; what is delivered meanwhile may be left out.
+
+        Raises:
+            OSError: the folder or a file cannot be read.
+        """
+        for path in self.files():
+            with suppress(FileNotFoundError):  # it was delivered meanwhile
+                yield from iter_lines(path, is_ended=self.is_sealed(path))
 
     @contextmanager
     def delivering(self, *, wait: bool) -> Generator[bool]:

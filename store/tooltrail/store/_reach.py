@@ -5,12 +5,11 @@ with two spools. What began first is written first, from wherever it waits: an e
 id, so that the delivery of its own outbox meets it later.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from uuid import UUID
 
 from tooltrail.records import InvalidRecordError
-from tooltrail.store._journal_lines import Line, iter_lines
 from tooltrail.store.entries import SessionOpened, read_entry
 from tooltrail.store.outbox import Outbox
 
@@ -40,7 +39,7 @@ class Reach:
         for outbox in self._outboxes[1:]:
             # What cannot be read now is for its own delivery to tell.
             with suppress(OSError):
-                for line in _lines_of(outbox):
+                for line in outbox.journal.iter_lines():
                     if line.data is None or name not in line.data:
                         continue
                     with suppress(InvalidRecordError):
@@ -48,9 +47,3 @@ class Reach:
                         if isinstance(entry, SessionOpened) and entry.id == session:
                             return outbox, entry
         return None
-
-
-def _lines_of(outbox: Outbox) -> Iterator[Line]:
-    for path in outbox.journal.files():
-        with suppress(FileNotFoundError):  # it was delivered meanwhile
-            yield from iter_lines(path)

@@ -10,7 +10,6 @@ from uuid import UUID
 
 from tooltrail.records import InvalidRecordError, UnavailableError
 from tooltrail.store._journal import Journal
-from tooltrail.store._journal_lines import Line, iter_lines
 from tooltrail.store._known_stores import recall, recall_ids
 from tooltrail.store._targets import parse_target
 from tooltrail.store.asides import distinct_spools
@@ -110,7 +109,7 @@ def _read_through(outboxes: Sequence[Outbox]) -> Backlog:
     entry_count = unreadable_count = 0
     oldest: list[datetime] = []
     try:
-        for line in (line for journal in journals for line in _lines_of(journal)):
+        for line in (line for journal in journals for line in journal.iter_lines()):
             if line.data is None:
                 unreadable_count += 1
                 continue
@@ -146,7 +145,7 @@ def waiting_ids(store: "Store", *, also: Sequence[Path] = ()) -> frozenset[UUID]
     found: set[UUID] = set()
     try:
         for outbox in find_outboxes(store, also=also):
-            for line in _lines_of(outbox.journal):
+            for line in outbox.journal.iter_lines():
                 with suppress(InvalidRecordError):
                     found.add(read_entry(line.data or b"").id)
     except OSError as error:
@@ -211,12 +210,6 @@ def find_outboxes(store: "Store", *, also: Sequence[Path] = ()) -> list[Outbox]:
 def _outboxes_of(store_id: UUID, spool: Path, also: Sequence[Path]) -> list[Outbox]:
     outboxes = [Outbox.of(folder, store_id) for folder in distinct_spools(spool, *also)]
     return [outbox for outbox in outboxes if outbox.is_there()]
-
-
-def _lines_of(journal: Journal) -> Iterator[Line]:
-    for path in journal.files():
-        with suppress(FileNotFoundError):  # it was delivered meanwhile
-            yield from iter_lines(path, is_ended=journal.is_sealed(path))
 
 
 def _size_of(journal: Journal) -> int:
