@@ -15,7 +15,9 @@ from typing import NamedTuple
 
 from tooltrail.records.digests import digest_of
 
-_DIGEST_BYTES = len("sha256:") + 64
+DIGEST_BYTES = len("sha256:") + 64
+"""What a line begins with."""
+
 _CHUNK = 1 << 20
 _BEGINNING = re.compile(rb"sha256:[0-9a-f]{64} ")
 _TORN_BEGINNING = re.compile(rb"(?:sha256:[0-9a-f]{0,64}|sha256|sha25|sha2|sha|sh|s)\Z")
@@ -89,14 +91,25 @@ def iter_lines(path: Path, *, is_ended: bool = False) -> Iterator[Line]:
     number = 0
     with path.open("rb") as file:
         for line in file:
-            raw = line.removesuffix(b"\n")
-            spans = [_Span(0, len(raw), is_whole=True)] if _is_whole(raw) else _spans_of(raw)
-            # What a torn append left is the last of what has no newline.
-            is_cut = raw is line and not is_ended and not spans[-1].is_whole
-            for span in spans[:-1] if is_cut else spans:
+            for raw, data in parts_of(line, is_ended=is_ended):
                 number += 1
-                part = raw[span.begin : span.stop]
-                yield Line(number, part, part[_DIGEST_BYTES + 1 :] if span.is_whole else None)
+                yield Line(number, raw, data)
+
+
+def parts_of(line: bytes, *, is_ended: bool = False) -> Iterator[tuple[bytes, bytes | None]]:
+    """The lines in what stands up to a newline: one, unless it was altered; see `Line`.
+
+    Args:
+        line: with its newline, which the last of a file may have not.
+        is_ended: as for `iter_lines`.
+    """
+    raw = line.removesuffix(b"\n")
+    spans = [_Span(0, len(raw), is_whole=True)] if _is_whole(raw) else _spans_of(raw)
+    # What a torn append left is the last of what has no newline.
+    is_cut = raw is line and not is_ended and not spans[-1].is_whole
+    for span in spans[:-1] if is_cut else spans:
+        part = raw[span.begin : span.stop]
+        yield part, part[DIGEST_BYTES + 1 :] if span.is_whole else None
 
 
 def add_line(descriptor: int, data: bytes, end: int) -> int:
@@ -113,7 +126,7 @@ def add_line(descriptor: int, data: bytes, end: int) -> int:
         with suppress(OSError):
             os.ftruncate(descriptor, end)
         raise
-    return end + _DIGEST_BYTES + len(data) + 2
+    return end + DIGEST_BYTES + len(data) + 2
 
 
 def whole_end(descriptor: int) -> int:
@@ -176,12 +189,12 @@ def _spans_of(raw: bytes) -> list[_Span]:
 
 def _end_of_line(raw: bytes, begin: int, begins: Sequence[int]) -> int | None:
     """Where the line ends that begins there, None when there is none."""
-    place = begin + _DIGEST_BYTES + 1
+    place = begin + DIGEST_BYTES + 1
     # Up to another beginning, or all; and without the byte that was a newline.
     torn = _TORN_BEGINNING.search(raw)
     others = (*begins, len(raw) if torn is None else torn.start(), len(raw))
     ends = {stop - lost for stop in others for lost in (0, 1)}
-    wanted, digest, view = raw[begin : begin + _DIGEST_BYTES], sha256(), memoryview(raw)
+    wanted, digest, view = raw[begin : begin + DIGEST_BYTES], sha256(), memoryview(raw)
     for stop in sorted(one for one in ends if one > place):
         digest.update(view[place:stop])
         place = stop
@@ -198,12 +211,12 @@ def _identity(path: Path) -> tuple[int | bytes, ...]:
     with path.open("rb") as file:
         found = os.fstat(file.fileno())
         numbers = found.st_dev, found.st_ino, found.st_size, found.st_ctime_ns
-        return *numbers, file.read(_DIGEST_BYTES)
+        return *numbers, file.read(DIGEST_BYTES)
 
 
 def _is_whole(raw: bytes) -> bool:
-    data = raw[_DIGEST_BYTES + 1 :]
-    return raw[: _DIGEST_BYTES + 1] == digest_of(data).encode() + b" "
+    data = raw[DIGEST_BYTES + 1 :]
+    return raw[: DIGEST_BYTES + 1] == digest_of(data).encode() + b" "
 
 
 def _last_newline(descriptor: int, size: int) -> int:

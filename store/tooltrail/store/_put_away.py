@@ -16,7 +16,7 @@ from pathlib import Path
 from tooltrail.artifacts._local import make_durable_folders, sync_folder
 from tooltrail.records.digests import digest_of
 from tooltrail.store._clock import new_id
-from tooltrail.store._journal_lines import Line, iter_lines
+from tooltrail.store._journal_lines import iter_lines
 from tooltrail.store._locked_files import append_line, locked, write_durably
 
 _REASON = ".reason"
@@ -46,15 +46,13 @@ class PutAway:
         with locked(self.dropped) as descriptor:
             append_line(descriptor, self.dropped, data)
 
-    def iter_dropped(self) -> Iterator[Line]:
-        """The lines of all drops, those too that were acknowledged.
+    def dropped_files(self) -> Iterator[Path]:
+        """The files of all drops, those too that were acknowledged; any of them may not be there.
 
-        Raises:
-            OSError: they cannot be read.
+        One that is acknowledged while it is asked for is among them twice rather than not at all.
         """
-        for path in (self.dropped, *sorted(self._acknowledged.glob(f"*/{self.dropped.name}"))):
-            with suppress(FileNotFoundError):
-                yield from iter_lines(path)
+        yield self.dropped
+        yield from sorted(self._acknowledged.glob(f"*/{self.dropped.name}"))
 
     def dropped_count(self) -> int:
         """How many records were dropped and counted, and not acknowledged.

@@ -15,11 +15,12 @@ import os
 import re
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 from uuid import UUID
 
-from tooltrail.records.canonical_json import decode, encode
+from tooltrail.records.canonical_json import encode
 from tooltrail.records.errors import UnavailableError
+from tooltrail.store._dropped_sessions import DroppedSessions
 from tooltrail.store._journal import Journal
 from tooltrail.store._journal_lines import Progress
 from tooltrail.store._put_away import PutAway
@@ -67,6 +68,7 @@ class Outbox:
         self.journal = Journal(folder)
         self.put_away = PutAway(folder)
         self.progress = Progress()
+        self._dropped = DroppedSessions(self.put_away)
 
     @classmethod
     def of(cls, spool: Path, store_id: UUID) -> Self:
@@ -111,11 +113,7 @@ class Outbox:
         Raises:
             OSError: the count cannot be read.
         """
-        for line in self.put_away.iter_dropped():
-            told: Any = decode(line.data or b"{}")
-            if (told.get("kind"), told.get("id")) == ("session.opened", str(session)):
-                return True
-        return False
+        return self._dropped.has(str(session))
 
     def retry_kept(self) -> int:
         """Let wait again what could not be delivered, and can be read; how many entries.
