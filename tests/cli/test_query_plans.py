@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 from sqlalchemy import Connection, Engine, text
+from tests.support.away import away
 from tests.support.cli import Cli
+from tests.support.ended import BASH, made
 from tests.support.large_store import make_large_store
 from tests.support.recording import fail_tool, run_command, run_tool, statements_of
 
-from tooltrail.store import create_store, index_invocations, open_store
+from tooltrail.store import create_store, index_invocations, open_store, repair
 
 LARGE = {
     "bodies",
@@ -204,6 +206,23 @@ def test_the_newest_of_a_file_are_listed_without_the_database_toolkit(
     (tmp_path / "spool" / "else").mkdir()
     assert len(asked_by(cli, *arguments)) > 0
     assert cli.ok(*arguments) == plain
+
+
+def test_after_an_outage_the_newest_are_listed_without_the_toolkit_again(tmp_path: Path) -> None:
+    database = tmp_path / "trail.db"
+    cli = Cli(str(database), {"XDG_STATE_HOME": str(tmp_path / "state")})
+    with create_store(database) as store:
+        session = store.open_session()
+        with away(store, str(database)):
+            session.record(BASH, made())
+        assert len(asked_by(cli, "log")) > 0
+        assert "records wait in the outbox" in cli.run("log").message
+        assert repair(store).outbox.delivered_count == 1
+        assert store.fallback.outbox.is_there()
+    assert asked_by(cli, "log") == []
+    ended = cli.run("log")
+    assert (ended.code, ended.message) == (0, "")
+    assert ended.text.count("Bash") == 1
 
 
 @pytest.mark.parametrize("arguments", [(), ("--json",), ("-n", "2", "--reverse", "--utc")])

@@ -7,12 +7,9 @@ kind of store or another artifact root, or has something waiting in a spool, get
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tooltrail.cli._location import Location
     from tooltrail.store import InvocationFilter, InvocationView, Page
 
@@ -58,6 +55,7 @@ def _plain_page(
 ) -> tuple[Page[InvocationView], int] | None:
     from tooltrail.store.filters import ALL  # noqa: PLC0415  not before a command is run
     from tooltrail.store.newest import look_up_newest  # noqa: PLC0415  the same
+    from tooltrail.store.spools import may_wait_in  # noqa: PLC0415  the same
 
     if where != ALL or location.artifacts or not count:
         return None
@@ -66,17 +64,4 @@ def _plain_page(
         return None
     spools = [location.spool or found.spool, *location.other_spools()]
     # Where anything waits, who lists is told of it; what it is the store must say.
-    return (found.page, found.total) if not any(map(_has_folders, spools)) else None
-
-
-def _has_folders(spool: Path) -> bool:
-    """Whether output may wait there; its other entries are locks of those who record."""
-    from tooltrail.store.spools import KNOWN_FOLDER  # noqa: PLC0415  not before a command is run
-
-    try:
-        with os.scandir(spool) as entries:
-            return any(entry.is_dir() and entry.name != KNOWN_FOLDER for entry in entries)
-    except FileNotFoundError:
-        return False
-    except OSError:  # why, the store must say
-        return True
+    return (found.page, found.total) if not any(map(may_wait_in, spools)) else None

@@ -23,6 +23,7 @@ from tooltrail.artifacts._local import make_durable_folders, sync_folder
 from tooltrail.store._flocks import holder_of, lock, opened, sign
 from tooltrail.store._journal_lines import Line, iter_lines, whole_end
 from tooltrail.store._locked_files import append_line, locked
+from tooltrail.store.spools import WAITING_FOLDER
 
 MOST_BYTES = 16 << 20
 """Bytes after which a journal is sealed and a new one begun: what one killed delivery repeats."""
@@ -42,7 +43,7 @@ class Journal:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.waiting = folder / "waiting"
+        self.waiting = folder / WAITING_FOLDER
         self._delivering = folder / "delivering"
 
     def is_waiting(self) -> bool:

@@ -29,13 +29,11 @@ from tooltrail.store._starting import Started
 from tooltrail.store.filters import InvocationFilter
 from tooltrail.store.invocation import Invocation
 from tooltrail.store.recorder import Session
+from tooltrail.store.spools import KEPT_FOLDER
 from tooltrail.store.tables import InvocationRow
 
 if TYPE_CHECKING:
     from tooltrail.store.store import Store
-
-KEPT = "kept"
-"""Folder of a spool for files that could not be stored as they are."""
 
 REASON = (
     "the program that recorded it ended without finishing it, could not record its end, or was "
@@ -207,7 +205,7 @@ def salvage_stream(store: "Store", invocation: Invocation, role: str, path: Path
 
 def kept_folder(folder: Path) -> Path:
     """Where those files of a spool folder are moved that are not in the store as they are."""
-    return folder.parent / KEPT / folder.name
+    return folder.parent / KEPT_FOLDER / folder.name
 
 
 def _folder_of(role: str, path: Path) -> Path:

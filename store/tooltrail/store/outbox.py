@@ -37,6 +37,7 @@ from tooltrail.store.entries import (
     complete_output_json,
     entry_json,
 )
+from tooltrail.store.spools import OUTBOX_PREFIX
 
 __all__ = [
     "CallEnded",
@@ -51,8 +52,7 @@ __all__ = [
     "outboxes_in",
 ]
 
-_PREFIX = "outbox-"
-_NAME = re.compile(rf"{_PREFIX}([0-9a-f]{{8}}(?:-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}})")
+_NAME = re.compile(rf"{OUTBOX_PREFIX}([0-9a-f]{{8}}(?:-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}})")
 
 
 class Outbox:
@@ -73,7 +73,7 @@ class Outbox:
     @classmethod
     def of(cls, spool: Path, store_id: UUID) -> Self:
         """That of a store, in one of its spools."""
-        return cls(spool / f"{_PREFIX}{store_id}")
+        return cls(spool / f"{OUTBOX_PREFIX}{store_id}")
 
     def append(self, entry: Entry) -> None:
         """Keep an entry for the next process that can deliver it; durable when this returns.

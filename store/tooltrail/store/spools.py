@@ -12,6 +12,15 @@ SPOOL_FOLDER = "spool"
 KNOWN_FOLDER = "known-stores"
 """The name of that in a spool which holds no records, but what is known of its stores."""
 
+KEPT_FOLDER = "kept"
+"""The name of that in a spool to which repairs move what is not in a store as it is."""
+
+OUTBOX_PREFIX = "outbox-"
+"""How the names of outboxes in a spool begin; behind it stands the id of a store."""
+
+WAITING_FOLDER = "waiting"
+"""The name of that in an outbox which is there only while something waits."""
+
 
 def user_spool() -> Path:
     """The spool in the user's state folder (XDG Base Directory Specification).
@@ -36,3 +45,35 @@ def user_spools() -> list[Path]:
         return []
     # What is there in place of a folder holds no records, nor does one of somebody else.
     return [spool] if is_reachable_spool(spool) else []
+
+
+def may_wait_in(spool: Path) -> bool:
+    """Whether anything may wait in a spool, for whichever store; also when nobody can tell.
+
+    An outbox stays when all in it was delivered, and what repairs have kept waits for nothing. What
+    else is a folder holds output, or is for those who know it; files are locks of those who record.
+    """
+    try:
+        with os.scandir(spool) as entries:
+            return any(map(_may_wait, entries))
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+
+
+def _may_wait(entry: os.DirEntry[str]) -> bool:
+    """Whether that may be, or be in, what waits.
+
+    Raises:
+        OSError: nobody can tell.
+    """
+    if not entry.is_dir() or entry.name in (KNOWN_FOLDER, KEPT_FOLDER):
+        return False
+    if not entry.name.startswith(OUTBOX_PREFIX):
+        return True
+    try:
+        os.stat(f"{entry.path}/{WAITING_FOLDER}")  # noqa: PTH116  as cheap as it can be
+    except FileNotFoundError:
+        return False
+    return True

@@ -10,9 +10,9 @@ from uuid import UUID
 from tooltrail.artifacts import spooled_streams
 from tooltrail.artifacts.spool_owner import names_in
 from tooltrail.records import InvalidRecordError, UnavailableError
-from tooltrail.store._spooled import KEPT
 from tooltrail.store._taking_in import is_for
 from tooltrail.store.asides import AsideFolder, AsideRecord, distinct_spools, iter_asides
+from tooltrail.store.spools import KEPT_FOLDER
 from tooltrail.store.store import Store
 
 AsideState = Literal["ready", "unfinished", "running", "foreign", "unreadable"]
@@ -67,7 +67,7 @@ def kept_folders(store: Store, *, also: Sequence[Path] = ()) -> list[Path]:
     Raises:
         UnavailableError: a spool cannot be read.
     """
-    places = [spool / KEPT for spool in distinct_spools(store.spool, *also)]
+    places = [spool / KEPT_FOLDER for spool in distinct_spools(store.spool, *also)]
     return [kept / name for kept in places for name in sorted(names_in(kept))]
 
 
