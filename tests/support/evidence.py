@@ -78,6 +78,15 @@ def check_evidence(store: Store) -> None:
         assert store.archive.verify(artifact.path, size=artifact.size) == artifact.size
 
 
+def assert_only_started(store: Store, invocation_id: UUID) -> None:
+    """An invocation has begun, and nothing of its end is there."""
+    detail = store.reader.invocation(invocation_id)
+    assert detail.summary.state == "started"
+    assert detail.summary.finished_at is None
+    assert (detail.complete_json, detail.canonical_json, detail.receipt) == (None, None, None)
+    assert (detail.streams, detail.artifacts, detail.omissions) == ((), (), ())
+
+
 def _check_surfaces(store: Store, entry: LedgerEntry) -> None:
     key = select(InvocationRow.key).where(InvocationRow.id == entry.subject_id).scalar_subquery()
     with store.database.read() as connection:

@@ -4,8 +4,9 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Boolean, Column, Connection, LargeBinary, Table, insert, select
+from sqlalchemy import Boolean, Column, Connection, LargeBinary, Table, func, insert, select
 
+from tooltrail.store import Store
 from tooltrail.store.tables import metadata
 from tooltrail.store.tables._types import AnyText, UtcTime, Uuid16
 
@@ -56,3 +57,12 @@ def all_rows(connection: Connection) -> dict[str, list[tuple[Any, ...]]]:
         table.name: [tuple(row) for row in connection.execute(select(table))]
         for table in metadata.sorted_tables
     }
+
+
+def row_counts(store: Store) -> dict[str, int]:
+    """How many rows each table of a store has."""
+    with store.database.read() as connection:
+        return {
+            name: connection.scalar(select(func.count()).select_from(table)) or 0
+            for name, table in metadata.tables.items()
+        }

@@ -14,9 +14,9 @@ import pytest
 from sqlalchemy import Connection, Table, text
 from tests.support.disks import small_disk
 from tests.support.ended import BASH, failed, made, numbered_calls, rows_about, shared_rows
-from tests.support.evidence import check_evidence
 from tests.support.interleaving import before_write
 from tests.support.lossy_server import LossyServer
+from tests.support.outboxes import check_all
 from tests.support.outputs import returned
 from tests.support.processes import start_worker
 from tests.support.recording import content_of, stream_of
@@ -42,7 +42,6 @@ from tooltrail.store import (
     Store,
     _writes,
     create_store,
-    iter_record_checks,
     open_store,
     repair,
 )
@@ -64,11 +63,6 @@ ODD = [
     ),
     EndedCall(BASH, made(BIG, b"warning\n", 3)),
 ]
-
-
-def check_all(store: Store) -> None:
-    check_evidence(store)
-    assert {check.problem for check in iter_record_checks(store.reader)} <= {""}
 
 
 def outputs_of(store: Store, session: Session) -> list[bytes]:

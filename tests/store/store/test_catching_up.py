@@ -1,7 +1,6 @@
 """How soon whoever records is in the store again, once it is back."""
 
 import threading
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -19,14 +18,6 @@ from tooltrail.store._pauses import FIRST_S, Pause
 RECORDERS = 8
 MOST = 2_000
 """Records of one recorder; each puts behind what waits as long as anything does."""
-
-
-@pytest.fixture
-def patient(database: str, tmp_path: Path) -> Iterator[Store]:
-    with create_store(
-        database, artifacts=str(tmp_path / "artifacts"), spool=tmp_path / "spool"
-    ) as created:
-        yield created
 
 
 def test_attempts_that_fail_together_are_one(

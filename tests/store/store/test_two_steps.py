@@ -16,6 +16,7 @@ from tests.support.ended import BASH, failed, made
 from tests.support.evidence import check_evidence
 from tests.support.killing import count_moments, run_and_kill
 from tests.support.lossy_server import END, START, LossyServer
+from tests.support.outboxes import check_shown, printed
 from tests.support.recording import captured, command_output, content_of, stream_of
 
 from tooltrail.artifacts import artifact_path, is_in_use
@@ -60,15 +61,6 @@ ENDS = {
 }
 
 
-@pytest.fixture
-def patient(database: str, tmp_path: Path) -> Iterator[Store]:
-    """A store whose recorder has an outbox, which is the default, on each engine in turn."""
-    with create_store(
-        database, artifacts=str(tmp_path / "artifacts"), spool=tmp_path / "spool"
-    ) as created:
-        yield created
-
-
 def check_all(store: Store) -> None:
     check_evidence(store)
     assert {check.problem for check in iter_record_checks(store.reader)} <= {""}
@@ -80,23 +72,8 @@ def check_all(store: Store) -> None:
         assert sorted(places) == list(range(len(places)))
 
 
-def check_shown(store: Store, *some: Finished) -> None:
-    """What was handed back is what the store has, byte for byte."""
-    for finished in some:
-        stored = store.reader.invocation(finished.invocation_id)
-        assert stored.receipt is not None
-        assert (stored.canonical_json or "").encode() == finished.canonical.to_json()
-        assert stored.receipt.text.encode() == finished.receipt.to_bytes()
-        assert stored.summary.state == finished.state
-
-
 def end(invocation: Invocation, stdout: bytes) -> Finished:
     return invocation.finish(command_output(invocation, stdout, b"warning\n"))
-
-
-def printed(store: Store, session_id: UUID) -> list[bytes]:
-    _, _, invocations = store.reader.conversation(session_id)
-    return [content_of(store.reader, stream_of(one, "stdout")) for one in invocations]
 
 
 def state_of(store: Store, invocation_id: UUID) -> str:
