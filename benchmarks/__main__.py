@@ -13,7 +13,17 @@ from pathlib import Path
 from tests.support.large_store import make_large_store
 from tests.support.postgres import fresh_database, running_server
 
-from benchmarks import bulk, capture, growth, large_store, projecting, reading, recording
+from benchmarks import (
+    bulk,
+    capture,
+    far_artifacts,
+    growth,
+    large_store,
+    projecting,
+    reading,
+    recording,
+    slow_disk,
+)
 from benchmarks._measure import Ratio
 from tooltrail.store import index_invocations, open_store
 
@@ -37,7 +47,9 @@ def main() -> None:
         ratio = recording.measure_many_recorders(Path(name))
         several = f"start + finish by {recording.RECORDERS} at once"
         _report(several, "one recorder", ratio, recording.INVOCATIONS, "/s")
+    measure_slow_disk()
     measure_bulk()
+    measure_far_artifacts()
     measure_server()
     with tempfile.TemporaryDirectory(prefix="tooltrail-bench-") as name:
         database = Path(name, "tooltrail.db")
@@ -48,6 +60,30 @@ def main() -> None:
     ratio = projecting.measure_projecting()
     plain = "json.dumps + json.loads of the record"
     _report("project + render 2 KB, validated", plain, ratio, projecting.REPEATS, "/s")
+
+
+def measure_slow_disk() -> None:
+    """Recording where the disk takes its time, where there is a program that slows it down."""
+    if not slow_disk.has_strace():
+        print("recording on a slow disk: not measured, since strace is not installed")
+        return
+    one_by_one, many, imported = slow_disk.measure()
+    where = f"a sync of {slow_disk.SYNC_MS} ms more"
+    amount = recording.INVOCATIONS
+    _report(f"start + finish, {where}", "raw sqlite3, the same", one_by_one, amount, "/s")
+    _report(f"by {recording.RECORDERS} at once, {where}", "one recorder", many, amount, "/s")
+    _report(f"import, {where}", "raw executemany of its rows", imported, amount, "/s")
+
+
+def measure_far_artifacts() -> None:
+    """Importing long outputs into S3, where the server for it is installed."""
+    if not far_artifacts.has_server():
+        print("importing into S3: not measured, since moto is not installed")
+        return
+    with tempfile.TemporaryDirectory(prefix="tooltrail-bench-") as name:
+        ratio = far_artifacts.measure(Path(name))
+    subject = f"import into S3, {far_artifacts.ANSWER_MS} ms an answer"
+    _report(subject, "one by one", ratio, far_artifacts.CALLS, "/s")
 
 
 def measure_server() -> None:

@@ -22,6 +22,9 @@ FRAME_SIZE = 1024 * 1024
 PART_SIZE = 8 * 1024 * 1024
 """Bytes of a part of a large object. What is not larger than that goes up in one request."""
 
+CONCURRENT_PUTS = 8
+"""Fewer than the connections that a client keeps, 10 for S3 by default."""
+
 PARALLEL_PARTS = 4
 """Parts on their way at once, each held in memory."""
 
@@ -82,6 +85,7 @@ class ObjectPlace:
         cross_process=True,
         seekable=True,
         frame_size=FRAME_SIZE,
+        concurrent_puts=CONCURRENT_PUTS,
     )
 
     def __init__(self, store: ObjectStore, bucket: str, prefix: str) -> None:

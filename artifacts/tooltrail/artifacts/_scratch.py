@@ -3,6 +3,7 @@
 import contextlib
 import io
 import os
+import secrets
 import shutil
 import tempfile
 from collections.abc import Generator
@@ -19,6 +20,9 @@ from tooltrail.artifacts.codec import READ_SIZE, encode_into
 from tooltrail.artifacts.frame_index import FrameIndex
 from tooltrail.artifacts.limits import DEFAULT_LIMITS, CaptureLimits
 from tooltrail.records.errors import DamageError, InvalidRecordError, UnavailableError
+
+PREFIX = "tooltrail-"
+"""Begins the names of temporary files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,17 +157,25 @@ def _take_the_place(file: Path, staged: Path) -> None:
 
 @contextlib.contextmanager
 def _temporary(scratch: Path | None) -> Generator[Path]:
-    """The name for one file in a private folder that is removed at the end."""
+    """The name for one file in a private folder, which is removed at the end."""
     with contextlib.ExitStack() as stack:
         with _writing("temporary file"):
-            if scratch is not None:
+            if scratch is None:
+                private = tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True)
+                folder = Path(stack.enter_context(private))
+            else:
                 make_private_folders(scratch)
-            # What was published is not to be reported as failed because of a leftover.
-            folder = tempfile.TemporaryDirectory(
-                prefix="tooltrail-", dir=scratch, ignore_cleanup_errors=True
-            )
-            name = stack.enter_context(folder)
-        yield Path(name, "object.zst")
+                folder = scratch
+        # Without the suffix of a stream, as which it would be found in a spool.
+        file = folder / f"{PREFIX}{secrets.token_hex(8)}"
+        stack.callback(_remove, file)
+        yield file
+
+
+def _remove(file: Path) -> None:
+    # What was published is not to be reported as failed because of a leftover.
+    with contextlib.suppress(OSError):
+        file.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

@@ -95,6 +95,11 @@ class ArtifactArchive:
         """Plain bytes in a frame of new objects; see `SinkCapabilities`."""
         return self._sink.capabilities.frame_size
 
+    @property
+    def concurrent_puts(self) -> int:
+        """How many streams it is worth publishing at once; see `SinkCapabilities`."""
+        return self._sink.capabilities.concurrent_puts
+
     def publish(
         self,
         captured: CapturedStream,
@@ -130,11 +135,15 @@ class ArtifactArchive:
         path = artifact_path(record.digest)
         with source_of(captured, scratch, self.frame_size, limits) as source:
             placed = self._place(path, source, record, scratch)
+            stored_size = source.file.stat().st_size
+        if placed.outcome != "created":
+            # What stood there before may be in other frames, or be pruned by now.
+            stored_size = self._sink.stat(path).stored_size
         return StoredArtifact(
             path=path,
             digest=record.digest,
             size=record.size,
-            stored_size=self._sink.stat(path).stored_size,
+            stored_size=stored_size,
             line_count=record.line_count,
             outcome=placed.outcome,
             # Equal content may stand there in other frames.

@@ -22,6 +22,8 @@ class SinkCapabilities:
         seekable: what `open` returns can seek.
         frame_size: plain bytes in a frame that is read best from here: small where a read costs
             little, larger where each one is a request.
+        concurrent_puts: how many it is worth doing at once: 1 where they share one disk, more where
+            each one waits for an answer from far away.
     """
 
     durable: bool
@@ -29,6 +31,7 @@ class SinkCapabilities:
     cross_process: bool
     seekable: bool
     frame_size: int
+    concurrent_puts: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """What a spool holds of each invocation whose record has not ended.
 
 Of each there is the link of its owner, see `spool_owner`, and, when it has captured anything, a
-folder with a file `<role>.zst` for each stream; while artifacts are published, also a folder
-`tooltrail-…` in it for a moment.
+folder with a file `<role>.zst` for each stream; while artifacts are published, also files
+`tooltrail-…` in it for a moment (folders of that name are of earlier versions).
 """
 
 import contextlib

@@ -5,7 +5,7 @@ the artifacts went away, comes to nothing; then its calls are recorded one by on
 """
 
 from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from time import monotonic
@@ -25,6 +25,7 @@ from tooltrail.store._keys import Claim, Taken, find_taken_unlocked
 from tooltrail.store._persistence import persistently
 from tooltrail.store._recording import EndedInvocation, Scratch, met_before, uncertain
 from tooltrail.store._room import RoomShare
+from tooltrail.store._side_by_side import Task, in_order
 from tooltrail.store._whole import Whole, write_whole
 from tooltrail.store.ended import EndedCall, RecordedCalls
 from tooltrail.store.finished import Finished
@@ -163,13 +164,16 @@ class BatchRecorder:
         except Exception as error:  # noqa: BLE001  raised when what came before is recorded
             failure = error
         known = find_taken_unlocked(self._store.database, _claims(some))
-        for place, one in enumerate(some):
+        for one in some:
             one.met = known.get(one.invocation.id)
-            try:
-                one.ending = None if one.met else one.invocation.planned(room)
-            except Exception as error:  # noqa: BLE001  the same
-                del some[place:]
-                return error
+        tasks = [_planning(one, room) for one in some]
+        with closing(in_order(tasks, self._store.archive.concurrent_puts)) as endings:
+            for place, one in enumerate(some):
+                try:
+                    one.ending = next(endings)
+                except Exception as error:  # noqa: BLE001  the same
+                    del some[place:]
+                    return error
         return failure
 
     def _commit(self, some: Sequence[_One]) -> None:
@@ -232,6 +236,15 @@ class BatchRecorder:
             self._is_telling = True
             self._on_durable(finished)
             self._is_telling = False
+
+
+def _planning(one: _One, room: RoomShare | None) -> Task[Ending | None]:
+    """Make what is to be written of a call; nothing of one that is known."""
+    if one.met is not None:
+        return Task(lambda: None, is_waiting=False)
+    # Who has a limit publishes one after the other: each takes room from what the others left.
+    is_waiting = room is None and one.invocation.is_long
+    return Task(partial(one.invocation.planned, room), is_waiting)
 
 
 def _uncertain(some: Sequence[_One], reason: str) -> UnavailableError:

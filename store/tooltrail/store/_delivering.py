@@ -7,8 +7,9 @@ written by its ids.
 """
 
 from collections.abc import Generator, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -31,6 +32,7 @@ from tooltrail.store._keys import Claim, find_taken_unlocked
 from tooltrail.store._reach import Reach
 from tooltrail.store._recording import Scratch
 from tooltrail.store._sessions import Opening, claim_session
+from tooltrail.store._side_by_side import Task, in_order
 from tooltrail.store.entries import (
     CallEnded,
     Entry,
@@ -258,11 +260,15 @@ class _Deliverer:
         session = Session(self._store, 0, name, is_own=False)
         spool = self._journal.folder.parent
         try:
-            plans = {
-                entry.id: plan_call(self._store, session, entry, scratch, spool)
+            ended = [
+                entry
                 for entry in entries
                 if isinstance(entry, CallEnded) and entry.id not in self._seen
-            }
+            ]
+            plan = partial(plan_call, self._store, session, scratch=scratch, spool=spool)
+            tasks = [Task(partial(plan, entry), self._is_published(entry)) for entry in ended]
+            with closing(in_order(tasks, self._store.archive.concurrent_puts)) as planned:
+                plans = {entry.id: next(planned) for entry in ended}
             writer = BatchWriter(self._store, name, entries, self._reach, plans)
             told = self._store.writes.run(Write(writer.write))
         finally:
@@ -271,6 +277,13 @@ class _Deliverer:
             # Before the file goes that says it; until then it is found out anew.
             outbox.join(entries[0].session, writer.joined)
         return told
+
+    def _is_published(self, entry: CallEnded) -> bool:
+        """Whether any of its output becomes an artifact, as far as its sizes tell."""
+        most = self._store.policy.inline_bytes
+        return any(
+            stream.path is not None or len(stream.content) > most for stream in entry.all_streams()
+        )
 
     def _write_parent(self, parent: UUID) -> None:
         """Write the beginning of a session that waits in another outbox, before what it started."""

@@ -1,6 +1,7 @@
 """Recording a call that has ended already: its start, its end and its output in one transaction."""
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -109,6 +110,11 @@ class EndedInvocation(Invocation):
         """How it began."""
         return self._started
 
+    @property
+    def is_long(self) -> bool:
+        """Whether any of its output becomes an artifact, whatever is shown of it."""
+        return any(stream.size > self._inline_bytes for stream in self.ended.output.streams)
+
     def _claimed(self, ended: EndedCall, started: Started) -> Claim | None:
         key = ended.idempotency_key
         if key is None:
@@ -212,12 +218,13 @@ class EndedInvocation(Invocation):
         return uncertain(reason, [self.id])
 
     def _claim_spool(self) -> None:
-        if not self._scratch.is_claimed:
-            # What is refused for sure when it is to be written is not published before. Should the
-            # database be away, that is found out then, too, and is not the fault of the artifacts.
-            with suppress(UnavailableError), self._store.database.read() as connection:
-                writes.refuse_closed(connection, self._session.key, self._session.id)
-        self._scratch.claim()
+        self._scratch.claim(self._refuse_closed)
+
+    def _refuse_closed(self) -> None:
+        # What is refused for sure when it is to be written is not published before. Should the
+        # database be away, that is found out then, too, and is not the fault of the artifacts.
+        with suppress(UnavailableError), self._store.database.read() as connection:
+            writes.refuse_closed(connection, self._session.key, self._session.id)
 
     def _settled(self, finished: Finished) -> Finished:
         return finished
@@ -251,7 +258,9 @@ def content_of(
 
 
 class Scratch:
-    """A folder of the spool in which what is in memory becomes artifacts. One thread.
+    """A folder of the spool in which what is in memory becomes artifacts.
+
+    Safe to share between threads until it is left.
 
     Attributes:
         is_claimed: whether it is in use.
@@ -261,12 +270,20 @@ class Scratch:
     def __init__(self, store: "Store", name: UUID) -> None:
         self._owner = store.owner
         self._name = name
+        self._lock = threading.Lock()
         self.is_claimed = False
         self.folder = store.spool / str(name)
 
-    def claim(self) -> None:
-        """Say that it is of this process, so that no repair clears it; again is allowed."""
-        if not self.is_claimed:
+    def claim(self, before: Callable[[], None] = lambda: None) -> None:
+        """Say that it is of this process, so that no repair clears it; again is allowed.
+
+        Args:
+            before: called before the first time alone, which comes to nothing when that raises.
+        """
+        with self._lock:
+            if self.is_claimed:
+                return
+            before()
             self.is_claimed = True
             # Where nothing can be written, that is found out when something is to be published.
             with suppress(OSError):
