@@ -181,6 +181,23 @@ def test_while_postgresql_is_away_at_the_end_of_a_command_its_end_waits_in_the_o
     assert left_in(tmp_path / "spool") == []
 
 
+def test_a_record_that_waits_is_not_called_recorded_but_named(
+    postgres_url: str, tmp_path: Path
+) -> None:
+    create_store(
+        postgres_url, artifacts=str(tmp_path / "artifacts"), spool=tmp_path / "spool"
+    ).close()
+    cli = Cli(postgres_url, {"TOOLTRAIL_SPOOL": str(tmp_path / "spool")})
+    with closed_database(postgres_url):
+        ended = cli.exec("-v", "--", "true")
+    why, said = ended.message.splitlines()
+    assert "is not currently accepting connections" in why
+    cli.ok("repair")
+    (row,) = cli.ok("log", "--json").records
+    assert said == "tooltrail: " + WAITS.replace("record", f"record of {row['id']}", 1)
+    assert cli.exec("-v", "--", "true").sentence.startswith("recorded ")
+
+
 def test_while_a_store_that_was_met_before_is_away_start_and_end_wait_in_the_outbox(
     postgres_url: str, tmp_path: Path
 ) -> None:

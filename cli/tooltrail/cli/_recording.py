@@ -254,14 +254,16 @@ class _Recording:
         for damage in finished.damages:
             say(f"tooltrail: {damage}")
         if finished.recorded_in == "outbox":
-            say("tooltrail: the record waits in the outbox; `tooltrail repair` stores it")
-        elif finished.postponed:
+            which = f" of {finished.invocation_id}" if verbose else ""
+            say(f"tooltrail: the record{which} waits in the outbox; `tooltrail repair` stores it")
+            return
+        if finished.postponed:
             say(
                 "tooltrail: the artifacts are away, so the output waits in"
                 f" {self.invocation.spool}: `tooltrail repair` stores it"
             )
         if verbose:
-            say(f"tooltrail: recorded {self.invocation.id}")
+            say(f"tooltrail: recorded {finished.invocation_id}")
 
     def _what_is_kept(self) -> str:
         streams = [stream for stream in self._streams if stream.record.role != "order"]
