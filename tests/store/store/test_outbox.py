@@ -10,6 +10,7 @@ import threading
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
+from time import monotonic
 from typing import Any
 from uuid import UUID
 
@@ -1385,6 +1386,49 @@ def test_a_session_of_the_outbox_is_joined_by_another_process(
         assert other.join_session(session.id).id == session.id
     session.start(BASH)
     assert len(patient.reader.conversation(session.id)[2]) == 2
+
+
+def test_who_joins_a_session_that_nobody_knows_is_told_although_something_waits(
+    patient: Store, database: str
+) -> None:
+    nobody = new_id()
+    with away(patient, database):
+        session = patient.open_session()
+        patient.start_alone(BASH)
+        patient.join_session(session.id).add_message("user", str(nobody))
+    (journal,) = patient.fallback.outbox.journal.files()
+    named = [json.loads(line.data or b"")["session"] for line in list(iter_lines(journal))[1:]]
+    # The store is there, and nothing is delivered yet.
+    for _ in range(8):
+        patient.fallback.pause.lengthen(monotonic())
+    with pytest.raises(NotFoundError, match=str(nobody)):
+        patient.join_session(nobody)
+    for waiting in {session.id, *map(UUID, named)}:
+        assert patient.join_session(waiting).id == waiting
+    assert is_waiting(patient)
+
+
+def test_what_is_of_a_session_that_turns_out_to_be_none_is_delivered_into_one_of_its_own(
+    patient: Store, database: str
+) -> None:
+    nobody = new_id()
+    with away(patient, database):
+        joined = patient.join_session(nobody)
+        joined.record(BASH, made(b"first"))
+        started = joined.start(BASH)
+        joined.add_message("user", "last")
+    without_pause(patient)
+    report = repair(patient).outbox
+    assert any(str(nobody) in note for note in report.notes)
+    started.finish(made(b"second"))
+    (own,) = patient.reader.sessions()
+    assert own.title == f"delivered late for session {nobody}"
+    assert printed(patient, own.id) == [b"first", b"second"]
+    assert [one.text for one in patient.reader.conversation(own.id)[1]] == ["last"]
+    for attempt in (lambda: joined.record(BASH, made()), lambda: patient.join_session(nobody)):
+        with pytest.raises(NotFoundError, match=str(nobody)):
+            attempt()
+    check_evidence(patient)
 
 
 def test_a_dry_run_says_what_waits(patient: Store, database: str) -> None:
