@@ -27,6 +27,7 @@ from tooltrail.records import (
     CommandOutput,
     CompleteOutput,
     EndUncertainError,
+    NotFoundError,
     Policy,
     StartUncertainError,
     StreamRecord,
@@ -288,7 +289,9 @@ def _begin(store: Store, session_name: str | None, request: Request) -> _Recordi
 
 
 def _session_named(store: Store, name: str) -> UUID:
-    """The session of a name; while the store is away, only one that is named in full.
+    """The session of a name; one that the store does not know, or cannot tell, if named in full.
+
+    It may wait in the outbox, which is for whoever joins it to find out.
 
     Raises:
         TooltrailError: there is none, or nobody can tell which it is.
@@ -297,7 +300,7 @@ def _session_named(store: Store, name: str) -> UUID:
         return store.reader.session(name).id
     except AccessRefusedError:
         raise
-    except UnavailableError:
+    except (UnavailableError, NotFoundError):
         with suppress(ValueError):
             return UUID(name)
         raise
