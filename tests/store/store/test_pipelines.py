@@ -18,6 +18,7 @@ from tooltrail.store import Store, _pipelines, create_store
 from tooltrail.store._clock import now
 from tooltrail.store._copying_in import MANY
 from tooltrail.store._group_commit import Write
+from tooltrail.store._impatient_psycopg import ImpatientConnection
 from tooltrail.store._pipelines import TRANSACTION_TIMEOUT_S, is_pipelined
 from tooltrail.store._prepared import Row
 from tooltrail.store._writes import insert_rows
@@ -81,9 +82,9 @@ def leave_an_answer(connection: Connection) -> None:
     driver_connection(connection).pgconn.send_query_params(b"SELECT 1", None)
 
 
-def driver_connection(connection: Connection) -> psycopg.Connection[tuple[object, ...]]:
+def driver_connection(connection: Connection) -> ImpatientConnection:
     driver = connection.connection.driver_connection
-    assert isinstance(driver, psycopg.Connection)
+    assert isinstance(driver, ImpatientConnection)
     return driver
 
 
@@ -97,7 +98,7 @@ def test_a_connection_whose_pipeline_broke_is_thrown_away_and_nothing_is_printed
         broken(connection)
         raise LookupError("what the writer meets meanwhile")
 
-    used: list[psycopg.Connection[tuple[object, ...]]] = []
+    used: list[ImpatientConnection] = []
     with pytest.raises(LookupError):
         postgres_store.writes.run(Write(write))
     assert {driver.closed for driver in used} == {True}
