@@ -28,7 +28,7 @@ from tooltrail.artifacts import Capture
 from tooltrail.cli import _recording
 from tooltrail.cli._process import ChildExit
 from tooltrail.records import CommandOutput, digest_of
-from tooltrail.store import create_store
+from tooltrail.store import create_store, new_id, open_store
 from tooltrail.store._sqlite import sqlite3
 
 MIB = 1024 * 1024
@@ -179,6 +179,39 @@ def test_while_postgresql_is_away_at_the_end_of_a_command_its_end_waits_in_the_o
     assert cli.ok("show", "--stream", "stdout").stdout == b"x" * 50_000
     assert cli.ok("verify").code == 0
     assert left_in(tmp_path / "spool") == []
+
+
+def test_a_session_that_waits_in_the_outbox_takes_records_when_the_store_is_back(
+    postgres_url: str, tmp_path: Path
+) -> None:
+    spool = tmp_path / "spool"
+    create_store(postgres_url, artifacts=str(tmp_path / "artifacts"), spool=spool).close()
+    cli = Cli(postgres_url, {"TOOLTRAIL_SPOOL": str(spool)})
+    with closed_database(postgres_url), open_store(postgres_url, spool=spool) as store:
+        session = store.open_session().id
+    assert cli.exec("--session", str(session), "--", "true").code == 0
+    (row,) = cli.ok("log", "--json").records
+    assert (row["session_id"], row["state"]) == (str(session), "success")
+    nobody = str(new_id())
+    ended = cli.exec("--session", nobody, "--", "true")
+    assert (ended.code, ended.sentence) == (3, f"no session has the id {nobody}")
+
+
+def test_a_record_that_waits_is_not_called_recorded_but_named(
+    postgres_url: str, tmp_path: Path
+) -> None:
+    create_store(
+        postgres_url, artifacts=str(tmp_path / "artifacts"), spool=tmp_path / "spool"
+    ).close()
+    cli = Cli(postgres_url, {"TOOLTRAIL_SPOOL": str(tmp_path / "spool")})
+    with closed_database(postgres_url):
+        ended = cli.exec("-v", "--", "true")
+    why, said = ended.message.splitlines()
+    assert "is not currently accepting connections" in why
+    cli.ok("repair")
+    (row,) = cli.ok("log", "--json").records
+    assert said == "tooltrail: " + WAITS.replace("record", f"record of {row['id']}", 1)
+    assert cli.exec("-v", "--", "true").sentence.startswith("recorded ")
 
 
 def test_while_a_store_that_was_met_before_is_away_start_and_end_wait_in_the_outbox(

@@ -27,6 +27,7 @@ from tooltrail.records import (
     CommandOutput,
     CompleteOutput,
     EndUncertainError,
+    NotFoundError,
     Policy,
     StartUncertainError,
     StreamRecord,
@@ -254,14 +255,16 @@ class _Recording:
         for damage in finished.damages:
             say(f"tooltrail: {damage}")
         if finished.recorded_in == "outbox":
-            say("tooltrail: the record waits in the outbox; `tooltrail repair` stores it")
-        elif finished.postponed:
+            which = f" of {finished.invocation_id}" if verbose else ""
+            say(f"tooltrail: the record{which} waits in the outbox; `tooltrail repair` stores it")
+            return
+        if finished.postponed:
             say(
                 "tooltrail: the artifacts are away, so the output waits in"
                 f" {self.invocation.spool}: `tooltrail repair` stores it"
             )
         if verbose:
-            say(f"tooltrail: recorded {self.invocation.id}")
+            say(f"tooltrail: recorded {finished.invocation_id}")
 
     def _what_is_kept(self) -> str:
         streams = [stream for stream in self._streams if stream.record.role != "order"]
@@ -286,7 +289,9 @@ def _begin(store: Store, session_name: str | None, request: Request) -> _Recordi
 
 
 def _session_named(store: Store, name: str) -> UUID:
-    """The session of a name; while the store is away, only one that is named in full.
+    """The session of a name; one that the store does not know, or cannot tell, if named in full.
+
+    It may wait in the outbox, which is for whoever joins it to find out.
 
     Raises:
         TooltrailError: there is none, or nobody can tell which it is.
@@ -295,7 +300,7 @@ def _session_named(store: Store, name: str) -> UUID:
         return store.reader.session(name).id
     except AccessRefusedError:
         raise
-    except UnavailableError:
+    except (UnavailableError, NotFoundError):
         with suppress(ValueError):
             return UUID(name)
         raise

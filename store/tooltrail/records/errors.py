@@ -160,7 +160,10 @@ class UnavailableError(TooltrailError):
 
 
 class AccessRefusedError(UnavailableError):
-    """The server is there, and does not let this user in or has no such database."""
+    """The server is there, and does not let this user in or has no such database.
+
+    Of several that are named one by one none does: one that is not there may be the right one.
+    """
 
 
 class DiskFullError(UnavailableError):

@@ -1,6 +1,5 @@
 """What a driver's error means to the caller: locked, full, damaged, unreachable or refused."""
 
-import re
 from collections.abc import Generator
 from contextlib import contextmanager
 
@@ -16,9 +15,10 @@ from tooltrail.records import (
     UnavailableError,
 )
 from tooltrail.store._disk import SIDE_FILES_BYTES, is_below
+from tooltrail.store._refusals import find_refusal
 from tooltrail.store._sqlite import sqlite3
 from tooltrail.store._sqlite_connections import LOCKED
-from tooltrail.store._targets import SqliteTarget, Target
+from tooltrail.store._targets import PostgresTarget, SqliteTarget, Target
 
 _PRIMARY_CODE = 0xFF
 """SQLite's extended result codes carry the primary code in the low byte."""
@@ -28,6 +28,10 @@ _UNDEFINED = "42P01"
 
 _NO_RIGHT = "42501"
 """SQLSTATE of a user who is let in, and may not read or write a table."""
+
+_NOT_LET_IN = ("28", "3D000")
+"""SQLSTATE class "invalid authorization specification", and that of a database that is not there:
+where a pooler stands between they come as answers to a statement, else as words (`_refusals`)."""
 
 _DAMAGED: set[int | str] = {
     sqlite3.SQLITE_CORRUPT,
@@ -53,24 +57,8 @@ _UNAVAILABLE: dict[int | str, str] = {
 
 _FULL: set[int | str] = {sqlite3.SQLITE_FULL, "53100"}
 
-_LATER = (
-    "the database system is ",
-    "not currently accepting connections",
-    "too many clients",
-    "too many connections",
-    "connection slots are reserved",
-    "terminating connection",
-    "cannot connect",  # so says what stands between, as the next do: pgbouncer
-    "connect failed",
-    "server login",
-    "_timeout",
-)
-"""Parts of what a server says that lets nobody in now: it is being started or stopped, or full."""
-
 _BAD_OPTION = "connection is bad: invalid "
 """So libpq begins what it says of an option's value that it does not know, before it connects."""
-
-_ADDRESS = re.compile(r" \([^)]*\)")
 
 _LIMIT_CLASS = "54"
 """SQLSTATE class "program limit exceeded": no retry can help."""
@@ -135,37 +123,23 @@ def _translate(error: DBAPIError, target: Target) -> TooltrailError:
     if code in _UNAVAILABLE:
         kind = AccessRefusedError if code == _NO_RIGHT else UnavailableError
         return kind(f"database {target}: {_UNAVAILABLE[code]}")
+    if isinstance(code, str) and code.startswith(_NOT_LET_IN):
+        return AccessRefusedError(f"database {target}: {sentence}")
     is_beyond_limit = isinstance(code, str) and code.startswith(_LIMIT_CLASS)
     is_of_server = not is_beyond_limit and code != sqlite3.SQLITE_ERROR
     if is_of_server and isinstance(error, OperationalError | InterfaceError):
-        if code == 0 and sentence.startswith(_BAD_OPTION):
-            return InvalidRecordError(f"database {target}: {sentence}")
-        is_refused = code == 0 and refuses_access(str(error.orig))
-        kind = AccessRefusedError if is_refused else UnavailableError
-        return kind(f"database {target}: {sentence}")
+        return _away(str(error.orig) if code == 0 else "", sentence, target)
     return InvalidRecordError(f"database {target} refused the record: {sentence}")
 
 
-def refuses_access(words: str) -> bool:
-    """Whether a server that does not let somebody in will not do so later, either.
-
-    Libpq hands on its words alone. In words that are not known here it may be one that is being
-    started, and is taken for one that refuses: that is told, where the other would be kept quiet.
-    """
-    attempts = [line for line in words.splitlines() if " failed: " in line]
-    by_server: dict[str, list[str]] = {}
-    for line in attempts:
-        place = line.partition(' at "')[2].partition(" failed: ")[0]
-        # All addresses of one host are one server's: "localhost" (::1) and "localhost" (127.0.0.1).
-        by_server.setdefault(_ADDRESS.sub("", place), []).append(line)
-    return bool(by_server) and all(any(map(_is_refusal, some)) for some in by_server.values())
-
-
-def _is_refusal(words: str) -> bool:
-    _, is_answer, answer = words.partition("FATAL")
-    if not is_answer:
-        return "fe_sendauth" in words
-    return not any(known in answer for known in _LATER)
+def _away(words: str, sentence: str, target: Target) -> TooltrailError:
+    """What a server means that is away; by libpq's words, where that has no SQLSTATE."""
+    if words and sentence.startswith(_BAD_OPTION):
+        return InvalidRecordError(f"database {target}: {sentence}")
+    refusal = find_refusal(words, target.url) if isinstance(target, PostgresTarget) else None
+    if refusal is not None:
+        return AccessRefusedError(f"database {target}: {refusal}")
+    return UnavailableError(f"database {target}: {sentence}")
 
 
 def _has_no_room(target: Target) -> bool:

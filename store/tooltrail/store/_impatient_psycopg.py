@@ -11,10 +11,12 @@ from typing import Any, TypeVar
 
 from psycopg import Connection, Error, OperationalError
 from psycopg.abc import PQGen
-from psycopg.pq import PipelineStatus
+from psycopg.pq import PipelineStatus, TransactionStatus
 from psycopg.waiting import Ready, Wait
 
 T = TypeVar("T")
+
+_NOT_AT_REST = (TransactionStatus.ACTIVE, TransactionStatus.UNKNOWN)
 
 
 class ImpatientConnection(Connection[tuple[Any, ...]]):
@@ -25,6 +27,17 @@ class ImpatientConnection(Connection[tuple[Any, ...]]):
     """
 
     deadline: float | None = None
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether it is there and owes no answer, so that it can be asked something else.
+
+        Where a pipeline broke off it may neither be called lost nor have left the pipeline.
+        """
+        return (
+            self.pgconn.pipeline_status == PipelineStatus.OFF
+            and self.pgconn.transaction_status not in _NOT_AT_REST
+        )
 
     def wait(self, gen: PQGen[T], *args: Any, **kwargs: Any) -> T:
         """Wait for an answer.

@@ -10,7 +10,7 @@ transaction has a limit besides. A server before 17 has no such limit, and is as
 
 import sys
 from collections.abc import Generator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Protocol, cast
 
 from sqlalchemy import Connection, Engine, event
@@ -38,7 +38,10 @@ class _Pipeline(Protocol):
 
 
 class _Driver(Protocol):
-    """What a connection of psycopg has beyond PEP 249."""
+    """What a connection of ours by psycopg has beyond PEP 249."""
+
+    @property
+    def is_at_rest(self) -> bool: ...
 
     def execute(self, sql: str, /, *, prepare: bool) -> object: ...
 
@@ -56,7 +59,8 @@ def pipelined(connection: Connection) -> Generator[None]:
     """A transaction whose errors may be told by a later statement than that which failed.
 
     Who interrupts it gets the interruption back, whatever the driver makes of a pipeline that ends
-    anywhere, and the connection is given up: the server undoes what was not committed.
+    anywhere, and the connection is given up: the server undoes what was not committed. So is one
+    that cannot be asked anything after an error, before the pool would ask it to roll back.
 
     Args:
         connection: without a transaction, of a driver that begins none; see `can_pipeline`.
@@ -65,24 +69,24 @@ def pipelined(connection: Connection) -> Generator[None]:
         DBAPIError: the server cannot be reached, or refused something.
     """
     handled = sys.exception()
+    # Asked first, since one that is lost would be made anew.
+    driver = cast("_Driver", connection.connection.driver_connection)
     try:
-        with _begun(connection):
+        with _begun(connection, driver):
             yield
     except BaseException as error:
         interruption = interruption_behind(error, handled)
-        if interruption is None:
-            raise
-        connection.invalidate()
-        if interruption is error:
+        if interruption is not None or not driver.is_at_rest:
+            connection.invalidate()
+        if interruption is None or interruption is error:
             raise
         raise interruption from error
 
 
 @contextmanager
-def _begun(connection: Connection) -> Generator[None]:
+def _begun(connection: Connection, driver: _Driver) -> Generator[None]:
     kept = connection.info
     with raised_as_ever(connection, "COMMIT"), ExitStack() as stack:
-        driver = cast("_Driver", connection.connection.driver_connection)
         kept[_PIPELINE] = stack.enter_context(_quietly(driver, connection))
         # Of a connection that is lost there is no `info` any more.
         stack.callback(kept.pop, _PIPELINE, None)
@@ -108,6 +112,13 @@ def _quietly(driver: _Driver, connection: Connection) -> Generator[_Pipeline]:
             raise
     if failure is not None:
         raise failure
+
+
+def many_at_once(connection: Connection) -> AbstractContextManager[object]:
+    """A pipeline for `executemany`, which would make one of its own, and print what goes wrong."""
+    if connection.dialect.name != "postgresql" or is_pipelined(connection):
+        return nullcontext()
+    return _quietly(cast("_Driver", connection.connection.driver_connection), connection)
 
 
 def is_pipelined(connection: Connection) -> bool:

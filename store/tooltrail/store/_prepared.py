@@ -15,7 +15,7 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.types import TypeDecorator
 
 from tooltrail.store._driver_errors import as_raised
-from tooltrail.store._pipelines import answered
+from tooltrail.store._pipelines import answered, many_at_once
 
 Row = dict[str, Any]
 
@@ -135,8 +135,9 @@ class Prepared:
         sql, values_of = self._for(connection.dialect, rows[0])
         values = [_accepted(sql, values_of, row) for row in rows]
         try:
-            cursor = driver_of(connection).cursor()
-            cursor.executemany(sql, values)
+            with many_at_once(connection):
+                cursor = driver_of(connection).cursor()
+                cursor.executemany(sql, values)
         except connection.dialect.loaded_dbapi.Error as error:
             raise as_raised(error, connection, sql) from error
         return cursor

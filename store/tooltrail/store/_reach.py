@@ -10,7 +10,7 @@ from contextlib import suppress
 from uuid import UUID
 
 from tooltrail.records import InvalidRecordError
-from tooltrail.store.entries import SessionOpened, read_entry
+from tooltrail.store.entries import CallStarted, SessionOpened, read_entry
 from tooltrail.store.outbox import Outbox
 
 
@@ -47,3 +47,31 @@ class Reach:
                         if isinstance(entry, SessionOpened) and entry.id == session:
                             return outbox, entry
         return None
+
+    def has_beginning(self, session: UUID) -> bool:
+        """Whether a session begins in any of them, or nobody can tell since one cannot be read."""
+        try:
+            return any(
+                line.data is not None and _may_begin(session, line.data)
+                for outbox in self._outboxes
+                for line in outbox.journal.iter_lines()
+            )
+        except OSError:
+            return True
+
+
+def _may_begin(session: UUID, data: bytes) -> bool:
+    """Whether an entry is the beginning of a session, or one of a later version that names it."""
+    if str(session).encode() not in data:
+        return False
+    try:
+        entry = read_entry(data)
+    except InvalidRecordError:
+        return True
+    match entry:
+        case SessionOpened():
+            return entry.id == session
+        case CallStarted():
+            return entry.session == session and entry.alone is not None
+        case _:
+            return False

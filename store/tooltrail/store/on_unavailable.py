@@ -35,6 +35,7 @@ from tooltrail.records import (
     UnavailableError,
 )
 from tooltrail.store._pauses import Pause
+from tooltrail.store._reach import Reach
 from tooltrail.store.entries import Entry
 from tooltrail.store.outbox import Outbox
 from tooltrail.store.spools import user_spools
@@ -183,7 +184,6 @@ class Fallback:
             AccessRefusedError: the store was opened while it was away, and lets nobody in.
         """
         from tooltrail.store._delivering import deliver  # noqa: PLC0415  it records, too
-        from tooltrail.store.backlog import find_outboxes  # noqa: PLC0415  the same
 
         began = monotonic()
         try:
@@ -193,7 +193,7 @@ class Fallback:
                 raise
             self.note_failure(error, began)
             return False
-        others = find_outboxes(self._store, also=user_spools())
+        others = self._outboxes()
         done = deliver(self._store, self.outbox, others=others, wait=False, seconds=_AT_ONCE_S)
         for kept in done.kept:
             _log.warning("not delivered: %s; kept in %s", kept.reason, kept.kept_in)
@@ -207,6 +207,18 @@ class Fallback:
             # The store is there, so the next to record goes on with what is left.
             self.pause.end()
         return done.is_under_way and not done.is_own
+
+    def is_awaited(self, session: UUID) -> bool:
+        """Whether a session that the store has not may still come there, or was dropped."""
+        if self.choice == "drop_and_count":
+            return self.is_missed(session)
+        return Reach(self.outbox, self._outboxes()).has_beginning(session)
+
+    def _outboxes(self) -> list[Outbox]:
+        """Those of the store that a recorder looks into."""
+        from tooltrail.store.backlog import find_outboxes  # noqa: PLC0415  it opens stores, too
+
+        return find_outboxes(self._store, also=user_spools())
 
     def is_missed(self, session: UUID) -> bool:
         """Whether drops are counted, and a session that the store has not may be one, or waits."""

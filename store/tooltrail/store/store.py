@@ -229,24 +229,45 @@ class Store:
 
         Used in a `with` block it stays open at the end: whoever opened it closes it.
 
+        While the store is away nobody can tell whether it has such a session, so that with an
+        outbox it is taken for one. Should there be none, what was recorded in it is delivered into
+        a session of its own, titled `delivered late for session …`, and `repair` says so; what is
+        recorded when the store is back raises `NotFoundError`.
+
         Raises:
-            NotFoundError: there is no such session.
+            NotFoundError: there is no such session: neither in the store, which is there, nor among
+                what waits for it.
             SessionClosedError: by the first record, when it was closed.
+            UnavailableError: the store is away, and nothing is to be kept for later.
         """
         self._prepare()
         session = Session(self, 0, session_id, is_own=False)
         self.fallback.catch_up()
         try:
             session.resolve()
-        except UnavailableError as error:
-            # Whether there is one is found out when what is recorded in it is delivered.
+        except SessionAwayError as error:
+            self._refuse_unknown(session, error)
+        except UnavailableError:
             if self.fallback.choice == "raise":
                 raise
-            is_dropping = self.fallback.choice == "drop_and_count"
-            is_there = isinstance(error, SessionAwayError)
-            if is_dropping and is_there and not self.fallback.is_missed(session_id):
-                raise NotFoundError(f"no session has the id {session_id}") from error
         return session
+
+    def _refuse_unknown(self, session: Session, away: SessionAwayError) -> None:
+        """Raise unless a session that the store had not just now may come there later.
+
+        Raises:
+            NotFoundError: it may not.
+            SessionAwayError: it may, and nothing is to be recorded in it before.
+        """
+        if self.fallback.is_awaited(session.id):
+            if self.fallback.choice == "raise":
+                raise away
+            return
+        try:
+            # It may have been delivered between the two looks.
+            session.resolve()
+        except SessionAwayError:
+            raise NotFoundError(f"no session has the id {session.id}") from away
 
     def _prepare(self) -> None:
         """Get ready to record: hold room back, and remember the store for when it is away.

@@ -18,7 +18,7 @@ from tooltrail.records import (
 )
 from tooltrail.store import Store, create_store
 from tooltrail.store._database import open_database
-from tooltrail.store._failures import refuses_access, translated_errors
+from tooltrail.store._failures import translated_errors
 from tooltrail.store._targets import parse_target
 from tooltrail.store.tables import PolicyRow, ToolRow
 
@@ -34,6 +34,9 @@ RAISE = "DO $$ BEGIN RAISE EXCEPTION 'injected' USING ERRCODE = '{}'; END $$"
         ("XX002", DamageError, "is damaged: injected"),
         ("42P01", DamageError, "is damaged: injected"),
         ("42501", AccessRefusedError, "access is denied"),
+        ("28000", AccessRefusedError, "injected"),
+        ("28P01", AccessRefusedError, "injected"),
+        ("3D000", AccessRefusedError, "injected"),
         ("25006", UnavailableError, "it is read-only"),
         ("53100", DiskFullError, "the disk is full"),
         ("40P01", UnavailableError, "injected"),
@@ -158,36 +161,3 @@ def test_an_option_that_cannot_be_is_no_server_that_is_away() -> None:
     with pytest.raises(InvalidRecordError, match="invalid sslmode value"), database.read():
         pass
     database.close()
-
-
-@pytest.mark.parametrize(
-    ("said", "is_refused"),
-    [
-        ('FATAL:  password authentication failed for user "bob"', True),
-        ('FATAL:  database "connect failures" does not exist', True),
-        ('FATAL:  role "bob" is not permitted to log in', True),
-        ("FATAL:  no pg_hba.conf entry for host, no encryption", True),
-        ("fe_sendauth: no password supplied", True),
-        ("FATAL:  the database system is starting up", False),
-        ('FATAL:  database "a" is not currently accepting connections', False),
-        ("FATAL:  sorry, too many clients already", False),
-        ("FATAL:  remaining connection slots are reserved for superusers", False),
-        ("FATAL:  pgbouncer cannot connect to server", False),
-        ("Connection refused\n\tIs the server running?", False),
-        ("timeout expired", False),
-    ],
-)
-def test_who_is_refused_is_told_from_who_comes_at_the_wrong_moment(
-    said: str, *, is_refused: bool
-) -> None:
-    words = f'connection failed: connection to server at "a", port 5432 failed: {said}'
-    assert refuses_access(words) is is_refused
-    # Of two servers one that is away may be the right one.
-    other = 'connection to server at "b", port 5432 failed: Connection refused'
-    assert refuses_access(f"{words}\n{other}") is False
-    assert refuses_access("the connection is closed") is False
-    # Of two addresses of one server mostly one alone is listened at.
-    other = 'connection to server at "a" (::1), port 5432 failed: Connection refused'
-    assert refuses_access(f"{other}\n{words}") is is_refused
-    other = 'connection to server at "a" (::1), port 5433 failed: Connection refused'
-    assert refuses_access(f"{other}\n{words}") is False

@@ -1,12 +1,16 @@
 """Records that are made while the store is away wait in a journal and are delivered once."""
 
 import asyncio
+import json
 import os
 from pathlib import Path
+from time import monotonic
+from uuid import UUID
 
 import pytest
 from tests.support.away import away, without_pause
 from tests.support.ended import BASH, made, numbered_calls
+from tests.support.evidence import check_evidence
 from tests.support.outboxes import BIG, ODD, check_all, check_shown, printed
 from tests.support.outputs import returned
 from tests.support.recording import content_of, stream_of
@@ -33,6 +37,7 @@ from tooltrail.store import (
     repair,
 )
 from tooltrail.store._delivering import deliver
+from tooltrail.store._journal_lines import iter_lines
 from tooltrail.store.entries import complete_output_json
 from tooltrail.store.outbox import Outbox
 
@@ -307,6 +312,49 @@ def test_a_session_of_the_outbox_is_joined_by_another_process(
         assert other.join_session(session.id).id == session.id
     session.start(BASH)
     assert len(patient.reader.conversation(session.id)[2]) == 2
+
+
+def test_who_joins_a_session_that_nobody_knows_is_told_although_something_waits(
+    patient: Store, database: str
+) -> None:
+    nobody = new_id()
+    with away(patient, database):
+        session = patient.open_session()
+        patient.start_alone(BASH)
+        patient.join_session(session.id).add_message("user", str(nobody))
+    (journal,) = patient.fallback.outbox.journal.files()
+    named = [json.loads(line.data or b"")["session"] for line in list(iter_lines(journal))[1:]]
+    # The store is there, and nothing is delivered yet.
+    for _ in range(8):
+        patient.fallback.pause.lengthen(monotonic())
+    with pytest.raises(NotFoundError, match=str(nobody)):
+        patient.join_session(nobody)
+    for waiting in {session.id, *map(UUID, named)}:
+        assert patient.join_session(waiting).id == waiting
+    assert is_waiting(patient)
+
+
+def test_what_is_of_a_session_that_turns_out_to_be_none_is_delivered_into_one_of_its_own(
+    patient: Store, database: str
+) -> None:
+    nobody = new_id()
+    with away(patient, database):
+        joined = patient.join_session(nobody)
+        joined.record(BASH, made(b"first"))
+        started = joined.start(BASH)
+        joined.add_message("user", "last")
+    without_pause(patient)
+    report = repair(patient).outbox
+    assert any(str(nobody) in note for note in report.notes)
+    started.finish(made(b"second"))
+    (own,) = patient.reader.sessions()
+    assert own.title == f"delivered late for session {nobody}"
+    assert printed(patient, own.id) == [b"first", b"second"]
+    assert [one.text for one in patient.reader.conversation(own.id)[1]] == ["last"]
+    for attempt in (lambda: joined.record(BASH, made()), lambda: patient.join_session(nobody)):
+        with pytest.raises(NotFoundError, match=str(nobody)):
+            attempt()
+    check_evidence(patient)
 
 
 def test_a_dry_run_says_what_waits(patient: Store, database: str) -> None:

@@ -2,8 +2,10 @@
 
 import logging
 import secrets
+from collections.abc import Callable
 from pathlib import Path
 
+import psycopg
 import pytest
 from sqlalchemy import Connection, select, text
 from tests.support.asides import CALL
@@ -11,11 +13,12 @@ from tests.support.evidence import check_evidence
 from tests.support.lossy_server import LossyServer
 from tests.support.recording import command_output, run_command
 
-from tooltrail.records import InvalidRecordError
+from tooltrail.records import InvalidRecordError, UnavailableError
 from tooltrail.store import Store, _pipelines, create_store
 from tooltrail.store._clock import now
 from tooltrail.store._copying_in import MANY
 from tooltrail.store._group_commit import Write
+from tooltrail.store._impatient_psycopg import ImpatientConnection
 from tooltrail.store._pipelines import TRANSACTION_TIMEOUT_S, is_pipelined
 from tooltrail.store._prepared import Row
 from tooltrail.store._writes import insert_rows
@@ -64,6 +67,60 @@ def test_what_is_refused_later_is_no_uncertain_write_and_leaves_nothing(
     assert kept(postgres_store) == []
     run_command(postgres_store.open_session(), b"goes on\n")
     check_evidence(postgres_store)
+
+
+def end_backend(connection: Connection) -> None:
+    """As an administrator does, or a server that is being stopped."""
+    url = connection.engine.url.set(drivername="postgresql")
+    pid = driver_connection(connection).info.backend_pid
+    with psycopg.connect(url.render_as_string(hide_password=False), autocommit=True) as admin:
+        admin.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
+
+
+def leave_an_answer(connection: Connection) -> None:
+    """What psycopg does not know of, so that it cannot leave the pipeline."""
+    driver_connection(connection).pgconn.send_query_params(b"SELECT 1", None)
+
+
+def driver_connection(connection: Connection) -> ImpatientConnection:
+    driver = connection.connection.driver_connection
+    assert isinstance(driver, ImpatientConnection)
+    return driver
+
+
+@pytest.mark.parametrize("broken", [end_backend, leave_an_answer])
+def test_a_connection_whose_pipeline_broke_is_thrown_away_and_nothing_is_printed(
+    postgres_store: Store, caplog: pytest.LogCaptureFixture, broken: Callable[[Connection], None]
+) -> None:
+    def write(connection: Connection) -> None:
+        insert_rows(connection, PolicyRow, policies("a"))
+        used.append(driver_connection(connection))
+        broken(connection)
+        raise LookupError("what the writer meets meanwhile")
+
+    used: list[ImpatientConnection] = []
+    with pytest.raises(LookupError):
+        postgres_store.writes.run(Write(write))
+    assert {driver.closed for driver in used} == {True}
+    assert caplog.messages == []
+    assert kept(postgres_store) == []
+    run_command(postgres_store.open_session(), b"goes on\n")
+    check_evidence(postgres_store)
+
+
+@pytest.mark.parametrize("count", [1, MANY])
+def test_of_rows_that_meet_a_lost_connection_in_a_longer_transaction_nothing_is_printed(
+    postgres_store: Store, caplog: pytest.LogCaptureFixture, count: int
+) -> None:
+    def write() -> None:
+        with postgres_store.database.write() as connection:
+            end_backend(connection)
+            insert_rows(connection, PolicyRow, policies(*map(str, range(count))))
+
+    with pytest.raises(UnavailableError):
+        write()
+    assert caplog.messages == []
+    assert kept(postgres_store) == []
 
 
 def test_many_rows_go_the_same_way(postgres_store: Store) -> None:
