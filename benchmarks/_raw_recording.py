@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tooltrail.store._sqlite import sqlite3
+from tooltrail.store._engines.sqlite import sqlite3
 
 _SCHEMA = """
 PRAGMA journal_mode = WAL;

@@ -19,7 +19,7 @@ from benchmarks._measure import Ratio, compare
 from benchmarks.recording import INVOCATIONS, made_rounds
 from tooltrail.records import ToolCall
 from tooltrail.store import EndedCall, create_store
-from tooltrail.store._sqlite import sqlite3
+from tooltrail.store._engines.sqlite import sqlite3
 
 ROUNDS = 5
 CALLS = INVOCATIONS

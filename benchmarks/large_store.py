@@ -11,7 +11,7 @@ from tests.support.large_store import BEGINNING, RARE_AGENT, RARE_STATUS, RARE_T
 
 from benchmarks._measure import Ratio, compare
 from tooltrail.store import InvocationFilter, Reader, Store
-from tooltrail.store._sqlite import sqlite3
+from tooltrail.store._engines.sqlite import sqlite3
 
 MANY = 1_000_000
 FEW = 20_000

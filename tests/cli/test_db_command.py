@@ -9,7 +9,7 @@ from tests.support.large_store import make_large_store
 from tests.support.recording import run_command
 
 from tooltrail.cli._output import size_of
-from tooltrail.store._sqlite import sqlite3
+from tooltrail.store._engines.sqlite import sqlite3
 
 
 def alter(cli: Cli, *statements: str) -> None:

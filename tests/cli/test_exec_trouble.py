@@ -29,7 +29,7 @@ from tooltrail.cli import _recording
 from tooltrail.cli._process import ChildExit
 from tooltrail.records import CommandOutput, digest_of
 from tooltrail.store import create_store, new_id, open_store
-from tooltrail.store._sqlite import sqlite3
+from tooltrail.store._engines.sqlite import sqlite3
 
 MIB = 1024 * 1024
 DISK_BYTES = MIB

@@ -16,7 +16,7 @@ from tooltrail.cli._location import default_database
 from tooltrail.cli._output import size_of
 from tooltrail.records import ToolCall
 from tooltrail.store import create_store, open_store
-from tooltrail.store._sqlite import sqlite3
+from tooltrail.store._engines.sqlite import sqlite3
 
 
 def test_init_creates_a_store_and_its_parents_for_their_owner_alone(nowhere: Cli) -> None:

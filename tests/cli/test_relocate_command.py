@@ -154,12 +154,12 @@ def test_a_root_that_cannot_be_made_is_unavailable(cli: Cli, old: Path, tmp_path
 def test_an_interruption_says_where_the_artifacts_are(
     cli: Cli, old: Path, new: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tooltrail.store import _copying
+    from tooltrail.store._roots import copying
 
     def interrupt(*_: object, **__: object) -> bool:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(_copying.ObjectCopier, "ensure", interrupt)
+    monkeypatch.setattr(copying.ObjectCopier, "ensure", interrupt)
     ended = cli.run("artifact", "relocate", str(new))
     assert (ended.code, ended.message) == (130, f"interrupted; the artifacts are in file://{old}\n")
     monkeypatch.undo()

@@ -12,7 +12,7 @@ from tooltrail.artifacts import FrameIndex
 from tooltrail.cli._output import print_array
 from tooltrail.records import Family, FamilyRegistry, ToolCall, default_families
 from tooltrail.store import Session, open_store
-from tooltrail.store._sqlite import sqlite3
+from tooltrail.store._engines.sqlite import sqlite3
 
 BIG = b"".join(b"line %d\n" % n for n in range(30_000))
 THEN = reworded("command", "exit status 0\n", version=0)

@@ -14,9 +14,9 @@ from tests.support.schema import SCRIPTS, upgraded
 
 from tooltrail.migrations import HEAD_REVISION, VERSION_TABLE
 from tooltrail.store import check_database, open_store, upgrade_store
-from tooltrail.store._database import open_database
-from tooltrail.store._mark_names import mark_path
-from tooltrail.store._targets import parse_target
+from tooltrail.store._engines.database import open_database
+from tooltrail.store._engines.targets import parse_target
+from tooltrail.store._roots.mark_names import mark_path
 from tooltrail.store.tables import metadata
 
 REVISIONS = sorted(path.name for path in KEPT.iterdir())

@@ -33,10 +33,10 @@ from tests.support.shapes import document, document_path, shape_of
 from tooltrail.migrations import HEAD_REVISION, VERSION_TABLE
 from tooltrail.records import InvalidRecordError, StoreNotFoundError
 from tooltrail.store import Store, create_store, open_store, store_revision, upgrade_store
-from tooltrail.store._database import Database, open_database
-from tooltrail.store._mark_names import mark_path
-from tooltrail.store._schema import migrate_within
-from tooltrail.store._targets import parse_target
+from tooltrail.store._engines.database import Database, open_database
+from tooltrail.store._engines.targets import parse_target
+from tooltrail.store._roots.mark_names import mark_path
+from tooltrail.store._schema.revision import migrate_within
 from tooltrail.store.tables import DERIVED, metadata
 
 GOLDEN = Path(__file__).parent / "golden"

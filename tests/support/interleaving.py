@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import Connection
 
 from tooltrail.store import Store
-from tooltrail.store._database import Database
+from tooltrail.store._engines.database import Database
 
 
 @contextmanager

@@ -21,8 +21,8 @@ from tooltrail.artifacts import artifact_path
 from tooltrail.records import digest_of
 from tooltrail.records.ledger import GENESIS, entry_json
 from tooltrail.store import create_store, open_store
-from tooltrail.store._bodies import decode_body, encode_body
-from tooltrail.store._sqlite import sqlite3
+from tooltrail.store._engines.sqlite import sqlite3
+from tooltrail.store._recording.bodies import decode_body, encode_body
 from tooltrail.store.tables import metadata
 
 BEGINNING = datetime(2025, 1, 1, tzinfo=UTC)

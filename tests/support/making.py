@@ -13,7 +13,7 @@ from tests.support.upkeep import prune_all
 
 from tooltrail.artifacts import open_sink
 from tooltrail.store import Store, _making, create_store
-from tooltrail.store._mark_names import MARK_PREFIX, mark_path
+from tooltrail.store._roots.mark_names import MARK_PREFIX, mark_path
 
 BIG = b"a line of a long output\n" * 5_000
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import zstandard
 
-from tooltrail.store._sqlite import sqlite3
+from tooltrail.store._engines.sqlite import sqlite3
 
 KEPT = Path(__file__).parents[1] / "migrations" / "fixtures"
 """One folder for each revision: `trail.db.zst`, its artifacts, and in `rows.json` what every table

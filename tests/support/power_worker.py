@@ -50,13 +50,13 @@ from tooltrail.store import (
     Session,
     Store,
     WantedStore,
-    _sqlite_connections,
     create_store,
     open_aside,
     open_store,
     upgrade_store,
 )
 from tooltrail.store import repair as store_what_waits
+from tooltrail.store._engines import sqlite_connections
 
 LINES = (1, 40, 1_700, 150)
 """Lines of 61 bytes that a call prints, by its number; the third kind becomes an artifact."""
@@ -197,7 +197,7 @@ def keep_log_short() -> None:
         connection.cursor().execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES}")
 
     event.listen(Engine, "connect", shorten)
-    patch.object(_sqlite_connections, "JOURNAL_SIZE_LIMIT", LOG_BYTES).start()
+    patch.object(sqlite_connections, "JOURNAL_SIZE_LIMIT", LOG_BYTES).start()
 
 
 def opened(store: Store) -> Session:

@@ -9,8 +9,8 @@ from alembic import command
 from alembic.config import Config
 from sqlalchemy import Connection, text
 
-from tooltrail.store._database import open_database
-from tooltrail.store._targets import parse_target
+from tooltrail.store._engines.database import open_database
+from tooltrail.store._engines.targets import parse_target
 from tooltrail.store.tables import metadata
 
 SCRIPTS = str(files("tooltrail.migrations"))

@@ -10,9 +10,9 @@ from pathlib import Path
 from tests.support.schema import SCRIPTS
 
 from tooltrail.migrations import VERSION_TABLE
-from tooltrail.store._database import open_database
-from tooltrail.store._shape import Shape, read_shape
-from tooltrail.store._targets import parse_target
+from tooltrail.store._engines.database import open_database
+from tooltrail.store._engines.targets import parse_target
+from tooltrail.store._schema.shape import Shape, read_shape
 from tooltrail.store.tables import metadata
 
 

@@ -57,9 +57,9 @@ from tooltrail.store import (
     open_store,
     upgrade_store,
 )
-from tooltrail.store._group_commit import Write
-from tooltrail.store._root_marks import mark_root
-from tooltrail.store._writes import lock_chain
+from tooltrail.store._recording.group_commit import Write
+from tooltrail.store._recording.writes import lock_chain
+from tooltrail.store._roots.marks import mark_root
 
 T = TypeVar("T")
 

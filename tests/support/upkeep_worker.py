@@ -20,7 +20,7 @@ from tests.support.upkeep import NO_GRACE, publish
 
 from tooltrail.records import UnavailableError
 from tooltrail.store import Store, open_store, plan_pruning, prune, relocate
-from tooltrail.store._maintenance import maintenance_run
+from tooltrail.store._roots.maintenance import maintenance_run
 
 STEPS = 5
 LONGEST_S = 0.02

@@ -1,7 +1,7 @@
 from ._clock import new_id, now
-from ._delivering import Delivery, KeptEntry
-from ._maintenance import refuse_read_only
-from ._repaired import RepairedFolder
+from ._outbox.delivering import Delivery, KeptEntry
+from ._repairing.repaired import RepairedFolder
+from ._roots.maintenance import refuse_read_only
 from .asides import Aside, WantedStore, open_aside, wanted_store
 from .backing_up import Backup, back_up_store
 from .backlog import (

@@ -44,12 +44,12 @@ from tooltrail.records import (
     UnavailableError,
 )
 from tooltrail.store._clock import new_id
-from tooltrail.store._database import Database, open_database
-from tooltrail.store._mark_names import mark_path
-from tooltrail.store._root_marks import mark_root, unmark_root
-from tooltrail.store._roots import resolve_root
-from tooltrail.store._schema import lock_schema, migrate_within, read_revision
-from tooltrail.store._targets import SqliteTarget, Target
+from tooltrail.store._engines.database import Database, open_database
+from tooltrail.store._engines.targets import SqliteTarget, Target
+from tooltrail.store._roots.mark_names import mark_path
+from tooltrail.store._roots.marks import mark_root, unmark_root
+from tooltrail.store._roots.remembered import resolve_root
+from tooltrail.store._schema.revision import lock_schema, migrate_within, read_revision
 from tooltrail.store.info import FORMAT
 from tooltrail.store.tables import StoreInfoRow
 

@@ -46,7 +46,7 @@ from tooltrail.records.authoring import Record
 from tooltrail.records.canonical_json import decode, encode
 from tooltrail.records.policy_documents import first_complaint
 from tooltrail.store._clock import new_id, now
-from tooltrail.store._targets import parse_target
+from tooltrail.store._engines.targets import parse_target
 from tooltrail.store.environment import current_environment
 
 RECORD_FILE = "record.json"

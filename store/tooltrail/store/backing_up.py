@@ -24,11 +24,11 @@ from sqlalchemy import Connection
 
 from tooltrail.artifacts import PRIVATE_FILE, sync_folder
 from tooltrail.records import DiskFullError, InvalidRecordError, UnavailableError
-from tooltrail.store._disk import is_below
-from tooltrail.store._roots import named_root, resolve_root
-from tooltrail.store._schema import required_revision
-from tooltrail.store._sqlite import sqlite3
-from tooltrail.store._targets import SqliteTarget, absolute_path, parse_target
+from tooltrail.store._engines.disk import is_below
+from tooltrail.store._engines.sqlite import sqlite3
+from tooltrail.store._engines.targets import SqliteTarget, absolute_path, parse_target
+from tooltrail.store._roots.remembered import named_root, resolve_root
+from tooltrail.store._schema.revision import required_revision
 from tooltrail.store.info import read_info
 from tooltrail.store.opening import open_existing
 

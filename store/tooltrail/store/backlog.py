@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from tooltrail.records import InvalidRecordError, UnavailableError
-from tooltrail.store._journal import Journal
-from tooltrail.store._known_stores import recall, recall_ids
-from tooltrail.store._targets import parse_target
+from tooltrail.store._engines.targets import parse_target
+from tooltrail.store._outbox.journal import Journal
+from tooltrail.store._outbox.known_stores import recall, recall_ids
 from tooltrail.store.asides import distinct_spools
 from tooltrail.store.entries import read_entry
 from tooltrail.store.opening import spool_folder

@@ -9,12 +9,12 @@ from sqlalchemy import func, inspect, select, text
 
 from tooltrail.migrations import VERSION_TABLE
 from tooltrail.records import DamageError
-from tooltrail.store._database import Database
-from tooltrail.store._ranges import iter_wrong
-from tooltrail.store._schema import read_revision
-from tooltrail.store._server_words import in_words_of_server
-from tooltrail.store._shape import differences, read_shape, shape_of_head
-from tooltrail.store._targets import SqliteTarget
+from tooltrail.store._engines.database import Database
+from tooltrail.store._engines.targets import SqliteTarget
+from tooltrail.store._reading.ranges import iter_wrong
+from tooltrail.store._schema.revision import read_revision
+from tooltrail.store._schema.server_words import in_words_of_server
+from tooltrail.store._schema.shape import differences, read_shape, shape_of_head
 from tooltrail.store.tables import RangeTraitRow, StoreInfoRow, metadata
 
 OnStep = Callable[[int, int], None]

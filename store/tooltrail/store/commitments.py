@@ -23,8 +23,8 @@ from tooltrail.records import (
 )
 from tooltrail.records.ledger import EntryKind
 from tooltrail.records.tool_calls import storable
-from tooltrail.store._listing import Listed, id_of, iter_pages, spelled
-from tooltrail.store._stream_facts import streams_in
+from tooltrail.store._reading.listing import Listed, id_of, iter_pages, spelled
+from tooltrail.store._recording.stream_facts import streams_in
 from tooltrail.store.reader import Reader
 from tooltrail.store.tables import InvocationRow, LedgerEntryRow, SessionRow
 from tooltrail.store.views import InvocationDetail

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from sqlalchemy import text
 
-from tooltrail.store._database import Database
-from tooltrail.store._sqlite import sqlite3
-from tooltrail.store._targets import SqliteTarget
+from tooltrail.store._engines.database import Database
+from tooltrail.store._engines.sqlite import sqlite3
+from tooltrail.store._engines.targets import SqliteTarget
 
 
 @dataclass(frozen=True, slots=True)

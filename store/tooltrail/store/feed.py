@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 from sqlalchemy import Connection, select
 
-from tooltrail.store._conditions import condition_of
-from tooltrail.store._queries import invocation_view, select_invocations
+from tooltrail.store._reading.conditions import condition_of
+from tooltrail.store._reading.queries import invocation_view, select_invocations
 from tooltrail.store.filters import ALL, InvocationFilter
 from tooltrail.store.reader import Reader
 from tooltrail.store.tables import InvocationRow

@@ -1,6 +1,6 @@
 """Which invocations are meant. A field with several values is OR, different fields are AND.
 
-A plain value, which costs nothing to import; `_conditions` makes SQL of it.
+A plain value, which costs nothing to import; `_reading.conditions` makes SQL of it.
 """
 
 from dataclasses import dataclass

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from tooltrail.store._ranges import remake_all
+from tooltrail.store._reading.ranges import remake_all
 from tooltrail.store.store import Store
 
 OnRange = Callable[[int], None]

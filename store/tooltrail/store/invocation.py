@@ -34,18 +34,23 @@ from tooltrail.records import (
     project,
     render,
 )
-from tooltrail.store import _writes as writes
 from tooltrail.store._clock import now
-from tooltrail.store._committing import commit
-from tooltrail.store._ending import Ending
-from tooltrail.store._finishing import FinishedRows, Outcome, inline_bodies, write_finished
-from tooltrail.store._interruption import interrupted_output, with_unshown, without_room
-from tooltrail.store._publisher import StreamPublisher, refuse_false_digests
-from tooltrail.store._reserve import SMALL_RECORD
-from tooltrail.store._room import RoomShare, StoreRoom
-from tooltrail.store._sessions import write_closed
-from tooltrail.store._starting import Started
-from tooltrail.store._upkeep import ensure_standing
+from tooltrail.store._engines.reserve import SMALL_RECORD
+from tooltrail.store._recording import writes
+from tooltrail.store._recording.committing import commit
+from tooltrail.store._recording.ending import Ending
+from tooltrail.store._recording.finishing import (
+    FinishedRows,
+    Outcome,
+    inline_bodies,
+    write_finished,
+)
+from tooltrail.store._recording.interruption import interrupted_output, with_unshown, without_room
+from tooltrail.store._recording.publisher import StreamPublisher, refuse_false_digests
+from tooltrail.store._recording.room import RoomShare, StoreRoom
+from tooltrail.store._recording.sessions import write_closed
+from tooltrail.store._recording.starting import Started
+from tooltrail.store._recording.upkeep import ensure_standing
 from tooltrail.store.finished import Finished, find_recorded
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tooltrail.artifacts import CaptureLimits, DiskRoom, is_reachable_spool
-from tooltrail.store._disk import free_bytes
-from tooltrail.store._targets import SqliteTarget
+from tooltrail.store._engines.disk import free_bytes
+from tooltrail.store._engines.targets import SqliteTarget
 from tooltrail.store.store import Store
 
 

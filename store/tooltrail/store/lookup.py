@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 from uuid import UUID
 
-from tooltrail.store._mark_names import mark_path
-from tooltrail.store._plain_sqlite import plain_connection, plain_file_of, plain_info
-from tooltrail.store._sqlite import sqlite3
+from tooltrail.store._engines.plain_sqlite import plain_connection, plain_file_of, plain_info
+from tooltrail.store._engines.sqlite import sqlite3
+from tooltrail.store._roots.mark_names import mark_path
 
 _STORE_ID = "SELECT id FROM store_info"
 # What begins so lies before what goes on with a character that no path has.

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from tooltrail.store._plain_sqlite import plain_connection, plain_file_of, plain_info
-from tooltrail.store._sqlite import sqlite3
+from tooltrail.store._engines.plain_sqlite import plain_connection, plain_file_of, plain_info
+from tooltrail.store._engines.sqlite import sqlite3
 from tooltrail.store.spools import SPOOL_FOLDER
 from tooltrail.store.views import InvocationView, Page
 

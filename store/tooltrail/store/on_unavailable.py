@@ -34,8 +34,8 @@ from tooltrail.records import (
     StartUncertainError,
     UnavailableError,
 )
-from tooltrail.store._pauses import Pause
-from tooltrail.store._reach import Reach
+from tooltrail.store._outbox.pauses import Pause
+from tooltrail.store._outbox.reach import Reach
 from tooltrail.store.entries import Entry
 from tooltrail.store.outbox import Outbox
 from tooltrail.store.spools import user_spools
@@ -183,7 +183,7 @@ class Fallback:
         Raises:
             AccessRefusedError: the store was opened while it was away, and lets nobody in.
         """
-        from tooltrail.store._delivering import deliver  # noqa: PLC0415  it records, too
+        from tooltrail.store._outbox.delivering import deliver  # noqa: PLC0415  it records, too
 
         began = monotonic()
         try:

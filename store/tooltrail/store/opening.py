@@ -20,14 +20,14 @@ from tooltrail.records import (
     default_families,
     default_policy,
 )
-from tooltrail.store._database import Database, open_database
-from tooltrail.store._known_stores import recall, remember
+from tooltrail.store._engines.database import Database, open_database
+from tooltrail.store._engines.targets import SqliteTarget, Target, parse_target
 from tooltrail.store._making import is_there, make_store
-from tooltrail.store._mark_names import mark_path
-from tooltrail.store._roots import named_root, remembered_root, resolve_root
-from tooltrail.store._schema import check_revision, required_revision
-from tooltrail.store._targets import SqliteTarget, Target, parse_target
-from tooltrail.store._upkeep import Upkeep, read_upkeep
+from tooltrail.store._outbox.known_stores import recall, remember
+from tooltrail.store._recording.upkeep import Upkeep, read_upkeep
+from tooltrail.store._roots.mark_names import mark_path
+from tooltrail.store._roots.remembered import named_root, remembered_root, resolve_root
+from tooltrail.store._schema.revision import check_revision, required_revision
 from tooltrail.store.durability import Durability, checked_durability
 from tooltrail.store.info import FORMAT, StoreInfo, read_info
 from tooltrail.store.limits import StoreLimits

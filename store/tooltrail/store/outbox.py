@@ -1,7 +1,7 @@
 """What is recorded while a store cannot be reached: entries of a journal, delivered later.
 
 A producer that only appends needs nothing of a store but its id and a folder: importing this module
-imports no database, no pydantic and no migrations. See `_journal` for the files.
+imports no database, no pydantic and no migrations. See `_outbox.journal` for the files.
 
     outbox = Outbox.of(spool, store_id)
     session = SessionOpened(title="a hook")
@@ -20,10 +20,10 @@ from uuid import UUID
 
 from tooltrail.records.canonical_json import encode
 from tooltrail.records.errors import UnavailableError
-from tooltrail.store._dropped_sessions import DroppedSessions
-from tooltrail.store._journal import Journal
-from tooltrail.store._journal_lines import Progress
-from tooltrail.store._put_away import PutAway
+from tooltrail.store._outbox.dropped_sessions import DroppedSessions
+from tooltrail.store._outbox.journal import Journal
+from tooltrail.store._outbox.journal_lines import Progress
+from tooltrail.store._outbox.put_away import PutAway
 from tooltrail.store.entries import (
     KIND_NAMES,
     CallEnded,

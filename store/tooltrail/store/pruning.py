@@ -5,7 +5,7 @@ later transaction. The same makes pruning dangerous. An object that was publishe
 unreferenced too; and so is one that has lain there for a year and that a writer is about to adopt,
 since `publish` finds equal bytes there and is content. The grace period is for people, and keeps
 writers from doing work twice. What makes it safe, for any grace, clock, process and machine, is
-this protocol, whose other half is in `_upkeep`:
+this protocol, whose other half is in `_recording.upkeep`:
 
 - A run commits its row in `maintenance_runs` before it deletes anything, and is open until its end.
 - It deletes inside a transaction that shuts out everybody who commits references (SQLite's write
@@ -52,9 +52,9 @@ from tooltrail.records import (
     TooltrailError,
     UnavailableError,
 )
-from tooltrail.store._maintenance import MaintenanceRun, maintenance_run
-from tooltrail.store._references import referenced
-from tooltrail.store._upkeep import read_upkeep
+from tooltrail.store._recording.upkeep import read_upkeep
+from tooltrail.store._roots.maintenance import MaintenanceRun, maintenance_run
+from tooltrail.store._roots.references import referenced
 from tooltrail.store.pruning_plan import Amount, Progress, PruningPlan
 from tooltrail.store.store import Store
 

@@ -9,15 +9,15 @@ from tooltrail.artifacts.archive import DAMAGED
 from tooltrail.artifacts.leftovers import iter_leftovers
 from tooltrail.records import InvalidRecordError
 from tooltrail.store._clock import now
-from tooltrail.store._mark_names import is_mark
-from tooltrail.store._references import (
+from tooltrail.store._roots.mark_names import is_mark
+from tooltrail.store._roots.marks import refuse_other_roots
+from tooltrail.store._roots.references import (
     ASKED_AT_ONCE,
     artifact_count,
     in_chunks,
     is_artifact,
     referenced,
 )
-from tooltrail.store._root_marks import refuse_other_roots
 from tooltrail.store.store import Store
 
 DEFAULT_GRACE = timedelta(hours=24)

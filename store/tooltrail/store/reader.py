@@ -16,10 +16,10 @@ from tooltrail.records import (
     UnavailableError,
     digest_of,
 )
-from tooltrail.store import _details, _names, _pages, _queries
-from tooltrail.store._bodies import decode_body
-from tooltrail.store._database import Database
-from tooltrail.store._ranges import RangeKeeper
+from tooltrail.store._engines.database import Database
+from tooltrail.store._reading import details, names, pages, queries
+from tooltrail.store._reading.ranges import RangeKeeper
+from tooltrail.store._recording.bodies import decode_body
 from tooltrail.store.filters import ALL, InvocationFilter
 from tooltrail.store.tables import ArtifactRow, BodyRow, PolicyRow
 from tooltrail.store.views import (
@@ -68,7 +68,7 @@ class Reader:
             InvalidRecordError: a cursor that no page gave, or a limit below 1.
         """
         with self.database.read() as connection:
-            page, is_late = _pages.page(connection, where, limit, cursor, oldest_first=oldest_first)
+            page, is_late = pages.page(connection, where, limit, cursor, oldest_first=oldest_first)
         if is_late:
             self._ranges.make_some()
         return page
@@ -76,7 +76,7 @@ class Reader:
     def count_invocations(self, where: InvocationFilter = ALL) -> int:
         """How many invocations a filter means; reads an index, or all rows for some filters."""
         with self.database.read() as connection:
-            return _pages.count(connection, where)
+            return pages.count(connection, where)
 
     def invocation(self, name: str | UUID) -> InvocationDetail:
         """One invocation with all its surfaces.
@@ -88,8 +88,8 @@ class Reader:
             NotFoundError: no invocation has this name; AmbiguousNameError: several have.
         """
         with self.database.read() as connection:
-            found = _names.find_invocation(connection, str(name))
-            return _details.details_of(connection, found)
+            found = names.find_invocation(connection, str(name))
+            return details.details_of(connection, found)
 
     def session(self, name: str | UUID) -> SessionView:
         """One session by its id, a unique beginning or end of it, or `@last`.
@@ -98,8 +98,8 @@ class Reader:
             NotFoundError: no session has this name; AmbiguousNameError: several have.
         """
         with self.database.read() as connection:
-            found = _names.find_session(connection, str(name))
-            return _queries.sessions(connection, only=found)[0]
+            found = names.find_session(connection, str(name))
+            return queries.sessions(connection, only=found)[0]
 
     def sessions(
         self, *, limit: int | None = None, cursor: UUID | None = None
@@ -116,8 +116,8 @@ class Reader:
         """
         with self.database.read() as connection:
             if cursor is not None:
-                _names.session_key(connection, cursor)
-            return _queries.sessions(connection, limit=limit, cursor=cursor)
+                names.session_key(connection, cursor)
+            return queries.sessions(connection, limit=limit, cursor=cursor)
 
     def session_key(self, session_id: UUID) -> int:
         """The internal key of a session.
@@ -126,7 +126,7 @@ class Reader:
             NotFoundError: there is no such session.
         """
         with self.database.read() as connection:
-            return _names.session_key(connection, session_id)
+            return names.session_key(connection, session_id)
 
     def conversation(
         self, name: str | UUID
@@ -140,11 +140,11 @@ class Reader:
             NotFoundError: no session has this name; AmbiguousNameError: several have.
         """
         with self.database.read() as connection:
-            found = _names.find_session(connection, str(name))
+            found = names.find_session(connection, str(name))
             return (
-                _queries.sessions(connection, only=found)[0],
-                _details.messages_of(connection, found),
-                _details.details_of_session(connection, found),
+                queries.sessions(connection, only=found)[0],
+                details.messages_of(connection, found),
+                details.details_of_session(connection, found),
             )
 
     def policy_json(self, digest: Digest) -> str:
@@ -199,7 +199,7 @@ class Reader:
         if self.artifacts(beginning=path):
             return self._archive.open(path, size=stream.size)
         with self.database.read() as connection:
-            waiting = _queries.waiting_streams(connection, None, stream.digest)
+            waiting = queries.waiting_streams(connection, None, stream.digest)
         if not waiting:  # stored a moment ago
             return self._archive.open(path, size=stream.size)
         for one in waiting:
@@ -230,7 +230,7 @@ class Reader:
             InvalidRecordError: a limit below 1.
         """
         with self.database.read() as connection:
-            return _queries.artifacts(
+            return queries.artifacts(
                 connection,
                 invocation=invocation,
                 session=session,
@@ -245,7 +245,7 @@ class Reader:
         They are in the spool where they were recorded, from which `repair` stores them.
         """
         with self.database.read() as connection:
-            return _queries.waiting_streams(connection, session, None)
+            return queries.waiting_streams(connection, session, None)
 
     def frame_index(self, path: str) -> bytes | None:
         """Where the frames of an artifact are, for `ArtifactArchive.reader`.
@@ -265,7 +265,7 @@ class Reader:
             InvalidRecordError: not the path of an artifact.
         """
         with self.database.read() as connection:
-            return _queries.artifact_owners(connection, path)
+            return queries.artifact_owners(connection, path)
 
     def counts(self, *, with_bodies: bool = False) -> StoreCounts:
         """Totals of the store; reads every row of the counted tables.
@@ -274,4 +274,4 @@ class Reader:
             with_bodies: count the bodies too, by far the largest of them.
         """
         with self.database.read() as connection:
-            return _queries.counts(connection, with_bodies=with_bodies)
+            return queries.counts(connection, with_bodies=with_bodies)

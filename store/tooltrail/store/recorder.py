@@ -22,15 +22,15 @@ from tooltrail.records import (
     SessionClosedError,
     ToolCall,
 )
-from tooltrail.store import _writes as writes
-from tooltrail.store._batches import BatchRecorder
 from tooltrail.store._clock import new_id, now
-from tooltrail.store._group_commit import Write
-from tooltrail.store._kept_calls import kept_call
-from tooltrail.store._recording import EndedInvocation
-from tooltrail.store._running import Place, RunningInvocation, begin
-from tooltrail.store._sessions import write_closed, write_message
-from tooltrail.store._starting import Started, commit_start, plan_start
+from tooltrail.store._outbox.kept_calls import kept_call
+from tooltrail.store._recording import writes
+from tooltrail.store._recording.batches import BatchRecorder
+from tooltrail.store._recording.ended_invocation import EndedInvocation
+from tooltrail.store._recording.group_commit import Write
+from tooltrail.store._recording.running import Place, RunningInvocation, begin
+from tooltrail.store._recording.sessions import write_closed, write_message
+from tooltrail.store._recording.starting import Started, commit_start, plan_start
 from tooltrail.store.ended import EndedCall, RecordedCalls
 from tooltrail.store.entries import Entry, MessageAdded, SessionEnded
 from tooltrail.store.finished import Finished

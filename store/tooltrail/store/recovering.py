@@ -27,16 +27,16 @@ from tooltrail.artifacts import (
 )
 from tooltrail.records import InvocationFinishedError, TooltrailError, UnavailableError
 from tooltrail.store._clock import now
-from tooltrail.store._delivering import Delivery, deliver
-from tooltrail.store._known_invocations import (
+from tooltrail.store._outbox.delivering import Delivery, deliver
+from tooltrail.store._outbox.known_invocations import (
     KnownInvocation,
     find_known_invocation,
     find_known_invocation_for_sure,
 )
-from tooltrail.store._maintenance import record_finished_run
-from tooltrail.store._repaired import RepairedFolder, as_interrupted, clear, put_away
-from tooltrail.store._repairing_asides import repair_asides
-from tooltrail.store._spooled import interrupt, look_at, remove_staging
+from tooltrail.store._repairing.asides import repair_asides
+from tooltrail.store._repairing.repaired import RepairedFolder, as_interrupted, clear, put_away
+from tooltrail.store._repairing.spooled import interrupt, look_at, remove_staging
+from tooltrail.store._roots.maintenance import record_finished_run
 from tooltrail.store.asides import distinct_spools
 from tooltrail.store.backlog import find_backlog, find_foreign, find_outboxes, waiting_ids
 from tooltrail.store.store import Store

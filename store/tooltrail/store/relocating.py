@@ -9,9 +9,9 @@ Others may have the store open meanwhile:
 
 - A record whose artifacts went to the old root is either committed before that transaction, which
   then finds and copies them, or after it. Then its writer finds another root than it had seen,
-  publishes its artifacts there before it commits, and goes on there (see `_upkeep`). Nothing is
-  lost and nobody has to stop. Where the new root cannot be reached from a writer's machine the
-  output waits in its spool, to be stored by `repair`.
+  publishes its artifacts there before it commits, and goes on there (see `_recording.upkeep`).
+  Nothing is lost and nobody has to stop. Where the new root cannot be reached from a writer's
+  machine the output waits in its spool, to be stored by `repair`.
 - A reader that has the store open goes on reading the old root, where everything recorded before
   the change still is, unless the old objects are deleted. It is to open the store again.
 
@@ -34,16 +34,16 @@ from tooltrail.records import (
     TooltrailError,
     UnavailableError,
 )
-from tooltrail.store._committing import answered_commit
-from tooltrail.store._copying import ObjectCopier
-from tooltrail.store._maintenance import MaintenanceRun, maintenance_run
-from tooltrail.store._mark_names import mark_path
-from tooltrail.store._old_root import OldRoot
-from tooltrail.store._references import ASKED_AT_ONCE, in_chunks, is_artifact, referenced
-from tooltrail.store._root_marks import mark_root, unmark_root
-from tooltrail.store._roots import remembered_root, resolve_root
-from tooltrail.store._same_place import TwoPlaces, has_same_name
-from tooltrail.store._upkeep import read_upkeep
+from tooltrail.store._recording.committing import answered_commit
+from tooltrail.store._recording.upkeep import read_upkeep
+from tooltrail.store._roots.copying import ObjectCopier
+from tooltrail.store._roots.maintenance import MaintenanceRun, maintenance_run
+from tooltrail.store._roots.mark_names import mark_path
+from tooltrail.store._roots.marks import mark_root, unmark_root
+from tooltrail.store._roots.old_root import OldRoot
+from tooltrail.store._roots.references import ASKED_AT_ONCE, in_chunks, is_artifact, referenced
+from tooltrail.store._roots.remembered import remembered_root, resolve_root
+from tooltrail.store._roots.same_place import TwoPlaces, has_same_name
 from tooltrail.store.pruning_plan import Progress
 from tooltrail.store.relocation_report import RelocationReport
 from tooltrail.store.store import Store

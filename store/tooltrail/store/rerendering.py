@@ -23,7 +23,7 @@ from tooltrail.records import (
     render,
     stored_policy,
 )
-from tooltrail.store._listing import Listed, iter_pages
+from tooltrail.store._reading.listing import Listed, iter_pages
 from tooltrail.store.reader import Reader
 from tooltrail.store.views import InvocationDetail
 

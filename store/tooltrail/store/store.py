@@ -11,21 +11,21 @@ from uuid import UUID
 from tooltrail.artifacts import ArtifactArchive, SpoolOwner, defer_sink
 from tooltrail.records import FamilyRegistry, NotFoundError, Policy, ToolCall, UnavailableError
 from tooltrail.store._clock import new_id, now
-from tooltrail.store._database import Database
-from tooltrail.store._group_commit import GroupCommit, Write
-from tooltrail.store._keys import Taken, checked_key, refuse_conflict
-from tooltrail.store._known_stores import remember
-from tooltrail.store._mark_names import mark_path
-from tooltrail.store._ranges import RangeKeeper
-from tooltrail.store._reserve import DiskReserve
-from tooltrail.store._room import StoreRoom
-from tooltrail.store._roots import resolve_root
-from tooltrail.store._running import Place, RunningInvocation, begin
-from tooltrail.store._sessions import Opening, claim_session, open_once, write_opened
-from tooltrail.store._starting import Started, commit_start, plan_start
-from tooltrail.store._targets import SqliteTarget
-from tooltrail.store._threads import WriterThreads
-from tooltrail.store._upkeep import Upkeep, read_upkeep
+from tooltrail.store._engines.database import Database
+from tooltrail.store._engines.reserve import DiskReserve
+from tooltrail.store._engines.targets import SqliteTarget
+from tooltrail.store._outbox.known_stores import remember
+from tooltrail.store._reading.ranges import RangeKeeper
+from tooltrail.store._recording.group_commit import GroupCommit, Write
+from tooltrail.store._recording.keys import Taken, checked_key, refuse_conflict
+from tooltrail.store._recording.room import StoreRoom
+from tooltrail.store._recording.running import Place, RunningInvocation, begin
+from tooltrail.store._recording.sessions import Opening, claim_session, open_once, write_opened
+from tooltrail.store._recording.starting import Started, commit_start, plan_start
+from tooltrail.store._recording.threads import WriterThreads
+from tooltrail.store._recording.upkeep import Upkeep, read_upkeep
+from tooltrail.store._roots.mark_names import mark_path
+from tooltrail.store._roots.remembered import resolve_root
 from tooltrail.store.entries import Entry, SessionOpened
 from tooltrail.store.environment import current_environment, environment_json
 from tooltrail.store.info import StoreInfo

@@ -21,8 +21,8 @@ from tooltrail.artifacts import (
     spooled_streams,
 )
 from tooltrail.records import UnavailableError
-from tooltrail.store._repairing_asides import iter_asides_for
-from tooltrail.store._spooled import started_ids
+from tooltrail.store._repairing.asides import iter_asides_for
+from tooltrail.store._repairing.spooled import started_ids
 from tooltrail.store.asides import AsideFolder, distinct_spools
 from tooltrail.store.backlog import waiting_ids
 from tooltrail.store.store import Store

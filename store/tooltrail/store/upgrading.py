@@ -13,14 +13,14 @@ from sqlalchemy import Connection, column, create_engine, func, inspect, select,
 
 from tooltrail.migrations import HEAD_REVISION, VERSION_TABLE
 from tooltrail.records import InvalidRecordError, SchemaMismatchError
-from tooltrail.store._schema import (
+from tooltrail.store._engines.targets import Target, parse_target
+from tooltrail.store._schema.revision import (
     known_revisions,
     lock_schema,
     migrate_within,
     required_revision,
     revert_within,
 )
-from tooltrail.store._targets import Target, parse_target
 from tooltrail.store.opening import open_existing
 from tooltrail.store.tables import DERIVED
 

@@ -10,7 +10,7 @@ from uuid import UUID
 from tooltrail.artifacts import spooled_streams
 from tooltrail.artifacts.spool_owner import names_in
 from tooltrail.records import InvalidRecordError, UnavailableError
-from tooltrail.store._taking_in import is_for
+from tooltrail.store._repairing.taking_in import is_for
 from tooltrail.store.asides import AsideFolder, AsideRecord, distinct_spools, iter_asides
 from tooltrail.store.spools import KEPT_FOLDER
 from tooltrail.store.store import Store

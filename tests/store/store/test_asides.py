@@ -12,7 +12,7 @@ from tests.support.processes import run_python
 
 from tooltrail.records import DEFAULT_POLICY, InvalidRecordError, ToolCall
 from tooltrail.store import WantedStore, look_up_store_id, now, open_aside, wanted_store
-from tooltrail.store._targets import parse_target
+from tooltrail.store._engines.targets import parse_target
 from tooltrail.store.asides import AsideRecord, distinct_spools, iter_asides
 from tooltrail.store.store import Store
 

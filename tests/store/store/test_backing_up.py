@@ -33,8 +33,8 @@ from tooltrail.records import (
     UnavailableError,
 )
 from tooltrail.store import Backup, Store, back_up_store, open_store, upgrade_store
-from tooltrail.store._sqlite import sqlite3
-from tooltrail.store._targets import SqliteTarget
+from tooltrail.store._engines.sqlite import sqlite3
+from tooltrail.store._engines.targets import SqliteTarget
 
 MIB = 1024 * 1024
 WAIT_S = 60

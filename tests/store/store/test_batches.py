@@ -40,15 +40,15 @@ from tooltrail.store import (
     RecordedCalls,
     Session,
     Store,
-    _writes,
     create_store,
     open_store,
     repair,
 )
-from tooltrail.store._batches import MOST, MOST_BYTES
-from tooltrail.store._copying_in import copy_in
-from tooltrail.store._prepared import Row
-from tooltrail.store._writes import lock_chain
+from tooltrail.store._engines.copying_in import copy_in
+from tooltrail.store._engines.prepared import Row
+from tooltrail.store._recording import writes
+from tooltrail.store._recording.batches import MOST, MOST_BYTES
+from tooltrail.store._recording.writes import lock_chain
 
 BIG = b"a line of a long output\n" * 20_000
 NOISE = b"\n".join(digest_of(b"%d" % n).encode() for n in range(10_000))
@@ -355,7 +355,7 @@ def test_a_server_that_drops_the_connection_in_a_batch_leaves_nothing_of_it(
         copy_in(connection, table, rows)
 
     with monkeypatch.context() as patched:
-        patched.setattr(_writes, "copy_in", copy)
+        patched.setattr(writes, "copy_in", copy)
         with pytest.raises(UnavailableError):
             session.record_many(numbered_calls(20))
     assert copied.index("ledger_entries") > 0

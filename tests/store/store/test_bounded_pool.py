@@ -15,8 +15,9 @@ from tests.support.evidence import check_evidence
 from tests.support.interrupting import interrupted_at
 
 import tooltrail.store
-from tooltrail.store import Finished, InvocationFilter, Session, Store, _bounded_pool
-from tooltrail.store._bounded_pool import BoundedPool, placed
+from tooltrail.store import Finished, InvocationFilter, Session, Store
+from tooltrail.store._engines import bounded_pool
+from tooltrail.store._engines.bounded_pool import BoundedPool, placed
 
 FOLDERS = [
     str(Path(module.__file__ or "").parent) for module in (tooltrail.store, sqlalchemy, psycopg)
@@ -48,7 +49,7 @@ def test_a_place_that_nobody_has_any_more_is_free() -> None:
 def test_a_place_that_only_the_collector_would_find_is_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(_bounded_pool, "_PATIENCE_S", 0.001)
+    monkeypatch.setattr(bounded_pool, "_PATIENCE_S", 0.001)
     pool = BoundedPool(lambda: None, pool_size=1)
     circle: list[object] = [pool.take_place(0)]
     circle.append(circle)

@@ -13,7 +13,7 @@ from tests.support.threads import at_once
 
 from tooltrail.records import UnavailableError
 from tooltrail.store import Session, Store, create_store, find_backlog
-from tooltrail.store._pauses import FIRST_S, Pause
+from tooltrail.store._outbox.pauses import FIRST_S, Pause
 
 RECORDERS = 8
 MOST = 2_000

@@ -20,9 +20,9 @@ from tooltrail.store import (
     iter_problems,
     open_store,
 )
-from tooltrail.store._shape import Shape, shape_of_head
-from tooltrail.store._sqlite import sqlite3
-from tooltrail.store._targets import PostgresTarget
+from tooltrail.store._engines.sqlite import sqlite3
+from tooltrail.store._engines.targets import PostgresTarget
+from tooltrail.store._schema.shape import Shape, shape_of_head
 
 
 def alter(store: Store, *statements: str) -> None:

@@ -11,8 +11,8 @@ import pytest
 from tests.support.recording import run_command
 
 from tooltrail.store import Store
-from tooltrail.store._bodies import decode_body
-from tooltrail.store._collector import collector_paused
+from tooltrail.store._reading.collector import collector_paused
+from tooltrail.store._recording.bodies import decode_body
 
 
 @pytest.fixture(autouse=True)
@@ -90,7 +90,7 @@ def test_a_transcript_is_read_while_it_rests(store: Store, monkeypatch: pytest.M
         seen.append(gc.isenabled())
         return decode_body(*stored)
 
-    monkeypatch.setattr("tooltrail.store._details.decode_body", look)
+    monkeypatch.setattr("tooltrail.store._reading.details.decode_body", look)
     store.reader.conversation(session.id)
     assert set(seen) == {False}
     assert gc.isenabled()

@@ -10,8 +10,8 @@ from tests.support.recording import captured, command_output, fail_tool, run_com
 
 from tooltrail.records import ToolCall, UnavailableError
 from tooltrail.store import InvocationDetail, Reader, Store
-from tooltrail.store._sqlite import sqlite3
-from tooltrail.store._targets import SqliteTarget
+from tooltrail.store._engines.sqlite import sqlite3
+from tooltrail.store._engines.targets import SqliteTarget
 from tooltrail.store.commitments import RecordCheck, iter_record_checks
 
 BIG = b"".join(b"%08d\n" % n for n in range(50_000))
@@ -54,7 +54,7 @@ def problems(store: Store) -> list[str]:
 def test_what_was_recorded_is_what_the_ledger_commits_to(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tooltrail.store._listing.PAGE", 2)
+    monkeypatch.setattr("tooltrail.store._reading.listing.PAGE", 2)
     first, second = store.open_session(), store.open_session()
     call = ToolCall(tool_name="odd \0 \ud800 tool", call_id="a\0b \udfff", arguments_raw="not json")
     open_one = second.start(call)

@@ -11,12 +11,13 @@ from tests.support.rows import MOMENT
 from tests.support.schema import upgraded
 
 from tooltrail.records import InvalidRecordError, UnavailableError
-from tooltrail.store import Durability, Store, _sqlite_connections, create_store, open_store
-from tooltrail.store._database import open_database
-from tooltrail.store._postgres_connections import POOL_SIZE
-from tooltrail.store._sqlite import sqlite3
-from tooltrail.store._sqlite_connections import JOURNAL_SIZE_LIMIT
-from tooltrail.store._targets import parse_target
+from tooltrail.store import Durability, Store, create_store, open_store
+from tooltrail.store._engines import sqlite_connections
+from tooltrail.store._engines.database import open_database
+from tooltrail.store._engines.postgres_connections import POOL_SIZE
+from tooltrail.store._engines.sqlite import sqlite3
+from tooltrail.store._engines.sqlite_connections import JOURNAL_SIZE_LIMIT
+from tooltrail.store._engines.targets import parse_target
 from tooltrail.store.tables import PolicyRow
 
 PRAGMAS = {
@@ -156,7 +157,7 @@ def test_a_database_that_is_locked_is_unavailable(
     path = str(sqlite_store.database.target)
     holder = sqlite3.connect(path, isolation_level=None)
     holder.execute("BEGIN EXCLUSIVE")
-    monkeypatch.setattr(_sqlite_connections, "BUSY_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(sqlite_connections, "BUSY_TIMEOUT_S", 0.05)
     with open_store(path, on_unavailable="raise") as store:  # readers do not mind
         with pytest.raises(UnavailableError, match=f"{path}: it is locked by another process"):
             store.open_session()
@@ -169,7 +170,7 @@ def test_a_row_that_is_locked_too_long_is_unavailable(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     upgraded(postgres_url)
-    monkeypatch.setattr(_sqlite_connections, "BUSY_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(sqlite_connections, "BUSY_TIMEOUT_S", 0.05)
     holder, waiter = (open_database(parse_target(postgres_url)) for _ in range(2))
     with holder.write() as held:
         held.execute(text("LOCK TABLE policies"))

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tooltrail.store import _delivery_windows as windows
-from tooltrail.store._batches import MOST
-from tooltrail.store._delivery_windows import One, batches_of, iter_windows
-from tooltrail.store._journal_lines import Line
+from tooltrail.store._outbox import delivery_windows as windows
+from tooltrail.store._outbox.delivery_windows import One, batches_of, iter_windows
+from tooltrail.store._outbox.journal_lines import Line
+from tooltrail.store._recording.batches import MOST
 from tooltrail.store.entries import (
     CallEnded,
     Entry,

@@ -9,7 +9,7 @@ from tests.support.processes import run_python
 
 from tooltrail.records import digest_of
 from tooltrail.store import SessionOpened, new_id
-from tooltrail.store._dropped_sessions import iter_appended
+from tooltrail.store._outbox.dropped_sessions import iter_appended
 from tooltrail.store.outbox import Outbox
 
 COUNTED = Path("/proc/thread-self/io")

@@ -17,9 +17,9 @@ from tooltrail.records import (
     UnavailableError,
 )
 from tooltrail.store import Store, create_store
-from tooltrail.store._database import open_database
-from tooltrail.store._failures import translated_errors
-from tooltrail.store._targets import parse_target
+from tooltrail.store._engines.database import open_database
+from tooltrail.store._engines.failures import translated_errors
+from tooltrail.store._engines.targets import parse_target
 from tooltrail.store.tables import PolicyRow, ToolRow
 
 SECRET = "what the tool printed"

@@ -22,7 +22,7 @@ from tests.support.processes import run_python
 
 from tooltrail.records import UnavailableError
 from tooltrail.store import Session, Store, create_store, look_up_newest, open_store
-from tooltrail.store import _forks as forks
+from tooltrail.store._engines import forks
 
 LONG = 60
 

@@ -26,11 +26,11 @@ from tooltrail.records import (
     UnavailableError,
 )
 from tooltrail.store import Invocation, MessageView, Session, Store
-from tooltrail.store import _sqlite_connections as connections
-from tooltrail.store._group_commit import GroupCommit, Write
-from tooltrail.store._sqlite import sqlite3
-from tooltrail.store._starting import plan_start
-from tooltrail.store._turns import WriteTurns
+from tooltrail.store._engines import sqlite_connections as connections
+from tooltrail.store._engines.sqlite import sqlite3
+from tooltrail.store._engines.turns import WriteTurns
+from tooltrail.store._recording.group_commit import GroupCommit, Write
+from tooltrail.store._recording.starting import plan_start
 
 WRITERS = 12
 

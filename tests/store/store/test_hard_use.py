@@ -135,8 +135,8 @@ def test_what_the_url_says_for_itself_stands(postgres_url: str, tmp_path: Path) 
 def test_a_database_that_another_alembic_uses_can_hold_a_store(
     database: str, tmp_path: Path
 ) -> None:
-    from tooltrail.store._database import open_database
-    from tooltrail.store._targets import parse_target
+    from tooltrail.store._engines.database import open_database
+    from tooltrail.store._engines.targets import parse_target
 
     other = open_database(parse_target(database), create=True)
     with other.write() as connection:

@@ -23,9 +23,10 @@ from tests.support.killing import count_moments, run_and_kill
 from tests.support.waiting import until
 
 from tooltrail.records import InvalidRecordError, digest_of
-from tooltrail.store import _flocks, _journal
-from tooltrail.store._journal import Journal
-from tooltrail.store._journal_lines import Progress, iter_lines
+from tooltrail.store._outbox import flocks
+from tooltrail.store._outbox import journal as _journal
+from tooltrail.store._outbox.journal import Journal
+from tooltrail.store._outbox.journal_lines import Progress, iter_lines
 from tooltrail.store.entries import (
     CallEnded,
     CallStarted,
@@ -531,7 +532,7 @@ def test_who_holds_the_lock_and_is_stopped_keeps_nobody_for_ever(
     holder = in_fork(hold)
     assert os.read(holds_read, 1)
     with monkeypatch.context() as patch:
-        patch.setattr(_flocks, "MOST_WAIT_S", 0.02)
+        patch.setattr(flocks, "MOST_WAIT_S", 0.02)
         with pytest.raises(TimeoutError, match="its lock was not to be had"):
             journal.append(b"refused")
     os.kill(holder, signal.SIGKILL)

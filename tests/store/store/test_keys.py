@@ -37,7 +37,7 @@ from tooltrail.store import (
     open_store,
     plan_downgrade,
 )
-from tooltrail.store._keys import KEY_CHARS, Claim, claim, take
+from tooltrail.store._recording.keys import KEY_CHARS, Claim, claim, take
 from tooltrail.store.tables import IdempotencyKeyRow
 
 BIG = b"a line of a long output\n" * 50_000

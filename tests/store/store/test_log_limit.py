@@ -11,10 +11,11 @@ from sqlalchemy import Connection, event
 from tests.support.evidence import check_evidence
 from tests.support.processes import run_python
 
-from tooltrail.store import Store, _log_limit, create_store
-from tooltrail.store import _sqlite_connections as connections
-from tooltrail.store._log_limit import LogLimit
-from tooltrail.store._sqlite import sqlite3
+from tooltrail.store import Store, create_store
+from tooltrail.store._engines import log_limit
+from tooltrail.store._engines import sqlite_connections as connections
+from tooltrail.store._engines.log_limit import LogLimit
+from tooltrail.store._engines.sqlite import sqlite3
 
 MIB = 1024 * 1024
 LIMIT = 8 * MIB
@@ -115,7 +116,8 @@ def test_a_log_that_is_not_there_is_not_too_long(store: Store, tmp_path: Path) -
 WAITED = """
 import sys
 from sqlalchemy import event
-from tooltrail.store import _sqlite_connections as connections, open_store
+from tooltrail.store import open_store
+from tooltrail.store._engines import sqlite_connections as connections
 
 connections.JOURNAL_SIZE_LIMIT = int(sys.argv[2])
 with open_store(sys.argv[1]) as store:
@@ -151,7 +153,7 @@ def test_a_log_that_ends_at_the_limit_is_not_too_long(
         size = log_size(store)
         monkeypatch.setattr(connections, "JOURNAL_SIZE_LIMIT", size)
         emptied: list[Connection] = []
-        monkeypatch.setattr(_log_limit, "_empty", emptied.append)
+        monkeypatch.setattr(log_limit, "_empty", emptied.append)
         limit = LogLimit(Path(str(store.database.target)))
         with store.database.autocommit() as connection:
             limit.hold(connection, 0)

@@ -15,7 +15,7 @@ from tooltrail.store import (
     look_up_artifact,
     look_up_store_id,
 )
-from tooltrail.store._sqlite import sqlite3
+from tooltrail.store._engines.sqlite import sqlite3
 
 BIG = b"a line of the output\n" * 2_000
 

@@ -30,7 +30,7 @@ from tooltrail.records import (
     UnavailableError,
 )
 from tooltrail.store import _making, create_store, open_store
-from tooltrail.store._mark_names import mark_path
+from tooltrail.store._roots.mark_names import mark_path
 
 ANOTHER = "is the artifact root of another store, as its file store-"
 

@@ -11,10 +11,10 @@ from tests.support.postgres import closed_database
 
 from tooltrail.records import InvalidRecordError, UnavailableError
 from tooltrail.store import _making, create_store, open_store
-from tooltrail.store._database import open_database
-from tooltrail.store._mark_names import mark_path
-from tooltrail.store._root_marks import mark_root
-from tooltrail.store._targets import parse_target
+from tooltrail.store._engines.database import open_database
+from tooltrail.store._engines.targets import parse_target
+from tooltrail.store._roots.mark_names import mark_path
+from tooltrail.store._roots.marks import mark_root
 
 TRY_AGAIN = "another process gave up making a store in .* meanwhile, or began anew; try again"
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tooltrail.store._members import (
+from tooltrail.store._reading.members import (
     RANGE,
     decode_set,
     encode_set,

@@ -11,7 +11,7 @@ from tests.support.recording import fail_tool, run_command, run_tool
 
 from tooltrail.records import ToolCall
 from tooltrail.store import Store, create_store, look_up_newest
-from tooltrail.store._sqlite import sqlite3
+from tooltrail.store._engines.sqlite import sqlite3
 
 
 def change(database: Path, *statements: str) -> None:

@@ -24,7 +24,7 @@ from tooltrail.records import (
     ToolError,
 )
 from tooltrail.store import EndedCall, Session, Store, create_store
-from tooltrail.store._copying_in import MANY
+from tooltrail.store._engines.copying_in import MANY
 
 TEXTS = ["\0", "\ud800", "a\0\udcff b", "\\0 \\ud800", "\U0001f600\u202e", "x" * 9_000 + "\0\udfff"]
 ARGUMENTS = [

@@ -36,8 +36,8 @@ from tooltrail.store import (
     open_store,
     repair,
 )
-from tooltrail.store._delivering import deliver
-from tooltrail.store._journal_lines import iter_lines
+from tooltrail.store._outbox.delivering import deliver
+from tooltrail.store._outbox.journal_lines import iter_lines
 from tooltrail.store.entries import complete_output_json
 from tooltrail.store.outbox import Outbox
 

@@ -11,8 +11,9 @@ from tests.support.interleaving import before_write
 from tests.support.outboxes import BIG, check_all, check_shown, printed
 
 from tooltrail.records import NotFoundError
-from tooltrail.store import Store, _pauses, acknowledge_losses, find_backlog, new_id, open_store
-from tooltrail.store._journal_lines import iter_lines
+from tooltrail.store import Store, acknowledge_losses, find_backlog, new_id, open_store
+from tooltrail.store._outbox import pauses
+from tooltrail.store._outbox.journal_lines import iter_lines
 
 
 def test_what_is_dropped_is_counted(patient: Store, database: str, tmp_path: Path) -> None:
@@ -99,8 +100,8 @@ def test_a_session_that_nobody_can_open_any_more_is_dropped_and_raises_nothing(
 def test_who_drops_does_not_try_again_at_once_either(
     careless: Store, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_pauses, "FIRST_S", 3600)
-    monkeypatch.setattr(_pauses, "LONGEST_S", 3600)
+    monkeypatch.setattr(pauses, "FIRST_S", 3600)
+    monkeypatch.setattr(pauses, "LONGEST_S", 3600)
     session = careless.open_session()
     with away(careless, database):
         session.record(BASH, made(b"0"))

@@ -27,14 +27,14 @@ from tooltrail.store import (
     Session,
     SessionOpened,
     Store,
-    _flocks,
     create_store,
     find_backlog,
     is_waiting,
     open_store,
     repair,
 )
-from tooltrail.store import _forks as forks
+from tooltrail.store._engines import forks
+from tooltrail.store._outbox import flocks
 from tooltrail.store.outbox import Outbox
 
 
@@ -53,7 +53,7 @@ def test_a_repair_does_not_wait_for_ever_for_who_is_stopped_while_it_delivers(
     assert os.read(holds_read, 1)
     os.waitpid(holder, os.WUNTRACED)
     with monkeypatch.context() as patch:
-        patch.setattr(_flocks, "MOST_WAIT_S", 0.02)
+        patch.setattr(flocks, "MOST_WAIT_S", 0.02)
         done = repair(sqlite_store).outbox
     told = (
         f"process {holder}, which is stopped (`kill -CONT {holder}` lets it go on), is delivering"

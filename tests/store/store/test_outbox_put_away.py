@@ -18,15 +18,15 @@ from tooltrail.store import (
     CallEnded,
     MessageAdded,
     Store,
-    _flocks,
     acknowledge_losses,
     entries,
     find_backlog,
     new_id,
     repair,
 )
-from tooltrail.store._delivering import deliver
-from tooltrail.store._journal_lines import iter_lines
+from tooltrail.store._outbox import flocks
+from tooltrail.store._outbox.delivering import deliver
+from tooltrail.store._outbox.journal_lines import iter_lines
 from tooltrail.store.outbox import Outbox
 
 
@@ -145,7 +145,7 @@ def test_what_is_tried_again_while_another_delivers_is_never_lost(
 def test_who_delivers_and_keeps_something_from_being_tried_again_is_named(
     sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_flocks, "MOST_WAIT_S", 0.05)
+    monkeypatch.setattr(flocks, "MOST_WAIT_S", 0.05)
     mine = sqlite_store.fallback.outbox
     mine.put_away.keep(b"sha256:0 {}", "a reason")
     with mine.journal.delivering(wait=True):

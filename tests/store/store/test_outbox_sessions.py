@@ -20,7 +20,7 @@ from tooltrail.store import (
     repair,
     user_spool,
 )
-from tooltrail.store._delivering import deliver
+from tooltrail.store._outbox.delivering import deliver
 from tooltrail.store.outbox import Outbox
 
 

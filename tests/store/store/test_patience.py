@@ -11,11 +11,11 @@ from sqlalchemy import event
 from sqlalchemy.exc import OperationalError
 
 from tooltrail.store import Store
-from tooltrail.store import _sqlite_connections as connections
-from tooltrail.store._database import Database, open_database
-from tooltrail.store._patience import patiently
-from tooltrail.store._sqlite import sqlite3
-from tooltrail.store._targets import parse_target
+from tooltrail.store._engines import sqlite_connections as connections
+from tooltrail.store._engines.database import Database, open_database
+from tooltrail.store._engines.patience import patiently
+from tooltrail.store._engines.sqlite import sqlite3
+from tooltrail.store._engines.targets import parse_target
 
 LONG = 60.0
 

@@ -27,18 +27,18 @@ from tooltrail.store import (
     OnUnavailable,
     Session,
     Store,
-    _batches,
-    _persistence,
     create_store,
     open_store,
 )
-from tooltrail.store import _sqlite_connections as waits
-from tooltrail.store._copying_in import MANY
-from tooltrail.store._group_commit import Write
-from tooltrail.store._persistence import ATTEMPTS
-from tooltrail.store._postgres_connections import POOL_SIZE
-from tooltrail.store._whole import Whole, write_whole
-from tooltrail.store._writes import Body, Chain, lock_chain, put_bodies
+from tooltrail.store._engines import persistence
+from tooltrail.store._engines import sqlite_connections as waits
+from tooltrail.store._engines.copying_in import MANY
+from tooltrail.store._engines.persistence import ATTEMPTS
+from tooltrail.store._engines.postgres_connections import POOL_SIZE
+from tooltrail.store._recording import batches
+from tooltrail.store._recording.group_commit import Write
+from tooltrail.store._recording.whole import Whole, write_whole
+from tooltrail.store._recording.writes import Body, Chain, lock_chain, put_bodies
 
 RAISE = "DO $$ BEGIN RAISE EXCEPTION 'injected' USING ERRCODE = '{}'; END $$"
 
@@ -52,7 +52,7 @@ def on_unavailable() -> OnUnavailable:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pauses that only a server in trouble needs are left out."""
-    monkeypatch.setattr(_persistence, "_FIRST_PAUSE_S", 0.0001)
+    monkeypatch.setattr(persistence, "_FIRST_PAUSE_S", 0.0001)
 
 
 def with_query(url: str, query: str) -> str:
@@ -277,7 +277,7 @@ def test_a_server_that_is_away_when_a_store_is_opened_is_asked_once(
     def refuse(_: object) -> bool:
         raise AssertionError
 
-    monkeypatch.setattr(_persistence.Patience, "pause", refuse)
+    monkeypatch.setattr(persistence.Patience, "pause", refuse)
     postgres_store.close()
     with closed_database(postgres_url), pytest.raises(UnavailableError):
         open_store(postgres_url)
@@ -304,7 +304,7 @@ def back_after_a_pause(monkeypatch: pytest.MonkeyPatch, away: ExitStack) -> list
         away.close()
         return True
 
-    monkeypatch.setattr(_persistence.Patience, "pause", pause)
+    monkeypatch.setattr(persistence.Patience, "pause", pause)
     return pauses
 
 
@@ -344,7 +344,7 @@ def test_a_batch_whose_connection_is_cut_before_its_commit_is_recorded_once(
             end_connection(postgres_store, connection)
         whole(connection, chain, records)
 
-    monkeypatch.setattr(_batches, "write_whole", be_cut)
+    monkeypatch.setattr(batches, "write_whole", be_cut)
     # More than are inserted one by one, so that they are copied.
     told: list[Finished] = []
     counts = session.record_many(numbered_calls(2 * MANY), on_durable=told.append)

@@ -14,14 +14,15 @@ from tests.support.lossy_server import LossyServer
 from tests.support.recording import command_output, run_command
 
 from tooltrail.records import InvalidRecordError, UnavailableError
-from tooltrail.store import Store, _pipelines, create_store
+from tooltrail.store import Store, create_store
 from tooltrail.store._clock import now
-from tooltrail.store._copying_in import MANY
-from tooltrail.store._group_commit import Write
-from tooltrail.store._impatient_psycopg import ImpatientConnection
-from tooltrail.store._pipelines import TRANSACTION_TIMEOUT_S, is_pipelined
-from tooltrail.store._prepared import Row
-from tooltrail.store._writes import insert_rows
+from tooltrail.store._engines import pipelines
+from tooltrail.store._engines.copying_in import MANY
+from tooltrail.store._engines.impatient_psycopg import ImpatientConnection
+from tooltrail.store._engines.pipelines import TRANSACTION_TIMEOUT_S, is_pipelined
+from tooltrail.store._engines.prepared import Row
+from tooltrail.store._recording.group_commit import Write
+from tooltrail.store._recording.writes import insert_rows
 from tooltrail.store.tables import PolicyRow
 
 
@@ -133,7 +134,7 @@ def test_a_server_that_would_wait_for_one_that_stands_still_is_asked_one_by_one(
     postgres_store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert postgres_store.writes.run(Write(is_pipelined))
-    monkeypatch.setattr(_pipelines, "_LIMITED_SINCE", (999,))
+    monkeypatch.setattr(pipelines, "_LIMITED_SINCE", (999,))
     assert not postgres_store.writes.run(Write(is_pipelined))
     run_command(postgres_store.open_session(), b"one by one\n")
     check_evidence(postgres_store)

@@ -12,8 +12,8 @@ from tests.support.recording import run_command
 
 from tooltrail.records import DamageError, InvalidRecordError, ToolCall, UnavailableError
 from tooltrail.store import Store
-from tooltrail.store._prepared import Prepared
-from tooltrail.store._sqlite import sqlite3
+from tooltrail.store._engines.prepared import Prepared
+from tooltrail.store._engines.sqlite import sqlite3
 from tooltrail.store.tables import Base, PolicyRow, SessionRow
 
 SESSIONS = Base.metadata.tables["sessions"]

@@ -29,7 +29,7 @@ from tests.support.upkeep import (
 from tooltrail.artifacts import FsspecSink
 from tooltrail.records import InvalidRecordError, PathEscapeError, TooltrailError, UnavailableError
 from tooltrail.store import Amount, Store, create_store, open_store, plan_pruning, prune
-from tooltrail.store._references import referenced
+from tooltrail.store._roots.references import referenced
 from tooltrail.store.tables import MaintenanceRunRow, metadata
 
 BIG = b"a line of a long output\n" * 5_000

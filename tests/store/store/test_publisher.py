@@ -13,7 +13,7 @@ from tooltrail.records import (
     UnavailableError,
     digest_of,
 )
-from tooltrail.store._publisher import StreamPublisher, refuse_false_digests
+from tooltrail.store._recording.publisher import StreamPublisher, refuse_false_digests
 
 
 @pytest.fixture

@@ -40,10 +40,10 @@ from tooltrail.store import (
     index_invocations,
     plan_downgrade,
 )
-from tooltrail.store._members import RANGE
-from tooltrail.store._ranges import DUE, SETTLING, iter_made, iter_wrong, remake_all
-from tooltrail.store._sqlite import sqlite3
-from tooltrail.store._traits import HEAD, SIZES, TIMES, Head, name_of
+from tooltrail.store._engines.sqlite import sqlite3
+from tooltrail.store._reading.members import RANGE
+from tooltrail.store._reading.ranges import DUE, SETTLING, iter_made, iter_wrong, remake_all
+from tooltrail.store._reading.traits import HEAD, SIZES, TIMES, Head, name_of
 from tooltrail.store.filters import MOST_VALUES
 from tooltrail.store.tables import InvocationRow, RangeTraitRow
 

@@ -32,7 +32,7 @@ from tooltrail.records import (
     digest_of,
 )
 from tooltrail.store import InvocationFilter, Store, StreamView, create_store, open_store
-from tooltrail.store._stretches import BEYOND_ALL, Stretch, by_index
+from tooltrail.store._reading.stretches import BEYOND_ALL, Stretch, by_index
 from tooltrail.store.tables.invocations import LARGE_BYTES
 
 BIG = b"".join(b"%08d\n" % n for n in range(100_000))

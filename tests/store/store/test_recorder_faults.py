@@ -27,17 +27,9 @@ from tooltrail.records import (
     UnavailableError,
 )
 from tooltrail.records.families import command, generic
-from tooltrail.store import (
-    Store,
-    _persistence,
-    _prepared,
-    create_store,
-    iter_record_checks,
-    open_store,
-    relocate,
-    repair,
-)
-from tooltrail.store._prepared import Row
+from tooltrail.store import Store, create_store, iter_record_checks, open_store, relocate, repair
+from tooltrail.store._engines import persistence, prepared
+from tooltrail.store._engines.prepared import Row
 from tooltrail.store.tables import metadata
 
 BIG = b"a line of a long output\n" * 50_000
@@ -61,8 +53,8 @@ def test_a_fault_at_any_statement_of_a_finish_leaves_nothing_and_a_retry_succeed
             raise RuntimeError("injected")
         return accepted(sql, values_of, row)
 
-    accepted = _prepared._accepted  # pyright: ignore[reportPrivateUsage]  each statement passes it
-    monkeypatch.setattr(_prepared, "_accepted", execute)
+    accepted = prepared._accepted  # pyright: ignore[reportPrivateUsage]  each statement passes it
+    monkeypatch.setattr(prepared, "_accepted", execute)
     run_command(session, BIG, b"warning\n")
     in_finish = next(n for n, sql in enumerate(executed) if sql.startswith("UPDATE inv"))
     count = len(executed) - in_finish
@@ -239,7 +231,7 @@ with open_store(Path(sys.argv[1], "store", "trail.db")) as store:
 def test_a_server_that_drops_the_connection_in_a_finish_leaves_nothing(
     postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_persistence, "_FIRST_PAUSE_S", 0.0001)
+    monkeypatch.setattr(persistence, "_FIRST_PAUSE_S", 0.0001)
     with create_store(
         postgres_url,
         artifacts=str(tmp_path / "artifacts"),
@@ -260,9 +252,9 @@ def test_a_server_that_drops_the_connection_in_a_finish_leaves_nothing(
                     )
             return accepted(sql, values_of, row)
 
-        accepted = _prepared._accepted  # pyright: ignore[reportPrivateUsage]  each statement passes it
+        accepted = prepared._accepted  # pyright: ignore[reportPrivateUsage]  each statement passes it
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(_prepared, "_accepted", drop)
+            patched.setattr(prepared, "_accepted", drop)
             with pytest.raises(UnavailableError):
                 invocation.finish(output)
 

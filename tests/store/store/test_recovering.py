@@ -39,9 +39,9 @@ from tooltrail.store import (
     open_store,
     repair,
 )
-from tooltrail.store import _writes as writes
-from tooltrail.store._repaired import put_away
-from tooltrail.store._starting import Started, write_started
+from tooltrail.store._recording import writes
+from tooltrail.store._recording.starting import Started, write_started
+from tooltrail.store._repairing.repaired import put_away
 
 BASH = ToolCall(tool_name="Bash")
 

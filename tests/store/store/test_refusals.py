@@ -8,7 +8,7 @@ from sqlalchemy import make_url
 
 from tooltrail.records import AccessRefusedError, UnavailableError
 from tooltrail.store import open_store
-from tooltrail.store._refusals import find_refusal
+from tooltrail.store._engines.refusals import find_refusal
 
 AWAY = "Connection refused\n\tIs the server running on that host and accepting TCP/IP connections?"
 REFUSED = 'FATAL:  role "bob" does not exist'

@@ -15,9 +15,9 @@ from tests.support.upkeep import folder_digest, publish, runs_of, scatter
 
 from tooltrail.records import InvalidRecordError, UnavailableError
 from tooltrail.store import Amount, Store, create_store, open_store, relocate
-from tooltrail.store._copying import ObjectCopier
-from tooltrail.store._mark_names import mark_path
-from tooltrail.store._same_place import TwoPlaces
+from tooltrail.store._roots.copying import ObjectCopier
+from tooltrail.store._roots.mark_names import mark_path
+from tooltrail.store._roots.same_place import TwoPlaces
 from tooltrail.store.tables import metadata
 
 OUTPUTS = [b"output %d\n" % number * 20_000 for number in range(4)]

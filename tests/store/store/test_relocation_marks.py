@@ -24,9 +24,9 @@ from tests.support.upkeep import Run, runs_of
 from tooltrail.artifacts import FsspecSink
 from tooltrail.records import DiskFullError, InvalidRecordError, UnavailableError
 from tooltrail.store import Store, create_store, open_store, relocate
-from tooltrail.store._maintenance import RUN_LOCK, MaintenanceRun, maintenance_run
-from tooltrail.store._mark_names import mark_path
-from tooltrail.store._old_root import OldRoot
+from tooltrail.store._roots.maintenance import RUN_LOCK, MaintenanceRun, maintenance_run
+from tooltrail.store._roots.mark_names import mark_path
+from tooltrail.store._roots.old_root import OldRoot
 from tooltrail.store.tables import MaintenanceRunRow
 
 OUTPUT = b"a line of a long output\n" * 5_000

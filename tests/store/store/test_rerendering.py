@@ -44,8 +44,8 @@ from tooltrail.store import (
     open_store,
     rerender,
 )
-from tooltrail.store._sqlite import sqlite3
-from tooltrail.store._targets import SqliteTarget
+from tooltrail.store._engines.sqlite import sqlite3
+from tooltrail.store._engines.targets import SqliteTarget
 from tooltrail.store.tables import PolicyRow
 
 BIG = b"".join(b"%08d\n" % n for n in range(50_000))
@@ -392,7 +392,7 @@ def test_comparing_changes_no_row(store: Store) -> None:
 def test_all_that_ended_are_compared_page_by_page_the_oldest_first(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tooltrail.store._listing.PAGE", 2)
+    monkeypatch.setattr("tooltrail.store._reading.listing.PAGE", 2)
     first, second = store.open_session(), store.open_session()
     names: list[UUID] = []
     for number in range(5):

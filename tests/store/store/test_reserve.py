@@ -10,7 +10,7 @@ import pytest
 from tests.support.disks import small_disk
 from tests.support.killing import count_moments, run_and_kill
 
-from tooltrail.store._reserve import RESERVE_BYTES, DiskReserve
+from tooltrail.store._engines.reserve import RESERVE_BYTES, DiskReserve
 
 
 @pytest.fixture

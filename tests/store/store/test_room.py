@@ -52,13 +52,13 @@ from tooltrail.store import (
     RecordedCalls,
     Store,
     StoreLimits,
-    _room,
-    _writes,
     create_store,
     open_store,
     repair,
 )
-from tooltrail.store._room import StoreRoom
+from tooltrail.store._recording import room as _room
+from tooltrail.store._recording import writes
+from tooltrail.store._recording.room import StoreRoom
 
 BASH = ToolCall(tool_name="Bash")
 INLINE = 16_384
@@ -210,7 +210,7 @@ def test_what_another_store_has_in_the_same_spool_does_not_count(
 def test_a_capture_asks_what_is_left_as_it_grows_and_not_for_every_frame(
     limited: Callable[[int], Store], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tooltrail.store._room.STEP", 4 * FRAME_SIZE)
+    monkeypatch.setattr("tooltrail.store._recording.room.STEP", 4 * FRAME_SIZE)
     store = limited(9 * FRAME_SIZE)
     invocation = store.open_session().start(BASH)
     data = noise(40 * FRAME_SIZE)
@@ -339,7 +339,7 @@ def test_a_record_that_failed_takes_no_room_while_its_error_is_kept(
         "record_many": lambda: session.record_many([EndedCall(BASH, output)]),
     }
     with monkeypatch.context() as patched:
-        patched.setattr(_writes, "lock_chain", is_away)
+        patched.setattr(writes, "lock_chain", is_away)
         with pytest.raises(UnavailableError) as kept_error:
             attempt[way]()
     run_tool(session, noise(200_000, 1))
@@ -438,7 +438,7 @@ def test_a_spool_file_that_goes_while_it_is_counted_takes_no_room(
     def gone(folder: Path) -> dict[str, Path]:
         return {"stdout": folder / "stdout.zst"}
 
-    monkeypatch.setattr("tooltrail.store._room.spooled_streams", gone)
+    monkeypatch.setattr("tooltrail.store._recording.room.spooled_streams", gone)
     assert StoreRoom(1000, store.database, store.spool, str(store.info.id)).left(None) == 1000
 
 

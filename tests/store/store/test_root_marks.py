@@ -13,17 +13,10 @@ from tests.support.upkeep import NO_GRACE, prune_all, publish
 
 from tooltrail.artifacts import ArtifactSink, open_sink
 from tooltrail.records import InvalidRecordError, UnavailableError
-from tooltrail.store import (
-    Store,
-    _root_marks,
-    create_store,
-    open_store,
-    plan_pruning,
-    relocate,
-    repair,
-)
-from tooltrail.store._mark_names import mark_path
-from tooltrail.store._root_marks import mark_root
+from tooltrail.store import Store, create_store, open_store, plan_pruning, relocate, repair
+from tooltrail.store._roots import marks as _root_marks
+from tooltrail.store._roots.mark_names import mark_path
+from tooltrail.store._roots.marks import mark_root
 
 BIG = b"a line of a long output\n" * 5_000
 SMALL = b"a line\n"

@@ -16,9 +16,9 @@ from tests.support.upkeep import folder_digest, runs_of
 from tooltrail.artifacts import FsspecSink, open_sink
 from tooltrail.records import InvalidRecordError, UnavailableError
 from tooltrail.store import Store, create_store, relocate
-from tooltrail.store import _same_place as same_place
-from tooltrail.store._maintenance import MaintenanceRun
-from tooltrail.store._same_place import TwoPlaces
+from tooltrail.store._roots import same_place
+from tooltrail.store._roots.maintenance import MaintenanceRun
+from tooltrail.store._roots.same_place import TwoPlaces
 
 OUTPUT = b"a line of a long output\n" * 5_000
 SAME = "already: it is the same place as"

@@ -23,7 +23,7 @@ from tooltrail.store import (
     create_store,
     repair,
 )
-from tooltrail.store._side_by_side import Task, in_order
+from tooltrail.store._recording.side_by_side import Task, in_order
 from tooltrail.store.entries import CallEnded, EndedStream, complete_output_json
 
 LONG = [b"%d is a number in a long output\n" % n * 2_000 for n in range(4)]

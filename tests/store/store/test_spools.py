@@ -88,7 +88,7 @@ def test_to_ask_that_imports_nothing_of_the_outbox() -> None:
     code = (
         "import sys\n"
         "import tooltrail.store.spools\n"
-        "print(*({'sqlalchemy', 'pydantic', 'tooltrail.store._journal'} & set(sys.modules)))"
+        "print(*({'sqlalchemy', 'pydantic', 'tooltrail.store._outbox.journal'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
     assert done.stdout == "\n"

@@ -11,9 +11,9 @@ from tests.support.disks import SmallDisk, small_disk
 
 from tooltrail.records import DamageError
 from tooltrail.store import create_store, open_store
-from tooltrail.store._disk import free_bytes, is_below
-from tooltrail.store._sqlite import sqlite3
-from tooltrail.store._sqlite_connections import LoneConnection, connect
+from tooltrail.store._engines.disk import free_bytes, is_below
+from tooltrail.store._engines.sqlite import sqlite3
+from tooltrail.store._engines.sqlite_connections import LoneConnection, connect
 
 MIB = 1024 * 1024
 

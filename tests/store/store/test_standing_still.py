@@ -14,7 +14,8 @@ from tests.support.evidence import check_evidence
 from tests.support.postgres import MortalServer, fresh_database, mortal_server
 
 from tooltrail.records import RecordUncertainError
-from tooltrail.store import Store, _postgres_connections, create_store
+from tooltrail.store import Store, create_store
+from tooltrail.store._engines import postgres_connections
 
 pytestmark = pytest.mark.fault
 
@@ -61,8 +62,8 @@ def test_a_server_that_stands_still_is_given_up_and_the_record_goes_another_way(
 ) -> None:
     session = store.open_session()
     session.record(BASH, made(b"before\n"))
-    monkeypatch.setattr(_postgres_connections, "TRANSACTION_TIMEOUT_S", 1)
-    monkeypatch.setattr(_postgres_connections, "ANSWER_TIMEOUT_S", 0)
+    monkeypatch.setattr(postgres_connections, "TRANSACTION_TIMEOUT_S", 1)
+    monkeypatch.setattr(postgres_connections, "ANSWER_TIMEOUT_S", 0)
     with standing_still(store):
         finished = session.record(BASH, made(b"meanwhile\n"))
         assert states_of(store)[finished.invocation_id] == "success"
@@ -73,7 +74,7 @@ def test_who_reads_from_a_server_that_stands_still_goes_another_way(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     finished = store.open_session().record(BASH, made(b"before\n"))
-    monkeypatch.setattr(_postgres_connections, "CONNECT_TIMEOUT_S", 1)
+    monkeypatch.setattr(postgres_connections, "CONNECT_TIMEOUT_S", 1)
     with standing_still(store):
         assert states_of(store) == {finished.invocation_id: "success"}
 
@@ -93,7 +94,7 @@ def test_a_commit_that_is_not_answered_in_time_is_told_as_one_that_may_be_done(
     session.record(BASH, made(b"before\n"))
     with store.database.write() as connection:
         connection.exec_driver_sql(_SLOW_COMMIT)
-    monkeypatch.setattr(_postgres_connections, "TRANSACTION_TIMEOUT_S", 1)
-    monkeypatch.setattr(_postgres_connections, "ANSWER_TIMEOUT_S", 0)
+    monkeypatch.setattr(postgres_connections, "TRANSACTION_TIMEOUT_S", 1)
+    monkeypatch.setattr(postgres_connections, "ANSWER_TIMEOUT_S", 0)
     with pytest.raises(RecordUncertainError, match="has not answered in time"):
         session.record(BASH, made(b"slow\n"))

@@ -52,7 +52,7 @@ from tooltrail.store import (
     repair,
     set_aside,
 )
-from tooltrail.store._sessions import only_call_of
+from tooltrail.store._recording.sessions import only_call_of
 
 STEPS = 24
 """Moments of a repair, spread over it, at which it is killed."""

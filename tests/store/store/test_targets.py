@@ -6,8 +6,8 @@ import pytest
 from tests.support.processes import run_python
 
 from tooltrail.records import InvalidRecordError
-from tooltrail.store._database import open_database
-from tooltrail.store._targets import PostgresTarget, SqliteTarget, parse_target
+from tooltrail.store._engines.database import open_database
+from tooltrail.store._engines.targets import PostgresTarget, SqliteTarget, parse_target
 
 SECRET = "a-very-secret-word"
 

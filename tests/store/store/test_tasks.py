@@ -13,8 +13,8 @@ from tests.support.evidence import check_evidence
 
 from tooltrail.records import IdempotencyConflictError, InvalidRecordError
 from tooltrail.store import Finished, Store
-from tooltrail.store._group_commit import GroupCommit, Write
-from tooltrail.store._threads import THREADS
+from tooltrail.store._recording.group_commit import GroupCommit, Write
+from tooltrail.store._recording.threads import THREADS
 
 TASKS = 40
 

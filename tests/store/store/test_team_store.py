@@ -14,7 +14,7 @@ from tests.support.upkeep import prune_all, publish
 
 from tooltrail.artifacts import open_sink
 from tooltrail.store import Store, create_store, open_store, relocate, repair
-from tooltrail.store._root_marks import mark_root
+from tooltrail.store._roots.marks import mark_root
 
 BIG = b"a line of a long output\n" * 5_000
 COUNT = 5

@@ -21,9 +21,10 @@ from tests.support.processes import NOBODY, run_python, start_worker
 from tests.support.waiting import until
 
 from tooltrail.records import UnavailableError
-from tooltrail.store import OnUnavailable, Store, _turns, create_store, open_store
-from tooltrail.store import _sqlite_connections as connections
-from tooltrail.store._turns import WriteTurns
+from tooltrail.store import OnUnavailable, Store, create_store, open_store
+from tooltrail.store._engines import sqlite_connections as connections
+from tooltrail.store._engines import turns as _turns
+from tooltrail.store._engines.turns import WriteTurns
 
 LONG = 60.0
 
@@ -468,7 +469,9 @@ def test_in_a_folder_that_cannot_be_written_no_lock_is_made(open_folder: Path) -
     try:
         code = WRITE.replace("store.database.write()", "store.database.read()")
         said, _ = run_python(code, str(open_folder / "trail.db"), "read", user=NOBODY)
-        with_turn = "from pathlib import Path\nfrom tooltrail.store._turns import WriteTurns\n"
+        with_turn = (
+            "from pathlib import Path\nfrom tooltrail.store._engines.turns import WriteTurns\n"
+        )
         with_turn += "with WriteTurns(Path(sys.argv[1])).turn(0.0): print('done without')"
         done, _ = run_python(with_turn, str(open_folder / "trail.db"), user=NOBODY)
     finally:

@@ -46,9 +46,9 @@ from tooltrail.store import (
     open_store,
     repair,
 )
-from tooltrail.store._journal_lines import iter_lines
-from tooltrail.store._known_invocations import find_known_invocation
-from tooltrail.store._spooled import interrupt
+from tooltrail.store._outbox.journal_lines import iter_lines
+from tooltrail.store._outbox.known_invocations import find_known_invocation
+from tooltrail.store._repairing.spooled import interrupt
 
 LONG = b"".join(b"%d\n" % number for number in range(30_000))
 ODD = ToolCall(tool_name="Bash", arguments_raw='{"a": \ud800', call_id="\0", title="t")

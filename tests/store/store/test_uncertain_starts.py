@@ -45,8 +45,8 @@ from tooltrail.store import (
     repair,
     set_aside,
 )
-from tooltrail.store._sessions import Opening, write_opened
-from tooltrail.store._starting import Started, commit_start
+from tooltrail.store._recording.sessions import Opening, write_opened
+from tooltrail.store._recording.starting import Started, commit_start
 
 OUT = b"".join(b"line %d\n" % n for n in range(40_000))
 

@@ -26,9 +26,9 @@ from tooltrail.store import (
     store_revision,
     upgrade_store,
 )
-from tooltrail.store._database import open_database
-from tooltrail.store._schema import lock_schema
-from tooltrail.store._targets import parse_target
+from tooltrail.store._engines.database import open_database
+from tooltrail.store._engines.targets import parse_target
+from tooltrail.store._schema.revision import lock_schema
 from tooltrail.store.tables import MaintenanceRunRow, metadata
 
 RUNS = metadata.tables["maintenance_runs"]

@@ -18,7 +18,6 @@ from tooltrail.store import (
     Invocation,
     PruningReport,
     Store,
-    _group_commit,
     create_store,
     open_store,
     plan_pruning,
@@ -26,9 +25,10 @@ from tooltrail.store import (
     relocate,
     repair,
 )
-from tooltrail.store._maintenance import maintenance_run
-from tooltrail.store._pipelines import answered
-from tooltrail.store._upkeep import read_upkeep
+from tooltrail.store._engines.pipelines import answered
+from tooltrail.store._recording import group_commit
+from tooltrail.store._recording.upkeep import read_upkeep
+from tooltrail.store._roots.maintenance import maintenance_run
 
 WORKER = "tests.support.upkeep_worker"
 BASH = ToolCall(tool_name="Bash")
@@ -120,7 +120,7 @@ def test_pruning_waits_for_a_commit_that_is_under_way_and_then_sees_its_referenc
                 pass
 
         with monkeypatch.context() as patched:
-            patched.setattr(_group_commit, "answered", come_in)
+            patched.setattr(group_commit, "answered", come_in)
             finish(invocation)
 
         report = pending[0].result()

@@ -52,7 +52,7 @@ class InvocationRow(Base):
         CheckConstraint("(state = 'started') = (finished_at IS NULL)", name="finished"),
         Index(None, "started_at"),
         Index(None, "tool_name", "started_at"),
-        # Of what is unusual. `_conditions` says the same words where it asks for it.
+        # Of what is unusual. `_reading.conditions` says the same words where it asks for it.
         partial_index("state", "error_kind", where="state <> 'success'"),
         partial_index("exit_status", where="exit_status <> 0"),
         partial_index("output_size", where=f"output_size >= {LARGE_BYTES}"),

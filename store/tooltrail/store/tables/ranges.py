@@ -10,7 +10,8 @@ class RangeTraitRow(Base):
     """Which invocations of one range of keys have one trait: a tool, a state, an agent.
 
     Nothing here is evidence, and no trigger guards it: whoever doubts a row may delete all of them.
-    A range is written as a whole, in one transaction, or not at all. See `_traits` and `_ranges`.
+    A range is written as a whole, in one transaction, or not at all. See `traits` and `ranges` of
+    `_reading`.
     """
 
     __tablename__ = "range_traits"

@@ -1,0 +1,1 @@
+"""Connections and transactions: what differs between SQLite and PostgreSQL, and what can fail."""

@@ -1,0 +1,1 @@
+"""Lists, filters and whole invocations: the questions, and what answers them quickly."""

@@ -1,0 +1,1 @@
+"""Which revision a schema has, and whether it is what that revision should be."""
