@@ -64,8 +64,8 @@ def main() -> None:
 
 def measure_slow_disk() -> None:
     """Recording where the disk takes its time, where there is a program that slows it down."""
-    if not slow_disk.has_strace():
-        print("recording on a slow disk: not measured, since strace is not installed")
+    if not slow_disk.can_slow_down():
+        print("recording on a slow disk: not measured, since strace is missing or may not trace")
         return
     one_by_one, many, imported = slow_disk.measure()
     where = f"a sync of {slow_disk.SYNC_MS} ms more"
@@ -83,7 +83,7 @@ def measure_far_artifacts() -> None:
     with tempfile.TemporaryDirectory(prefix="tooltrail-bench-") as name:
         ratio = far_artifacts.measure(Path(name))
     subject = f"import into S3, {far_artifacts.ANSWER_MS} ms an answer"
-    _report(subject, "one by one", ratio, far_artifacts.CALLS, "/s")
+    _report(subject, "one artifact after the other", ratio, far_artifacts.CALLS, "/s")
 
 
 def measure_server() -> None:

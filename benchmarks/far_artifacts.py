@@ -13,8 +13,9 @@ from tests.support.object_stores import S3Admin, s3_environment, s3_server
 
 from benchmarks._measure import Ratio, compare
 from benchmarks.recording import Call
+from tooltrail.artifacts import ArtifactArchive
 from tooltrail.records import ToolCall
-from tooltrail.store import EndedCall, create_store
+from tooltrail.store import EndedCall, create_store, open_store
 
 ANSWER_MS = 30
 """As of an object store in the same region."""
@@ -30,7 +31,10 @@ def has_server() -> bool:
 
 
 def measure(folder: Path) -> Ratio:
-    """`record_many` beside `record` one by one, of calls whose output becomes an artifact."""
+    """An import of calls whose output becomes an artifact, beside the same without threads.
+
+    Each opens the store anew, as a program does that imports something.
+    """
     numbers = random.Random(0)
     server = s3_server()
     server.start()
@@ -40,24 +44,22 @@ def measure(folder: Path) -> Ratio:
         proxy = stack.enter_context(Proxy(server.port).running())
         proxy.rule = _answer_late
         stack.enter_context(patch.dict(os.environ, s3_environment(proxy.url)))
-        store = stack.enter_context(
-            create_store(folder / "trail.db", artifacts=f"s3://{_BUCKET}/artifacts")
-        )
-        session = stack.enter_context(store.open_session())
+        database = folder / "trail.db"
+        create_store(database, artifacts=f"s3://{_BUCKET}/artifacts").close()
+
+        def at_once() -> None:
+            with open_store(database) as store, store.open_session() as session:
+                session.record_many(_made(numbers))
 
         def one_by_one() -> None:
-            for call in _made(numbers):
-                session.record(call.call, call.output)
+            with patch.object(ArtifactArchive, "concurrent_puts", 1):
+                at_once()
 
-        return compare(lambda: _nothing(session.record_many(_made(numbers))), one_by_one, ROUNDS)
+        return compare(at_once, one_by_one, ROUNDS)
 
 
 def _answer_late(_: Exchange) -> None:
     time.sleep(ANSWER_MS / 1000)
-
-
-def _nothing(_: object) -> None:
-    """What is measured gives nothing back."""
 
 
 def _made(numbers: random.Random) -> list[EndedCall]:

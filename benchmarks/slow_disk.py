@@ -8,10 +8,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from benchmarks import bulk, recording
 from benchmarks._measure import Ratio
+from tooltrail.artifacts import sync_folder
 
 SYNC_MS = 2
 """As of a network volume, or of a consumer's disk."""
@@ -19,17 +21,25 @@ SYNC_MS = 2
 _SYNCS = "fsync,fdatasync"
 
 
-def has_strace() -> bool:
-    """Whether syncs can be slowed down here."""
-    return shutil.which("strace") is not None
+def can_slow_down() -> bool:
+    """Whether a program's syncs can be held back here: there is strace, and it may trace."""
+    if shutil.which("strace") is None:
+        return False
+    sync = "import os; os.fsync(os.open('.', os.O_RDONLY))"
+    traced = [*_traced(1), sys.executable, "-c", sync]
+    return subprocess.run(traced, check=False, stderr=subprocess.DEVNULL).returncode == 0
+
+
+def _traced(sync_ms: int) -> list[str]:
+    delay = f"inject={_SYNCS}:delay_enter={sync_ms * 1000}"
+    options = ["-f", "--seccomp-bpf", "-o", "/dev/null", "-e", f"trace={_SYNCS}", "-e", delay]
+    return ["strace", *options]
 
 
 def measure(sync_ms: int = SYNC_MS) -> tuple[Ratio, Ratio, Ratio]:
     """Start and finish one by one, the same by many at once, and an import; see `recording`."""
-    delay = f"inject={_SYNCS}:delay_enter={sync_ms * 1000}"
-    traced = ["strace", "-f", "--seccomp-bpf", "-o", "/dev/null", "-e", f"trace={_SYNCS}", "-e"]
     done = subprocess.run(
-        [*traced, delay, sys.executable, "-m", "benchmarks.slow_disk"],
+        [*_traced(sync_ms), sys.executable, "-m", "benchmarks.slow_disk"],
         check=True,
         stdout=subprocess.PIPE,
     )
@@ -40,6 +50,10 @@ def measure(sync_ms: int = SYNC_MS) -> tuple[Ratio, Ratio, Ratio]:
 def _measure_here() -> list[tuple[float, float]]:
     with tempfile.TemporaryDirectory(prefix="tooltrail-bench-") as name:
         folder = Path(name)
+        began = time.perf_counter()
+        sync_folder(folder)
+        if time.perf_counter() - began < SYNC_MS / 2000:
+            raise RuntimeError("syncs are not held back: run `make bench`")
         ratios = (
             recording.measure_recording(folder),
             recording.measure_many_recorders(folder),

@@ -1,6 +1,7 @@
 """Ctrl-C at a chosen moment of some code, by default that of `tooltrail.artifacts`."""
 
 import contextlib
+import gc
 import signal
 import sys
 from collections.abc import Callable, Generator, Sequence
@@ -39,11 +40,16 @@ def interrupted_at(moment: int, code: Sequence[str] = (OURS,)) -> Generator[list
                 reached.append(moment)
                 signal.raise_signal(signal.SIGINT)
 
+    # What earlier tests left behind is not finalized meanwhile, where an interrupt would be lost.
+    is_collecting = gc.isenabled()
+    gc.disable()
     sys.setprofile(look)
     try:
         yield reached
     finally:
         sys.setprofile(None)
+        if is_collecting:
+            gc.enable()
 
 
 def interrupted(step: Callable[[], object], moment: int) -> bool:

@@ -135,15 +135,11 @@ class ArtifactArchive:
         path = artifact_path(record.digest)
         with source_of(captured, scratch, self.frame_size, limits) as source:
             placed = self._place(path, source, record, scratch)
-            stored_size = source.file.stat().st_size
-        if placed.outcome != "created":
-            # What stood there before may be in other frames, or be pruned by now.
-            stored_size = self._sink.stat(path).stored_size
         return StoredArtifact(
             path=path,
             digest=record.digest,
             size=record.size,
-            stored_size=stored_size,
+            stored_size=self._stored_size(path, source, placed),
             line_count=record.line_count,
             outcome=placed.outcome,
             # Equal content may stand there in other frames.
@@ -257,6 +253,12 @@ class ArtifactArchive:
     def _checked(self, path: str, size: int | None) -> CheckedReader:
         digest_of_path(path)
         return CheckedReader(PlainReader(self._sink.open(path), path), path, size)
+
+    def _stored_size(self, path: str, source: Source, placed: _Placed) -> int:
+        """Asked of the sink unless it was created just now, since an older one may be pruned."""
+        if placed.outcome == "created" and source.index is not None:
+            return source.index.object_size
+        return self._sink.stat(path).stored_size
 
     def _known_index(self, path: str, placed: _Placed) -> FrameIndex | None:
         if placed.damage is None:

@@ -235,8 +235,8 @@ class Store:
         recorded when the store is back raises `NotFoundError`.
 
         Raises:
-            NotFoundError: there is no such session: neither in the store, which is there, nor among
-                what waits for it.
+            NotFoundError: there is no such session: neither in the store, which is there, nor in
+                the outbox. Outboxes in other spools are looked into while anything waits here.
             SessionClosedError: by the first record, when it was closed.
             UnavailableError: the store is away, and nothing is to be kept for later.
         """

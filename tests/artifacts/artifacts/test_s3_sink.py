@@ -15,11 +15,12 @@ from tests.support.http_proxy import Cut, Exchange, Proxy
 from tests.support.object_stores import S3Admin, ServerProcess
 from tests.support.processes import run_python
 
-from tooltrail.artifacts import ArtifactArchive, Capture, open_sink
+from tooltrail.artifacts import ArtifactArchive, Capture, CapturedStream, open_sink
 from tooltrail.artifacts._object_place import PART_SIZE
 from tooltrail.artifacts._s3 import MOST_PARTS, part_size_of
 from tooltrail.artifacts.sink import ArtifactSink
 from tooltrail.artifacts.testing import SinkContract
+from tooltrail.records import StreamRecord
 from tooltrail.records.errors import InvalidRecordError, MissingArtifactError, UnavailableError
 
 LARGE = os.urandom(3 * PART_SIZE + 1000)
@@ -110,6 +111,19 @@ def test_a_small_object_takes_one_request(
 ) -> None:
     assert sink.put("object", make_source(bytes(PART_SIZE))) is True
     assert methods(proxy) == ["PUT"]
+
+
+def test_a_small_artifact_takes_one_request_and_one_that_is_there_is_compared(
+    sink: ArtifactSink, proxy: Proxy, tmp_path: Path
+) -> None:
+    archive = ArtifactArchive(sink)
+    content = CapturedStream(StreamRecord.from_bytes("content", b"some text"), staged=None)
+    stored = archive.publish(content, scratch=tmp_path / "scratch")
+    assert (stored.outcome, methods(proxy)) == ("created", ["PUT"])
+    assert stored.stored_size == sink.stat(stored.path).stored_size
+    again = archive.publish(content, scratch=tmp_path / "scratch")
+    assert (again.outcome, again.stored_size) == ("existed", stored.stored_size)
+    assert list((tmp_path / "scratch").iterdir()) == []
 
 
 def test_a_range_takes_one_request_and_its_own_bytes(

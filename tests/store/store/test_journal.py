@@ -600,3 +600,30 @@ def test_what_is_no_file_of_the_journal_is_left_alone(tmp_path: Path) -> None:
     (journal.waiting / "sealed-000000000001~").touch()
     (sealed,) = journal.seal()
     assert sealed.name == "sealed-000000000001"
+
+
+def test_a_file_that_is_sealed_between_the_list_and_the_look_is_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = Journal(tmp_path / "outbox")
+    for data in (b"1", b"2"):
+        journal.append(data)
+    listed, moments = journal.files, [journal.seal]
+
+    def list_and_go_on() -> list[Path]:
+        files = listed()
+        if moments:
+            moments.pop()()
+        return files
+
+    monkeypatch.setattr(journal, "files", list_and_go_on)
+    assert [line.data for line in journal.iter_lines()] == [b"1", b"2"]
+    assert [line.data for line in journal.iter_lines()] == [b"1", b"2"]
+
+
+def test_a_name_that_leads_nowhere_keeps_nobody_reading(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "outbox")
+    journal.append(b"1")
+    journal.seal()
+    (journal.waiting / "journal").symlink_to(tmp_path / "nowhere")
+    assert [line.data for line in journal.iter_lines()] == [b"1"]

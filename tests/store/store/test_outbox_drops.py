@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from time import monotonic
 
 import pytest
 from tests.support.away import away, without_pause
@@ -149,3 +150,16 @@ def test_a_drop_that_cannot_be_counted_is_told_in_the_log(
             session.record(BASH, made())
         assert careless.fallback.uncounted == 1
     assert "1 records dropped that could not be counted" in caplog.text
+
+
+def test_a_session_that_nobody_knows_is_not_joined_although_something_waits(
+    patient: Store, careless: Store, database: str
+) -> None:
+    with away(patient, database):
+        waiting = patient.open_session()
+    for _ in range(8):
+        careless.fallback.pause.lengthen(monotonic())
+    nobody = new_id()
+    with pytest.raises(NotFoundError, match=str(nobody)):
+        careless.join_session(nobody)
+    assert careless.join_session(waiting.id).id == waiting.id

@@ -102,7 +102,9 @@ def test_a_connection_whose_pipeline_broke_is_thrown_away_and_nothing_is_printed
     used: list[ImpatientConnection] = []
     with pytest.raises(LookupError):
         postgres_store.writes.run(Write(write))
-    assert {driver.closed for driver in used} == {True}
+    # An answer may have come early enough to be taken for one more of what was asked.
+    assert [driver for driver in used if not driver.closed and not driver.is_at_rest] == []
+    assert used[0].closed or broken is leave_an_answer
     assert caplog.messages == []
     assert kept(postgres_store) == []
     run_command(postgres_store.open_session(), b"goes on\n")

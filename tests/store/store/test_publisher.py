@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tooltrail.artifacts import ArtifactArchive, Capture, FsspecSink, open_sink
+from tooltrail.artifacts import ArtifactArchive, Capture, FsspecSink, ObjectStat, open_sink
 from tooltrail.records import (
     InvalidRecordError,
     MissingArtifactError,
@@ -81,16 +81,19 @@ def test_a_stream_that_cannot_be_synced_does_not_wait(
 
 
 class FaultySink(FsspecSink):
-    """Loses what it was given, like one that is pruned at once."""
+    """Somebody else is always first with the same object, which is pruned before it is looked at."""
 
     losses = 0
 
     def put(self, path: str, source: Path) -> bool:
-        is_new = super().put(path, source)
+        super().put(path, source)
+        return False
+
+    def stat(self, path: str) -> ObjectStat:
         if self.losses:
             self.losses -= 1
             self.delete(path)
-        return is_new
+        return super().stat(path)
 
 
 def faulty_sink(folder: Path, losses: int) -> FaultySink:

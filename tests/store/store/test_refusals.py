@@ -41,6 +41,11 @@ def is_refused(words: str, hosts: str = "a") -> bool:
         ("致命错误:  角色 bob 不存在", True),
         ("fe_sendauth: no password supplied", True),
         ("ERROR:  pgbouncer cannot connect to server", False),
+        ("FATAL:  no more connections allowed (max_client_conn)", False),
+        ("FATAL:  Max client connections reached", False),
+        ("FATAL:  out of memory", False),
+        ('FATAL:  could not open file "global/1260": Too many open files in system', False),
+        ("FATAL:  could not write init file: No space left on device", False),
         (LATER, False),
         ('FATAL:  database "a" is not currently accepting connections', False),
         ("FATAL:  sorry, too many clients already", False),
@@ -97,6 +102,20 @@ def test_of_hosts_that_are_named_one_by_one_all_have_to_refuse(other: str, expec
     # One of which nothing is said has a name that leads nowhere just now.
     assert not is_refused(attempts(first, second), "a,b,c")
     assert not is_refused(answer(REFUSED), "a,b")
+
+
+def test_of_hosts_that_a_file_of_services_names_all_have_to_refuse() -> None:
+    url = make_url("postgresql://bob@/db?service=s")
+    place = 'connection to server at "%s" (%s), port 5432 failed: %s'
+    refused, away = place % ("a", "::1", REFUSED), place % ("b", "10.0.0.2", AWAY)
+    assert find_refusal(f"connection failed: {refused}\n{away}", url) is None
+    assert find_refusal(f"connection failed: {away}\n{refused}", url) is None
+    socket = f'connection to server on socket "/tmp/.s.PGSQL.5432" failed: {AWAY}'
+    assert find_refusal(f"connection failed: {refused}\n{socket}", url) is None
+    assert find_refusal(f"connection failed: {refused}\n{refused}", url) is not None
+    # Both are addresses of one host.
+    other = place % ("a", "127.0.0.1", AWAY)
+    assert find_refusal(f"connection failed: {refused}\n{other}", url) is not None
 
 
 def test_addresses_that_are_named_for_one_host_are_servers_of_their_own() -> None:

@@ -3,7 +3,9 @@
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
-from threading import Barrier, Event, get_ident
+from threading import Barrier, Event, Semaphore, Thread, Timer, get_ident
+from threading import enumerate as enumerate_threads
+from typing import cast
 
 import pytest
 from tests.support.away import without_pause
@@ -20,7 +22,9 @@ from tooltrail.store import (
     RecordedCalls,
     Session,
     Store,
+    StoreLimits,
     create_store,
+    open_store,
     repair,
 )
 from tooltrail.store._recording.side_by_side import Task, in_order
@@ -33,52 +37,100 @@ def waiting(run: Callable[[], object]) -> Task[object]:
     return Task(run, is_waiting=True)
 
 
-def test_what_waits_is_done_at_once_and_comes_in_order() -> None:
-    together = Barrier(3)
+def test_what_waits_is_done_at_once_behind_the_first_and_comes_in_order() -> None:
+    together = Barrier(2)
 
     def meet(number: int) -> object:
         together.wait(HANG_S)
-        return number
+        return number, get_ident()
 
     tasks: list[Task[object]] = [
-        waiting(lambda: meet(0)),
+        waiting(get_ident),
         Task(get_ident, is_waiting=False),
         waiting(lambda: meet(2)),
         waiting(lambda: meet(3)),
     ]
-    assert list(in_order(tasks, 3)) == [0, get_ident(), 2, 3]
+    first, second, *others = in_order(tasks, 2)
+    assert first == second == get_ident()
+    assert [number for number, _ in cast("list[tuple[int, int]]", others)] == [2, 3]
+    assert len({thread for _, thread in cast("list[tuple[int, int]]", others)}) == 2
 
 
-@pytest.mark.parametrize(("count", "at_once"), [(3, 1), (1, 8)])
+@pytest.mark.parametrize(("count", "at_once"), [(3, 1), (2, 8), (1, 8)])
 def test_who_gains_nothing_by_threads_starts_none(count: int, at_once: int) -> None:
     assert list(in_order([waiting(get_ident)] * count, at_once)) == [get_ident()] * count
 
 
-def test_an_error_comes_in_its_turn_and_what_has_not_begun_is_left_undone() -> None:
-    begun, let_go, done = Event(), Event(), list[str]()
+def test_where_no_thread_can_be_started_everything_is_done_here(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(_: Thread) -> None:
+        raise RuntimeError("can't start new thread")
 
-    def fail() -> object:
-        assert begun.wait(HANG_S)
-        raise ValueError("no")
+    monkeypatch.setattr(Thread, "start", refuse)
+    assert list(in_order([waiting(get_ident)] * 5, 4)) == [get_ident()] * 5
 
-    def last() -> object:
-        begun.set()
+
+class Held:
+    """Three tasks that wait, of which the second and the third are done at once; then others."""
+
+    def __init__(self, error: BaseException | None = None) -> None:
+        self.begun, self.let_go = Semaphore(0), Event()
+        self.done: list[str] = []
+        first: Task[object] = waiting(lambda: "first")
+        self.tasks = [first, waiting(lambda: self._fail(error)), waiting(self._hold)]
+        self.tasks += [waiting(lambda: self.done.append("not begun"))] * 3
+
+    def _fail(self, error: BaseException | None) -> object:
+        # Only when another thread has begun the next one.
+        assert self.begun.acquire(timeout=HANG_S)
+        if error is not None:
+            raise error
+        return None
+
+    def _hold(self) -> object:
+        self.begun.release()
+        assert self.let_go.wait(HANG_S)
+        self.done.append("held")
+        return None
+
+
+def test_an_error_comes_in_its_turn_when_what_has_begun_is_done_and_nothing_else_begins() -> None:
+    held = Held(ValueError("no"))
+    results = in_order(held.tasks, 3)
+    assert next(results) == "first"
+    Timer(0.05, held.let_go.set).start()
+    with pytest.raises(ValueError, match="no"):
+        next(results)
+    assert held.done == ["held"]
+
+
+def test_an_interrupt_waits_for_nothing_that_has_begun() -> None:
+    held = Held(KeyboardInterrupt())
+    results = in_order(held.tasks, 3)
+    assert next(results) == "first"
+    with pytest.raises(KeyboardInterrupt):
+        next(results)
+    assert held.done == []
+    held.let_go.set()
+    for thread in enumerate_threads():
+        if thread.name == "tooltrail-publisher":
+            thread.join(HANG_S)
+    assert held.done == ["held"]
+
+
+def test_who_stops_early_waits_for_nothing() -> None:
+    let_go, done = Event(), list[str]()
+
+    def hold() -> object:
         assert let_go.wait(HANG_S)
-        done.append("begun before the error")
+        done.append("held")
         return None
 
-    def never() -> object:
-        done.append("not begun")
-        return None
-
-    first: Task[object] = Task(lambda: "first", is_waiting=False)
-    tasks = [first, waiting(fail), waiting(last), *[waiting(never)] * 3]
-    with closing(in_order(tasks, 2)) as results:
+    with closing(in_order([waiting(lambda: "first"), *[waiting(hold)] * 3], 2)) as results:
         assert next(results) == "first"
-        let_go.set()
-        with pytest.raises(ValueError, match="no"):
-            next(results)
-    assert "begun before the error" in done
+    assert done == []
+    let_go.set()
 
 
 @pytest.fixture
@@ -89,16 +141,18 @@ def far_store(database: str, s3_bucket: str, tmp_path: Path) -> Iterator[Store]:
 
 
 def meet_at_puts(monkeypatch: pytest.MonkeyPatch, refused: str = "") -> None:
-    """Have each put of an artifact wait for as many as there are long outputs.
+    """Have each put of an artifact but the first wait for all others.
 
     Args:
         monkeypatch: of the test.
         refused: the path of one that then fails.
     """
-    together, put = Barrier(len(LONG)), FsspecSink.put
+    together, put = Barrier(len(LONG) - 1), FsspecSink.put
+    first = artifact_path(digest_of(LONG[0]))
 
     def meet(sink: FsspecSink, path: str, source: Path) -> bool:
-        together.wait(HANG_S)
+        if path != first:
+            together.wait(HANG_S)
         if path == refused:
             raise UnavailableError("it broke")
         return put(sink, path, source)
@@ -147,6 +201,24 @@ def test_artifacts_of_what_waited_in_the_outbox_go_far_away_at_once(
         meet_at_puts(patch)
         assert repair(far_store).outbox.delivered_count == 2 * len(LONG)
     assert len(far_store.reader.artifacts()) == len(LONG)
+    check_mixed(far_store, session)
+
+
+def test_where_there_is_a_limit_one_artifact_follows_the_other(
+    far_store: Store, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads, put = set[int](), FsspecSink.put
+
+    def note(sink: FsspecSink, path: str, source: Path) -> bool:
+        threads.add(get_ident())
+        return put(sink, path, source)
+
+    monkeypatch.setattr(FsspecSink, "put", note)
+    limits = StoreLimits(store_bytes=1 << 30)
+    with open_store(database, spool=tmp_path / "s", limits=limits) as limited:
+        session = limited.open_session()
+        session.record_many(mixed_calls())
+    assert threads == {get_ident()}
     check_mixed(far_store, session)
 
 

@@ -22,20 +22,32 @@ _NO_PASSWORD = "fe_sendauth"  # noqa: S105  no secret
 _ATTEMPT = re.compile(r"^- host: (.*?), port: (.*?), hostaddr: (.*?): ", re.MULTILINE)
 """So psycopg begins what became of each address that it tried, when it tried several."""
 
+_SERVER = re.compile(
+    r'(?:connection failed: )?connection to server (?:at|on socket) "(.*?)"'
+    r"(?: \([^)]*\))?(?:, port (\d+))?(?= failed: )"
+)
+"""So libpq begins, in English, what became of each server that a file of services names."""
+
 _LATER = (
     "the database system is ",
     "not currently accepting connections",
     "too many clients",
     "too many connections",
+    "no more connections",
+    "client connections",
     "connection slots are reserved",
     "terminating connection",
     "canceling authentication",
+    "out of memory",
+    "Too many open files",
+    "No space left on device",
     "cannot connect",  # so says what stands between, as the next do: pgbouncer
     "connect failed",
     "server login",
     "_timeout",
 )
-"""Parts of what a server says that lets nobody in now: it is being started or stopped, or full."""
+"""Parts of what a server says that lets nobody in now: it is being started or stopped, is full, or
+its machine is."""
 
 
 def find_refusal(words: str, url: URL) -> str | None:
@@ -72,10 +84,16 @@ def _listed(url: URL, name: str) -> Sequence[str]:
 def _attempts(words: str) -> Iterator[tuple[str, str, str, str]]:
     """Host, port and address of each attempt, and what came of it."""
     found = list(_ATTEMPT.finditer(words))
+    if found:
+        for one, behind in zip_longest(found, found[1:]):
+            yield one[1], one[2], one[3], words[one.end() : behind and behind.start()]
+        return
+    # All addresses of one host are one server's.
+    found = list(_SERVER.finditer(words))
     if not found:
         yield "", "", "", words
     for one, behind in zip_longest(found, found[1:]):
-        yield one[1], one[2], one[3], words[one.end() : behind and behind.start()]
+        yield one[1], one[2] or "", "", words[one.start() : behind and behind.start()]
 
 
 def _is_refusal(line: str) -> bool:

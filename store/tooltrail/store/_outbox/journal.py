@@ -95,9 +95,21 @@ class Journal:
         Raises:
             OSError: the folder or a file cannot be read.
         """
-        for path in self.files():
-            with suppress(FileNotFoundError):  # it was delivered meanwhile
-                yield from iter_lines(path, is_ended=self.is_sealed(path))
+        read: set[str] = set()
+        gone: set[str] = set()
+        while files := [path for path in self.files() if path.name not in read]:
+            for path in files:
+                try:
+                    yield from iter_lines(path, is_ended=self.is_sealed(path))
+                except FileNotFoundError:
+                    # It was delivered meanwhile, or has another name since it was sealed.
+                    if path.name in gone:
+                        read.add(path.name)
+                    gone.add(path.name)
+                    break
+                read.add(path.name)
+            else:
+                return
 
     @contextmanager
     def delivering(self, *, wait: bool) -> Generator[bool]:
