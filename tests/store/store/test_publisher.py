@@ -81,7 +81,7 @@ def test_a_stream_that_cannot_be_synced_does_not_wait(
 
 
 class FaultySink(FsspecSink):
-    """Somebody else is always first with the same object, which is pruned before it is looked at."""
+    """Somebody else is always first with the same object; it is pruned before it is looked at."""
 
     losses = 0
 
