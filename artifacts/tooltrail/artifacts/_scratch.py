@@ -19,10 +19,8 @@ from tooltrail.artifacts.capture import CapturedStream
 from tooltrail.artifacts.codec import READ_SIZE, encode_into
 from tooltrail.artifacts.frame_index import FrameIndex
 from tooltrail.artifacts.limits import DEFAULT_LIMITS, CaptureLimits
+from tooltrail.artifacts.spool_folders import SCRATCH_PREFIX
 from tooltrail.records.errors import DamageError, InvalidRecordError, UnavailableError
-
-PREFIX = "tooltrail-"
-"""Begins the names of temporary files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,13 +159,15 @@ def _temporary(scratch: Path | None) -> Generator[Path]:
     with contextlib.ExitStack() as stack:
         with _writing("temporary file"):
             if scratch is None:
-                private = tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True)
+                private = tempfile.TemporaryDirectory(
+                    prefix=SCRATCH_PREFIX, ignore_cleanup_errors=True
+                )
                 folder = Path(stack.enter_context(private))
             else:
                 make_private_folders(scratch)
                 folder = scratch
         # Without the suffix of a stream, as which it would be found in a spool.
-        file = folder / f"{PREFIX}{secrets.token_hex(8)}"
+        file = folder / f"{SCRATCH_PREFIX}{secrets.token_hex(8)}"
         stack.callback(_remove, file)
         yield file
 

@@ -19,7 +19,9 @@ from tooltrail.artifacts.spool_presence import mode_of
 from tooltrail.records.errors import UnavailableError
 
 _SUFFIX = ".zst"
-_SCRATCH = "tooltrail-"
+
+SCRATCH_PREFIX = "tooltrail-"
+"""Begins the names of what is there for a moment, and is no stream."""
 
 
 class SpoolFolder(NamedTuple):
@@ -119,14 +121,14 @@ def spooled_streams(folder: Path) -> dict[str, Path]:
     except OSError as error:
         raise UnavailableError(f"{folder} cannot be read: {error.strerror}") from error
     named = {path.relative_to(folder).as_posix().removesuffix(_SUFFIX): path for path in files}
-    return {role: path for role, path in named.items() if not role.startswith(_SCRATCH)}
+    return {role: path for role, path in named.items() if not role.startswith(SCRATCH_PREFIX)}
 
 
 def _files_below(folder: Path) -> Iterator[Path]:
     """Every file but those of publications, whose folders come and go meanwhile."""
     for parent, folders, names in os.walk(folder, onerror=_raise_unless_gone):
         if parent == str(folder):
-            folders[:] = [name for name in folders if not name.startswith(_SCRATCH)]
+            folders[:] = [name for name in folders if not name.startswith(SCRATCH_PREFIX)]
         yield from (path for name in names if (path := Path(parent, name)).is_file())
 
 
