@@ -1,6 +1,19 @@
 from ._argument_problems import SchemaProblem
+from .blocks import (
+    CallBlock,
+    ContentBlock,
+    MediaBlock,
+    MessageBlock,
+    ProviderBlock,
+    ReasoningBlock,
+    ResourceBlock,
+    ResultBlock,
+    ResultStatus,
+    TextBlock,
+)
 from .budgets import Budget, ErrorBudget
 from .compaction import CompactionBudget, compact
+from .conversations import Conversation, Message, Origin, Role, ToolDefinition
 from .cutting import ArtifactPublisher, Cutter, Postponed, Published, Shown
 from .digests import Digest, digest_from_hex, digest_of, hex_of, parse_digest
 from .envelope import (
@@ -97,6 +110,7 @@ from .families import (
     WorkspaceOutput,
 )
 from .family import Family, Projector, Renderer
+from .foreign_json import read_json
 from .ids import IdFactory, parse_id, short_id
 from .invoking import ainvoke, invoke
 from .ledger import GENESIS, LedgerEntry
@@ -115,7 +129,7 @@ from .registry import (
 from .states import InvocationState, Status
 from .streams import StreamRecord, count_lines
 from .tokens import estimate_tokens
-from .tool_calls import ToolCall
+from .tool_calls import CallFlag, CallKind, ToolCall
 from .tool_errors import ErrorKind, ToolError
 
 __all__ = [
@@ -128,6 +142,9 @@ __all__ = [
     "ArtifactReference",
     "BatchItem",
     "Budget",
+    "CallBlock",
+    "CallFlag",
+    "CallKind",
     "CanonicalResult",
     "ChildAgentBudget",
     "ChildAgentOutput",
@@ -137,7 +154,9 @@ __all__ = [
     "CommandOutput",
     "CompactionBudget",
     "CompleteOutput",
+    "ContentBlock",
     "ContentItem",
+    "Conversation",
     "Cutter",
     "DamageError",
     "Digest",
@@ -166,12 +185,16 @@ __all__ = [
     "InvocationState",
     "LedgerEntry",
     "LineRange",
+    "MediaBlock",
+    "Message",
+    "MessageBlock",
     "MissingArtifactError",
     "NotFoundError",
     "NotificationBudget",
     "NotificationOutput",
     "ObservedTask",
     "Omission",
+    "Origin",
     "PathEscapeError",
     "Policy",
     "Postponed",
@@ -179,10 +202,16 @@ __all__ = [
     "Projection",
     "Projector",
     "PromotedCommand",
+    "ProviderBlock",
     "Published",
+    "ReasoningBlock",
     "Receipt",
     "RecordUncertainError",
     "Renderer",
+    "ResourceBlock",
+    "ResultBlock",
+    "ResultStatus",
+    "Role",
     "RunningCommand",
     "SchemaMismatchError",
     "SchemaProblem",
@@ -207,8 +236,10 @@ __all__ = [
     "TaskOutputBudget",
     "TaskStatusOutput",
     "TaskStopOutput",
+    "TextBlock",
     "TokenUsage",
     "ToolCall",
+    "ToolDefinition",
     "ToolError",
     "ToolPolicy",
     "TooltrailError",
@@ -250,6 +281,7 @@ __all__ = [
     "policy_from_toml",
     "preview",
     "project",
+    "read_json",
     "register_family",
     "render",
     "short_id",

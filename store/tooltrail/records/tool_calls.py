@@ -1,18 +1,38 @@
 """What the model asked for."""
 
-from typing import Self
+from functools import cached_property
+from typing import Annotated, Literal, Self
+from uuid import UUID
 
-from pydantic import JsonValue
+from pydantic import Field, JsonValue
 
 from tooltrail.records import canonical_json
 from tooltrail.records._model import Record, ToolName
 from tooltrail.records._text_cuts import shorten
+from tooltrail.records.errors import InvalidRecordError
+from tooltrail.records.foreign_json import read_json
 
 ARGUMENTS_PREVIEW_CHARS = 240
 """Characters of the arguments that a list of invocations shows."""
 
 _PREVIEWED_CHARS = 16 * ARGUMENTS_PREVIEW_CHARS
 """Characters of the arguments that the preview is made of."""
+
+CallKind = Literal["function", "custom", "builtin", "mcp"]
+"""What the arguments are: JSON of the tool's own schema, free text, JSON of a schema that the
+provider made (`shell`, `apply_patch`, `computer`), or JSON for a tool of an MCP server."""
+
+CallFlag = Literal[
+    "incomplete", "arguments_were_object", "id_synthesised", "id_repeated", "index_missing"
+]
+"""What was odd about a call on its way here.
+
+`incomplete`: the answer ended before the call did, or may have; it must not be run.
+`arguments_were_object`: the provider sent a JSON value where its format has a text; the raw
+arguments are canonical JSON of it. `id_synthesised`: the provider sent no id; this one was made.
+`id_repeated`: another call of the same answer has this id. `index_missing`: fragments of the call
+had no place, and were put together by their ids and their order.
+"""
 
 
 class ToolCall(Record):
@@ -25,12 +45,27 @@ class ToolCall(Record):
         arguments_raw: the argument text as sent, also when it is not valid JSON.
         call_id: the provider's id for the call, which may repeat or be empty: data, not identity.
         title: a short human spelling of the arguments, a command line for instance.
+        kind: what the arguments are.
+        namespace: what the name belongs to where the name alone does not say it: a namespace, a
+            toolset, the label of an MCP server.
+        position: of the call among those of its message, from 0.
+        by_provider: whether the provider runs it, and nobody else is to.
+        flags: what was odd about it on its way here.
+        extras: what else the provider said of the call, verbatim, for itself alone.
+        message_id: of the stored message that asks for it; None where there is none.
     """
 
     tool_name: ToolName
     arguments_raw: str = "{}"
     call_id: str | None = None
     title: str | None = None
+    kind: CallKind = "function"
+    namespace: str | None = None
+    position: Annotated[int, Field(ge=0)] = 0
+    by_provider: bool = False
+    flags: tuple[CallFlag, ...] = ()
+    extras: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
+    message_id: UUID | None = None
 
     @classmethod
     def of(cls, tool_name: str, arguments: JsonValue, *, call_id: str | None = None) -> Self:
@@ -40,6 +75,24 @@ class ToolCall(Record):
             arguments_raw=canonical_json.encode_text(arguments),
             call_id=call_id,
         )
+
+    @property
+    def arguments(self) -> JsonValue:
+        """The arguments as a value: `{}` for a blank text, the text itself of a custom tool.
+
+        None when they cannot be read; `parse_error` tells that from a `null`.
+        """
+        return self._parsed[0]
+
+    @property
+    def parse_error(self) -> str | None:
+        """Why the arguments cannot be read; None when they can."""
+        return self._parsed[1]
+
+    @property
+    def is_executable(self) -> bool:
+        """Whether the call is whole, can be read, and is for the caller to run."""
+        return not (self.by_provider or "incomplete" in self.flags or self.parse_error)
 
     @property
     def arguments_bytes(self) -> bytes:
@@ -52,6 +105,17 @@ class ToolCall(Record):
         # Arguments can hold a whole file; no run of white space that matters is this long.
         line = " ".join((self.title or self.arguments_raw)[:_PREVIEWED_CHARS].split())
         return shorten(storable(line), ARGUMENTS_PREVIEW_CHARS)
+
+    @cached_property
+    def _parsed(self) -> tuple[JsonValue, str | None]:
+        if self.kind == "custom":
+            return self.arguments_raw, None
+        if not self.arguments_raw or self.arguments_raw.isspace():
+            return {}, None
+        try:
+            return read_json(self.arguments_raw), None
+        except InvalidRecordError as error:
+            return None, str(error)
 
 
 def storable(text: str) -> str:

@@ -1,0 +1,11 @@
+"""How providers spell conversations: reading, streaming and writing their formats. Pure.
+
+One package for each format; `wire_format(name)` gives it. Between them is the canonical
+conversation of `tooltrail.records`: whatever one provider said can be told to another, with a
+report of everything that was changed or lost on the way.
+"""
+
+import lazy_loader
+
+# As in `tooltrail.records`: a command that needs one format does not wait for the others.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)  # pyright: ignore[reportUnknownVariableType]  it has no types

@@ -1,0 +1,51 @@
+"""What stands in words for a block that a format cannot carry."""
+
+import base64
+import binascii
+from hashlib import sha256
+
+from tooltrail.records import (
+    MediaBlock,
+    MessageBlock,
+    ProviderBlock,
+    ReasoningBlock,
+    ResourceBlock,
+)
+from tooltrail.wire.members import object_in
+
+_SHOWN_CHARS = 200
+
+
+def describe_block(block: MessageBlock) -> str:
+    """A block on one line, in brackets: its kind, its type and size, its digest or where it is."""
+    match block:
+        case MediaBlock():
+            where = _content(block.data, block.uri or block.name)
+            return f"[{block.kind} {block.media_type or 'of unknown type'}, {where}]"
+        case ResourceBlock(text=str(text)):
+            return f"[resource {_short(block.uri)}, {len(text.encode('utf-8', 'replace')):,} bytes]"
+        case ResourceBlock():
+            kind = "link" if block.is_link else "resource"
+            where = _content(block.data, block.uri)
+            return f"[{kind} {block.media_type or 'of unknown type'}, {where}]"
+        case ProviderBlock():
+            return f"[provider's {_short(str(object_in(block.native).get('type', 'block')))}]"
+        case ReasoningBlock():
+            return f"[reasoning, {len(block.text):,} characters]"
+        case _:
+            return f"[{block.type}]"
+
+
+def _content(data: str | None, where: str | None) -> str:
+    if data is None:
+        return _short(where or "not recorded")
+    try:
+        content = base64.b64decode(data, validate=True)
+    except (binascii.Error, ValueError):
+        return "damaged base64"
+    return f"{len(content)} bytes, sha256:{sha256(content).hexdigest()}"
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _SHOWN_CHARS else f"{line[: _SHOWN_CHARS - 1]}…"

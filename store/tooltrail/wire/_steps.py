@@ -1,0 +1,187 @@
+"""A conversation cut into the steps that exporters spell: what is said, and answered calls.
+
+Whether a batch of calls is told natively or as text is decided here, once, for all of its calls:
+half of each would leave results without calls.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tooltrail.records import (
+    CallBlock,
+    Conversation,
+    Message,
+    MessageBlock,
+    ResultBlock,
+    TextBlock,
+    ToolCall,
+)
+from tooltrail.wire._identifiers import CallIds
+from tooltrail.wire._pairing import Asked, Batch, pair
+from tooltrail.wire._writing import Writing
+from tooltrail.wire.text_fallback.families import ToldCall, ToldResult, text_family
+
+_NO_RESULT = "[no result recorded: {}; outcome unknown, verify before retrying]"
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A message without calls.
+
+    Attributes:
+        message: of the role `system`, `developer`, `user` or `assistant`, without results.
+        where: it stands in the conversation.
+    """
+
+    message: Message
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A call and its result, as they go on the wire.
+
+    Attributes:
+        call: what was asked for.
+        wire_id: the id of both; None where the format can do without and the call has none.
+        wire_name: the name of the tool.
+        result: what came of it, or that nothing is recorded.
+        where: the call stands in the conversation.
+    """
+
+    call: ToolCall
+    wire_id: str | None
+    wire_name: str
+    result: ResultBlock
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """A message of the assistant with calls, and their results in the order of the calls.
+
+    Attributes:
+        message: with everything that was said beside the calls.
+        answered: the calls, each at the place that its position tells.
+        where: the message stands in the conversation.
+    """
+
+    message: Message
+    answered: tuple[Answered, ...]
+    where: str
+
+    def blocks(self) -> Iterator[MessageBlock | Answered]:
+        """What the message says in order, each call with its answer, calls that are left out."""
+        given = iter(self.answered)
+        following = next(given, None)
+        for block in self.message.blocks:
+            if not isinstance(block, CallBlock):
+                yield block
+            elif following is not None and following.call is block.call:
+                yield following
+                following = next(given, None)
+
+
+Step = Said | Answers
+
+
+def steps(writing: Writing, conversation: Conversation) -> Iterator[Step]:
+    """The conversation in steps, orphans told as text where their message stands."""
+    return _Planner(writing).steps(conversation)
+
+
+class _Planner:
+    def __init__(self, writing: Writing) -> None:
+        self._writing = writing
+        self._ids = CallIds(writing.capabilities, writing.report)
+        self._family = text_family(writing.policy.text_family)
+
+    def steps(self, conversation: Conversation) -> Iterator[Step]:
+        paired = pair(conversation, self._writing.report)
+        for index, message in enumerate(conversation.messages):
+            where = f"messages[{index}]"
+            if index in paired.batches:
+                yield from self._batch(paired.batches[index], where)
+            elif said := _without_results(message):
+                yield Said(said, where)
+            if index in paired.orphans:
+                told = [self._told(one.tool_name, one, where) for one in paired.orphans[index]]
+                yield Said(Message.of("user", self._family.write_results(told)), where)
+
+    def _batch(self, batch: Batch, where: str) -> Iterator[Step]:
+        kept = [asked for asked in batch.asked if asked.result or self._keeps(asked)]
+        self._ids.begin_batch()
+        if not kept:
+            if said := _without_calls(batch.message):
+                yield Said(said, where)
+        elif self._is_native(kept):
+            answered = tuple(self._answered(asked, batch.number) for asked in kept)
+            yield Answers(batch.message, answered, where)
+        else:
+            yield from self._batch_as_text(batch, kept, where)
+
+    def _keeps(self, asked: Asked) -> bool:
+        is_kept = self._writing.policy.unanswered == "mark"
+        what = "a result was added that says so" if is_kept else "the call was left out"
+        self._writing.note("result_missing", asked.where, what)
+        return is_kept
+
+    def _is_native(self, kept: list[Asked]) -> bool:
+        if not self._writing.capabilities.needs_call_ids:
+            return True
+        if self._writing.policy.ids == "synthesise":
+            return True
+        return all(asked.block.call.call_id for asked in kept)
+
+    def _answered(self, asked: Asked, batch: int) -> Answered:
+        call, where = asked.block.call, asked.where
+        needs_id = self._writing.capabilities.needs_call_ids
+        # An id that was made for a call without one stays away from a format that needs none.
+        if call.call_id and (needs_id or "id_synthesised" not in call.flags):
+            wire_id: str | None = self._ids.given(call.call_id, batch, where)
+        else:
+            wire_id = self._ids.synthesised(batch, call.position, where) if needs_id else None
+        name = self._writing.names.of(call.tool_name, where)
+        return Answered(call, wire_id, name, asked.result or no_result(), where)
+
+    def _batch_as_text(self, batch: Batch, kept: list[Asked], where: str) -> Iterator[Step]:
+        self._writing.note("batch_as_text", where, "a call has no id, which this format needs")
+        said = _without_calls(batch.message) or Message(role="assistant")
+        calls = TextBlock(text=self._family.write_calls([self._asked(one) for one in kept]))
+        yield Said(said.model_copy(update={"blocks": (*said.blocks, calls)}), where)
+        told = [
+            self._told(one.block.call.tool_name, one.result or no_result(), one.where)
+            for one in kept
+        ]
+        yield Said(Message.of("user", self._family.write_results(told)), where)
+
+    def _asked(self, asked: Asked) -> ToldCall:
+        call = asked.block.call
+        arguments = self._writing.clean.json_text(call.arguments_raw or "{}", asked.where)
+        return ToldCall(call.tool_name, call.call_id, arguments)
+
+    def _told(self, tool_name: str | None, result: ResultBlock, where: str) -> ToldResult:
+        text = self._writing.result_text(result, where, prefix=False)
+        return ToldResult(tool_name or "(unnamed)", result.call_id, result.status, text)
+
+
+def no_result(reason: str = "interrupted") -> ResultBlock:
+    """What stands for the result of a call that has none."""
+    text = TextBlock(text=_NO_RESULT.format(reason))
+    return ResultBlock(status="interrupted", content=(text,))
+
+
+def _without_calls(message: Message) -> Message | None:
+    """What an assistant says beside calls; None when that is nothing."""
+    kept = tuple(block for block in message.blocks if not isinstance(block, CallBlock))
+    return message.model_copy(update={"blocks": kept}) if kept else None
+
+
+def _without_results(message: Message) -> Message | None:
+    """What a message says beside results; None when that is nothing."""
+    kept = tuple(block for block in message.blocks if not isinstance(block, ResultBlock))
+    if message.role == "tool":
+        return Message(role="user", blocks=kept) if kept else None
+    if len(kept) == len(message.blocks):
+        return message
+    return message.model_copy(update={"blocks": kept}) if kept else None

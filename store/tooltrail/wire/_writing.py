@@ -1,0 +1,153 @@
+"""What all exporters share: texts, arguments and results made to fit, and an account of it."""
+
+from dataclasses import dataclass, field
+
+from tooltrail.records import (
+    ContentBlock,
+    Message,
+    MessageBlock,
+    ProviderBlock,
+    ResultBlock,
+    TextBlock,
+    ToolCall,
+)
+from tooltrail.wire._clean_text import CleanText, compact
+from tooltrail.wire._descriptions import describe_block
+from tooltrail.wire._identifiers import ToolNames
+from tooltrail.wire.capabilities import Capabilities
+from tooltrail.wire.exports import (
+    ChangeKind,
+    Export,
+    ExportPolicy,
+    ExportRefusedError,
+    ExportReport,
+)
+from tooltrail.wire.members import JsonObject
+
+ERROR_PREFIX = "ERROR: "
+"""What the text of a failure begins with in formats without an error flag."""
+
+_INVALID = "invalid_json"
+_WRAPPED = "arguments"
+
+
+@dataclass(slots=True)
+class Writing:
+    """One export under way.
+
+    Attributes:
+        format_name: of the format that is written.
+        capabilities: what it can carry.
+        policy: how what it cannot carry is told.
+        report: what was changed so far.
+        names: of tools on the wire.
+        clean: of texts.
+    """
+
+    format_name: str
+    capabilities: Capabilities
+    policy: ExportPolicy
+    report: ExportReport = field(default_factory=ExportReport)
+    names: ToolNames = field(init=False)
+    clean: CleanText = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.names = ToolNames(self.capabilities, self.report)
+        self.clean = CleanText(self.report)
+
+    def note(self, kind: ChangeKind, where: str, detail: str) -> None:
+        """Add a change to the report."""
+        self.report.add(kind, where, detail)
+
+    def export(self, request: JsonObject) -> Export:
+        """What was written, with the report.
+
+        Raises:
+            ExportRefusedError: something was changed, and the policy is strict.
+        """
+        if self.policy.strict and self.report:
+            raise ExportRefusedError(self.report)
+        return Export(request, self.report, dict(self.names.renamed))
+
+    def replays(self, message: Message) -> bool:
+        """Whether what a provider said of this message for itself goes back to it here."""
+        origin, policy = message.origin, self.policy
+        if origin is None or origin.wire_format != self.format_name:
+            return False
+        return policy.replay_provider_data and policy.provider in (None, origin.provider)
+
+    def content_text(self, blocks: tuple[ContentBlock, ...], where: str) -> str:
+        """Content as one text: what is no text is described, and the report says so."""
+        texts: list[str] = []
+        for block in blocks:
+            if isinstance(block, TextBlock):
+                texts.append(block.text)
+            else:
+                described = describe_block(block)
+                self.note("block_described", where, described)
+                texts.append(described)
+        return self.clean.text("\n".join(texts), where)
+
+    def result_text(self, result: ResultBlock, where: str, *, prefix: bool = True) -> str:
+        """What the model is shown of a result, as one text.
+
+        Args:
+            result: with its content; a structured value stands for a content that is missing.
+            where: the call stands.
+            prefix: whether a failure is to begin with `ERROR_PREFIX`, where there is no flag.
+        """
+        text = self.content_text(result.content, where)
+        if result.has_structured:
+            if result.content:
+                self.note("structured_dropped", where, "the structured value beside the content")
+            else:
+                text = compact(self.clean.value(result.structured, where))
+        if result.is_error and result.status != "error":
+            self.note("status_flattened", where, f"{result.status} is an error here")
+        if prefix and result.is_error and not text.startswith(ERROR_PREFIX):
+            text = ERROR_PREFIX + text
+            self.note("error_as_prefix", where, f"the text begins with {ERROR_PREFIX!r}")
+        if not text and (self.policy.empty_output or not self.capabilities.takes_empty_output):
+            text = self.policy.empty_output or "(no output)"
+            self.note("output_empty", where, f"the empty output is {text!r} here")
+        return text
+
+    def arguments_text(self, call: ToolCall, where: str) -> str:
+        """The arguments for a format that has them as text: as they came, as far as possible."""
+        if call.kind != "custom" and (not call.arguments_raw or call.arguments_raw.isspace()):
+            return "{}"
+        if call.kind == "custom":
+            return self.clean.text(call.arguments_raw, where)
+        return self.clean.json_text(call.arguments_raw, where)
+
+    def arguments_object(self, call: ToolCall, where: str) -> JsonObject:
+        """The arguments for a format that has them as an object; nothing of them is lost."""
+        if call.parse_error is not None:
+            self.note("arguments_wrapped", where, f"no JSON ({call.parse_error}); in {_INVALID!r}")
+            return {_INVALID: self.clean.text(call.arguments_raw, where)}
+        value = self.clean.value(call.arguments, where)
+        if isinstance(value, dict):
+            return value
+        self.note("arguments_wrapped", where, f"no object; in {_WRAPPED!r}")
+        return {_WRAPPED: value}
+
+    def dropped_block(self, block: MessageBlock, where: str) -> None:
+        """Say that a block does not fit into this format."""
+        if isinstance(block, ProviderBlock):
+            self.note("provider_data_dropped", where, describe_block(block))
+        else:
+            self.note("block_dropped", where, describe_block(block))
+
+    def note_extras(self, block: MessageBlock, where: str) -> None:
+        """Say that what a provider said of a block is left out."""
+        if block.extras:
+            self.note("provider_data_dropped", where, ", ".join(sorted(block.extras)))
+
+    def extras(self, message: Message, extras: JsonObject, where: str) -> JsonObject:
+        """What goes back to the provider that said it; dropped and noted for any other."""
+        if not extras:
+            return {}
+        if self.replays(message):
+            return dict(extras)
+        self.note("provider_data_dropped", where, ", ".join(sorted(extras)))
+        return {}

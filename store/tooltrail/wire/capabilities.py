@@ -1,0 +1,42 @@
+"""What a wire format can carry, as values that exporters and their documentation share."""
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+COMMON_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}")
+"""Names of tools that every format takes."""
+
+ANY_TEXT = re.compile(r"(?s:.+)")
+"""Anything but nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """The limits of one format.
+
+    Attributes:
+        needs_call_ids: whether a call and its result are paired by an id alone.
+        call_id: what an id must be, as a whole.
+        call_id_length: characters of an id at most.
+        call_id_scope: within what an id may stand once: a whole request, one batch, or nothing.
+        tool_name: what the name of a tool must be, as a whole.
+        tool_name_length: characters of a name at most.
+        arguments_are_text: whether arguments travel as the text that the model wrote.
+        has_error_flag: whether a result can say that the call failed.
+        forces_choice: whether the model can be made to call a tool.
+        result_media: media types that a result can hold beside text.
+        takes_empty_output: whether a result may be the empty text.
+    """
+
+    needs_call_ids: bool = True
+    call_id: re.Pattern[str] = ANY_TEXT
+    call_id_length: int = 64
+    call_id_scope: Literal["request", "batch", "none"] = "request"
+    tool_name: re.Pattern[str] = COMMON_NAME
+    tool_name_length: int = 64
+    arguments_are_text: bool = True
+    has_error_flag: bool = False
+    forces_choice: bool = True
+    result_media: frozenset[str] = frozenset()
+    takes_empty_output: bool = True

@@ -1,0 +1,139 @@
+"""What an export is: part of a provider's request, and an account of what was changed or lost."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+from tooltrail.records import InvalidRecordError
+from tooltrail.wire.members import JsonObject
+
+ChangeKind = Literal[
+    "arguments_wrapped",
+    "batch_as_text",
+    "block_described",
+    "block_dropped",
+    "choice_not_enforced",
+    "error_as_prefix",
+    "id_dropped",
+    "id_renamed",
+    "id_synthesised",
+    "message_empty",
+    "name_renamed",
+    "order_changed",
+    "output_empty",
+    "provider_data_dropped",
+    "result_missing",
+    "result_moved",
+    "result_orphaned",
+    "result_repeated",
+    "role_changed",
+    "schema_reduced",
+    "status_flattened",
+    "structured_dropped",
+    "text_replaced",
+]
+"""What may happen to a part of a conversation on its way into a format; see docs/wire.md."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One thing that is not in the export as it is in the record.
+
+    Attributes:
+        kind: what happened.
+        where: to which part of the conversation, such as `messages[3].calls[0]`.
+        detail: from what to what, or why, in a few words.
+    """
+
+    kind: ChangeKind
+    where: str
+    detail: str
+
+
+class ExportReport:
+    """Everything that an export changed or lost, in the order in which it came up."""
+
+    def __init__(self) -> None:
+        self._changes: dict[Change, None] = {}
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """All of them; none stands twice."""
+        return tuple(self._changes)
+
+    def add(self, kind: ChangeKind, where: str, detail: str) -> None:
+        """Note one change."""
+        self._changes[Change(kind, where, detail)] = None
+
+    def of_kind(self, kind: ChangeKind) -> list[Change]:
+        """The changes of one kind."""
+        return [change for change in self._changes if change.kind == kind]
+
+    def __iter__(self) -> Iterator[Change]:
+        return iter(self.changes)
+
+    def __bool__(self) -> bool:
+        return bool(self._changes)
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """Part of a request in a provider's format, made of JSON types alone.
+
+    Attributes:
+        request: members of the request's body, to be merged into it: `{"messages": […]}`.
+        report: what was changed or lost.
+        names: the name on the wire of each tool whose own name the format cannot carry.
+    """
+
+    request: JsonObject
+    report: ExportReport
+    names: dict[str, str] = field(default_factory=dict[str, str])
+
+
+class ExportRefusedError(InvalidRecordError):
+    """A strict export that would have changed or lost something.
+
+    Attributes:
+        report: what it would have been.
+    """
+
+    def __init__(self, report: ExportReport) -> None:
+        first = report.changes[0]
+        count = len(report.changes)
+        more = f", and {count - 1:,} more" if count > 1 else ""
+        super().__init__(
+            f"the export would not be exact: {first.where}: {first.kind}: {first.detail}{more}"
+        )
+        self.report = report
+
+
+@dataclass(frozen=True, slots=True)
+class ExportPolicy:
+    """How what a format cannot carry is told.
+
+    Attributes:
+        strict: raise `ExportRefusedError` in place of any change.
+        ids: what becomes of a batch with a call without an id where the format needs one:
+            `fallback` tells the whole batch as text, `synthesise` gives each such call an id.
+        unanswered: what becomes of a call without a result: `mark` adds one that says so, `drop`
+            leaves the call out.
+        empty_output: what stands for an output without text; empty to leave it empty where the
+            format allows that.
+        text_family: the text format of batches that are told as text.
+        replay_provider_data: whether extras and provider blocks go back to the format that they
+            came from.
+        provider: to whom it goes; with it, provider data of another provider that speaks the
+            same format is left out.
+    """
+
+    strict: bool = False
+    ids: Literal["fallback", "synthesise"] = "fallback"
+    unanswered: Literal["mark", "drop"] = "mark"
+    empty_output: str = "(no output)"
+    text_family: str = "tool_result"
+    replay_provider_data: bool = True
+    provider: str | None = None
+
+
+DEFAULT_EXPORT_POLICY = ExportPolicy()

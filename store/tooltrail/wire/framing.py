@@ -1,0 +1,117 @@
+"""From bytes as they come from a connection to the JSON objects that they spell.
+
+Server-sent events (WHATWG HTML, section 9.2.6) and JSON are told apart by the first character that
+is no white space: lines of the one begin with a field's name, the other with a bracket. A first
+line that is JSON by itself begins newline-delimited JSON; else all of it is one document, which a
+proxy sends that does not stream. Where chunks begin and end makes no difference.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Literal, cast
+
+from pydantic import JsonValue
+
+from tooltrail.wire.members import JsonObject
+
+_DONE = b"[DONE]"
+_WHITE = b" \t\r\n"
+_BOM = b"\xef\xbb\xbf"
+
+
+class EventFraming:
+    """Takes a stream apart. Not safe to share between threads.
+
+    Attributes:
+        unread: what was no JSON object, each one a sentence.
+        is_done: whether `[DONE]` was seen.
+    """
+
+    def __init__(self) -> None:
+        self.unread: list[str] = []
+        self.is_done = False
+        self._rest = b""
+        self._data: list[bytes] = []
+        self._kind: Literal["events", "json", "lines", "document"] | None = None
+        self._count = 0
+
+    def feed(self, chunk: bytes) -> Iterator[JsonObject]:
+        """The objects that are whole with this chunk."""
+        data = self._rest + chunk
+        if self._kind is None:
+            data = data.removeprefix(_BOM).lstrip(_WHITE)
+            if not data or _BOM.startswith(data):
+                self._rest = data
+                return
+            self._kind = "json" if data[:1] in b"[{" else "events"
+        # A CR at the end may be the first half of a CRLF.
+        end = max(data.rfind(b"\n"), data.rfind(b"\r", 0, -1)) + 1
+        self._rest = data[end:]
+        if end:
+            yield from self._lines(data[:end].splitlines())
+
+    def finish(self) -> Iterator[JsonObject]:
+        """What was left without an end of its line, or without a blank line behind it."""
+        rest, self._rest = self._rest, b""
+        yield from self._lines(rest.splitlines())
+        if self._data:
+            yield from self._objects(self._joined())
+
+    def _lines(self, lines: list[bytes]) -> Iterator[JsonObject]:
+        if self._kind != "events":
+            for line in lines:
+                yield from self._json_line(line)
+            return
+        data = self._data
+        for line in lines:
+            if line.startswith(b"data:"):
+                data.append(line[6:] if line[5:6] == b" " else line[5:])
+            elif not line and data:
+                yield from self._objects(self._joined())
+
+    def _json_line(self, line: bytes) -> Iterator[JsonObject]:
+        if self._kind == "json" and line.strip():
+            self._kind = "lines" if _is_json(line) else "document"
+        if self._kind == "document":
+            self._data.append(line)
+        else:
+            yield from self._objects(line)
+
+    def _joined(self) -> bytes:
+        data = self._data
+        text = data[0] if len(data) == 1 else b"\n".join(data)
+        data.clear()
+        return text
+
+    def _objects(self, text: bytes) -> Iterator[JsonObject]:
+        if text.strip() == _DONE:
+            self.is_done = True
+            return
+        if not text.strip():
+            return
+        self._count += 1
+        try:
+            value = _read(text)
+        except ValueError as error:
+            self.unread.append(f"event {self._count} is no JSON: {error}")
+            return
+        for item in value if isinstance(value, list) else [value]:
+            if isinstance(item, dict):
+                yield item
+            else:
+                self.unread.append(f"event {self._count} is no JSON object")
+
+
+def _is_json(text: bytes) -> bool:
+    try:
+        _read(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _read(text: bytes) -> JsonValue:
+    try:
+        return cast("JsonValue", json.loads(text))
+    except RecursionError as error:
+        raise ValueError("nested too deep") from error

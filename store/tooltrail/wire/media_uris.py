@@ -1,0 +1,22 @@
+"""Media inside of URIs, as several formats have them: `data:image/png;base64,…` (RFC 2397)."""
+
+from tooltrail.records import MediaBlock
+from tooltrail.records.blocks import MediaKind
+
+_BASE64 = ";base64"
+
+
+def media_of_uri(kind: MediaKind, uri: str, name: str | None = None) -> MediaBlock:
+    """The block of a URI, its bytes taken out of a `data:` one that is in base64."""
+    head, comma, data = uri.partition(",")
+    if head.startswith("data:") and head.endswith(_BASE64) and comma:
+        media_type = head.removeprefix("data:").removesuffix(_BASE64)
+        return MediaBlock(kind=kind, media_type=media_type or None, data=data, name=name)
+    return MediaBlock(kind=kind, uri=uri, name=name)
+
+
+def uri_of_media(block: MediaBlock) -> str | None:
+    """The URI of a block; None when it has neither bytes nor a place."""
+    if block.data is None:
+        return block.uri
+    return f"data:{block.media_type or ''}{_BASE64},{block.data}"

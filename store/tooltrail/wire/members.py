@@ -1,0 +1,38 @@
+"""Reading the members of JSON that a provider sent, whatever it is.
+
+Each function gives the value if it is of the kind, and None, or something empty, if it is not.
+Readers that must not pass over a member of another kind compare with what was there.
+"""
+
+from typing import TypeAlias
+
+from pydantic import JsonValue
+
+JsonObject: TypeAlias = dict[str, JsonValue]
+
+
+def text_in(value: JsonValue) -> str | None:
+    """The text, unless it is something else or empty: to providers an empty id is none."""
+    return value if isinstance(value, str) and value else None
+
+
+def object_in(value: JsonValue) -> JsonObject:
+    """The members, none where it is no object."""
+    return value if isinstance(value, dict) else {}
+
+
+def list_in(value: JsonValue) -> list[JsonValue]:
+    """The items, none where it is no array."""
+    return value if isinstance(value, list) else []
+
+
+def objects_in(value: JsonValue) -> list[JsonObject]:
+    """The items that are objects."""
+    return [item for item in list_in(value) if isinstance(item, dict)]
+
+
+def others(value: JsonObject, known: frozenset[str]) -> JsonObject:
+    """The members that are not known, without those that are null: kept as extras."""
+    return {
+        name: member for name, member in value.items() if name not in known and member is not None
+    }

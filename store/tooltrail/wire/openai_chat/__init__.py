@@ -1,0 +1,35 @@
+"""OpenAI Chat Completions, and the many servers that speak it.
+
+Source: the types of the official client, version 3. What compatible servers do differently is taken
+as it comes, and flagged where it matters: no index, the same index for all calls, ids that are
+missing or repeated, arguments that are an object.
+"""
+
+from tooltrail.wire.formats import WireFormat
+from tooltrail.wire.openai_chat.asking import (
+    read_choice,
+    read_structured,
+    read_tools,
+    write_choice,
+    write_structured,
+    write_tools,
+)
+from tooltrail.wire.openai_chat.limits import CAPABILITIES
+from tooltrail.wire.openai_chat.reading import read_history, read_response
+from tooltrail.wire.openai_chat.streaming import ChatAssembler
+from tooltrail.wire.openai_chat.writing import write_history
+
+FORMAT = WireFormat(
+    name="openai",
+    capabilities=CAPABILITIES,
+    read_response=read_response,
+    new_assembler=ChatAssembler,
+    read_history=read_history,
+    write_history=write_history,
+    write_tools=write_tools,
+    read_tools=read_tools,
+    write_choice=write_choice,
+    read_choice=read_choice,
+    write_structured=write_structured,
+    read_structured=read_structured,
+)

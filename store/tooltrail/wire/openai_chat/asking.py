@@ -1,0 +1,143 @@
+"""What a Chat Completions request asks for besides its messages: tools, choice, shape."""
+
+from collections.abc import Iterable
+
+from pydantic import JsonValue
+
+from tooltrail.records import ToolDefinition
+from tooltrail.wire._writing import Writing
+from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export
+from tooltrail.wire.members import JsonObject, object_in, objects_in, others, text_in
+from tooltrail.wire.openai_chat.limits import CAPABILITIES, NAME
+from tooltrail.wire.requests import SCHEMA_NAME, StructuredFormat, ToolChoice
+
+_FUNCTION = frozenset({"name", "description", "parameters", "strict"})
+_CUSTOM = frozenset({"name", "description", "format"})
+
+
+def _writing() -> Writing:
+    return Writing(NAME, CAPABILITIES, DEFAULT_EXPORT_POLICY)
+
+
+def write_tools(tools: Iterable[ToolDefinition]) -> Export:
+    """`{"tools": […]}`. `strict` is sent where a definition says so, and left out elsewhere."""
+    writing = _writing()
+    natives: list[JsonValue] = [
+        _write_tool(tool, writing.names.of(tool.name, f"tools[{position}]"))
+        for position, tool in enumerate(tools)
+    ]
+    return writing.export({"tools": natives} if natives else {})
+
+
+def _write_tool(tool: ToolDefinition, name: str) -> JsonObject:
+    told: JsonObject = {"name": name}
+    if tool.description is not None:
+        told["description"] = tool.description
+    if tool.kind == "custom":
+        if tool.grammar is not None:
+            told["format"] = tool.grammar
+        return {"type": "custom", "custom": told}
+    if tool.parameters is not None:
+        told["parameters"] = tool.parameters
+    if tool.strict is not None:
+        told["strict"] = tool.strict
+    return {"type": "function", "function": told}
+
+
+def read_tools(request: JsonObject) -> tuple[ToolDefinition, ...]:
+    """The tools of a request, those of the older member `functions` among them."""
+    natives = objects_in(request.get("tools"))
+    natives.extend({"function": told} for told in objects_in(request.get("functions")))
+    return tuple(map(_read_tool, natives))
+
+
+def _read_tool(native: JsonObject) -> ToolDefinition:
+    custom = native.get("custom")
+    if isinstance(custom, dict):
+        return ToolDefinition(
+            name=text_in(custom.get("name")) or "",
+            description=text_in(custom.get("description")),
+            kind="custom",
+            grammar=custom.get("format"),
+            extras=others(custom, _CUSTOM),
+        )
+    told = object_in(native.get("function"))
+    parameters, strict = told.get("parameters"), told.get("strict")
+    return ToolDefinition(
+        name=text_in(told.get("name")) or "",
+        description=text_in(told.get("description")),
+        parameters=parameters if isinstance(parameters, dict) else None,
+        strict=strict if isinstance(strict, bool) else None,
+        extras=others(told, _FUNCTION),
+    )
+
+
+def write_choice(choice: ToolChoice) -> Export:
+    """`tool_choice`, and `parallel_tool_calls` where the choice says something of it."""
+    writing = _writing()
+    request: JsonObject = {"tool_choice": choice.mode}
+    if choice.mode == "tool":
+        named: list[JsonValue] = [
+            {"type": "function", "function": {"name": writing.names.of(name, "tool_choice")}}
+            for name in choice.names
+        ]
+        allowed: JsonObject = {"mode": "required", "tools": named}
+        request["tool_choice"] = (
+            named[0] if len(named) == 1 else {"type": "allowed_tools", "allowed_tools": allowed}
+        )
+    if choice.parallel is not None:
+        request["parallel_tool_calls"] = choice.parallel
+    return writing.export(request)
+
+
+def read_choice(request: JsonObject) -> ToolChoice | None:
+    """The choice that a request makes, the older member `function_call` among its spellings."""
+    native = request.get("tool_choice", request.get("function_call"))
+    parallel = request.get("parallel_tool_calls")
+    is_parallel = parallel if isinstance(parallel, bool) else None
+    match native:
+        case "auto" | "none" | "required":
+            return ToolChoice(native, parallel=is_parallel)
+        case {"type": "allowed_tools", "allowed_tools": {"tools": tools}}:
+            names = tuple(_named(tool) for tool in objects_in(tools))
+            return ToolChoice("tool", names, parallel=is_parallel)
+        case dict():
+            return ToolChoice("tool", (_named(native),), parallel=is_parallel)
+        case _:
+            return None if is_parallel is None else ToolChoice("auto", parallel=is_parallel)
+
+
+def _named(native: JsonObject) -> str:
+    told = native.get("function", native.get("custom", native))
+    return text_in(object_in(told).get("name")) or ""
+
+
+def write_structured(wanted: StructuredFormat) -> Export:
+    """`{"response_format": …}`."""
+    writing = _writing()
+    if wanted.schema is None:
+        return writing.export({"response_format": {"type": "json_object"}})
+    schema: JsonObject = {"name": writing.names.of(wanted.name, "response_format")}
+    if wanted.description is not None:
+        schema["description"] = wanted.description
+    schema["schema"] = wanted.schema
+    if wanted.strict is not None:
+        schema["strict"] = wanted.strict
+    return writing.export({"response_format": {"type": "json_schema", "json_schema": schema}})
+
+
+def read_structured(request: JsonObject) -> StructuredFormat | None:
+    """The shape of the answer that a request asks for."""
+    match request.get("response_format"):
+        case {"type": "json_object"}:
+            return StructuredFormat(None)
+        case {"type": "json_schema", "json_schema": dict(told)}:
+            strict = told.get("strict")
+            return StructuredFormat(
+                object_in(told.get("schema")),
+                name=text_in(told.get("name")) or SCHEMA_NAME,
+                description=text_in(told.get("description")),
+                strict=strict if isinstance(strict, bool) else None,
+            )
+        case _:
+            return None

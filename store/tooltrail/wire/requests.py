@@ -1,0 +1,41 @@
+"""What a request asks for besides its messages: a choice of tools, and the shape of the answer."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from tooltrail.wire.members import JsonObject
+
+SCHEMA_NAME = "response"
+"""The name of a schema that was given none, for providers that need one."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolChoice:
+    """Whether the model may, must or must not call a tool.
+
+    Attributes:
+        mode: `auto`, `none`, `required` for any tool, or `tool` for those that are named.
+        names: the tools that it may choose from in mode `tool`; one in most cases.
+        parallel: whether it may call several at once; None to leave that to the provider.
+    """
+
+    mode: Literal["auto", "none", "required", "tool"]
+    names: tuple[str, ...] = ()
+    parallel: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StructuredFormat:
+    """The shape that the text of the answer is to have.
+
+    Attributes:
+        schema: JSON Schema; None for any JSON.
+        name: of the schema, for providers that need one.
+        description: of the schema, the same.
+        strict: whether the provider is to enforce every keyword; None to leave that to it.
+    """
+
+    schema: JsonObject | None
+    name: str = SCHEMA_NAME
+    description: str | None = None
+    strict: bool | None = None

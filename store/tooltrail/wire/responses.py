@@ -1,0 +1,55 @@
+"""What a provider answered, read into the canonical conversation."""
+
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+from tooltrail.records import InvalidRecordError, Message, ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderFailure:
+    """An error that the provider told, before the answer or in the middle of it.
+
+    Attributes:
+        message: in the provider's words; empty when it has none.
+        kind: the provider's type or code of it.
+        native: the whole of it, as it came.
+    """
+
+    message: str
+    kind: str | None
+    native: JsonValue
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """One answer.
+
+    Attributes:
+        messages: one for each choice or candidate, by its index; most answers have one.
+        failure: what went wrong on the provider's side.
+        unread: what of the answer was not as its format says, each one a sentence; it is in the
+            payload, and not in the messages.
+    """
+
+    messages: tuple[Message, ...] = ()
+    failure: ProviderFailure | None = None
+    unread: tuple[str, ...] = ()
+
+    @property
+    def message(self) -> Message:
+        """The first message.
+
+        Raises:
+            InvalidRecordError: the answer has none.
+        """
+        if not self.messages:
+            told = "" if self.failure is None else f": {self.failure.message}"
+            raise InvalidRecordError(f"the answer has no message{told}")
+        return self.messages[0]
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        """The calls of the first message that are for the caller to run; none without a message."""
+        return self.messages[0].calls if self.messages else ()

@@ -1,0 +1,116 @@
+"""A provider's stream, chunk by chunk, put together into one answer.
+
+A call is handed out when the answer has ended, and not before: until then nobody knows whether it
+is whole. What ended too early is flagged `incomplete`, and what cannot be read has a `parse_error`.
+The answer is the same wherever the chunks begin and end.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
+
+from tooltrail.records import InvalidRecordError
+from tooltrail.wire.framing import EventFraming
+from tooltrail.wire.members import JsonObject
+from tooltrail.wire.responses import Response
+
+if TYPE_CHECKING:
+    from tooltrail.wire.formats import WireFormat
+
+
+class Assembler(Protocol):
+    """Puts the events of one stream together; each format has its own."""
+
+    def feed(self, event: JsonObject) -> None:
+        """Take one event. It MAY be a whole answer, as a proxy sends that does not stream."""
+        ...
+
+    def finish(self, *, is_done: bool = False) -> Response:
+        """The answer; called once, when nothing follows.
+
+        Args:
+            is_done: whether the stream told its end by the `[DONE]` of server-sent events.
+        """
+        ...
+
+
+@runtime_checkable
+class Dumpable(Protocol):
+    """An event as the official clients give it: a pydantic model."""
+
+    def model_dump(self, **options: object) -> Mapping[str, object]:
+        """The members by name."""
+        ...
+
+
+Chunk = bytes | str | Mapping[str, object] | Dumpable
+"""Bytes or text of a stream, cut anywhere, or one event as a mapping or as a client's object."""
+
+
+class ResponseStream:
+    """Takes a stream in and gives the answer. Not safe to share between threads.
+
+    Args:
+        wire_format: in which the provider speaks.
+    """
+
+    def __init__(self, wire_format: "WireFormat") -> None:
+        self._framing = EventFraming()
+        self._assembler = wire_format.new_assembler()
+
+    def feed(self, chunk: Chunk) -> None:
+        """Take what came next.
+
+        Raises:
+            InvalidRecordError: it is nothing that a stream consists of.
+        """
+        for event in self._events(chunk):
+            self._assembler.feed(event)
+
+    def finish(self) -> Response:
+        """The answer; called once, when nothing follows."""
+        for event in self._framing.finish():
+            self._assembler.feed(event)
+        response = self._assembler.finish(is_done=self._framing.is_done)
+        unread = (*self._framing.unread, *response.unread)
+        return Response(response.messages, response.failure, unread)
+
+    def _events(self, chunk: Chunk) -> Iterable[JsonObject]:
+        if isinstance(chunk, bytes):
+            return self._framing.feed(chunk)
+        if isinstance(chunk, str):
+            return self._framing.feed(chunk.encode("utf-8", "surrogatepass"))
+        return [event_of(chunk)]
+
+
+def event_of(chunk: object) -> JsonObject:
+    """The JSON object that an event is, or an answer, as official clients give both.
+
+    Raises:
+        InvalidRecordError: it is neither a mapping nor a client's object.
+    """
+    if isinstance(chunk, Mapping):
+        return cast("JsonObject", dict(cast("Mapping[str, object]", chunk)))
+    if isinstance(chunk, Dumpable):
+        # What the provider did not send stays away; aliases are the names on the wire.
+        dumped = chunk.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        return cast("JsonObject", dict(dumped))
+    raise InvalidRecordError(f"{type(chunk).__name__} is no part of a stream")
+
+
+def read_stream(wire_format: "WireFormat", chunks: Iterable[Chunk]) -> Response:
+    """The answer that a whole stream gives.
+
+    Raises:
+        InvalidRecordError: see `ResponseStream.feed`.
+    """
+    stream = ResponseStream(wire_format)
+    for chunk in chunks:
+        stream.feed(chunk)
+    return stream.finish()
+
+
+def tee(stream: ResponseStream, chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """The same chunks, taken in on their way to somebody else."""
+    for chunk in chunks:
+        stream.feed(chunk)
+        yield chunk

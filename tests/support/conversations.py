@@ -1,0 +1,81 @@
+"""Conversations that any provider could have had, for properties of wire formats.
+
+They are in normal form: every call has its one result, in the message behind it and in the order of
+the calls. What a format loses of them is for its own test to say, by its row of the loss table.
+"""
+
+from hypothesis import strategies as st
+
+from tooltrail.records import (
+    CallBlock,
+    Conversation,
+    Message,
+    MessageBlock,
+    ResultBlock,
+    ResultStatus,
+    TextBlock,
+    ToolCall,
+    canonical_json,
+)
+
+# Everything that providers can carry: no control characters but tab and newline, no surrogates.
+sendable_texts = st.text(
+    st.characters(codec="utf-8", exclude_categories=("Cc", "Cs")) | st.sampled_from("\t\n"),
+    max_size=40,
+)
+spoken_texts = sendable_texts.filter(lambda text: bool(text.strip()))
+call_ids = st.from_regex(r"call_[a-zA-Z0-9]{1,20}", fullmatch=True)
+tool_names = st.from_regex(r"[a-zA-Z_][a-zA-Z0-9_]{0,30}", fullmatch=True)
+numbers = st.integers(-(2**53), 2**53) | st.floats(-1e9, 1e9).filter(lambda x: x != int(x))
+json_values = st.recursive(
+    st.none() | st.booleans() | numbers | sendable_texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(sendable_texts, inner, max_size=3),
+    max_leaves=6,
+)
+json_objects = st.dictionaries(sendable_texts, json_values, max_size=4)
+statuses: st.SearchStrategy[ResultStatus] = st.sampled_from(["ok", "error"])
+
+
+@st.composite
+def batches(draw: st.DrawFn, ids: st.SearchStrategy[str]) -> list[Message]:
+    """A message with calls, text in front of them if any, and the message with their results."""
+    blocks: list[MessageBlock] = [TextBlock(text=draw(spoken_texts))] if draw(st.booleans()) else []
+    results: list[ResultBlock] = []
+    for position in range(draw(st.integers(1, 3))):
+        raw = canonical_json.encode_text(draw(json_objects))
+        call = ToolCall(
+            tool_name=draw(tool_names), arguments_raw=raw, call_id=draw(ids), position=position
+        )
+        blocks.append(CallBlock(call=call))
+        results.append(
+            ResultBlock(
+                call_id=call.call_id,
+                tool_name=call.tool_name,
+                status=draw(statuses),
+                content=(TextBlock(text=draw(spoken_texts)),),
+            )
+        )
+    return [
+        Message(role="assistant", blocks=tuple(blocks)),
+        Message(role="tool", blocks=tuple(results)),
+    ]
+
+
+@st.composite
+def conversations(draw: st.DrawFn) -> Conversation:
+    """A system prompt if any, then turns of user and assistant, ids different throughout."""
+    used: set[str] = set()
+
+    def is_new(call_id: str) -> bool:
+        known = call_id in used
+        used.add(call_id)
+        return not known
+
+    ids = call_ids.filter(is_new)
+    messages = [Message.of("system", draw(spoken_texts))] if draw(st.booleans()) else []
+    for _ in range(draw(st.integers(1, 3))):
+        messages.append(Message.of("user", draw(spoken_texts)))
+        for _ in range(draw(st.integers(0, 2))):
+            messages.extend(draw(batches(ids)))
+        messages.append(Message.of("assistant", draw(spoken_texts)))
+    return Conversation.of(messages)
