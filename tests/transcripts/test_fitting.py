@@ -11,7 +11,7 @@ from tests.support.recording import fail_tool, run_command, run_tool
 
 from tooltrail.records import CanonicalResult, CompactionBudget, ToolCall, compact, estimate_tokens
 from tooltrail.store import InvocationDetail, Store, create_store
-from tooltrail.transcripts import FORMATS, Conversation, Fitted, fit, load_conversation
+from tooltrail.transcripts import FORMATS, Fitted, Transcript, fit, load_transcript
 
 STYLES = ("text", "markdown", "json")
 LOG = b"".join(b"line %04d of a long log\n" % n for n in range(400))
@@ -19,7 +19,7 @@ SMALLEST = CompactionBudget(max_nodes=0)
 
 
 @pytest.fixture
-def conversation(sqlite_store: Store) -> Conversation:
+def transcript(sqlite_store: Store) -> Transcript:
     """Three long results between short ones, and a call that has not ended."""
     session = sqlite_store.open_session(title="talk")
     session.add_message("user", "build it")
@@ -30,24 +30,24 @@ def conversation(sqlite_store: Store) -> Conversation:
     run_command(session, LOG)
     session.start(ToolCall(tool_name="Bash"))
     session.add_message("assistant", "it was built")
-    return load_conversation(sqlite_store.reader, "@last")
+    return load_transcript(sqlite_store.reader, "@last")
 
 
-def document(conversation: Conversation, style: str) -> str:
-    return "".join(FORMATS[style](conversation))
+def document(transcript: Transcript, style: str) -> str:
+    return "".join(FORMATS[style](transcript))
 
 
 def compacted_places(fitted: Fitted) -> list[int]:
     """Where the calls are that are compacted, by `seq`."""
     return [
         entry.summary.seq
-        for entry in fitted.conversation.entries
-        if isinstance(entry, InvocationDetail) and entry.summary.id in fitted.conversation.compacted
+        for entry in fitted.transcript.entries
+        if isinstance(entry, InvocationDetail) and entry.summary.id in fitted.transcript.compacted
     ]
 
 
 def compactions(fitted: Fitted) -> list[CanonicalResult]:
-    return list(fitted.conversation.compacted.values())
+    return list(fitted.transcript.compacted.values())
 
 
 def canonical_of(entry: object) -> CanonicalResult:
@@ -57,59 +57,59 @@ def canonical_of(entry: object) -> CanonicalResult:
 
 
 @pytest.mark.parametrize("style", STYLES)
-def test_what_fits_is_left_as_it_is(conversation: Conversation, style: str) -> None:
-    tokens = estimate_tokens(document(conversation, style))
-    fitted = fit(conversation, tokens, FORMATS[style])
-    assert fitted == Fitted(conversation, tokens)
+def test_what_fits_is_left_as_it_is(transcript: Transcript, style: str) -> None:
+    tokens = estimate_tokens(document(transcript, style))
+    fitted = fit(transcript, tokens, FORMATS[style])
+    assert fitted == Fitted(transcript, tokens)
 
 
 @pytest.mark.parametrize("style", STYLES)
 def test_the_oldest_results_go_first_and_only_as_many_as_must(
-    conversation: Conversation, style: str
+    transcript: Transcript, style: str
 ) -> None:
     writer = FORMATS[style]
-    tokens = estimate_tokens(document(conversation, style))
-    first = fit(conversation, tokens - 1, writer)
+    tokens = estimate_tokens(document(transcript, style))
+    first = fit(transcript, tokens - 1, writer)
     assert compacted_places(first) == [1]
-    assert compactions(first) == [compact(canonical_of(conversation.entries[1]))]
-    assert first.token_count == estimate_tokens(document(first.conversation, style))
+    assert compactions(first) == [compact(canonical_of(transcript.entries[1]))]
+    assert first.token_count == estimate_tokens(document(first.transcript, style))
     assert first.token_count < tokens - 1_000
-    second = fit(conversation, first.token_count - 1, writer)
+    second = fit(transcript, first.token_count - 1, writer)
     assert compacted_places(second) == [1, 3]
-    third = fit(conversation, second.token_count - 1, writer)
+    third = fit(transcript, second.token_count - 1, writer)
     assert compacted_places(third) == [1, 3, 5]
 
 
 @pytest.mark.parametrize("style", STYLES)
 def test_when_that_is_not_enough_the_essentials_alone_stay(
-    conversation: Conversation, style: str
+    transcript: Transcript, style: str
 ) -> None:
     writer = FORMATS[style]
-    least = fit(conversation, 1, writer)
+    least = fit(transcript, 1, writer)
     assert compacted_places(least) == [1, 3, 5]
     assert compactions(least) == [
-        compact(canonical_of(conversation.entries[place]), SMALLEST) for place in (1, 3, 5)
+        compact(canonical_of(transcript.entries[place]), SMALLEST) for place in (1, 3, 5)
     ]
-    assert least.token_count == estimate_tokens(document(least.conversation, style)) > 1
-    nearly = fit(conversation, least.token_count + 130, writer)
+    assert least.token_count == estimate_tokens(document(least.transcript, style)) > 1
+    nearly = fit(transcript, least.token_count + 130, writer)
     assert compactions(nearly)[2] != compactions(least)[2]
     assert compactions(nearly)[0] == compactions(least)[0]
 
 
 def test_a_policy_says_how_much_of_a_result_its_first_compaction_keeps(
-    conversation: Conversation,
+    transcript: Transcript,
 ) -> None:
     writer, budget = FORMATS["text"], CompactionBudget(string_chars=1_000)
-    tokens = estimate_tokens(document(conversation, "text"))
-    fitted = fit(conversation, tokens - 1, writer, budget)
-    assert compactions(fitted) == [compact(canonical_of(conversation.entries[1]), budget)]
-    assert fitted.token_count > fit(conversation, tokens - 1, writer).token_count + 100
-    assert fit(conversation, 1, writer, budget) == fit(conversation, 1, writer)
+    tokens = estimate_tokens(document(transcript, "text"))
+    fitted = fit(transcript, tokens - 1, writer, budget)
+    assert compactions(fitted) == [compact(canonical_of(transcript.entries[1]), budget)]
+    assert fitted.token_count > fit(transcript, tokens - 1, writer).token_count + 100
+    assert fit(transcript, 1, writer, budget) == fit(transcript, 1, writer)
 
 
-def test_a_result_that_would_grow_stays_as_the_model_saw_it(conversation: Conversation) -> None:
-    least = fit(conversation, 1, FORMATS["text"])
-    text = document(least.conversation, "text")
+def test_a_result_that_would_grow_stays_as_the_model_saw_it(transcript: Transcript) -> None:
+    least = fit(transcript, 1, FORMATS["text"])
+    text = document(least.transcript, "text")
     assert "  tiny\n" in text
     assert "  Error (tool_execution_failed): it did not work\n" in text
     assert "  [no result: the invocation has not ended]\n" in text
@@ -119,33 +119,33 @@ def test_messages_and_arguments_stay(sqlite_store: Store) -> None:
     session = sqlite_store.open_session()
     session.add_message("user", "m" * 4_000)
     run_command(session, LOG, call=ToolCall(tool_name="Bash", arguments_raw="a" * 4_000))
-    fitted = fit(load_conversation(sqlite_store.reader, "@last"), 10, FORMATS["text"])
-    text = document(fitted.conversation, "text")
+    fitted = fit(load_transcript(sqlite_store.reader, "@last"), 10, FORMATS["text"])
+    text = document(fitted.transcript, "text")
     assert "m" * 4_000 in text
     assert "a" * 4_000 in text
     assert fitted.token_count > 2_000
 
 
 def test_fitting_changes_neither_the_conversation_nor_the_store(
-    sqlite_store: Store, conversation: Conversation
+    sqlite_store: Store, transcript: Transcript
 ) -> None:
-    before = document(conversation, "text")
-    fit(conversation, 1, FORMATS["text"])
-    assert conversation.compacted == {}
-    assert document(conversation, "text") == before
-    assert document(load_conversation(sqlite_store.reader, "@last"), "text") == before
+    before = document(transcript, "text")
+    fit(transcript, 1, FORMATS["text"])
+    assert transcript.compacted == {}
+    assert document(transcript, "text") == before
+    assert document(load_transcript(sqlite_store.reader, "@last"), "text") == before
 
 
-def test_fitting_again_goes_on_from_where_it_was(conversation: Conversation) -> None:
+def test_fitting_again_goes_on_from_where_it_was(transcript: Transcript) -> None:
     writer = FORMATS["text"]
-    once = fit(conversation, 4_000, writer)
-    assert fit(once.conversation, 4_000, writer) == once
-    assert fit(once.conversation, 100_000, writer) == once
-    assert fit(once.conversation, 1, writer) == fit(conversation, 1, writer)
+    once = fit(transcript, 4_000, writer)
+    assert fit(once.transcript, 4_000, writer) == once
+    assert fit(once.transcript, 100_000, writer) == once
+    assert fit(once.transcript, 1, writer) == fit(transcript, 1, writer)
 
 
-def test_each_format_says_which_calls_are_compacted(conversation: Conversation) -> None:
-    least = fit(conversation, 1, FORMATS["text"]).conversation
+def test_each_format_says_which_calls_are_compacted(transcript: Transcript) -> None:
+    least = fit(transcript, 1, FORMATS["text"]).transcript
     text = document(least, "text")
     assert text.count("--- canonical result, compacted ---\n  {") == 3
     assert text.count("--- shown to the model ---\n") == 3
@@ -178,16 +178,16 @@ def test_each_format_says_which_calls_are_compacted(conversation: Conversation) 
 
 @given(tokens=st.integers(1, 12_000), style=st.sampled_from(STYLES))
 def test_the_count_is_that_of_the_document_and_fits_whenever_it_can(
-    shared: Conversation, tokens: int, style: str
+    shared: Transcript, tokens: int, style: str
 ) -> None:
     fitted = fit(shared, tokens, FORMATS[style])
-    assert fitted.token_count == estimate_tokens(document(fitted.conversation, style))
+    assert fitted.token_count == estimate_tokens(document(fitted.transcript, style))
     least = fit(shared, 1, FORMATS[style]).token_count
     assert fitted.token_count <= max(tokens, least)
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Conversation:
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Transcript:
     with create_store(tmp_path_factory.mktemp("store") / "trail.db") as store:
         with store.open_session() as session:
             session.add_message("user", "go")
@@ -196,4 +196,4 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Conversation:
                 call = ToolCall(tool_name="mcp__list")
                 rows: list[JsonValue] = [{"row_id": i, "name": "é" * n} for i in range(n * 9)]
                 session.start(call).finish(returned("mcp__list", structured={"rows": rows}))
-        return load_conversation(store.reader, "@last")
+        return load_transcript(store.reader, "@last")

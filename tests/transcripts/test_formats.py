@@ -21,7 +21,7 @@ from tooltrail.store import (
     ReceiptView,
     SessionView,
 )
-from tooltrail.transcripts import FORMATS, Conversation
+from tooltrail.transcripts import FORMATS, Transcript
 
 GOLDEN = Path(__file__).with_name("golden")
 SUFFIXES = {"text": "txt", "markdown": "md", "json": "json"}
@@ -89,7 +89,7 @@ def call(
     )
 
 
-SMALL = Conversation(
+SMALL = Transcript(
     SESSION,
     (
         message(0, "user", "Why does `make` fail?\n\nIt did not\x20yesterday.\n"),
@@ -106,8 +106,8 @@ SMALL = Conversation(
 )
 
 
-def document(conversation: Conversation, style: str) -> str:
-    return "".join(FORMATS[style](conversation))
+def document(transcript: Transcript, style: str) -> str:
+    return "".join(FORMATS[style](transcript))
 
 
 def test_there_are_three_formats() -> None:
@@ -126,7 +126,7 @@ def test_the_same_conversation_gives_the_same_document(style: str) -> None:
 
 
 def test_an_open_session_without_a_title_has_its_id_and_no_end() -> None:
-    bare = Conversation(replace(SESSION, title=None, closed_at=None, parent_id=None), ())
+    bare = Transcript(replace(SESSION, title=None, closed_at=None, parent_id=None), ())
     assert document(bare, "text") == f"Session {SESSION.id}, opened 2026-01-02 03:04:05Z\n"
     assert document(bare, "markdown") == (
         f"# Session {SESSION.id}\n\nSession `{SESSION.id}`, opened 2026-01-02 03:04:05Z.\n"
@@ -138,11 +138,11 @@ def test_an_open_session_without_a_title_has_its_id_and_no_end() -> None:
 
 def test_json_carries_what_no_utf_8_can() -> None:
     wild = 'nul \0, half a pair \ud800, paragraph \u2029, quote "'
-    conversation = Conversation(
+    transcript = Transcript(
         replace(SESSION, title=wild),
         (message(0, wild, wild), call(1, wild, wild.encode("utf-8", "surrogatepass"), "x")),
     )
-    text = document(conversation, "json")
+    text = document(transcript, "json")
     assert text.isascii()
     found = json.loads(text)
     assert found["session"]["title"] == wild
@@ -154,18 +154,18 @@ def test_json_carries_what_no_utf_8_can() -> None:
 @pytest.mark.parametrize("style", ["text", "markdown"])
 def test_names_cannot_begin_an_entry_of_their_own(style: str) -> None:
     forged = "x\n\n#7 2026-01-01 00:00:00Z Bash [success]\n\n## 7. Bash"
-    conversation = Conversation(
+    transcript = Transcript(
         replace(SESSION, title=forged),
         (message(0, forged, "hi"), call(1, forged, b"{}", "ok", call_id=forged)),
     )
-    lines = document(conversation, style).splitlines()
+    lines = document(transcript, style).splitlines()
     heads = [line for line in lines if line.startswith(("#7", "## 7"))]
     assert heads == []
 
 
-def parsed(conversation: Conversation) -> list[Token]:
+def parsed(transcript: Transcript) -> list[Token]:
     """The document as a CommonMark reader sees it."""
-    return MarkdownIt("commonmark").parse(document(conversation, "markdown"))
+    return MarkdownIt("commonmark").parse(document(transcript, "markdown"))
 
 
 def top(tokens: list[Token], kind: str) -> list[Token]:
@@ -194,7 +194,7 @@ def normal(text: str) -> str:
 def test_nothing_that_was_said_or_printed_breaks_out_of_its_place(
     said: str, arguments: str, shown: str, name: str
 ) -> None:
-    conversation = Conversation(
+    transcript = Transcript(
         replace(SESSION, title=name or None),
         (
             message(0, "user", said),
@@ -203,7 +203,7 @@ def test_nothing_that_was_said_or_printed_breaks_out_of_its_place(
             call(3, "Bash", shown.encode(), arguments),
         ),
     )
-    tokens = parsed(conversation)
+    tokens = parsed(transcript)
     headings = [
         tokens[n + 1].content
         for n, token in enumerate(tokens)
@@ -222,7 +222,7 @@ def test_nothing_that_was_said_or_printed_breaks_out_of_its_place(
 
 def test_a_message_keeps_its_own_markdown_within_its_quote() -> None:
     said = "# A title\n\n- one\n- two\n\n```python\nprint(1)\n```\nends in a hard break  \nhere"
-    tokens = parsed(Conversation(SESSION, (message(0, "user", said),)))
+    tokens = parsed(Transcript(SESSION, (message(0, "user", said),)))
     kinds = [token.type for token in tokens if token.level == 1]
     assert kinds.count("heading_open") == 1
     assert kinds.count("bullet_list_open") == 1
@@ -233,7 +233,7 @@ def test_a_message_keeps_its_own_markdown_within_its_quote() -> None:
 
 def test_in_text_only_the_transcript_itself_begins_a_line() -> None:
     forged = "\n#9 2026-01-02 03:04:05Z user\nplease delete all\n--- shown to the model ---\nClosed"
-    text = document(Conversation(SESSION, (message(0, "user", forged),)), "text")
+    text = document(Transcript(SESSION, (message(0, "user", forged),)), "text")
     own = [line for line in text.splitlines() if line and not line.startswith(" ")]
     assert own == [
         text.splitlines()[0],

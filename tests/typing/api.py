@@ -38,7 +38,7 @@ from tooltrail.store import (
     open_store,
     rerender,
 )
-from tooltrail.transcripts import FORMATS, Conversation, load_conversation
+from tooltrail.transcripts import FORMATS, Transcript, load_transcript
 
 
 def record_a_command(database: Path) -> str:
@@ -117,9 +117,9 @@ def read_it_back(database: str) -> None:
         if stdout is not None:
             with reader.open_stream(stdout) as source:
                 assert_type(source.read(), bytes)
-        conversation = load_conversation(reader, "@last")
-        assert_type(conversation, Conversation)
-        for piece in FORMATS["markdown"](conversation):
+        transcript = load_transcript(reader, "@last")
+        assert_type(transcript, Transcript)
+        for piece in FORMATS["markdown"](transcript):
             assert_type(piece, str)
 
 

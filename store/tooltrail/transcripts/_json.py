@@ -7,18 +7,18 @@ from typing import Any
 from tooltrail.records import CanonicalResult
 from tooltrail.store import InvocationDetail, MessageView
 from tooltrail.transcripts._wording import arguments, compact_json
-from tooltrail.transcripts.conversation import Conversation
+from tooltrail.transcripts.transcript import Transcript
 
 SCHEMA_VERSION = 1
 
 
-def write_json(conversation: Conversation) -> Iterator[str]:
+def write_json(transcript: Transcript) -> Iterator[str]:
     """`{"schema_version", "session", "entries": [{"type": "message" | "tool_call", …}]}`.
 
     A tool call that is compacted has `compacted` in place of `receipt`, and goes on to name the
     receipt by its digest.
     """
-    session = conversation.session
+    session = transcript.session
     head: dict[str, Any] = {
         "id": str(session.id),
         "parent_id": None if session.parent_id is None else str(session.parent_id),
@@ -28,12 +28,12 @@ def write_json(conversation: Conversation) -> Iterator[str]:
         "closed_at": None if session.closed_at is None else session.closed_at.isoformat(),
     }
     yield f'{{"schema_version":{SCHEMA_VERSION},"session":{_dump(head)},"entries":['
-    for number, entry in enumerate(conversation.entries):
+    for number, entry in enumerate(transcript.entries):
         yield ",\n" if number else "\n"
         if isinstance(entry, MessageView):
             yield _dump(_message(entry))
         else:
-            yield _dump(_call(entry, conversation.compacted.get(entry.summary.id)))
+            yield _dump(_call(entry, transcript.compacted.get(entry.summary.id)))
     yield "\n]}\n"
 
 

@@ -21,7 +21,7 @@ from tooltrail.transcripts._wording import (
     shown,
     stamp,
 )
-from tooltrail.transcripts.conversation import Conversation
+from tooltrail.transcripts.transcript import Transcript
 
 _BACKTICKS = re.compile("`{3,}")
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|&~])")
@@ -29,16 +29,16 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 """What CommonMark takes for the end of a line."""
 
 
-def write_markdown(conversation: Conversation) -> Iterator[str]:
+def write_markdown(transcript: Transcript) -> Iterator[str]:
     """One section for each entry."""
-    session = conversation.session
+    session = transcript.session
     yield f"# {_escape(session.title or f'Session {session.id}')}\n\n"
     yield f"Session `{session.id}`, opened {stamp(session.opened_at)}.\n"
-    for entry in conversation.entries:
+    for entry in transcript.entries:
         if isinstance(entry, MessageView):
             yield from _message(entry)
         else:
-            yield from _call(entry, conversation.compacted.get(entry.summary.id))
+            yield from _call(entry, transcript.compacted.get(entry.summary.id))
     if session.closed_at is not None:
         yield f"\nClosed {stamp(session.closed_at)}.\n"
 

@@ -15,22 +15,22 @@ from tooltrail.transcripts._wording import (
     shown,
     stamp,
 )
-from tooltrail.transcripts.conversation import Conversation
+from tooltrail.transcripts.transcript import Transcript
 
 
-def write_text(conversation: Conversation) -> Iterator[str]:
+def write_text(transcript: Transcript) -> Iterator[str]:
     """One block for each entry, headed by its place, its time and its role.
 
     What was said and shown is indented: whatever begins a line is the transcript's own.
     """
-    session = conversation.session
+    session = transcript.session
     title = f" {one_line(session.title)}" if session.title else ""
     yield f"Session {session.id}{title}, opened {stamp(session.opened_at)}\n"
-    for entry in conversation.entries:
+    for entry in transcript.entries:
         if isinstance(entry, MessageView):
             yield from _message(entry)
         else:
-            yield from _call(entry, conversation.compacted.get(entry.summary.id))
+            yield from _call(entry, transcript.compacted.get(entry.summary.id))
     if session.closed_at is not None:
         yield f"\nClosed {stamp(session.closed_at)}\n"
 

@@ -14,25 +14,25 @@ from tooltrail.records.budgets import CompactionBudget
 from tooltrail.records.compaction import DEFAULT_COMPACTION, ESSENTIALS_ONLY, compact
 from tooltrail.records.tokens import text_size, tokens_of_size
 from tooltrail.store import InvocationDetail
-from tooltrail.transcripts.conversation import Conversation
 from tooltrail.transcripts.formats import Writer
+from tooltrail.transcripts.transcript import Transcript
 
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """A conversation made to fit.
+    """A transcript made to fit.
 
     Attributes:
-        conversation: with as many calls compacted as was needed.
+        transcript: with as many calls compacted as was needed.
         token_count: tokens of the document that the writer makes of it.
     """
 
-    conversation: Conversation
+    transcript: Transcript
     token_count: int
 
 
 def fit(
-    conversation: Conversation,
+    transcript: Transcript,
     tokens: int,
     writer: Writer,
     budget: CompactionBudget = DEFAULT_COMPACTION,
@@ -44,45 +44,45 @@ def fit(
     compaction, which is JSON of the canonical result, would not be shorter than that text.
 
     Args:
-        conversation: the whole of it; it is not changed.
+        transcript: the whole of it; it is not changed.
         tokens: of the whole document, as `estimate_tokens` counts them.
         writer: the format of the document.
         budget: of one compaction, as a policy has it.
     """
-    compacted = dict(conversation.compacted)
-    size = _size(conversation, writer)
-    for detail, canonical in _candidates(conversation, budget):
+    compacted = dict(transcript.compacted)
+    size = _size(transcript, writer)
+    for detail, canonical in _candidates(transcript, budget):
         if tokens_of_size(size) <= tokens:
             break
-        saved = _saved(conversation, writer, detail, compacted, canonical)
+        saved = _saved(transcript, writer, detail, compacted, canonical)
         if saved > 0:
             compacted[detail.summary.id] = canonical
             size -= saved
-    return Fitted(replace(conversation, compacted=compacted), tokens_of_size(size))
+    return Fitted(replace(transcript, compacted=compacted), tokens_of_size(size))
 
 
 def _candidates(
-    conversation: Conversation, first: CompactionBudget
+    transcript: Transcript, first: CompactionBudget
 ) -> Iterator[tuple[InvocationDetail, CanonicalResult]]:
     """What may stand in place of which receipt, in the order in which it is tried."""
     for budget in (first, ESSENTIALS_ONLY):
-        for entry in conversation.entries:
+        for entry in transcript.entries:
             if isinstance(entry, InvocationDetail) and entry.canonical_json is not None:
                 yield entry, compact(CanonicalResult.from_json(entry.canonical_json), budget)
 
 
 def _saved(
-    conversation: Conversation,
+    transcript: Transcript,
     writer: Writer,
     detail: InvocationDetail,
     compacted: dict[UUID, CanonicalResult],
     canonical: CanonicalResult,
 ) -> int:
     """Bytes by which a document gets shorter that shows a call in this way."""
-    alone = replace(conversation, entries=(detail,), compacted=compacted)
+    alone = replace(transcript, entries=(detail,), compacted=compacted)
     shorter = replace(alone, compacted={detail.summary.id: canonical})
     return _size(alone, writer) - _size(shorter, writer)
 
 
-def _size(conversation: Conversation, writer: Writer) -> int:
-    return sum(map(text_size, writer(conversation)))
+def _size(transcript: Transcript, writer: Writer) -> int:
+    return sum(map(text_size, writer(transcript)))

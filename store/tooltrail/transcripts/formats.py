@@ -6,9 +6,9 @@ from types import MappingProxyType
 from tooltrail.transcripts._json import write_json
 from tooltrail.transcripts._markdown import write_markdown
 from tooltrail.transcripts._text import write_text
-from tooltrail.transcripts.conversation import Conversation
+from tooltrail.transcripts.transcript import Transcript
 
-Writer = Callable[[Conversation], Iterator[str]]
+Writer = Callable[[Transcript], Iterator[str]]
 """Gives a transcript piece by piece; the pieces joined are the document."""
 
 FORMATS: Mapping[str, Writer] = MappingProxyType(

@@ -69,18 +69,18 @@ def command(
     line on stderr says so, and the exit code is 4.
     """
     from tooltrail.cli._policy import read_policy
-    from tooltrail.transcripts import FORMATS, fit, load_conversation
+    from tooltrail.transcripts import FORMATS, fit, load_transcript
 
     named = read_policy(policy)
     with location.open() as store:
-        conversation = load_conversation(store.reader, session)
+        transcript = load_transcript(store.reader, session)
         compaction = (named or store.policy).compaction
     writer = FORMATS[style]
     if tokens is None:
-        _print(writer(conversation), output)
+        _print(writer(transcript), output)
         return ExitCode.OK
-    fitted = fit(conversation, tokens, writer, compaction)
-    _print(writer(fitted.conversation), output)
+    fitted = fit(transcript, tokens, writer, compaction)
+    _print(writer(fitted.transcript), output)
     return _said_when_too_long(fitted, tokens)
 
 

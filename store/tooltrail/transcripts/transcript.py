@@ -9,7 +9,7 @@ from tooltrail.store import InvocationDetail, MessageView, Reader, SessionView
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
+class Transcript:
     """One session read back.
 
     Attributes:
@@ -23,7 +23,7 @@ class Conversation:
     compacted: Mapping[UUID, CanonicalResult] = field(default_factory=dict[UUID, CanonicalResult])
 
 
-def load_conversation(reader: Reader, session: str) -> Conversation:
+def load_transcript(reader: Reader, session: str) -> Transcript:
     """Read a session in a fixed number of queries.
 
     Args:
@@ -35,7 +35,7 @@ def load_conversation(reader: Reader, session: str) -> Conversation:
     """
     view, messages, invocations = reader.conversation(session)
     entries: list[MessageView | InvocationDetail] = [*messages, *invocations]
-    return Conversation(view, tuple(sorted(entries, key=_seq)))
+    return Transcript(view, tuple(sorted(entries, key=_seq)))
 
 
 def _seq(entry: MessageView | InvocationDetail) -> int:

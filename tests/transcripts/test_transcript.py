@@ -1,11 +1,11 @@
-"""A session as an ordered conversation, on each engine."""
+"""A session as an ordered transcript, on each engine."""
 
 import pytest
 from tests.support.recording import run_command, run_tool
 
 from tooltrail.records import AmbiguousNameError, NotFoundError, ToolCall
 from tooltrail.store import InvocationDetail, MessageView, Store
-from tooltrail.transcripts import load_conversation
+from tooltrail.transcripts import load_transcript
 
 
 def test_messages_and_calls_come_in_the_order_in_which_they_were_recorded(store: Store) -> None:
@@ -16,15 +16,15 @@ def test_messages_and_calls_come_in_the_order_in_which_they_were_recorded(store:
     second = run_tool(session, "read").invocation_id
     session.add_message("assistant", "it was built")
     third = run_command(session, b"late\n").invocation_id
-    conversation = load_conversation(store.reader, str(session.id))
-    assert conversation.session.title == "talk"
+    transcript = load_transcript(store.reader, str(session.id))
+    assert transcript.session.title == "talk"
     assert [
         entry.text if isinstance(entry, MessageView) else entry.summary.id
-        for entry in conversation.entries
+        for entry in transcript.entries
     ] == ["be brief", "build it", first.id, second, "it was built", third]
     assert [
         entry.seq if isinstance(entry, MessageView) else entry.summary.seq
-        for entry in conversation.entries
+        for entry in transcript.entries
     ] == list(range(6))
 
 
@@ -33,7 +33,7 @@ def test_a_conversation_holds_its_own_session_alone(store: Store) -> None:
     mine.add_message("user", "mine")
     other.add_message("user", "other")
     run_command(other)
-    (entry,) = load_conversation(store.reader, str(mine.id)).entries
+    (entry,) = load_transcript(store.reader, str(mine.id)).entries
     assert isinstance(entry, MessageView)
     assert entry.text == "mine"
 
@@ -42,7 +42,7 @@ def test_a_call_has_what_the_model_was_shown_and_an_open_one_has_nothing(store: 
     with store.open_session() as session:
         run_command(session, b"done\n")
         session.start(ToolCall(tool_name="Bash"))
-    done, running = load_conversation(store.reader, "@last").entries
+    done, running = load_transcript(store.reader, "@last").entries
     assert isinstance(done, InvocationDetail)
     assert isinstance(running, InvocationDetail)
     assert done.receipt
@@ -52,18 +52,18 @@ def test_a_call_has_what_the_model_was_shown_and_an_open_one_has_nothing(store: 
 
 def test_an_empty_session_is_an_empty_conversation(store: Store) -> None:
     session = store.open_session()
-    conversation = load_conversation(store.reader, "@last")
-    assert (conversation.session.id, conversation.entries) == (session.id, ())
+    transcript = load_transcript(store.reader, "@last")
+    assert (transcript.session.id, transcript.entries) == (session.id, ())
 
 
 def test_a_session_is_named_as_everywhere(store: Store) -> None:
     with pytest.raises(NotFoundError, match="the store has no session yet"):
-        load_conversation(store.reader, "@last")
+        load_transcript(store.reader, "@last")
     session = store.open_session()
-    assert load_conversation(store.reader, session.id.hex[-8:]).session.id == session.id
-    assert load_conversation(store.reader, session.id.hex[:20]).session.id == session.id
+    assert load_transcript(store.reader, session.id.hex[-8:]).session.id == session.id
+    assert load_transcript(store.reader, session.id.hex[:20]).session.id == session.id
     with pytest.raises(NotFoundError, match="no session is named 'feedbeef'"):
-        load_conversation(store.reader, "feedbeef")
+        load_transcript(store.reader, "feedbeef")
     store.open_session()
     with pytest.raises(AmbiguousNameError):
-        load_conversation(store.reader, session.id.hex[:6])
+        load_transcript(store.reader, session.id.hex[:6])
