@@ -1,4 +1,4 @@
-"""A transcript as one JSON document: for programs."""
+"""A transcript as one JSON document, or as a line of JSON for each entry: for programs."""
 
 import json
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from typing import Any
 from tooltrail.records import CanonicalResult
 from tooltrail.store import InvocationDetail, MessageView
 from tooltrail.transcripts._wording import arguments, compact_json
-from tooltrail.transcripts.transcript import Transcript
+from tooltrail.transcripts.transcript import Entry, Transcript
 
 SCHEMA_VERSION = 1
 
@@ -18,8 +18,27 @@ def write_json(transcript: Transcript) -> Iterator[str]:
     A tool call that is compacted has `compacted` in place of `receipt`, and goes on to name the
     receipt by its digest.
     """
+    yield f'{{"schema_version":{SCHEMA_VERSION},"session":{_dump(_head(transcript))},"entries":['
+    for number, entry in enumerate(transcript.entries):
+        yield ",\n" if number else "\n"
+        yield _dump(_entry(transcript, entry))
+    yield "\n]}\n"
+
+
+def write_jsonl(transcript: Transcript) -> Iterator[str]:
+    """The session as `{"type": "session", "schema_version", …}`, then the entries of the document.
+
+    Each is one line, so that a long session can be read as it comes.
+    """
+    head = {"type": "session", "schema_version": SCHEMA_VERSION, **_head(transcript)}
+    yield _dump(head) + "\n"
+    for entry in transcript.entries:
+        yield _dump(_entry(transcript, entry)) + "\n"
+
+
+def _head(transcript: Transcript) -> dict[str, Any]:
     session = transcript.session
-    head: dict[str, Any] = {
+    return {
         "id": str(session.id),
         "parent_id": None if session.parent_id is None else str(session.parent_id),
         "title": session.title,
@@ -27,14 +46,12 @@ def write_json(transcript: Transcript) -> Iterator[str]:
         "opened_at": session.opened_at.isoformat(),
         "closed_at": None if session.closed_at is None else session.closed_at.isoformat(),
     }
-    yield f'{{"schema_version":{SCHEMA_VERSION},"session":{_dump(head)},"entries":['
-    for number, entry in enumerate(transcript.entries):
-        yield ",\n" if number else "\n"
-        if isinstance(entry, MessageView):
-            yield _dump(_message(entry))
-        else:
-            yield _dump(_call(entry, transcript.compacted.get(entry.summary.id)))
-    yield "\n]}\n"
+
+
+def _entry(transcript: Transcript, entry: Entry) -> dict[str, Any]:
+    if isinstance(entry, MessageView):
+        return _message(entry)
+    return _call(entry, transcript.compacted.get(entry.summary.id))
 
 
 def _message(message: MessageView) -> dict[str, Any]:

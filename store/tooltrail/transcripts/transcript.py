@@ -1,11 +1,17 @@
 """A session as an ordered conversation: messages, calls, and what the model was shown."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 from uuid import UUID
 
-from tooltrail.records import CanonicalResult
+from tooltrail.records import AmbiguousNameError, CanonicalResult, NotFoundError
 from tooltrail.store import InvocationDetail, MessageView, Reader, SessionView
+
+Entry: TypeAlias = MessageView | InvocationDetail
+
+_MIN_PART = 4
+"""Digits of a shortened id at the least, as everywhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,24 +25,55 @@ class Transcript:
     """
 
     session: SessionView
-    entries: tuple[MessageView | InvocationDetail, ...]
+    entries: tuple[Entry, ...]
     compacted: Mapping[UUID, CanonicalResult] = field(default_factory=dict[UUID, CanonicalResult])
 
 
-def load_transcript(reader: Reader, session: str) -> Transcript:
+def load_transcript(reader: Reader, session: str, *, payloads: bool = False) -> Transcript:
     """Read a session in a fixed number of queries.
 
     Args:
         reader: of the store.
         session: its id, a unique beginning or end of it, or `@last`.
+        payloads: whether to read what providers sent, verbatim, too.
 
     Raises:
         NotFoundError: no session has this name; AmbiguousNameError: several have.
     """
-    view, messages, invocations = reader.conversation(session)
-    entries: list[MessageView | InvocationDetail] = [*messages, *invocations]
+    view, messages, invocations = reader.conversation(session, payloads=payloads)
+    entries: list[Entry] = [*messages, *invocations]
     return Transcript(view, tuple(sorted(entries, key=_seq)))
 
 
-def _seq(entry: MessageView | InvocationDetail) -> int:
+def until(transcript: Transcript, name: str) -> Transcript:
+    """The session as it was when one of its entries began: that one and all before it.
+
+    Args:
+        transcript: the whole of it.
+        name: of a message or an invocation: its id, a unique beginning or end of it of four digits
+            at the least, or `#SEQ`.
+
+    Raises:
+        NotFoundError: no entry has this name; AmbiguousNameError: several have.
+    """
+    found = [number for number, entry in enumerate(transcript.entries) if _is_named(entry, name)]
+    if not found:
+        raise NotFoundError(f"the session has no entry that is named {name!r}")
+    if len(found) > 1:
+        raise AmbiguousNameError(name, [str(_id(transcript.entries[one])) for one in found[::-1]])
+    return replace(transcript, entries=transcript.entries[: found[0] + 1])
+
+
+def _is_named(entry: Entry, name: str) -> bool:
+    if name.startswith("#"):
+        return name[1:] == str(_seq(entry))
+    part, digits = name.lower().replace("-", ""), _id(entry).hex
+    return len(part) >= _MIN_PART and (digits.startswith(part) or digits.endswith(part))
+
+
+def _id(entry: Entry) -> UUID:
+    return entry.id if isinstance(entry, MessageView) else entry.summary.id
+
+
+def _seq(entry: Entry) -> int:
     return entry.seq if isinstance(entry, MessageView) else entry.summary.seq

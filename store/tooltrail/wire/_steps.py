@@ -21,7 +21,8 @@ from tooltrail.wire._pairing import Asked, Batch, pair
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.text_fallback.families import ToldCall, ToldResult, text_family
 
-_NO_RESULT = "[no result recorded: {}; outcome unknown, verify before retrying]"
+_NO_RESULT = "[no result recorded: interrupted; outcome unknown, verify before retrying]"
+_UNKNOWN = "[unknown: what the model was shown of this call is not recorded]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +122,15 @@ class _Planner:
             yield from self._batch_as_text(batch, kept, where)
 
     def _keeps(self, asked: Asked) -> bool:
-        is_kept = self._writing.policy.unanswered == "mark"
+        is_kept = self._writing.policy.unanswered != "drop"
         what = "a result was added that says so" if is_kept else "the call was left out"
         self._writing.note("result_missing", asked.where, what)
         return is_kept
+
+    def _no_result(self) -> ResultBlock:
+        if self._writing.policy.unanswered == "unknown":
+            return ResultBlock(status="unknown", content=(TextBlock(text=_UNKNOWN),))
+        return ResultBlock(status="interrupted", content=(TextBlock(text=_NO_RESULT),))
 
     def _is_native(self, kept: list[Asked]) -> bool:
         if not self._writing.capabilities.needs_call_ids:
@@ -142,7 +148,7 @@ class _Planner:
         else:
             wire_id = self._ids.synthesised(batch, call.position, where) if needs_id else None
         name = self._writing.names.of(call.tool_name, where)
-        return Answered(call, wire_id, name, asked.result or no_result(), where)
+        return Answered(call, wire_id, name, asked.result or self._no_result(), where)
 
     def _batch_as_text(self, batch: Batch, kept: list[Asked], where: str) -> Iterator[Step]:
         self._writing.note("batch_as_text", where, "a call has no id, which this format needs")
@@ -150,7 +156,7 @@ class _Planner:
         calls = TextBlock(text=self._family.write_calls([self._asked(one) for one in kept]))
         yield Said(said.model_copy(update={"blocks": (*said.blocks, calls)}), where)
         told = [
-            self._told(one.block.call.tool_name, one.result or no_result(), one.where)
+            self._told(one.block.call.tool_name, one.result or self._no_result(), one.where)
             for one in kept
         ]
         yield Said(Message.of("user", self._family.write_results(told)), where)
@@ -163,12 +169,6 @@ class _Planner:
     def _told(self, tool_name: str | None, result: ResultBlock, where: str) -> ToldResult:
         text = self._writing.result_text(result, where, prefix=False)
         return ToldResult(tool_name or "(unnamed)", result.call_id, result.status, text)
-
-
-def no_result(reason: str = "interrupted") -> ResultBlock:
-    """What stands for the result of a call that has none."""
-    text = TextBlock(text=_NO_RESULT.format(reason))
-    return ResultBlock(status="interrupted", content=(text,))
 
 
 def _without_calls(message: Message) -> Message | None:

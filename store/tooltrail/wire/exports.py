@@ -116,8 +116,8 @@ class ExportPolicy:
         strict: raise `ExportRefusedError` in place of any change.
         ids: what becomes of a batch with a call without an id where the format needs one:
             `fallback` tells the whole batch as text, `synthesise` gives each such call an id.
-        unanswered: what becomes of a call without a result: `mark` adds one that says so, `drop`
-            leaves the call out.
+        unanswered: what becomes of a call without a result: `mark` adds a failure that says so,
+            `unknown` one that says no more than that it is not known, `drop` leaves the call out.
         empty_output: what stands for an output without text; empty to leave it empty where the
             format allows that.
         text_family: the text format of batches that are told as text.
@@ -129,7 +129,7 @@ class ExportPolicy:
 
     strict: bool = False
     ids: Literal["fallback", "synthesise"] = "fallback"
-    unanswered: Literal["mark", "drop"] = "mark"
+    unanswered: Literal["mark", "unknown", "drop"] = "mark"
     empty_output: str = "(no output)"
     text_family: str = "tool_result"
     replay_provider_data: bool = True

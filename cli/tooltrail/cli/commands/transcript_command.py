@@ -1,24 +1,14 @@
 """`tooltrail transcript`: a session read back."""
 
-import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from tooltrail.cli._exit_codes import ExitCode
+from tooltrail.cli._export_options import PROVIDERS, Exporting, export_options
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import policy_option, store_options
-from tooltrail.cli._output import on_terminal, say, write, write_file
-
-if TYPE_CHECKING:
-    from tooltrail.transcripts import Fitted
-
-STYLES = ("text", "markdown", "json")
-"""The names of all formats of `tooltrail.transcripts`, known before they are imported."""
-
-_STDOUT = Path("-")
+from tooltrail.cli._transcribing import STYLES, Transcribing
 
 
 @click.command("transcript")
@@ -27,12 +17,18 @@ _STDOUT = Path("-")
 @click.option(
     "--format",
     "style",
-    type=click.Choice(STYLES),
+    type=click.Choice((*STYLES, *PROVIDERS)),
     default="text",
     show_default=True,
-    help="For people, for Markdown, for programs.",
+    help="For people, for Markdown, for programs; or part of a request to a provider.",
 )
 @click.option("--json", "style", flag_value="json", help="The same as --format json.")
+@click.option(
+    "--until",
+    "last",
+    metavar="ID",
+    help="Up to this entry and no further: the id of a message or an invocation, or #SEQ.",
+)
 @click.option(
     "--compact",
     "tokens",
@@ -42,6 +38,13 @@ _STDOUT = Path("-")
     "results, the oldest first.",
 )
 @policy_option
+@export_options
+@click.option(
+    "--provider-exact",
+    "is_exact",
+    is_flag=True,
+    help="Print what providers sent, byte for byte, a line of JSON for each message.",
+)
 @click.option(
     "-o",
     "--output",
@@ -53,9 +56,12 @@ def command(
     *,
     location: Location,
     session: str,
+    last: str | None,
+    policy: Path | None,
     style: str,
     tokens: int | None,
-    policy: Path | None,
+    is_exact: bool,
+    exporting: Exporting,
     output: Path | None,
 ) -> ExitCode:
     """Print a session as the conversation that it was, each tool call with what the model saw.
@@ -67,36 +73,18 @@ def command(
     saw, and is marked so. Messages, arguments, and of each result its outcome, ids and artifacts
     always stay. When BUDGET is too small for them, the whole document is printed all the same, a
     line on stderr says so, and the exit code is 4.
+
+    The format of a provider gives the messages of a request. What is not in it as it is in the
+    record is counted on stderr, and told one by one in the file of --report; with --strict nothing
+    is printed then, and the exit code is 1.
     """
     from tooltrail.cli._policy import read_policy
-    from tooltrail.transcripts import FORMATS, fit, load_transcript
+    from tooltrail.transcripts import load_transcript, until
 
+    asked = Transcribing(style, tokens, exporting, output, is_exact=is_exact)
+    asked.refuse_contradictions()
     named = read_policy(policy)
     with location.open() as store:
-        transcript = load_transcript(store.reader, session)
+        transcript = load_transcript(store.reader, session, payloads=is_exact)
         compaction = (named or store.policy).compaction
-    writer = FORMATS[style]
-    if tokens is None:
-        _print(writer(transcript), output)
-        return ExitCode.OK
-    fitted = fit(transcript, tokens, writer, compaction)
-    _print(writer(fitted.transcript), output)
-    return _said_when_too_long(fitted, tokens)
-
-
-def _said_when_too_long(fitted: "Fitted", tokens: int) -> ExitCode:
-    if fitted.token_count <= tokens:
-        return ExitCode.OK
-    say(
-        f"tooltrail: the transcript takes {fitted.token_count:,} tokens, not {tokens:,}: "
-        "messages, arguments, and the essentials of results are never compacted"
-    )
-    return ExitCode.INCOMPLETE
-
-
-def _print(pieces: Iterator[str], output: Path | None) -> None:
-    if output is not None and output != _STDOUT:
-        write_file(output, pieces)
-        return
-    for piece in pieces:
-        write(on_terminal(piece) if sys.stdout.isatty() else piece)
+    return asked.answer(transcript if last is None else until(transcript, last), compaction)
