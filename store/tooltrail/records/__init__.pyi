@@ -10,6 +10,7 @@ from .blocks import (
     ResultBlock,
     ResultStatus,
     TextBlock,
+    result_status,
 )
 from .budgets import Budget, ErrorBudget
 from .compaction import CompactionBudget, compact
@@ -284,6 +285,7 @@ __all__ = [
     "read_json",
     "register_family",
     "render",
+    "result_status",
     "short_id",
     "stored_policy",
 ]

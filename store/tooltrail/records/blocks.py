@@ -10,7 +10,9 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import Field, JsonValue, SerializerFunctionWrapHandler, model_serializer
 
 from tooltrail.records._model import Record
+from tooltrail.records.states import InvocationState
 from tooltrail.records.tool_calls import ToolCall
+from tooltrail.records.tool_errors import ErrorKind
 
 Extras: TypeAlias = dict[str, JsonValue]
 """What else a provider said of something, verbatim: for itself alone."""
@@ -19,6 +21,21 @@ MediaKind = Literal["image", "audio", "document"]
 
 ResultStatus = Literal["ok", "error", "timeout", "cancelled", "interrupted", "denied", "unknown"]
 """How a call came out. `unknown` is what a format without an error flag tells."""
+
+
+_STATUSES: dict[InvocationState, ResultStatus] = {
+    "started": "unknown",
+    "success": "ok",
+    "error": "error",
+    "interrupted": "interrupted",
+    "denied": "denied",
+    "cancelled": "cancelled",
+}
+
+
+def result_status(state: InvocationState, error_kind: str | None) -> ResultStatus:
+    """How a call came out, by the final state of its invocation and the kind of its error."""
+    return "timeout" if error_kind == ErrorKind.TIMEOUT else _STATUSES[state]
 
 
 class Block(Record):

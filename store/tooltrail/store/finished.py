@@ -12,6 +12,7 @@ from tooltrail.records import (
     InvocationState,
     Receipt,
     StreamRecord,
+    ToolCall,
 )
 from tooltrail.store.reader import Reader
 
@@ -22,6 +23,7 @@ class Finished:
 
     Attributes:
         invocation_id: of the invocation.
+        call: what the model asked for.
         state: its final state.
         canonical: the canonical result.
         receipt: what to show to the model.
@@ -34,6 +36,7 @@ class Finished:
     """
 
     invocation_id: UUID
+    call: ToolCall
     state: InvocationState
     canonical: CanonicalResult
     receipt: Receipt
@@ -61,7 +64,12 @@ def as_recorded(reader: Reader, invocation_id: UUID) -> Finished:
         tuple(one for one in stored.omissions if one.stage == "rendering"),
     )
     canonical = CanonicalResult.from_json(stored.canonical_json)
-    return Finished(invocation_id, stored.summary.state, canonical, receipt)
+    call = ToolCall(
+        tool_name=stored.summary.tool_name,
+        arguments_raw=stored.arguments.decode("utf-8", "surrogatepass"),
+        call_id=stored.summary.call_id,
+    )
+    return Finished(invocation_id, call, stored.summary.state, canonical, receipt)
 
 
 def find_recorded(reader: Reader, output: CompleteOutput, attempt: Finished) -> Finished | None:

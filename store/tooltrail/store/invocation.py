@@ -330,7 +330,8 @@ class Invocation:
             finished_at=self.finished_at,
         )
         postponed = tuple(stream for stream in streams if publisher.postponed_reason(stream))
-        finished = Finished(self.id, output.final_state, projection.canonical, receipt, postponed)
+        state, canonical = output.final_state, projection.canonical
+        finished = Finished(self.id, self.call, state, canonical, receipt, postponed)
         return Ending(rows, publisher, seen, finished)
 
     def _claim_spool(self) -> None:

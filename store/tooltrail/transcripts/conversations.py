@@ -14,28 +14,19 @@ from uuid import UUID
 from tooltrail.records import (
     CallBlock,
     Conversation,
-    InvocationState,
     Message,
     MessageBlock,
     ResultBlock,
-    ResultStatus,
     Role,
     TextBlock,
     ToolCall,
+    result_status,
 )
-from tooltrail.records.tool_errors import ErrorKind
 from tooltrail.store import InvocationDetail, MessageView
 from tooltrail.transcripts._wording import arguments, compact_json
 from tooltrail.transcripts.transcript import Transcript
 
 _ROLES: frozenset[str] = frozenset(get_args(Role))
-_STATUSES: dict[InvocationState, ResultStatus] = {
-    "success": "ok",
-    "error": "error",
-    "interrupted": "interrupted",
-    "denied": "denied",
-    "cancelled": "cancelled",
-}
 
 
 def conversation_of(transcript: Transcript) -> Conversation:
@@ -130,12 +121,10 @@ class _Building:
             text = detail.receipt.text
         else:
             return None
-        is_timeout = summary.error_kind == ErrorKind.TIMEOUT
-        status = "timeout" if is_timeout else _STATUSES.get(summary.state, "unknown")
         return ResultBlock(
             call_id=summary.call_id,
             tool_name=summary.tool_name,
-            status=status,
+            status=result_status(summary.state, summary.error_kind),
             content=(TextBlock(text=text),),
             key=key,
         )

@@ -29,6 +29,7 @@ class WireFormat:
         new_assembler: for the events of one that is.
         read_history: the conversation and the tools in the body of a request.
         write_history: the members of a request that tell a conversation.
+        is_result: whether an item of such a history brings results of tools.
         write_tools: the member of a request that offers tools.
         read_tools: the tools that the body of a request offers.
         write_choice: the members that say whether tools are to be called; none of them where the
@@ -44,6 +45,7 @@ class WireFormat:
     new_assembler: Callable[[], Assembler]
     read_history: Callable[[JsonObject], Conversation]
     write_history: Callable[[Conversation, ExportPolicy], Export]
+    is_result: Callable[[JsonObject], bool]
     write_tools: Callable[[Iterable[ToolDefinition]], Export]
     read_tools: Callable[[JsonObject], tuple[ToolDefinition, ...]]
     write_choice: Callable[[ToolChoice], Export]

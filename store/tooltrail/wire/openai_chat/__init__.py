@@ -17,7 +17,7 @@ from tooltrail.wire.openai_chat.asking import (
 from tooltrail.wire.openai_chat.limits import CAPABILITIES
 from tooltrail.wire.openai_chat.reading import read_history, read_response
 from tooltrail.wire.openai_chat.streaming import ChatAssembler
-from tooltrail.wire.openai_chat.writing import write_history
+from tooltrail.wire.openai_chat.writing import is_result, write_history
 
 FORMAT = WireFormat(
     name="openai",
@@ -26,6 +26,7 @@ FORMAT = WireFormat(
     new_assembler=ChatAssembler,
     read_history=read_history,
     write_history=write_history,
+    is_result=is_result,
     write_tools=write_tools,
     read_tools=read_tools,
     write_choice=write_choice,

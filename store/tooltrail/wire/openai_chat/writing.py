@@ -48,6 +48,11 @@ def write_history(
     return writing.export({"messages": messages})
 
 
+def is_result(item: JsonObject) -> bool:
+    """Whether a message brings the result of a tool."""
+    return item.get("role") in {"tool", "function"}
+
+
 def _write_said(writing: Writing, step: Said) -> JsonObject:
     message, where = step.message, step.where
     if message.role == "assistant":

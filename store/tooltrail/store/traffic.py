@@ -1,0 +1,269 @@
+"""A provider's answers put into a session as they come, and results told back.
+
+    answer = record_response(session, "openai", client.chat.completions.create(...))
+    for call in answer.calls: finished.append(invoke(tool, call, session.start(call).finish))
+    messages += tool_results_message("openai", finished)
+
+The message is recorded with the provider's own bytes before its calls are handed out, and each
+call knows its message and its place in it; so a call is recorded with the batch that it is of.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Generic, Self, TypeVar, cast
+from uuid import UUID
+
+from pydantic import JsonValue
+
+from tooltrail.records import (
+    CallBlock,
+    Conversation,
+    InvalidRecordError,
+    Message,
+    MessageBlock,
+    Origin,
+    ResultBlock,
+    TextBlock,
+    ToolCall,
+    result_status,
+)
+from tooltrail.store._clock import new_id
+from tooltrail.store.finished import Finished
+from tooltrail.wire import (
+    DEFAULT_EXPORT_POLICY,
+    Chunk,
+    ExportPolicy,
+    JsonObject,
+    Response,
+    ResponseStream,
+    event_of,
+    wire_format,
+)
+from tooltrail.wire.members import list_in, object_in
+
+if TYPE_CHECKING:
+    from tooltrail.store.recorder import Session
+
+ChunkT = TypeVar("ChunkT", bound=Chunk)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedAnswer:
+    """A provider's answer that is in a session.
+
+    Attributes:
+        response: what was read of it.
+        message_ids: of the messages that were recorded, one for each choice.
+        calls: what the first choice asks the caller to run, each with the id of its message. Those
+            without an id have one that was made for them.
+    """
+
+    response: Response
+    message_ids: tuple[UUID, ...]
+    calls: tuple[ToolCall, ...]
+
+
+def record_response(
+    session: "Session", format_name: str, payload: Chunk, *, provider: str | None = None
+) -> RecordedAnswer:
+    """Record an answer that was not streamed; durable when this returns.
+
+    Args:
+        session: that it belongs to.
+        format_name: of the wire format that it is in.
+        payload: the body of the answer as bytes or text, which is kept exactly; or a mapping, or
+            what an official client gave, of which the JSON is kept.
+        provider: whose server gave it, where the format does not say that.
+
+    Raises:
+        NotFoundError: there is no such format.
+        InvalidRecordError: the payload is no JSON object.
+        SessionClosedError, UnavailableError: see `Session.record_message`.
+    """
+    known = wire_format(format_name)
+    data = _bytes_of(payload)
+    response = known.read_response(_object_of(payload))
+    return _recorded(session, format_name, response, data, provider)
+
+
+class RecordedStream(Generic[ChunkT]):
+    """The chunks of an answer as they come, recorded when the last one has passed.
+
+    Iterate over it in place of the stream, which gives the very chunks of it. When the stream ends,
+    fails, or is left before its end, what has come is recorded; what was cut off is flagged. Use it
+    as a context manager where the loop over it may be left early.
+
+    Attributes:
+        answer: what was recorded.
+    """
+
+    def __init__(
+        self,
+        session: "Session",
+        format_name: str,
+        chunks: Iterable[ChunkT],
+        *,
+        provider: str | None = None,
+    ) -> None:
+        self._session = session
+        self._format_name = format_name
+        self._chunks = chunks
+        self._provider = provider
+        self._stream = ResponseStream(wire_format(format_name))
+        self._data: list[bytes] = []
+        self._answer: RecordedAnswer | None = None
+
+    def __iter__(self) -> Iterator[ChunkT]:
+        try:
+            for chunk in self._chunks:
+                self._stream.feed(chunk)
+                self._data.append(_line_of(chunk))
+                yield chunk
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Record what has come; nothing to do where that is recorded."""
+        if self._answer is None:
+            response, data = self._stream.finish(), b"".join(self._data)
+            self._answer = _recorded(
+                self._session, self._format_name, response, data, self._provider
+            )
+
+    @property
+    def answer(self) -> RecordedAnswer:
+        """What was recorded.
+
+        Raises:
+            InvalidRecordError: the stream has not ended yet.
+        """
+        if self._answer is None:
+            raise InvalidRecordError("the stream has not ended: iterate over it, or close it")
+        return self._answer
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def tool_results_message(
+    format_name: str,
+    finished: Iterable[Finished],
+    policy: ExportPolicy = DEFAULT_EXPORT_POLICY,
+) -> list[JsonValue]:
+    """What the next request tells of calls that have ended: items for its messages.
+
+    They go behind the answer that asked for the calls, which the caller has from its provider: one
+    message for each result, or one for all, as the format wants it. The model is shown the
+    receipts.
+
+    Args:
+        format_name: of the wire format.
+        finished: the calls of one answer, in their order, as they were recorded.
+        policy: see `tooltrail.wire`. A call without an id, where the format needs one, has its
+            result told as text, and all others of the batch with it.
+
+    Raises:
+        NotFoundError: there is no such format.
+        ExportRefusedError: something would be changed, and the policy is strict.
+    """
+    known, ended = wire_format(format_name), list(finished)
+    asked = Message(role="assistant", blocks=tuple(_asked(one) for one in ended))
+    told = Message(role="tool", blocks=tuple(_told(one) for one in ended))
+    request = known.write_history(Conversation.of([asked, told]), policy).request
+    items = next((list_in(value) for value in request.values() if isinstance(value, list)), [])
+    return [item for item in items if known.is_result(object_in(item))]
+
+
+def _asked(finished: Finished) -> CallBlock:
+    return CallBlock(call=finished.call, key=str(finished.invocation_id))
+
+
+def _told(finished: Finished) -> ResultBlock:
+    error = finished.canonical.error
+    return ResultBlock(
+        call_id=finished.call.call_id,
+        tool_name=finished.call.tool_name,
+        status=result_status(finished.state, None if error is None else error.kind),
+        content=(TextBlock(text=finished.receipt.text),),
+        key=str(finished.invocation_id),
+    )
+
+
+def _recorded(
+    session: "Session", format_name: str, response: Response, data: bytes, provider: str | None
+) -> RecordedAnswer:
+    # An answer that is nothing but an error is part of the record as well.
+    messages = response.messages or (_without_words(format_name),)
+    ids: list[UUID] = []
+    first: Message | None = None
+    for message in messages:
+        whole = _with_ids(_with_provider(message, provider))
+        # The bytes are of all choices, and kept once.
+        ids.append(session.record_message(whole, payload=data if first is None else None))
+        first = first or whole
+    calls = () if first is None else first.calls
+    named = tuple(call.model_copy(update={"message_id": ids[0]}) for call in calls)
+    return RecordedAnswer(response, tuple(ids), named)
+
+
+def _without_words(format_name: str) -> Message:
+    return Message(role="assistant", origin=Origin(wire_format=format_name), is_complete=False)
+
+
+def _with_provider(message: Message, provider: str | None) -> Message:
+    if provider is None or message.origin is None:
+        return message
+    origin = message.origin.model_copy(update={"provider": provider})
+    return message.model_copy(update={"origin": origin})
+
+
+def _with_ids(message: Message) -> Message:
+    """The message with an id for each call; those that were made are flagged."""
+    if all(call.call_id for call in message.calls):
+        return message
+    blocks = tuple(map(_with_id, message.blocks))
+    return message.model_copy(update={"blocks": blocks})
+
+
+def _with_id(block: MessageBlock) -> MessageBlock:
+    if not isinstance(block, CallBlock) or block.call.call_id:
+        return block
+    made = {"call_id": f"call_{new_id().hex}", "flags": (*block.call.flags, "id_synthesised")}
+    return block.model_copy(update={"call": block.call.model_copy(update=made)})
+
+
+def _object_of(payload: Chunk) -> JsonObject:
+    if not isinstance(payload, bytes | str):
+        return event_of(payload)
+    try:
+        value: object = json.loads(payload)
+    except (ValueError, RecursionError) as error:
+        raise InvalidRecordError(f"the answer is no JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise InvalidRecordError("the answer is no JSON object")
+    return cast("JsonObject", value)
+
+
+def _bytes_of(chunk: Chunk) -> bytes:
+    if isinstance(chunk, bytes):
+        return chunk
+    if isinstance(chunk, str):
+        return chunk.encode("utf-8", "surrogatepass")
+    # A client's object is no longer what came over the connection; its JSON is what there is.
+    return json.dumps(event_of(chunk), separators=(",", ":")).encode()
+
+
+def _line_of(chunk: Chunk) -> bytes:
+    data = _bytes_of(chunk)
+    is_event = isinstance(chunk, Mapping) or not isinstance(chunk, bytes | str)
+    return data + b"\n" if is_event else data
