@@ -117,6 +117,7 @@ class ToolDefinition(Record):
         kind: `custom` for a tool that takes free text.
         grammar: what the free text must fit, as its provider spells it; None for any text.
         strict: whether the provider is to enforce the schema; None to leave that to it.
+        wire_format: the name of the format that the extras are of; None where there are none.
         extras: what else the provider was told of the tool, verbatim.
     """
 
@@ -126,6 +127,7 @@ class ToolDefinition(Record):
     kind: Literal["function", "custom"] = "function"
     grammar: JsonValue = None
     strict: bool | None = None
+    wire_format: str | None = None
     extras: Extras = Field(default_factory=dict[str, JsonValue])
 
 

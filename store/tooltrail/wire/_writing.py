@@ -10,6 +10,7 @@ from tooltrail.records import (
     ResultBlock,
     TextBlock,
     ToolCall,
+    ToolDefinition,
 )
 from tooltrail.wire._clean_text import CleanText, compact
 from tooltrail.wire._descriptions import describe_block
@@ -142,6 +143,13 @@ class Writing:
         """Say that what a provider said of a block is left out."""
         if block.extras:
             self.note("provider_data_dropped", where, ", ".join(sorted(block.extras)))
+
+    def tool_extras(self, tool: ToolDefinition, where: str) -> JsonObject:
+        """What a provider was told of a tool beside what all are told, if it is this one's."""
+        if tool.extras and tool.wire_format != self.format_name:
+            self.note("provider_data_dropped", where, ", ".join(sorted(tool.extras)))
+            return {}
+        return dict(tool.extras)
 
     def extras(self, message: Message, extras: JsonObject, where: str) -> JsonObject:
         """What goes back to the provider that said it; dropped and noted for any other."""

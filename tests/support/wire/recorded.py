@@ -236,7 +236,8 @@ def _is_for_client(item: Any) -> bool:
 
 def _anthropic_calls(events: list[Any]) -> Iterator[object]:
     for event in events:
-        for block in (*(event.get("content") or ()), event.get("content_block") or {}):
+        begun = (event.get("message") or {}).get("content") or ()
+        for block in (*begun, *(event.get("content") or ()), event.get("content_block") or {}):
             if isinstance(block, dict) and block.get("type") == "tool_use":
                 yield block["id"]
 

@@ -1,6 +1,7 @@
 """What a Chat Completions request asks for besides its messages: tools, choice, shape."""
 
 from collections.abc import Iterable
+from typing import Any
 
 from pydantic import JsonValue
 
@@ -23,14 +24,13 @@ def write_tools(tools: Iterable[ToolDefinition]) -> Export:
     """`{"tools": […]}`. `strict` is sent where a definition says so, and left out elsewhere."""
     writing = _writing()
     natives: list[JsonValue] = [
-        _write_tool(tool, writing.names.of(tool.name, f"tools[{position}]"))
-        for position, tool in enumerate(tools)
+        _write_tool(writing, tool, f"tools[{position}]") for position, tool in enumerate(tools)
     ]
     return writing.export({"tools": natives} if natives else {})
 
 
-def _write_tool(tool: ToolDefinition, name: str) -> JsonObject:
-    told: JsonObject = {"name": name}
+def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObject:
+    told = {**writing.tool_extras(tool, where), "name": writing.names.of(tool.name, where)}
     if tool.description is not None:
         told["description"] = tool.description
     if tool.kind == "custom":
@@ -59,7 +59,7 @@ def _read_tool(native: JsonObject) -> ToolDefinition:
             description=text_in(custom.get("description")),
             kind="custom",
             grammar=custom.get("format"),
-            extras=others(custom, _CUSTOM),
+            **_extras(custom, _CUSTOM),
         )
     told = object_in(native.get("function"))
     parameters, strict = told.get("parameters"), told.get("strict")
@@ -68,8 +68,13 @@ def _read_tool(native: JsonObject) -> ToolDefinition:
         description=text_in(told.get("description")),
         parameters=parameters if isinstance(parameters, dict) else None,
         strict=strict if isinstance(strict, bool) else None,
-        extras=others(told, _FUNCTION),
+        **_extras(told, _FUNCTION),
     )
+
+
+def _extras(told: JsonObject, known: frozenset[str]) -> dict[str, Any]:
+    extras = others(told, known)
+    return {"wire_format": NAME, "extras": extras} if extras else {}
 
 
 def write_choice(choice: ToolChoice) -> Export:

@@ -1,0 +1,119 @@
+"""What a request to Anthropic asks for besides its messages: tools, choice, shape."""
+
+from collections.abc import Iterable
+
+from pydantic import JsonValue
+
+from tooltrail.records import ToolDefinition
+from tooltrail.wire._writing import Writing
+from tooltrail.wire.anthropic.limits import CAPABILITIES, NAME
+from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export
+from tooltrail.wire.members import JsonObject, object_in, objects_in, others, text_in
+from tooltrail.wire.requests import StructuredFormat, ToolChoice
+
+_TOOL = frozenset({"name", "description", "input_schema", "strict"})
+_MODES = {"auto": "auto", "none": "none", "required": "any"}
+
+
+def _writing() -> Writing:
+    return Writing(NAME, CAPABILITIES, DEFAULT_EXPORT_POLICY)
+
+
+def write_tools(tools: Iterable[ToolDefinition]) -> Export:
+    """`{"tools": […]}`; a tool without parameters has the schema of an empty object."""
+    writing = _writing()
+    natives: list[JsonValue] = [
+        _write_tool(writing, tool, f"tools[{position}]") for position, tool in enumerate(tools)
+    ]
+    return writing.export({"tools": natives} if natives else {})
+
+
+def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObject:
+    native = {**writing.tool_extras(tool, where), "name": writing.names.of(tool.name, where)}
+    if native.get("type") not in (None, "custom"):
+        # A tool that the provider brings has no schema of ours.
+        return native
+    if tool.description is not None:
+        native["description"] = tool.description
+    if tool.kind == "custom":
+        # There are no tools of free text here: the text is the one member of an object.
+        writing.note("schema_reduced", where, "free text is the member 'input' of an object")
+        schema: JsonObject = {
+            "type": "object",
+            "properties": {"input": {"type": "string"}},
+            "required": ["input"],
+        }
+        native["input_schema"] = schema
+    else:
+        native["input_schema"] = {"type": "object", **(tool.parameters or {})}
+    if tool.strict is not None:
+        native["strict"] = tool.strict
+    return native
+
+
+def read_tools(request: JsonObject) -> tuple[ToolDefinition, ...]:
+    """The tools of a request; one that the provider brings has all of it in `extras`."""
+    return tuple(_read_tool(native) for native in objects_in(request.get("tools")))
+
+
+def _read_tool(native: JsonObject) -> ToolDefinition:
+    schema, strict = native.get("input_schema"), native.get("strict")
+    is_bare = schema == {"type": "object"}
+    extras = others(native, _TOOL)
+    return ToolDefinition(
+        name=text_in(native.get("name")) or "",
+        description=text_in(native.get("description")),
+        parameters=schema if isinstance(schema, dict) and not is_bare else None,
+        strict=strict if isinstance(strict, bool) else None,
+        wire_format=NAME if extras else None,
+        extras=extras,
+    )
+
+
+def write_choice(choice: ToolChoice) -> Export:
+    """`{"tool_choice": …}`; of several named tools none can be forced, so any may be called."""
+    writing = _writing()
+    native: JsonObject = {"type": _MODES.get(choice.mode, "any")}
+    if choice.mode == "tool" and len(choice.names) == 1:
+        native = {"type": "tool", "name": writing.names.of(choice.names[0], "tool_choice")}
+    elif choice.mode == "tool":
+        told = f"any tool may be called, not only {', '.join(choice.names)}"
+        writing.note("choice_not_enforced", "tool_choice", told)
+    if choice.parallel is not None and choice.mode != "none":
+        native["disable_parallel_tool_use"] = not choice.parallel
+    return writing.export({"tool_choice": native})
+
+
+def read_choice(request: JsonObject) -> ToolChoice | None:
+    """The choice that a request makes."""
+    native = object_in(request.get("tool_choice"))
+    serial = native.get("disable_parallel_tool_use")
+    parallel = not serial if isinstance(serial, bool) else None
+    match native.get("type"):
+        case "auto":
+            return ToolChoice("auto", parallel=parallel)
+        case "none":
+            return ToolChoice("none")
+        case "any":
+            return ToolChoice("required", parallel=parallel)
+        case "tool":
+            return ToolChoice("tool", (text_in(native.get("name")) or "",), parallel=parallel)
+        case _:
+            return None
+
+
+def write_structured(wanted: StructuredFormat) -> Export:
+    """`{"output_config": {"format": …}}`; a schema has no name here."""
+    writing = _writing()
+    schema: JsonObject = {"type": "object"} if wanted.schema is None else wanted.schema
+    if wanted.schema is None:
+        writing.note("schema_reduced", "output_config", "any JSON is an object here")
+    native: JsonObject = {"type": "json_schema", "schema": schema}
+    return writing.export({"output_config": {"format": native}})
+
+
+def read_structured(request: JsonObject) -> StructuredFormat | None:
+    """The shape of the answer that a request asks for."""
+    config = object_in(request.get("output_config")).get("format", request.get("output_format"))
+    schema = object_in(config).get("schema")
+    return StructuredFormat(schema) if isinstance(schema, dict) else None

@@ -1,0 +1,73 @@
+"""Images and documents as Anthropic's blocks spell them."""
+
+import base64
+import binascii
+
+from tooltrail.records import MediaBlock
+from tooltrail.records.blocks import MediaKind
+from tooltrail.wire.anthropic.limits import DOCUMENTS, IMAGES
+from tooltrail.wire.members import JsonObject, object_in, others, text_in
+
+_KINDS: dict[str, MediaKind] = {"image": "image", "document": "document"}
+_FILE = "file:"
+_BLOCK = frozenset({"type", "source", "title"})
+
+
+def read_media(native: JsonObject) -> MediaBlock | None:
+    """The block of an image or a document; None for a source that is not known."""
+    kind, source = _KINDS.get(str(native.get("type"))), object_in(native.get("source"))
+    if kind is None:
+        return None
+    media_type, data, uri = text_in(source.get("media_type")), text_in(source.get("data")), None
+    match source.get("type"):
+        case "base64" if data is not None:
+            pass
+        case "text" if data is not None:
+            data = base64.b64encode(data.encode("utf-8", "replace")).decode()
+        case "url":
+            uri = text_in(source.get("url"))
+        case "file":
+            uri = f"{_FILE}{source.get('file_id')}"
+        case _:
+            return None
+    return MediaBlock(
+        kind=kind,
+        media_type=media_type,
+        data=data,
+        uri=uri,
+        name=text_in(native.get("title")),
+        extras=others(native, _BLOCK),
+    )
+
+
+def write_media(block: MediaBlock) -> JsonObject | None:
+    """The native block; None where the format has none for its kind or its type."""
+    source = _source(block)
+    if source is None or block.kind == "audio":
+        return None
+    native: JsonObject = {"type": block.kind, "source": source}
+    if block.name is not None and block.kind == "document":
+        native["title"] = block.name
+    return native
+
+
+def _source(block: MediaBlock) -> JsonObject | None:
+    if block.data is None:
+        if block.uri is None:
+            return None
+        if block.uri.startswith(_FILE):
+            return {"type": "file", "file_id": block.uri.removeprefix(_FILE)}
+        return {"type": "url", "url": block.uri}
+    if block.kind == "document" and block.media_type == "text/plain":
+        return _text_source(block.data)
+    if block.media_type not in (IMAGES if block.kind == "image" else DOCUMENTS):
+        return None
+    return {"type": "base64", "media_type": block.media_type, "data": block.data}
+
+
+def _text_source(data: str) -> JsonObject | None:
+    try:
+        text = base64.b64decode(data, validate=True).decode()
+    except (binascii.Error, ValueError):
+        return None
+    return {"type": "text", "media_type": "text/plain", "data": text}
