@@ -231,6 +231,8 @@ _CLIENT_ITEMS = {
 def _is_for_client(item: Any) -> bool:
     if item.get("type") == "shell_call":
         return (item.get("environment") or {}).get("type") != "container_reference"
+    if item.get("type") == "tool_search_call":
+        return bool(item.get("execution") == "client")
     return item.get("type") in _CLIENT_ITEMS
 
 

@@ -1,0 +1,35 @@
+"""OpenAI Responses.
+
+Source: the types of the official client, version 3. Tools that the provider runs itself stay as
+they came, between texts and calls.
+"""
+
+from tooltrail.wire.formats import WireFormat
+from tooltrail.wire.openai_responses.asking import (
+    read_choice,
+    read_structured,
+    read_tools,
+    write_choice,
+    write_structured,
+    write_tools,
+)
+from tooltrail.wire.openai_responses.limits import CAPABILITIES, NAME
+from tooltrail.wire.openai_responses.reading import read_history, read_response
+from tooltrail.wire.openai_responses.streaming import ResponsesAssembler
+from tooltrail.wire.openai_responses.writing import is_result, write_history
+
+FORMAT = WireFormat(
+    name=NAME,
+    capabilities=CAPABILITIES,
+    read_response=read_response,
+    new_assembler=ResponsesAssembler,
+    read_history=read_history,
+    write_history=write_history,
+    is_result=is_result,
+    write_tools=write_tools,
+    read_tools=read_tools,
+    write_choice=write_choice,
+    read_choice=read_choice,
+    write_structured=write_structured,
+    read_structured=read_structured,
+)
