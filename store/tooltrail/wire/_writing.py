@@ -108,10 +108,16 @@ class Writing:
         if prefix and result.is_error and not text.startswith(ERROR_PREFIX):
             text = ERROR_PREFIX + text
             self.note("error_as_prefix", where, f"the text begins with {ERROR_PREFIX!r}")
-        if not text and (self.policy.empty_output or not self.capabilities.takes_empty_output):
-            text = self.policy.empty_output or "(no output)"
-            self.note("output_empty", where, f"the empty output is {text!r} here")
-        return text
+        return text or self._empty_output(where)
+
+    def _empty_output(self, where: str) -> str:
+        able = self.capabilities
+        marker = self.policy.empty_output if able.marks_empty_output else ""
+        if not marker and not able.takes_empty_output:
+            marker = "(no output)"
+        if marker:
+            self.note("output_empty", where, f"the empty output is {marker!r} here")
+        return marker
 
     def arguments_text(self, call: ToolCall, where: str) -> str:
         """The arguments for a format that has them as text: as they came, as far as possible."""

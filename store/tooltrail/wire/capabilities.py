@@ -27,6 +27,8 @@ class Capabilities:
         forces_choice: whether the model can be made to call a tool.
         result_media: media types that a result can hold beside text.
         takes_empty_output: whether a result may be the empty text.
+        marks_empty_output: whether an empty result is told by a marker all the same, unless the
+            policy says otherwise, since servers or templates want a text.
     """
 
     needs_call_ids: bool = True
@@ -40,3 +42,4 @@ class Capabilities:
     forces_choice: bool = True
     result_media: frozenset[str] = frozenset()
     takes_empty_output: bool = True
+    marks_empty_output: bool = True

@@ -214,7 +214,8 @@ def _responses_calls(events: list[Any]) -> Iterator[object]:
     for event in events:
         response = event.get("response", event)
         items = response.get("output") or () if isinstance(response, dict) else ()
-        for item in (*items, event.get("item")):
+        ended = event.get("item") if event.get("type") == "response.output_item.done" else None
+        for item in (*items, ended):
             if isinstance(item, dict) and _is_for_client(item):
                 yield item["call_id"]
 

@@ -1,0 +1,144 @@
+"""What a request to Gemini asks for besides its contents: tools, choice, shape."""
+
+from collections.abc import Iterable, Iterator
+
+from pydantic import JsonValue
+
+from tooltrail.records import ToolDefinition
+from tooltrail.wire._writing import Writing
+from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export
+from tooltrail.wire.gemini.limits import CAPABILITIES, NAME
+from tooltrail.wire.gemini.parts import camel
+from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in, others, text_in
+from tooltrail.wire.requests import StructuredFormat, ToolChoice
+
+_DECLARATION = frozenset({"name", "description", "parametersJsonSchema"})
+_MODES = {"auto": "AUTO", "none": "NONE", "required": "ANY", "tool": "ANY"}
+_JSON = "application/json"
+
+
+def _writing() -> Writing:
+    return Writing(NAME, CAPABILITIES, DEFAULT_EXPORT_POLICY)
+
+
+def write_tools(tools: Iterable[ToolDefinition]) -> Export:
+    """`{"tools": [{"functionDeclarations": […]}]}`; no parameters are told by none at all."""
+    writing = _writing()
+    declarations: list[JsonValue] = []
+    provided: list[JsonValue] = []
+    for position, tool in enumerate(tools):
+        native = _write_tool(writing, tool, f"tools[{position}]")
+        (declarations if "name" in native else provided).append(native)
+    ours: list[JsonValue] = [{"functionDeclarations": declarations}] if declarations else []
+    return writing.export({"tools": [*ours, *provided]} if ours or provided else {})
+
+
+def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObject:
+    extras = writing.tool_extras(tool, where)
+    if tool.name in extras:
+        # A tool that the provider brings stands beside the declarations.
+        return extras
+    native: JsonObject = {**extras, "name": writing.names.of(tool.name, where)}
+    if tool.description is not None:
+        native["description"] = tool.description
+    if tool.kind == "custom":
+        writing.note("schema_reduced", where, "free text is the member 'input' of an object")
+        schema: JsonObject = {
+            "type": "object",
+            "properties": {"input": {"type": "string"}},
+            "required": ["input"],
+        }
+        native["parametersJsonSchema"] = schema
+    elif tool.parameters is not None and "parameters" not in extras:
+        native["parametersJsonSchema"] = tool.parameters
+    return native
+
+
+def read_tools(request: JsonObject) -> tuple[ToolDefinition, ...]:
+    """The tools of a request; one that the provider brings has all of it in `extras`."""
+    return tuple(
+        definition
+        for tool in objects_in(request.get("tools"))
+        for definition in _read_tool(camel(tool))
+    )
+
+
+def _read_tool(tool: JsonObject) -> Iterator[ToolDefinition]:
+    for declaration in objects_in(tool.get("functionDeclarations")):
+        yield _read_declaration(camel(declaration))
+    for name, value in tool.items():
+        if name != "functionDeclarations":
+            yield ToolDefinition(name=name, wire_format=NAME, extras={name: value})
+
+
+def _read_declaration(native: JsonObject) -> ToolDefinition:
+    schema, extras = native.get("parametersJsonSchema"), others(native, _DECLARATION)
+    if schema is None and "parameters" in native:
+        # The older form of a schema; it goes back as it came, and others are told its meaning.
+        schema = _json_schema(native["parameters"])
+    return ToolDefinition(
+        name=text_in(native.get("name")) or "",
+        description=text_in(native.get("description")),
+        parameters=schema if isinstance(schema, dict) else None,
+        wire_format=NAME if extras else None,
+        extras=extras,
+    )
+
+
+def _json_schema(value: JsonValue) -> JsonValue:
+    """A schema of OpenAPI's kind, whose types are in capitals, as JSON Schema has it."""
+    if isinstance(value, list):
+        return [_json_schema(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    members = {name: _json_schema(member) for name, member in value.items()}
+    if isinstance(kind := members.get("type"), str):
+        members["type"] = kind.lower()
+    return members
+
+
+def write_choice(choice: ToolChoice) -> Export:
+    """`{"toolConfig": {"functionCallingConfig": …}}`."""
+    writing = _writing()
+    config: JsonObject = {"mode": _MODES[choice.mode]}
+    if choice.mode == "tool":
+        names: list[JsonValue] = [writing.names.of(name, "toolConfig") for name in choice.names]
+        config["allowedFunctionNames"] = names
+    if choice.parallel is False:
+        told = "nothing keeps the model from calling several tools at once"
+        writing.note("choice_not_enforced", "toolConfig", told)
+    return writing.export({"toolConfig": {"functionCallingConfig": config}})
+
+
+def read_choice(request: JsonObject) -> ToolChoice | None:
+    """The choice that a request makes."""
+    tool_config = camel(object_in(camel(request).get("toolConfig")))
+    config = camel(object_in(tool_config.get("functionCallingConfig")))
+    names = tuple(str(name) for name in list_in(config.get("allowedFunctionNames")))
+    match config.get("mode"):
+        case "AUTO" | "VALIDATED" | "MODE_UNSPECIFIED":
+            return ToolChoice("auto")
+        case "NONE":
+            return ToolChoice("none")
+        case "ANY":
+            return ToolChoice("tool", names) if names else ToolChoice("required")
+        case _:
+            return None
+
+
+def write_structured(wanted: StructuredFormat) -> Export:
+    """`{"generationConfig": {"responseMimeType", "responseJsonSchema"}}`; a schema has no name."""
+    writing = _writing()
+    config: JsonObject = {"responseMimeType": _JSON}
+    if wanted.schema is not None:
+        config["responseJsonSchema"] = wanted.schema
+    return writing.export({"generationConfig": config})
+
+
+def read_structured(request: JsonObject) -> StructuredFormat | None:
+    """The shape of the answer that a request asks for."""
+    config = camel(object_in(camel(request).get("generationConfig")))
+    schema = config.get("responseJsonSchema", _json_schema(config.get("responseSchema")))
+    if config.get("responseMimeType") != _JSON and schema is None:
+        return None
+    return StructuredFormat(schema if isinstance(schema, dict) else None)
