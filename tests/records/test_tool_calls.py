@@ -1,6 +1,7 @@
 """A tool call keeps what the model sent, and shows a bounded line of it."""
 
 import json
+from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -119,3 +120,74 @@ def test_storable_text_can_be_encoded_and_holds_no_nul(text: str) -> None:
     assert b"\0" not in storable(text).encode()
     if "\0" not in text and json.dumps(text, ensure_ascii=False).isprintable():
         assert storable(text) == text
+
+
+@pytest.mark.parametrize(
+    ("raw", "arguments", "is_readable"),
+    [
+        ("", {}, True),
+        (" \n", {}, True),
+        ("{}", {}, True),
+        ('{"b":1,"a":[2]}', {"b": 1, "a": [2]}, True),
+        ("null", None, True),
+        ('"text"', "text", True),
+        ("{", None, False),
+        ("{}{}", None, False),
+        ('{"a":1,"a":2}', None, False),
+        ('{"a":NaN}', None, False),
+        ('{"a":1e400}', None, False),
+    ],
+)
+def test_arguments_are_read_strictly_and_never_made_up(
+    raw: str, arguments: object, is_readable: bool
+) -> None:
+    call = ToolCall(tool_name="Bash", arguments_raw=raw)
+    assert call.arguments == arguments
+    assert (call.parse_error is None) is is_readable
+    assert call.is_executable is is_readable
+
+
+@pytest.mark.parametrize("raw", ["", "{", "SELECT 1", '{"a":1}'])
+def test_the_arguments_of_a_custom_tool_are_its_text(raw: str) -> None:
+    call = ToolCall(tool_name="sql", arguments_raw=raw, kind="custom")
+    assert call.arguments == raw
+    assert call.parse_error is None
+    assert call.is_executable
+
+
+def test_only_a_whole_call_that_is_ours_is_to_be_run() -> None:
+    assert ToolCall(tool_name="Bash", flags=("id_synthesised", "id_repeated")).is_executable
+    assert not ToolCall(tool_name="Bash", flags=("incomplete",)).is_executable
+    assert not ToolCall(tool_name="Bash", by_provider=True).is_executable
+
+
+def test_that_arguments_were_read_changes_nothing_of_a_call() -> None:
+    read, unread = (ToolCall(tool_name="Bash", arguments_raw='{"a":1}') for _ in range(2))
+    assert read.arguments == {"a": 1}
+    assert read == unread
+    assert repr(read) == repr(unread)
+    assert read.model_dump() == unread.model_dump()
+
+
+def test_a_changed_copy_reads_its_own_arguments() -> None:
+    call = ToolCall(tool_name="Bash", arguments_raw='{"a":1}')
+    assert call.arguments == {"a": 1}
+    changed = call.model_copy(update={"arguments_raw": '{"a":'})
+    assert changed.parse_error is not None
+    assert changed.arguments is None
+    assert changed.model_copy(update={"kind": "custom"}).arguments == '{"a":'
+    assert call.arguments == {"a": 1}
+
+
+def test_the_place_of_a_call_is_not_negative() -> None:
+    with pytest.raises(ValidationError, match="position"):
+        ToolCall(tool_name="Bash", position=-1)
+
+
+def test_a_dump_of_a_call_is_json_and_reads_back() -> None:
+    stored = UUID("01890a5d-ac96-774b-bcce-b302099a8057")
+    call = ToolCall(tool_name="Bash", message_id=stored, position=2, extras={"a": [None]})
+    dumped = json.loads(json.dumps(call.model_dump()))
+    assert dumped["message_id"] == str(stored)
+    assert ToolCall.model_validate(dumped) == call
+    assert ToolCall.model_validate({"tool_name": "Bash"}).message_id is None

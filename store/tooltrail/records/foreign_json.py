@@ -7,6 +7,7 @@ says. Text in canonical JSON is for `canonical_json`, which also turns its marks
 
 import json
 import math
+from collections import Counter
 from typing import TYPE_CHECKING, cast
 
 from tooltrail.records.canonical_json import MAX_EMBEDDED_DEPTH, is_deeper_than
@@ -43,7 +44,8 @@ def read_json(data: str | bytes) -> "JsonValue":
 def _members(pairs: list[tuple[str, object]]) -> dict[str, object]:
     members = dict(pairs)
     if len(members) != len(pairs):
-        twice = next(key for number, (key, _) in enumerate(pairs) if key in dict(pairs[:number]))
+        counts = Counter(key for key, _ in pairs)
+        twice = next(key for key, _ in pairs if counts[key] > 1)
         raise ValueError(f"the key {twice[:_SHOWN_CHARS]!a} stands twice in an object")
     return members
 

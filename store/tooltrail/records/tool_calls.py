@@ -1,10 +1,11 @@
 """What the model asked for."""
 
+from collections.abc import Mapping
 from functools import cached_property
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
-from pydantic import Field, JsonValue
+from pydantic import Field, JsonValue, PlainSerializer
 
 from tooltrail.records import canonical_json
 from tooltrail.records._model import Record, ToolName
@@ -33,6 +34,10 @@ arguments are canonical JSON of it. `id_synthesised`: the provider sent no id; t
 `id_repeated`: another call of the same answer has this id. `index_missing`: fragments of the call
 had no place, and were put together by their ids and their order.
 """
+
+
+MessageId = Annotated[UUID, PlainSerializer(str, return_type=str)]
+"""The id of a stored message; text in a dump, which is to be JSON."""
 
 
 class ToolCall(Record):
@@ -65,7 +70,7 @@ class ToolCall(Record):
     by_provider: bool = False
     flags: tuple[CallFlag, ...] = ()
     extras: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
-    message_id: UUID | None = None
+    message_id: MessageId | None = None
 
     @classmethod
     def of(cls, tool_name: str, arguments: JsonValue, *, call_id: str | None = None) -> Self:
@@ -105,6 +110,13 @@ class ToolCall(Record):
         # Arguments can hold a whole file; no run of white space that matters is this long.
         line = " ".join((self.title or self.arguments_raw)[:_PREVIEWED_CHARS].split())
         return shorten(storable(line), ARGUMENTS_PREVIEW_CHARS)
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """A copy with some members changed; see pydantic."""
+        copied = super().model_copy(update=update, deep=deep)
+        # What was read belongs to the arguments that were copied, and not to those of the update.
+        vars(copied).pop("_parsed", None)
+        return copied
 
     @cached_property
     def _parsed(self) -> tuple[JsonValue, str | None]:

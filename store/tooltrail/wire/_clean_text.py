@@ -8,17 +8,26 @@ not every server keeps them. All become U+FFFD; tab, newline and carriage return
 import json
 import math
 import re
-from collections.abc import Callable
 
 from pydantic import JsonValue
 
-from tooltrail.records import InvalidRecordError, read_json
 from tooltrail.wire.exports import ExportReport
 
 _REPLACEMENT = "\ufffd"
 _UNSENDABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
-_SUSPECT_ESCAPE = re.compile(r"\\u(?:00[01]|007f|[dD][89a-fA-F])")
+_SUSPECT_ESCAPE = re.compile(r"\\u(?:00[01]|007[fF]|[dD][89a-fA-F])")
 """Escapes in a text of JSON that may spell such a character; pairs of surrogates are among them."""
+
+_ESCAPE = re.compile(
+    r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+    r"|\\u(?P<code>[0-9a-fA-F]{4})|\\."
+)
+"""One escape in a text of JSON, a pair of surrogates as one."""
+
+
+def sendable(text: str) -> str:
+    """The text with every character replaced that cannot be sent; for words of our own."""
+    return text if text.isascii() and text.isprintable() else _UNSENDABLE.sub(_REPLACEMENT, text)
 
 
 class CleanText:
@@ -41,27 +50,31 @@ class CleanText:
         clean = self.text(text, where)
         if _SUSPECT_ESCAPE.search(clean) is None:
             return clean
-        try:
-            value = read_json(clean)
-        except InvalidRecordError:
-            # Not JSON, so nobody turns the escapes into characters.
+        count = 0
+
+        def mended(escape: re.Match[str]) -> str:
+            nonlocal count
+            code = escape["code"]
+            if code is None or _UNSENDABLE.match(chr(int(code, 16))) is None:
+                return escape[0]
+            count += 1
+            return r"\ufffd"
+
+        spelled = _ESCAPE.sub(mended, clean)
+        # Where a text is no JSON, nobody turns the escapes into characters.
+        if not count or not _is_json(clean):
             return clean
-        cleaned = self.value(value, where)
-        return clean if cleaned == value else compact(cleaned)
+        self._replaced(count, where)
+        return spelled
 
     def value(self, value: JsonValue, where: str) -> JsonValue:
         """A JSON value with clean texts and keys, and no number that JSON does not have."""
-        count = 0
-
-        def clean(text: str) -> str:
-            nonlocal count
-            cleaned, more = _UNSENDABLE.subn(_REPLACEMENT, text)
-            count += more
-            return cleaned
-
-        cleaned = _mapped(value, clean)
-        if count:
-            self._replaced(count, where)
+        mapping = _Mapping()
+        cleaned = mapping.of(value)
+        if mapping.count:
+            self._replaced(mapping.count, where)
+        if mapping.numbers:
+            self._report.add("text_replaced", where, f"{mapping.numbers} as text: no JSON has it")
         return cleaned
 
     def _replaced(self, count: int, where: str) -> None:
@@ -69,16 +82,52 @@ class CleanText:
         self._report.add("text_replaced", where, f"{count:,} {noun} that cannot be sent")
 
 
-def _mapped(value: JsonValue, clean: Callable[[str], str]) -> JsonValue:
-    if isinstance(value, str):
-        return clean(value)
-    if isinstance(value, list):
-        return [_mapped(item, clean) for item in value]
-    if isinstance(value, dict):
-        return {clean(key): _mapped(member, clean) for key, member in value.items()}
-    if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-    return value
+class _Mapping:
+    """The same value, clean; counts what it replaces."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.numbers = ""
+
+    def of(self, value: JsonValue) -> JsonValue:
+        if isinstance(value, str):
+            return self._text(value)
+        if isinstance(value, list):
+            return [self.of(item) for item in value]
+        if isinstance(value, dict):
+            return self._members(value)
+        if isinstance(value, float) and not math.isfinite(value):
+            self.numbers = "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+            return self.numbers
+        return value
+
+    def _members(self, value: dict[str, JsonValue]) -> dict[str, JsonValue]:
+        members: dict[str, JsonValue] = {}
+        for key, member in value.items():
+            name = self._text(key)
+            while name in members:
+                # Two keys that differ in what cannot be sent stay two.
+                name += _REPLACEMENT
+            members[name] = self.of(member)
+        return members
+
+    def _text(self, text: str) -> str:
+        if text.isascii() and text.isprintable():
+            return text
+        clean, count = _UNSENDABLE.subn(_REPLACEMENT, text)
+        self.count += count
+        return clean
+
+
+def _is_json(text: str) -> bool:
+    """Whether anybody could read it as JSON, strictly or not."""
+    try:
+        json.loads(text)
+    except RecursionError:
+        return True
+    except ValueError:
+        return False
+    return True
 
 
 def compact(value: JsonValue) -> str:

@@ -11,23 +11,29 @@ from tooltrail.records import (
     ReasoningBlock,
     ResourceBlock,
 )
+from tooltrail.wire._clean_text import sendable
 from tooltrail.wire.members import object_in
 
 _SHOWN_CHARS = 200
+_UNKNOWN = "of unknown type"
 
 
 def describe_block(block: MessageBlock) -> str:
     """A block on one line, in brackets: its kind, its type and size, its digest or where it is."""
+    return sendable(_described(block))
+
+
+def _described(block: MessageBlock) -> str:
     match block:
         case MediaBlock():
             where = _content(block.data, block.uri or block.name)
-            return f"[{block.kind} {block.media_type or 'of unknown type'}, {where}]"
+            return f"[{block.kind} {_short(block.media_type or _UNKNOWN)}, {where}]"
         case ResourceBlock(text=str(text)):
             return f"[resource {_short(block.uri)}, {len(text.encode('utf-8', 'replace')):,} bytes]"
         case ResourceBlock():
             kind = "link" if block.is_link else "resource"
             where = _content(block.data, block.uri)
-            return f"[{kind} {block.media_type or 'of unknown type'}, {where}]"
+            return f"[{kind} {_short(block.media_type or _UNKNOWN)}, {where}]"
         case ProviderBlock():
             return f"[provider's {_short(str(object_in(block.native).get('type', 'block')))}]"
         case ReasoningBlock():

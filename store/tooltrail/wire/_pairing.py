@@ -6,7 +6,6 @@ one, of its name if it has a name, in the latest batch.
 """
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 
 from tooltrail.records import CallBlock, Conversation, Message, ResultBlock
@@ -19,12 +18,14 @@ class Asked:
 
     Attributes:
         block: the call.
+        number: of the call in its batch, from 0.
         where: it stands, as a report says it.
         result: what came of it; None as long as there is nothing.
         is_late: whether other messages stand between the call and its result.
     """
 
     block: CallBlock
+    number: int
     where: str
     result: ResultBlock | None = None
     is_late: bool = False
@@ -39,12 +40,14 @@ class Batch:
         number: of the batch among all, from 0.
         asked: the calls in their order.
         is_past: whether something else was said since.
+        furthest: the number of the last call in their order that has a result.
     """
 
     message: Message
     number: int
     asked: list[Asked]
     is_past: bool = False
+    furthest: int = -1
 
 
 @dataclass(slots=True)
@@ -68,19 +71,39 @@ def pair(conversation: Conversation, report: ExportReport) -> Paired:
     return pairing.paired
 
 
-_Candidates = list[tuple[Batch, Asked]]
+_Name = tuple[str, str | None]
+"""By what a result may name its call: a key, an id, or a tool, which may be any."""
+
+
+@dataclass(slots=True)
+class _Candidates:
+    """The calls of one batch that a result may name alike, and how many of them have one."""
+
+    batch: Batch
+    calls: list[Asked] = field(default_factory=list[Asked])
+    answered: int = 0
+
+    def next(self) -> Asked | None:
+        """The first call without a result."""
+        while self.answered < len(self.calls):
+            if self.calls[self.answered].result is None:
+                return self.calls[self.answered]
+            self.answered += 1
+        return None
 
 
 class _Pairing:
     """Calls by what a result may name them by.
 
-    `_named` has for each name the batches with such calls, and for each of these the calls.
+    `_open` has for each name the batches with such calls, without those at its end that have all
+    their results; `_latest` has the last of them in any case.
     """
 
     def __init__(self, report: ExportReport) -> None:
         self.paired = Paired()
         self._report = report
-        self._named: defaultdict[Hashable, list[_Candidates]] = defaultdict(list)
+        self._open: defaultdict[_Name, list[_Candidates]] = defaultdict(list)
+        self._latest: dict[_Name, _Candidates] = {}
         self._fresh: list[Batch] = []
 
     def take(self, index: int, message: Message) -> None:
@@ -97,52 +120,56 @@ class _Pairing:
                 self.paired.orphans.setdefault(index, []).append(result)
 
     def _take_calls(self, index: int, message: Message, calls: list[CallBlock]) -> None:
-        asked = [Asked(one, f"messages[{index}].calls[{n}]") for n, one in enumerate(calls)]
+        asked = [Asked(one, n, f"messages[{index}].calls[{n}]") for n, one in enumerate(calls)]
         batch = Batch(message, len(self.paired.batches), asked)
         self.paired.batches[index] = batch
         self._fresh.append(batch)
-        groups: defaultdict[Hashable, _Candidates] = defaultdict(list)
+        named: dict[_Name, _Candidates] = {}
         for one in asked:
             for name in _names_of_call(one.block):
-                groups[name].append((batch, one))
-        for name, candidates in groups.items():
-            self._named[name].append(candidates)
+                named.setdefault(name, _Candidates(batch)).calls.append(one)
+        for name, candidates in named.items():
+            self._open[name].append(candidates)
+        self._latest.update(named)
 
     def _place(self, result: ResultBlock, where: str) -> bool:
-        taken: tuple[Batch, Asked] | None = None
-        for batch, asked in self._candidates(result):
-            if asked.result is None:
-                self._answer(batch, asked, result, where)
+        name = _name_of_result(result)
+        waiting = self._open.get(name, [])
+        while waiting:
+            asked = waiting[-1].next()
+            if asked is not None:
+                self._answer(waiting[-1].batch, asked, result, where)
                 return True
-            taken = taken or (batch, asked)
-        if taken is None or (result.key is None and result.call_id is None):
+            waiting.pop()
+        latest = self._latest.get(name)
+        if latest is None or name[0] == "tool":
             return False
-        told = f"{taken[1].where} has a result already; this later one counts"
+        taken = latest.calls[0]
+        told = f"{taken.where} has a result already; this later one counts"
         self._report.add("result_repeated", where, told)
-        self._answer(*taken, result, where)
+        self._answer(latest.batch, taken, result, where)
         return True
 
     def _answer(self, batch: Batch, asked: Asked, result: ResultBlock, where: str) -> None:
         asked.result, asked.is_late = result, batch.is_past
         if batch.is_past:
             self._report.add("result_moved", where, f"it came late; here it follows {asked.where}")
+        elif asked.number < batch.furthest:
+            self._report.add("order_changed", where, "results stand in the order of their calls")
+        batch.furthest = max(batch.furthest, asked.number)
 
-    def _candidates(self, result: ResultBlock) -> Iterator[tuple[Batch, Asked]]:
-        for candidates in reversed(self._named.get(_name_of_result(result), [])):
-            yield from candidates
 
-
-def _names_of_call(block: CallBlock) -> list[Hashable]:
+def _names_of_call(block: CallBlock) -> list[_Name]:
     if block.key is not None:
         return [("key", block.key)]
-    if block.call.call_id is not None:
+    if block.call.call_id:
         return [("id", block.call.call_id)]
     return [("tool", block.call.tool_name), ("tool", None)]
 
 
-def _name_of_result(result: ResultBlock) -> Hashable:
+def _name_of_result(result: ResultBlock) -> _Name:
     if result.key is not None:
         return ("key", result.key)
-    if result.call_id is not None:
+    if result.call_id:
         return ("id", result.call_id)
     return ("tool", result.tool_name)

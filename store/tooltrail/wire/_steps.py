@@ -103,13 +103,30 @@ class _Planner:
             where = f"messages[{index}]"
             if index in paired.batches:
                 yield from self._batch(paired.batches[index], where)
-            elif said := _without_results(message):
+            elif said := self._without_results(message, where):
                 yield Said(said, where)
             if index in paired.orphans:
-                told = [self._told(one.tool_name, one, where) for one in paired.orphans[index]]
+                told = [
+                    self._told(one.tool_name, one.call_id, one, where)
+                    for one in paired.orphans[index]
+                ]
                 yield Said(Message.of("user", self._family.write_results(told)), where)
 
+    def _without_results(self, message: Message, where: str) -> Message | None:
+        """What a message says beside results; None when that is nothing."""
+        kept = tuple(block for block in message.blocks if not isinstance(block, ResultBlock))
+        if message.role == "tool" and kept:
+            self._writing.note("role_changed", where, "what is no result is said by the user")
+            return Message(role="user", blocks=kept)
+        if message.role != "tool" and len(kept) == len(message.blocks):
+            return message
+        return message.model_copy(update={"blocks": kept}) if kept else None
+
     def _batch(self, batch: Batch, where: str) -> Iterator[Step]:
+        if batch.message.role != "assistant":
+            told = f"a message of the {batch.message.role} with calls is the assistant's"
+            self._writing.note("role_changed", where, told)
+            batch.message = batch.message.model_copy(update={"role": "assistant"})
         kept = [asked for asked in batch.asked if asked.result or self._keeps(asked)]
         self._ids.begin_batch()
         if not kept:
@@ -117,7 +134,7 @@ class _Planner:
                 yield Said(said, where)
         elif self._is_native(kept):
             answered = tuple(self._answered(asked, batch.number) for asked in kept)
-            yield Answers(batch.message, answered, where)
+            yield Answers(_without_own_results(batch.message), answered, where)
         else:
             yield from self._batch_as_text(batch, kept, where)
 
@@ -130,7 +147,7 @@ class _Planner:
     def _no_result(self) -> ResultBlock:
         if self._writing.policy.unanswered == "unknown":
             return ResultBlock(status="unknown", content=(TextBlock(text=_UNKNOWN),))
-        return ResultBlock(status="interrupted", content=(TextBlock(text=_NO_RESULT),))
+        return no_result()
 
     def _is_native(self, kept: list[Asked]) -> bool:
         if not self._writing.capabilities.needs_call_ids:
@@ -156,7 +173,12 @@ class _Planner:
         calls = TextBlock(text=self._family.write_calls([self._asked(one) for one in kept]))
         yield Said(said.model_copy(update={"blocks": (*said.blocks, calls)}), where)
         told = [
-            self._told(one.block.call.tool_name, one.result or self._no_result(), one.where)
+            self._told(
+                one.block.call.tool_name,
+                one.block.call.call_id,
+                one.result or self._no_result(),
+                one.where,
+            )
             for one in kept
         ]
         yield Said(Message.of("user", self._family.write_results(told)), where)
@@ -164,24 +186,34 @@ class _Planner:
     def _asked(self, asked: Asked) -> ToldCall:
         call = asked.block.call
         arguments = self._writing.clean.json_text(call.arguments_raw or "{}", asked.where)
-        return ToldCall(call.tool_name, call.call_id, arguments)
+        return ToldCall(call.tool_name, call.call_id or None, arguments)
 
-    def _told(self, tool_name: str | None, result: ResultBlock, where: str) -> ToldResult:
-        text = self._writing.result_text(result, where, prefix=False)
-        return ToldResult(tool_name or "(unnamed)", result.call_id, result.status, text)
+    def _told(
+        self, tool_name: str | None, call_id: str | None, result: ResultBlock, where: str
+    ) -> ToldResult:
+        tells_status = self._family.tells_status
+        text = self._writing.result_text(
+            result, where, prefix=not tells_status, has_status=tells_status
+        )
+        return ToldResult(tool_name or "(unnamed)", call_id or None, result.status, text)
+
+
+def no_result() -> ResultBlock:
+    """What stands for the result of a call that has none."""
+    return ResultBlock(status="interrupted", content=(TextBlock(text=_NO_RESULT),))
+
+
+def _without_own_results(message: Message) -> Message:
+    """A message with calls whose results may stand in it; they follow it on the wire."""
+    if not message.results:
+        return message
+    kept = tuple(block for block in message.blocks if not isinstance(block, ResultBlock))
+    return message.model_copy(update={"blocks": kept})
 
 
 def _without_calls(message: Message) -> Message | None:
-    """What an assistant says beside calls; None when that is nothing."""
-    kept = tuple(block for block in message.blocks if not isinstance(block, CallBlock))
-    return message.model_copy(update={"blocks": kept}) if kept else None
-
-
-def _without_results(message: Message) -> Message | None:
-    """What a message says beside results; None when that is nothing."""
-    kept = tuple(block for block in message.blocks if not isinstance(block, ResultBlock))
-    if message.role == "tool":
-        return Message(role="user", blocks=kept) if kept else None
-    if len(kept) == len(message.blocks):
-        return message
+    """What an assistant says beside calls and results; None when that is nothing."""
+    kept = tuple(
+        block for block in message.blocks if not isinstance(block, CallBlock | ResultBlock)
+    )
     return message.model_copy(update={"blocks": kept}) if kept else None

@@ -83,19 +83,23 @@ class Writing:
         for block in blocks:
             if isinstance(block, TextBlock):
                 texts.append(block.text)
+                self.note_extras(block, where)
             else:
                 described = describe_block(block)
                 self.note("block_described", where, described)
                 texts.append(described)
         return self.clean.text("\n".join(texts), where)
 
-    def result_text(self, result: ResultBlock, where: str, *, prefix: bool = True) -> str:
+    def result_text(
+        self, result: ResultBlock, where: str, *, prefix: bool = True, has_status: bool = False
+    ) -> str:
         """What the model is shown of a result, as one text.
 
         Args:
             result: with its content; a structured value stands for a content that is missing.
             where: the call stands.
             prefix: whether a failure is to begin with `ERROR_PREFIX`, where there is no flag.
+            has_status: whether the format says more than that it failed.
         """
         text = self.content_text(result.content, where)
         if result.has_structured:
@@ -103,7 +107,7 @@ class Writing:
                 self.note("structured_dropped", where, "the structured value beside the content")
             else:
                 text = compact(self.clean.value(result.structured, where))
-        if result.is_error and result.status != "error":
+        if result.is_error and result.status != "error" and not has_status:
             self.note("status_flattened", where, f"{result.status} is an error here")
         if prefix and result.is_error and not text.startswith(ERROR_PREFIX):
             text = ERROR_PREFIX + text

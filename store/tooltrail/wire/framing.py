@@ -17,6 +17,8 @@ from tooltrail.wire.members import JsonObject
 _DONE = b"[DONE]"
 _WHITE = b" \t\r\n"
 _BOM = b"\xef\xbb\xbf"
+_FIELDS = (b":", b"event", b"id", b"retry", b"data")
+"""What a line of server-sent events begins with; a colon begins a comment."""
 
 
 class EventFraming:
@@ -30,32 +32,49 @@ class EventFraming:
     def __init__(self) -> None:
         self.unread: list[str] = []
         self.is_done = False
-        self._rest = b""
+        self._rest: list[bytes] = []
         self._data: list[bytes] = []
         self._kind: Literal["events", "json", "lines", "document"] | None = None
         self._count = 0
+        self._is_foreign = False
 
     def feed(self, chunk: bytes) -> Iterator[JsonObject]:
         """The objects that are whole with this chunk."""
-        data = self._rest + chunk
         if self._kind is None:
-            data = data.removeprefix(_BOM).lstrip(_WHITE)
-            if not data or _BOM.startswith(data):
-                self._rest = data
+            chunk = self._taken() + chunk
+            beginning = chunk.removeprefix(_BOM).lstrip(_WHITE)
+            if not beginning or _BOM.startswith(chunk):
+                self._rest.append(chunk)
                 return
-            self._kind = "json" if data[:1] in b"[{" else "events"
+            chunk = beginning
+            self._kind = "json" if chunk[:1] in b"[{" else "events"
+        elif self._rest and self._rest[-1].endswith(b"\r"):
+            chunk = self._taken() + chunk
         # A CR at the end may be the first half of a CRLF.
-        end = max(data.rfind(b"\n"), data.rfind(b"\r", 0, -1)) + 1
-        self._rest = data[end:]
+        end = max(chunk.rfind(b"\n"), chunk.rfind(b"\r", 0, -1)) + 1
         if end:
-            yield from self._lines(data[:end].splitlines())
+            self._rest.append(chunk[:end])
+            lines = self._taken().splitlines()
+            self._keep(chunk[end:])
+            yield from self._lines(lines)
+        else:
+            self._keep(chunk)
 
     def finish(self) -> Iterator[JsonObject]:
         """What was left without an end of its line, or without a blank line behind it."""
-        rest, self._rest = self._rest, b""
-        yield from self._lines(rest.splitlines())
+        yield from self._lines(self._taken().splitlines())
         if self._data:
             yield from self._objects(self._joined())
+
+    def _keep(self, chunk: bytes) -> None:
+        # Pieces, for a line of megabytes would be copied with every chunk of it.
+        if chunk:
+            self._rest.append(chunk)
+
+    def _taken(self) -> bytes:
+        rest = b"".join(self._rest)
+        self._rest.clear()
+        return rest
 
     def _lines(self, lines: list[bytes]) -> Iterator[JsonObject]:
         if self._kind != "events":
@@ -66,12 +85,28 @@ class EventFraming:
         for line in lines:
             if line.startswith(b"data:"):
                 data.append(line[6:] if line[5:6] == b" " else line[5:])
-            elif not line and data:
-                yield from self._objects(self._joined())
+            elif not line:
+                if data:
+                    yield from self._objects(self._joined())
+            elif not line.startswith(_FIELDS):
+                self._is_no_field()
+
+    def _is_no_field(self) -> None:
+        if not self._is_foreign:
+            self.unread.append("a line is neither JSON nor a field of an event")
+        self._is_foreign = True
 
     def _json_line(self, line: bytes) -> Iterator[JsonObject]:
         if self._kind == "json" and line.strip():
-            self._kind = "lines" if _is_json(line) else "document"
+            try:
+                value = _read(line)
+            except ValueError:
+                self._kind = "document"
+            else:
+                self._kind = "lines"
+                self._count += 1
+                yield from self._items(value)
+                return
         if self._kind == "document":
             self._data.append(line)
         else:
@@ -95,19 +130,14 @@ class EventFraming:
         except ValueError as error:
             self.unread.append(f"event {self._count} is no JSON: {error}")
             return
+        yield from self._items(value)
+
+    def _items(self, value: JsonValue) -> Iterator[JsonObject]:
         for item in value if isinstance(value, list) else [value]:
             if isinstance(item, dict):
                 yield item
             else:
                 self.unread.append(f"event {self._count} is no JSON object")
-
-
-def _is_json(text: bytes) -> bool:
-    try:
-        _read(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _read(text: bytes) -> JsonValue:

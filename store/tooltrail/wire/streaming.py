@@ -37,7 +37,7 @@ class Assembler(Protocol):
 class Dumpable(Protocol):
     """An event as the official clients give it: a pydantic model."""
 
-    def model_dump(self, **options: object) -> Mapping[str, object]:
+    def model_dump(self, *, mode: str, by_alias: bool, exclude_unset: bool) -> Mapping[str, object]:
         """The members by name."""
         ...
 

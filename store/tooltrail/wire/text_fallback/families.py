@@ -48,11 +48,14 @@ class TextFamily:
         name: of the format.
         write_calls: all calls of one batch as one text.
         write_results: all results of one batch as one text.
+        tells_status: whether results say how they came out; else the text of a
+            failure has a prefix.
     """
 
     name: str
     write_calls: Callable[[Sequence[ToldCall]], str]
     write_results: Callable[[Sequence[ToldResult]], str]
+    tells_status: bool = False
 
 
 _CALL, _RESULT = "tool_call", "tool_result"
@@ -86,7 +89,7 @@ def _tagged(tag: str, attributes: Mapping[str, str | None], text: str) -> str:
 
 
 FAMILIES: Mapping[str, TextFamily] = MappingProxyType(
-    {"tool_result": TextFamily("tool_result", _write_calls, _write_results)}
+    {"tool_result": TextFamily("tool_result", _write_calls, _write_results, tells_status=True)}
 )
 """The families by name."""
 

@@ -1,0 +1,136 @@
+"""What no provider can carry is replaced and counted, and everything else stays as it is."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import JsonValue
+from tests.support.conversations import json_values, sendable_texts
+
+from tooltrail.wire._clean_text import CleanText, compact, sendable
+from tooltrail.wire.exports import ExportReport
+
+UNSENDABLE = {*map(chr, range(32)), "\x7f", *map(chr, range(0xD800, 0xE000))} - set("\t\n\r")
+any_texts = st.text(st.characters() | st.sampled_from("\0\x1b\x7f\ud800\udfff\n"), max_size=30)
+
+
+def made() -> tuple[CleanText, ExportReport]:
+    report = ExportReport()
+    return CleanText(report), report
+
+
+@given(any_texts)
+def test_each_character_that_cannot_be_sent_becomes_one_that_can(text: str) -> None:
+    clean, report = made()
+    expected = "".join("\ufffd" if char in UNSENDABLE else char for char in text)
+    assert clean.text(text, "here") == expected
+    assert sendable(text) == expected
+    count = sum(char in UNSENDABLE for char in text)
+    assert bool(report) is bool(count)
+    for change in report:
+        assert (change.kind, change.where) == ("text_replaced", "here")
+        assert change.detail.startswith(f"{count:,} character")
+
+
+@given(json_values, st.sampled_from([None, 1]), st.booleans())
+def test_json_that_can_be_sent_keeps_its_spelling(
+    value: JsonValue, indent: int | None, is_ascii: bool
+) -> None:
+    text = json.dumps(value, indent=indent, ensure_ascii=is_ascii)
+    clean, report = made()
+    assert clean.json_text(text, "here") == text
+    assert not report
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (r'{"a": "\ud800"}', r'{"a": "\ufffd"}'),
+        (r'{"a": "x\uDFFFy"}', r'{"a": "x\ufffdy"}'),
+        (r'["\ude00\ud83d"]', r'["\ufffd\ufffd"]'),
+        (r'["\ud83d\ud83d\ude00"]', r'["\ufffd\ud83d\ude00"]'),
+        (r'["\u0000\u001F\u007F\u007f"]', r'["\ufffd\ufffd\ufffd\ufffd"]'),
+        (r'{"\u0000": 1.50, "b":  2}', r'{"\ufffd": 1.50, "b":  2}'),
+        (r'["\\\ud800"]', r'["\\\ufffd"]'),
+        # What a strict reader refuses, a server's reader may take.
+        (r'{"a":1,"a":"\ud800"}', r'{"a":1,"a":"\ufffd"}'),
+        (r'{"a":1e400,"b":"\ud800"}', r'{"a":1e400,"b":"\ufffd"}'),
+    ],
+)
+def test_escapes_that_spell_what_cannot_be_sent_are_replaced(text: str, expected: str) -> None:
+    clean, report = made()
+    assert clean.json_text(text, "here") == expected
+    assert [change.kind for change in report] == ["text_replaced"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        r'["\t\n\r\u0009\u000a\u000D"]',
+        r'["\ud83d\ude00"]',
+        r'["\\ud800 \\u0000"]',
+        r'{"path": "C:\\\\u0000"}',
+        r'print("\ud800"',
+        r'{"a": "\ud800',
+    ],
+)
+def test_escapes_that_spell_nothing_bad_stay(text: str) -> None:
+    clean, report = made()
+    assert clean.json_text(text, "here") == text
+    assert not report
+
+
+@given(st.recursive(any_texts, lambda inner: st.lists(inner) | st.dictionaries(any_texts, inner)))
+def test_what_a_server_reads_has_nothing_that_cannot_be_sent(value: JsonValue) -> None:
+    clean, _ = made()
+    for is_ascii in (True, False):
+        spelled = clean.json_text(json.dumps(value, ensure_ascii=is_ascii), "here")
+        spelled.encode()
+        if is_ascii:
+            json.dumps(json.loads(spelled), ensure_ascii=False).encode()
+    compact(clean.value(value, "here")).encode()
+
+
+@given(json_values)
+def test_a_value_that_can_be_sent_is_the_same(value: JsonValue) -> None:
+    clean, report = made()
+    assert clean.value(value, "here") == value
+    assert not report
+
+
+def test_values_are_cleaned_to_the_bottom_and_counted_once() -> None:
+    clean, report = made()
+    dirty: JsonValue = {"a\0": ["\ud800", {"b": "ok\x1b"}, 1, None, True]}
+    assert clean.value(dirty, "here") == {"a\ufffd": ["\ufffd", {"b": "ok\ufffd"}, 1, None, True]}
+    assert [change.detail for change in report] == ["3 characters that cannot be sent"]
+
+
+def test_keys_that_differ_in_what_cannot_be_sent_stay_different() -> None:
+    clean, report = made()
+    keys = ("\ud800", "\ud801", "\ufffd")
+    assert clean.value({key: n for n, key in enumerate(keys, 1)}, "here") == {
+        "\ufffd": 1,
+        "\ufffd\ufffd": 2,
+        "\ufffd\ufffd\ufffd": 3,
+    }
+    assert report
+
+
+@pytest.mark.parametrize(
+    ("number", "spelled"),
+    [(float("nan"), "NaN"), (float("inf"), "Infinity"), (float("-inf"), "-Infinity")],
+)
+def test_numbers_that_json_does_not_have_become_text_and_are_told(
+    number: float, spelled: str
+) -> None:
+    clean, report = made()
+    assert clean.value([number, 1.5], "here") == [spelled, 1.5]
+    assert [(one.kind, one.where) for one in report] == [("text_replaced", "here")]
+    assert spelled in report.changes[0].detail
+
+
+@given(sendable_texts)
+def test_compact_json_has_its_characters_as_they_are(text: str) -> None:
+    assert json.loads(compact({"b": text, "a": [1, 2]})) == {"b": text, "a": [1, 2]}
+    assert compact({"b": "\u00e9", "a": [1, 2]}) == '{"b":"\u00e9","a":[1,2]}'

@@ -1,0 +1,214 @@
+"""Texts, arguments and results are made to fit, and each change is told."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import JsonValue
+from tests.support.conversations import json_objects
+
+from tooltrail.records import (
+    ContentBlock,
+    MediaBlock,
+    Message,
+    Origin,
+    ProviderBlock,
+    ReasoningBlock,
+    ResultBlock,
+    ResultStatus,
+    TextBlock,
+    ToolCall,
+)
+from tooltrail.wire import Capabilities, ExportPolicy
+from tooltrail.wire._writing import Writing
+
+PICTURE = MediaBlock(kind="image", media_type="image/png", uri="https://example.org/a.png")
+
+
+def writing_for(policy: ExportPolicy | None = None, able: Capabilities | None = None) -> Writing:
+    return Writing("openai", able or Capabilities(), policy or ExportPolicy())
+
+
+def told(writing: Writing) -> list[str]:
+    return [change.kind for change in writing.report]
+
+
+def result(
+    *texts: str, status: ResultStatus = "ok", blocks: tuple[ContentBlock, ...] = ()
+) -> ResultBlock:
+    content = (*(TextBlock(text=text) for text in texts), *blocks)
+    return ResultBlock(status=status, content=content)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "text", "kinds"),
+    [
+        (result("18 C"), "18 C", []),
+        (result("a", "b"), "a\nb", []),
+        (result("18 C", status="unknown"), "18 C", []),
+        (result("broke", status="error"), "ERROR: broke", ["error_as_prefix"]),
+        (result("ERROR: broke", status="error"), "ERROR: broke", []),
+        (
+            result("slow", status="timeout"),
+            "ERROR: slow",
+            ["status_flattened", "error_as_prefix"],
+        ),
+        (result(status="error"), "ERROR: ", ["error_as_prefix"]),
+        (result(), "(no output)", ["output_empty"]),
+        (result(""), "(no output)", ["output_empty"]),
+        (
+            result("see", blocks=(PICTURE,)),
+            "see\n[image image/png, https://example.org/a.png]",
+            ["block_described"],
+        ),
+        (result("x\0"), "x\ufffd", ["text_replaced"]),
+        (
+            ResultBlock(structured={"b": 1, "a": [2]}, has_structured=True),
+            '{"b":1,"a":[2]}',
+            [],
+        ),
+        (ResultBlock(structured=None, has_structured=True), "null", []),
+        (
+            result("18 C").model_copy(update={"structured": {"t": 18}, "has_structured": True}),
+            "18 C",
+            ["structured_dropped"],
+        ),
+        (
+            ResultBlock(content=(TextBlock(text="x", extras={"cache": 1}),)),
+            "x",
+            ["provider_data_dropped"],
+        ),
+    ],
+)
+def test_a_result_is_one_text(recorded: ResultBlock, text: str, kinds: list[str]) -> None:
+    writing = writing_for()
+    assert writing.result_text(recorded, "here") == text
+    assert told(writing) == kinds
+
+
+def test_a_format_with_a_flag_needs_no_prefix_and_one_with_statuses_flattens_none() -> None:
+    late = result("slow", status="timeout")
+    writing = writing_for()
+    assert writing.result_text(late, "here", prefix=False) == "slow"
+    assert told(writing) == ["status_flattened"]
+    writing = writing_for()
+    assert writing.result_text(late, "here", prefix=False, has_status=True) == "slow"
+    assert told(writing) == []
+
+
+@pytest.mark.parametrize(
+    ("marker", "takes_empty", "text"),
+    [("(nothing)", True, "(nothing)"), ("", True, ""), ("", False, "(no output)")],
+)
+def test_what_stands_for_an_empty_output_is_for_the_policy_to_say(
+    marker: str, takes_empty: bool, text: str
+) -> None:
+    writing = writing_for(
+        ExportPolicy(empty_output=marker), Capabilities(takes_empty_output=takes_empty)
+    )
+    assert writing.result_text(result(), "here") == text
+    assert told(writing) == (["output_empty"] if text else [])
+
+
+@pytest.mark.parametrize(
+    ("raw", "text", "kinds"),
+    [
+        ("", "{}", []),
+        (" \n", "{}", []),
+        ('{ "b":1.50, "a":2}', '{ "b":1.50, "a":2}', []),
+        ("{", "{", []),
+        ('{"a":1,"a":2}', '{"a":1,"a":2}', []),
+        (r'{"a":"\ud800"}', r'{"a":"\ufffd"}', ["text_replaced"]),
+    ],
+)
+def test_arguments_stay_the_text_that_they_were(raw: str, text: str, kinds: list[str]) -> None:
+    writing = writing_for()
+    call = ToolCall(tool_name="now", arguments_raw=raw)
+    assert writing.arguments_text(call, "here") == text
+    assert told(writing) == kinds
+
+
+def test_the_text_of_a_custom_tool_is_not_read_as_json() -> None:
+    writing = writing_for()
+    for raw in ("", r'["\ud800"]', "SELECT 1"):
+        call = ToolCall(tool_name="sql", arguments_raw=raw, kind="custom")
+        assert writing.arguments_text(call, "here") == raw
+    assert not writing.report
+    dirty = ToolCall(tool_name="sql", arguments_raw="x\0", kind="custom")
+    assert writing.arguments_text(dirty, "here") == "x\ufffd"
+
+
+@given(json_objects)
+def test_arguments_that_are_an_object_are_that_object(arguments: dict[str, JsonValue]) -> None:
+    writing = writing_for()
+    call = ToolCall(tool_name="now", arguments_raw=json.dumps(arguments))
+    assert writing.arguments_object(call, "here") == arguments
+    assert not writing.report
+
+
+@pytest.mark.parametrize(
+    ("raw", "wrapped"),
+    [
+        ("[1]", {"arguments": [1]}),
+        ("null", {"arguments": None}),
+        ('"x"', {"arguments": "x"}),
+        ("{", {"invalid_json": "{"}),
+        ('{"a":1,"a":2}', {"invalid_json": '{"a":1,"a":2}'}),
+        ("{\0", {"invalid_json": "{\ufffd"}),
+    ],
+)
+def test_arguments_that_are_no_object_are_wrapped_in_one(
+    raw: str, wrapped: dict[str, JsonValue]
+) -> None:
+    writing = writing_for()
+    call = ToolCall(tool_name="now", arguments_raw=raw)
+    assert writing.arguments_object(call, "here") == wrapped
+    assert told(writing)[0] == "arguments_wrapped"
+
+
+def test_blank_arguments_are_the_empty_object() -> None:
+    writing = writing_for()
+    assert writing.arguments_object(ToolCall(tool_name="now", arguments_raw=""), "here") == {}
+    assert not writing.report
+
+
+origins = st.none() | st.builds(
+    Origin,
+    wire_format=st.sampled_from(["openai", "gemini"]),
+    provider=st.sampled_from([None, "here", "elsewhere"]),
+)
+
+
+@given(origins, st.booleans(), st.sampled_from([None, "here"]))
+def test_what_a_provider_said_for_itself_goes_back_to_it_alone(
+    origin: Origin | None, replay: bool, provider: str | None
+) -> None:
+    writing = writing_for(ExportPolicy(replay_provider_data=replay, provider=provider))
+    message = Message(role="assistant", origin=origin)
+    replays = (
+        origin is not None
+        and origin.wire_format == "openai"
+        and replay
+        and (provider is None or origin.provider == provider)
+    )
+    assert writing.replays(message) is replays
+    assert writing.extras(message, {"signature": "x"}, "here") == (
+        {"signature": "x"} if replays else {}
+    )
+    assert told(writing) == ([] if replays else ["provider_data_dropped"])
+    assert writing.extras(message, {}, "there") == {}
+    assert len(writing.report.changes) <= 1
+
+
+def test_what_is_left_out_is_told_by_its_kind() -> None:
+    writing = writing_for()
+    writing.dropped_block(ProviderBlock(native={"type": "search"}), "a")
+    writing.dropped_block(ReasoningBlock(text="hm"), "b")
+    writing.note_extras(TextBlock(text="x"), "c")
+    writing.note_extras(TextBlock(text="x", extras={"b": 1, "a": 2}), "d")
+    assert [(one.kind, one.where, one.detail) for one in writing.report] == [
+        ("provider_data_dropped", "a", "[provider's search]"),
+        ("block_dropped", "b", "[reasoning, 2 characters]"),
+        ("provider_data_dropped", "d", "a, b"),
+    ]
