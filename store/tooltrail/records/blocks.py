@@ -23,6 +23,7 @@ ResultStatus = Literal["ok", "error", "timeout", "cancelled", "interrupted", "de
 """How a call came out. `unknown` is what a format without an error flag tells."""
 
 
+_TIMEOUTS = {ErrorKind.TOOL_TIMED_OUT, ErrorKind.COMMAND_TIMED_OUT}
 _STATUSES: dict[InvocationState, ResultStatus] = {
     "started": "unknown",
     "success": "ok",
@@ -35,7 +36,7 @@ _STATUSES: dict[InvocationState, ResultStatus] = {
 
 def result_status(state: InvocationState, error_kind: str | None) -> ResultStatus:
     """How a call came out, by the final state of its invocation and the kind of its error."""
-    return "timeout" if error_kind == ErrorKind.TIMEOUT else _STATUSES[state]
+    return "timeout" if error_kind in _TIMEOUTS else _STATUSES[state]
 
 
 class Block(Record):

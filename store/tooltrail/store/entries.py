@@ -16,7 +16,7 @@ from tooltrail.records.digests import digest_of
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.store._clock import new_id, now
 
-_VERSIONS = (1, 2)
+_VERSIONS = (1, 2, 3)
 """Those that this program reads; see `_version_of`."""
 
 _Members: TypeAlias = dict[str, Any]
@@ -56,13 +56,27 @@ class SessionOpened:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageAdded:
-    """An entry of a conversation that is not a tool call; see `Session.add_message`."""
+    """An entry of a conversation that is not a tool call; see `Session.add_message`.
+
+    Attributes:
+        session: that it is of.
+        role: who says it.
+        text: what is said.
+        id: of the message.
+        at: when it was said.
+        document: canonical JSON of the whole of it; None when the text is all.
+        payload: what a provider sent of it, byte for byte.
+        wire_format: in which format it did.
+    """
 
     session: UUID
     role: str
     text: str
     id: UUID = field(default_factory=new_id)
     at: datetime = field(default_factory=now)
+    document: str | None = field(default=None, repr=False)
+    payload: bytes | None = field(default=None, repr=False)
+    wire_format: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +107,8 @@ class CallStarted:
         alone: where it takes place, of a call whose session is for it alone and begins with it;
             None for any other.
         at: when it began.
+        message: that asked for it; None where none did.
+        position: of the call among those of the message.
     """
 
     session: UUID
@@ -105,6 +121,8 @@ class CallStarted:
     call_id: str | None = None
     title: str | None = None
     alone: Mapping[str, str | int] | None = None
+    message: UUID | None = None
+    position: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,6 +238,8 @@ class CallEnded:
         idempotency_key: by which it is recorded once.
         shown: what the caller was handed back; None when the store that it comes to is to make it.
         at: when it was put here.
+        message: that asked for it; None where none did.
+        position: of the call among those of the message.
     """
 
     session: UUID
@@ -237,6 +257,8 @@ class CallEnded:
     finished_at: datetime | None = None
     idempotency_key: str | None = None
     shown: ShownResult | None = None
+    message: UUID | None = None
+    position: int = 0
 
     def all_streams(self) -> tuple[EndedStream, ...]:
         """Those of its output, and those that are artifacts besides."""
@@ -307,6 +329,9 @@ def read_entry(data: bytes) -> Entry:
 
 def _version_of(entry: Entry) -> int:
     """The first whose programs can read it: others put a line away that says it is of theirs."""
+    is_whole = isinstance(entry, MessageAdded) and entry.document is not None
+    if is_whole or (isinstance(entry, CallStarted | CallEnded) and entry.message is not None):
+        return 3
     if isinstance(entry, CallStarted):
         return 2
     is_spooled = isinstance(entry, CallEnded) and any(one.spooled for one in entry.all_streams())
@@ -314,7 +339,11 @@ def _version_of(entry: Entry) -> int:
 
 
 def _members(value: Entry | EndedStream | SpooledContent | ShownResult) -> _Members:
-    return {one.name: _spelled(getattr(value, one.name)) for one in fields(value)}
+    members = {one.name: _spelled(getattr(value, one.name)) for one in fields(value)}
+    if members.get("message") is None:
+        members.pop("position", None)
+    # Programs of before know none of these.
+    return {name: one for name, one in members.items() if one is not None or name not in _LATER}
 
 
 def _spelled(value: object) -> object:
@@ -353,8 +382,12 @@ def _streams(some: list[_Members]) -> tuple[EndedStream, ...]:
     return tuple(map(_stream, some))
 
 
+_LATER = frozenset({"document", "payload", "wire_format", "message"})
+"""Fields that a line has where there is something in them."""
+
 _READERS: dict[str, Callable[[Any], object]] = {
-    **dict.fromkeys(("id", "session", "parent"), UUID),
+    **dict.fromkeys(("id", "session", "parent", "message"), UUID),
+    "payload": lambda text: base64.b64decode(text, validate=True),
     **dict.fromkeys(
         ("at", "started_at", "finished_at", "began_at", "ended_at"), datetime.fromisoformat
     ),

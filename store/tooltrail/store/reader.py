@@ -129,12 +129,13 @@ class Reader:
             return names.session_key(connection, session_id)
 
     def conversation(
-        self, name: str | UUID
+        self, name: str | UUID, *, payloads: bool = False
     ) -> tuple[SessionView, list[MessageView], list[InvocationDetail]]:
         """Everything of one session, each part in the order of its `seq`, from one snapshot.
 
         Args:
             name: as for `session`.
+            payloads: whether to read what providers sent of the messages, too.
 
         Raises:
             NotFoundError: no session has this name; AmbiguousNameError: several have.
@@ -143,7 +144,7 @@ class Reader:
             found = names.find_session(connection, str(name))
             return (
                 queries.sessions(connection, only=found)[0],
-                details.messages_of(connection, found),
+                details.messages_of(connection, found, payloads=payloads),
                 details.details_of_session(connection, found),
             )
 

@@ -17,19 +17,20 @@ from sqlalchemy import Connection
 from tooltrail.records import (
     CompleteOutput,
     InvalidRecordError,
+    Message,
     NotFoundError,
     Policy,
     SessionClosedError,
     ToolCall,
 )
-from tooltrail.store._clock import new_id, now
+from tooltrail.store._clock import now
 from tooltrail.store._outbox.kept_calls import kept_call
 from tooltrail.store._recording import writes
 from tooltrail.store._recording.batches import BatchRecorder
 from tooltrail.store._recording.ended_invocation import EndedInvocation
 from tooltrail.store._recording.group_commit import Write
 from tooltrail.store._recording.running import Place, RunningInvocation, begin
-from tooltrail.store._recording.sessions import write_closed, write_message
+from tooltrail.store._recording.sessions import bodies_of, write_closed, write_message
 from tooltrail.store._recording.starting import Started, commit_start, plan_start
 from tooltrail.store.ended import EndedCall, RecordedCalls
 from tooltrail.store.entries import Entry, MessageAdded, SessionEnded
@@ -214,32 +215,58 @@ class Session:
             SessionClosedError: the session was closed.
             UnavailableError: the store cannot be written now.
         """
-        message_id, created_at = new_id(), now()
-        body = writes.Body.of(text.encode("utf-8", "surrogatepass"))
+        return self._add(MessageAdded(session=self.id, role=role, text=text))
+
+    def record_message(self, message: Message, *, payload: bytes | None = None) -> UUID:
+        """Record a message with all that is in it: calls, results, media, reasoning.
+
+        A call of it that is started with the id that this gives, as `ToolCall.message_id`, and its
+        place, as `ToolCall.position`, is known to be of it.
+
+        Args:
+            message: as it was read, or as it is sent.
+            payload: what the provider sent of it, kept byte for byte.
+
+        Returns:
+            The id of the message.
+
+        Raises:
+            SessionClosedError: the session was closed.
+            UnavailableError: the store cannot be written now.
+        """
+        return self._add(
+            MessageAdded(
+                session=self.id,
+                role=message.role,
+                text=message.text,
+                document=message.to_json().decode(),
+                payload=payload,
+                wire_format=None if message.origin is None else message.origin.wire_format,
+            )
+        )
+
+    def _add(self, entry: MessageAdded) -> UUID:
+        bodies = bodies_of(entry)
 
         def write(connection: Connection) -> None:
             chain = self._open_chain(connection)
-            writes.put_bodies(connection, [body])
+            writes.put_bodies(connection, bodies.all())
             write_message(
                 connection,
                 chain,
-                message_id=message_id,
-                created_at=created_at,
-                role=role,
-                body_digest=body.digest,
+                message_id=entry.id,
+                created_at=entry.at,
+                role=entry.role,
+                bodies=bodies,
             )
 
         def attempt() -> UUID:
             self.resolve()
             self._store.writes.run(Write(write))
-            return message_id
-
-        def instead() -> tuple[Entry, UUID]:
-            kept = MessageAdded(id=message_id, session=self.id, at=created_at, role=role, text=text)
-            return kept, message_id
+            return entry.id
 
         self._refuse_closed_later()
-        return self._store.fallback.run(attempt, instead)
+        return self._store.fallback.run(attempt, lambda: (entry, entry.id))
 
     def close(self) -> None:
         """End the session: it takes no new records. Running invocations may still finish.

@@ -174,6 +174,8 @@ class InvocationDetail:
         artifacts: role and path of each artifact of the canonical result, by index.
         receipt: the first receipt.
         omissions: what was left out between the surfaces.
+        message_id: of the message that asked for it; None where none did.
+        position: of the call among those of the message.
     """
 
     summary: InvocationView
@@ -185,6 +187,8 @@ class InvocationDetail:
     artifacts: tuple[tuple[str, str], ...]
     receipt: ReceiptView | None
     omissions: tuple[Omission, ...]
+    message_id: UUID | None = None
+    position: int | None = None
 
     def stream(self, role: str) -> StreamView | None:
         """The stream of this role."""
@@ -193,13 +197,29 @@ class InvocationDetail:
 
 @dataclass(frozen=True, slots=True)
 class MessageView:
-    """One message of a conversation."""
+    """One message of a conversation.
+
+    Attributes:
+        id: of the message.
+        seq: its place in the session.
+        role: who says it.
+        text: what is said.
+        created_at: aware UTC.
+        document: the whole of it as canonical JSON, see `tooltrail.records.Message`; None where the
+            text is all.
+        payload: what a provider sent of it, byte for byte; None where that is nothing, or was not
+            asked for.
+        wire_format: in which format it did.
+    """
 
     id: UUID
     seq: int
     role: str
     text: str
     created_at: datetime
+    document: bytes | None = None
+    payload: bytes | None = None
+    wire_format: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

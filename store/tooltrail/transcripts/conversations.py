@@ -144,7 +144,7 @@ class _Building:
         if not isinstance(block, ResultBlock):
             return False
         places = self._named.get(block.call_id or "", ())
-        return bool(places) and places[-1].key is not None
+        return any(place.key is not None for place in places[-1:])
 
 
 def _message(view: MessageView) -> Message:

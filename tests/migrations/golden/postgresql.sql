@@ -528,9 +528,53 @@ CREATE TABLE range_traits (
 
 UPDATE tooltrail_version SET version_num='0005' WHERE tooltrail_version.version_num = '0004';
 
+-- Running upgrade 0005 -> 0006
+
+CREATE TABLE message_documents (
+    message_key BIGINT NOT NULL, 
+    wire_format TEXT, 
+    document_digest TEXT NOT NULL, 
+    payload_digest TEXT, 
+    CONSTRAINT pk_message_documents PRIMARY KEY (message_key), 
+    CONSTRAINT fk_message_documents_message_key FOREIGN KEY(message_key) REFERENCES messages (key), 
+    CONSTRAINT fk_message_documents_document_digest FOREIGN KEY(document_digest) REFERENCES bodies (digest), 
+    CONSTRAINT fk_message_documents_payload_digest FOREIGN KEY(payload_digest) REFERENCES bodies (digest)
+);
+
+CREATE TABLE call_origins (
+    invocation_key BIGINT NOT NULL, 
+    message_key BIGINT NOT NULL, 
+    position BIGINT NOT NULL, 
+    CONSTRAINT pk_call_origins PRIMARY KEY (invocation_key), 
+    CONSTRAINT fk_call_origins_invocation_key FOREIGN KEY(invocation_key) REFERENCES invocations (key), 
+    CONSTRAINT fk_call_origins_message_key FOREIGN KEY(message_key) REFERENCES messages (key)
+);
+
+CREATE TRIGGER message_documents_no_update BEFORE UPDATE ON message_documents FOR EACH ROW EXECUTE FUNCTION tooltrail_refuse();
+
+CREATE TRIGGER message_documents_no_delete BEFORE DELETE ON message_documents FOR EACH ROW EXECUTE FUNCTION tooltrail_refuse();
+
+CREATE TRIGGER message_documents_no_truncate BEFORE TRUNCATE ON message_documents FOR EACH STATEMENT EXECUTE FUNCTION tooltrail_refuse();
+
+CREATE TRIGGER call_origins_no_update BEFORE UPDATE ON call_origins FOR EACH ROW EXECUTE FUNCTION tooltrail_refuse();
+
+CREATE TRIGGER call_origins_no_delete BEFORE DELETE ON call_origins FOR EACH ROW EXECUTE FUNCTION tooltrail_refuse();
+
+CREATE TRIGGER call_origins_no_truncate BEFORE TRUNCATE ON call_origins FOR EACH STATEMENT EXECUTE FUNCTION tooltrail_refuse();
+
+UPDATE tooltrail_version SET version_num='0006' WHERE tooltrail_version.version_num = '0005';
+
 COMMIT;
 
 BEGIN;
+
+-- Running downgrade 0006 -> 0005
+
+DROP TABLE call_origins;
+
+DROP TABLE message_documents;
+
+UPDATE tooltrail_version SET version_num='0005' WHERE tooltrail_version.version_num = '0006';
 
 -- Running downgrade 0005 -> 0004
 

@@ -482,6 +482,46 @@ CREATE TABLE range_traits (
 
 UPDATE tooltrail_version SET version_num='0005' WHERE tooltrail_version.version_num = '0004';
 
+-- Running upgrade 0005 -> 0006
+
+CREATE TABLE message_documents (
+    message_key INTEGER NOT NULL, 
+    wire_format TEXT, 
+    document_digest TEXT NOT NULL, 
+    payload_digest TEXT, 
+    CONSTRAINT pk_message_documents PRIMARY KEY (message_key), 
+    CONSTRAINT fk_message_documents_message_key FOREIGN KEY(message_key) REFERENCES messages ("key"), 
+    CONSTRAINT fk_message_documents_document_digest FOREIGN KEY(document_digest) REFERENCES bodies (digest), 
+    CONSTRAINT fk_message_documents_payload_digest FOREIGN KEY(payload_digest) REFERENCES bodies (digest)
+);
+
+CREATE TABLE call_origins (
+    invocation_key INTEGER NOT NULL, 
+    message_key INTEGER NOT NULL, 
+    position INTEGER NOT NULL, 
+    CONSTRAINT pk_call_origins PRIMARY KEY (invocation_key), 
+    CONSTRAINT fk_call_origins_invocation_key FOREIGN KEY(invocation_key) REFERENCES invocations ("key"), 
+    CONSTRAINT fk_call_origins_message_key FOREIGN KEY(message_key) REFERENCES messages ("key")
+);
+
+CREATE TRIGGER message_documents_no_update BEFORE UPDATE ON message_documents BEGIN SELECT RAISE(ABORT, 'message_documents is append-only'); END;
+
+CREATE TRIGGER message_documents_no_delete BEFORE DELETE ON message_documents BEGIN SELECT RAISE(ABORT, 'message_documents is append-only'); END;
+
+CREATE TRIGGER call_origins_no_update BEFORE UPDATE ON call_origins BEGIN SELECT RAISE(ABORT, 'call_origins is append-only'); END;
+
+CREATE TRIGGER call_origins_no_delete BEFORE DELETE ON call_origins BEGIN SELECT RAISE(ABORT, 'call_origins is append-only'); END;
+
+UPDATE tooltrail_version SET version_num='0006' WHERE tooltrail_version.version_num = '0005';
+
+-- Running downgrade 0006 -> 0005
+
+DROP TABLE call_origins;
+
+DROP TABLE message_documents;
+
+UPDATE tooltrail_version SET version_num='0005' WHERE tooltrail_version.version_num = '0006';
+
 -- Running downgrade 0005 -> 0004
 
 DROP TABLE range_traits;

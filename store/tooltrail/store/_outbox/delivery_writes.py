@@ -22,6 +22,7 @@ from tooltrail.store._recording import writes
 from tooltrail.store._recording.keys import Taken, refuse_conflict, take
 from tooltrail.store._recording.sessions import (
     Opening,
+    bodies_of,
     claim_session,
     open_once,
     write_closed,
@@ -98,9 +99,7 @@ class BatchWriter:
         self._own: Chain | None = None
         self._calls: list[Whole] = []
         self._bodies = {
-            entry.id: writes.Body.of(entry.text.encode("utf-8", "surrogatepass"))
-            for entry in entries
-            if isinstance(entry, MessageAdded)
+            entry.id: bodies_of(entry) for entry in entries if isinstance(entry, MessageAdded)
         }
         self._starts = {
             entry.id: StartPlan.of(entry) for entry in entries if isinstance(entry, CallStarted)
@@ -155,7 +154,12 @@ class BatchWriter:
             refuse_conflict(claims[name], taken)
         left = [entry for entry in entries if entry.id not in met]
         calls = [self._plans[entry.id].whole for entry in left if isinstance(entry, CallEnded)]
-        texts = [self._bodies[entry.id] for entry in left if isinstance(entry, MessageAdded)]
+        texts = [
+            body
+            for entry in left
+            if isinstance(entry, MessageAdded)
+            for body in self._bodies[entry.id].all()
+        ]
         starts = [self._starts[entry.id] for entry in left if isinstance(entry, CallStarted)]
         texts += [one.arguments for one in starts]
         put_shared(connection, calls, texts, [one.beginning for one in starts])
@@ -183,7 +187,7 @@ class BatchWriter:
                     message_id=entry.id,
                     created_at=entry.at,
                     role=entry.role,
-                    body_digest=self._bodies[entry.id].digest,
+                    bodies=self._bodies[entry.id],
                 )
             case SessionEnded():
                 self._write_calls(connection)

@@ -66,6 +66,8 @@ def call_of(entry: CallStarted | CallEnded) -> ToolCall:
         arguments_raw=entry.arguments_raw,
         call_id=entry.call_id,
         title=entry.title,
+        message_id=entry.message,
+        position=entry.position,
     )
 
 

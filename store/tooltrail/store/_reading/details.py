@@ -2,10 +2,11 @@
 
 from collections import defaultdict
 from collections.abc import Iterable
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, Connection, select
-from sqlalchemy.orm import aliased
+from sqlalchemy.orm import InstrumentedAttribute, aliased
 
 from tooltrail.records import Digest, DigestMismatchError, Omission, digest_of
 from tooltrail.store._reading.collector import collector_paused
@@ -13,10 +14,12 @@ from tooltrail.store._reading.queries import AnyRow, AnySelect, invocation_view,
 from tooltrail.store._recording.bodies import decode_body
 from tooltrail.store.tables import (
     BodyRow,
+    CallOriginRow,
     CanonicalResultRow,
     CompleteOutputRow,
     InvocationArtifactRow,
     InvocationRow,
+    MessageDocumentRow,
     MessageRow,
     OmissionRow,
     OutputStreamRow,
@@ -25,9 +28,10 @@ from tooltrail.store.tables import (
 )
 from tooltrail.store.views import InvocationDetail, MessageView, ReceiptView, StreamView
 
+AnyColumn = InstrumentedAttribute[Any]
 Grouped = dict[int, list[AnyRow]]
 
-_SURFACE_COLUMNS = 9
+_SURFACE_COLUMNS = 11
 """What `_details` selects of an invocation behind its small columns."""
 
 
@@ -43,29 +47,62 @@ def details_of(connection: Connection, invocation_id: UUID) -> InvocationDetail:
     return _details(connection, InvocationRow.id == invocation_id)[0]
 
 
-def messages_of(connection: Connection, session_id: UUID) -> list[MessageView]:
-    """All messages of a session in their order."""
+def messages_of(
+    connection: Connection, session_id: UUID, *, payloads: bool = False
+) -> list[MessageView]:
+    """All messages of a session in their order, with what providers sent of them if asked for."""
+    text, document, payload = aliased(BodyRow), aliased(BodyRow), aliased(BodyRow)
+    whole = MessageDocumentRow
     query = (
         select(
             MessageRow.id,
             MessageRow.seq,
             MessageRow.role,
             MessageRow.created_at,
-            MessageRow.body_digest.label("digest"),
-            BodyRow.size,
-            BodyRow.encoding,
-            BodyRow.data,
+            whole.wire_format,
+            *_body_columns(MessageRow.body_digest, text),
+            *_body_columns(whole.document_digest, document),
+            *(_body_columns(whole.payload_digest, payload) if payloads else ()),
         )
         # Outer, so that a lost body is an error and not a message less.
-        .outerjoin(BodyRow, BodyRow.digest == MessageRow.body_digest)
+        .outerjoin(text, text.digest == MessageRow.body_digest)
+        .outerjoin(whole, whole.message_key == MessageRow.key)
+        .outerjoin(document, document.digest == whole.document_digest)
         .join(SessionRow, SessionRow.key == MessageRow.session_key)
         .where(SessionRow.id == session_id)
         .order_by(MessageRow.seq)
     )
-    return [
-        MessageView(row.id, row.seq, row.role, _text(row), row.created_at)
-        for row in connection.execute(query)
-    ]
+    if payloads:
+        query = query.outerjoin(payload, payload.digest == whole.payload_digest)
+    return [_message_view(row) for row in connection.execute(query)]
+
+
+_BODY_COLUMNS = 4
+_SMALL_COLUMNS = 5
+"""What `messages_of` selects of a message in front of its bodies."""
+
+
+def _body_columns(digest: AnyColumn, body: type[BodyRow]) -> tuple[AnyColumn, ...]:
+    return (digest, body.size, body.encoding, body.data)
+
+
+def _message_view(row: AnyRow) -> MessageView:
+    message_id, seq, role, created_at, wire_format = row[:_SMALL_COLUMNS]
+    bodies = [row[at : at + _BODY_COLUMNS] for at in range(_SMALL_COLUMNS, len(row), _BODY_COLUMNS)]
+    text, document, payload = (
+        None if body is None or body[0] is None else decode_body(*body)
+        for body in (*bodies, *[None] * (3 - len(bodies)))
+    )
+    return MessageView(
+        message_id,
+        seq,
+        role,
+        (text or b"").decode("utf-8", "surrogatepass"),
+        created_at,
+        document,
+        payload,
+        wire_format,
+    )
 
 
 def _details(connection: Connection, which: ColumnElement[bool]) -> list[InvocationDetail]:
@@ -81,10 +118,14 @@ def _details(connection: Connection, which: ColumnElement[bool]) -> list[Invocat
             CompleteOutputRow.digest.label("complete_digest"),
             CanonicalResultRow.document.label("canonical"),
             CanonicalResultRow.digest.label("canonical_digest"),
+            MessageRow.id.label("message_id"),
+            CallOriginRow.position.label("position"),
         )
         .outerjoin(arguments, arguments.digest == InvocationRow.arguments_digest)
         .outerjoin(CompleteOutputRow, CompleteOutputRow.invocation_key == InvocationRow.key)
         .outerjoin(CanonicalResultRow, CanonicalResultRow.invocation_key == InvocationRow.key)
+        .outerjoin(CallOriginRow, CallOriginRow.invocation_key == InvocationRow.key)
+        .outerjoin(MessageRow, MessageRow.key == CallOriginRow.message_key)
         .where(which)
         .order_by(InvocationRow.session_key, InvocationRow.seq)
     )
@@ -96,9 +137,9 @@ def _details(connection: Connection, which: ColumnElement[bool]) -> list[Invocat
     details: list[InvocationDetail] = []
     for row in rows:
         key, summary = row[0], invocation_view(row)
-        policy, *arguments_body, complete, complete_digest, canonical, canonical_digest = row[
-            -_SURFACE_COLUMNS:
-        ]
+        policy, *columns = row[-_SURFACE_COLUMNS:]
+        arguments_body, (complete, complete_digest) = columns[:4], columns[4:6]
+        canonical, canonical_digest, message_id, position = columns[6:]
         details.append(
             InvocationDetail(
                 summary,
@@ -110,6 +151,8 @@ def _details(connection: Connection, which: ColumnElement[bool]) -> list[Invocat
                 tuple([(child.role, child.path) for child in artifacts.get(key, ())]),
                 _receipt_view(receipts.get(key, ())),
                 tuple([_omission(child) for child in omissions.get(key, ())]),
+                message_id,
+                position,
             )
         )
     return details
@@ -184,8 +227,3 @@ def _checked(document: str | None, digest: str | None, owner: UUID) -> str | Non
             f"a document of invocation {owner} is damaged: it has another digest", path=str(owner)
         )
     return document
-
-
-def _text(row: AnyRow) -> str:
-    data = decode_body(row.digest, row.size, row.encoding, row.data)
-    return data.decode("utf-8", "surrogatepass")

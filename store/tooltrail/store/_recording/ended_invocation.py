@@ -245,7 +245,11 @@ def content_of(
     earlier one has recorded. Nor the title, which is but another spelling of the arguments.
     """
     started_at, finished_at = times
+    asked: Row = {}
+    if call.message_id is not None:
+        asked = {"message": str(call.message_id), "position": call.position}
     return {
+        **asked,
         "session": str(session_id),
         "call_id": call.call_id,
         "tool_name": call.tool_name,

@@ -3,16 +3,17 @@
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import cast
+from typing import Self, cast
 from uuid import UUID
 
 from sqlalchemy import Connection, select
 
-from tooltrail.records import Digest, InvalidRecordError, canonical_json, digest_of
+from tooltrail.records import InvalidRecordError, canonical_json, digest_of
 from tooltrail.store._engines.prepared import Row
 from tooltrail.store._recording import writes
 from tooltrail.store._recording.keys import Claim, Taken, claim, take
 from tooltrail.store._recording.writes import Chain
+from tooltrail.store.entries import MessageAdded
 from tooltrail.store.tables import LedgerEntryRow
 
 _ONLY_CALL = "only_call"
@@ -39,6 +40,59 @@ class Opening:
     agent: str | None = None
     parent: tuple[int, UUID] | None = None
     only_call: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MessageBodies:
+    """What is kept of a message, hashed and compressed before its transaction.
+
+    Attributes:
+        text: what is said in it.
+        document: the whole of it; None where the text is all.
+        payload: what the provider sent, verbatim; None where it sent nothing.
+        wire_format: that the provider sent it in.
+    """
+
+    text: writes.Body
+    document: writes.Body | None = None
+    payload: writes.Body | None = None
+    wire_format: str | None = None
+
+    @classmethod
+    def of(
+        cls,
+        text: str,
+        document: bytes | None = None,
+        payload: bytes | None = None,
+        wire_format: str | None = None,
+    ) -> Self:
+        """Prepare a message for the database."""
+        return cls(
+            writes.Body.of(text.encode("utf-8", "surrogatepass")),
+            None if document is None else writes.Body.of(document),
+            None if payload is None else writes.Body.of(payload),
+            wire_format,
+        )
+
+    def all(self) -> list[writes.Body]:
+        """Those that there are."""
+        return [one for one in (self.text, self.document, self.payload) if one is not None]
+
+    def document_row(self) -> Row | None:
+        """What the row beside that of the message holds; None where there is none."""
+        if self.document is None:
+            return None
+        return {
+            "wire_format": self.wire_format,
+            "document_digest": self.document.digest,
+            "payload_digest": None if self.payload is None else self.payload.digest,
+        }
+
+
+def bodies_of(entry: MessageAdded) -> MessageBodies:
+    """What is kept of a message that an entry tells of."""
+    document = None if entry.document is None else entry.document.encode()
+    return MessageBodies.of(entry.text, document, entry.payload, entry.wire_format)
 
 
 def write_opened(connection: Connection, opening: Opening) -> Chain:
@@ -106,13 +160,19 @@ def write_message(
     message_id: UUID,
     created_at: datetime,
     role: str,
-    body_digest: Digest,
+    bodies: MessageBodies,
 ) -> None:
-    """Write a message whose body is there at the next place of a session, with its ledger entry."""
-    row: Row = {"seq": chain.take_seq(), "role": role, "body_digest": body_digest}
+    """Write a message whose bodies are there at the next place of a session, with its ledger entry.
+
+    The entry commits to what is kept beside the text where there is any.
+    """
+    row: Row = {"seq": chain.take_seq(), "role": role, "body_digest": bodies.text.digest}
     named = {"id": message_id, "session_key": chain.session_key, "created_at": created_at}
-    writes.insert_message(connection, {**row, **named})
-    writes.append_entry(connection, chain, writes.Event("message", message_id, created_at, row))
+    document = bodies.document_row()
+    writes.insert_message(connection, {**row, **named}, document)
+    committed = {**row, **(document or {})}
+    event = writes.Event("message", message_id, created_at, committed)
+    writes.append_entry(connection, chain, event)
 
 
 def only_call_of(connection: Connection, session_key: int) -> UUID | None:

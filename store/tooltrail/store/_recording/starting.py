@@ -1,6 +1,6 @@
 """The one transaction that begins an invocation, before the tool runs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,7 +18,7 @@ from tooltrail.store._engines.prepared import Row
 from tooltrail.store._recording import writes
 from tooltrail.store._recording.committing import commit
 from tooltrail.store._recording.writes import Chain, Event
-from tooltrail.store.tables import PolicyRow
+from tooltrail.store.tables import CallOriginRow, PolicyRow
 
 if TYPE_CHECKING:
     from tooltrail.store.store import Store
@@ -136,7 +136,34 @@ def write_started(
     row = started_row(chain, beginning, arguments.digest)
     writes.append_entry(connection, chain, start_event(beginning, row))
     # Last, since its answer is waited for.
-    return writes.insert_invocation(connection, row)
+    key = writes.insert_invocation(connection, row)
+    if beginning.call.message_id is not None:
+        rows = origin_rows(connection, [(key, beginning)])
+        writes.insert_rows(connection, CallOriginRow, rows)
+    return key
+
+
+def origin_rows(connection: Connection, begun: Sequence[tuple[int, Beginning]]) -> list[Row]:
+    """What says which messages asked for invocations; nothing is asked where none did.
+
+    Of a message that the store does not have, as one that was dropped while it was away, the ledger
+    alone knows.
+
+    Args:
+        connection: within the transaction.
+        begun: the key of each invocation, and how it began.
+    """
+    ids = {one.call.message_id for _, one in begun if one.call.message_id is not None}
+    keys = writes.message_keys(connection, ids) if ids else {}
+    return [
+        {
+            "invocation_key": key,
+            "message_key": keys[one.call.message_id],
+            "position": one.call.position,
+        }
+        for key, one in begun
+        if one.call.message_id in keys
+    ]
 
 
 def policy_row(beginning: Beginning) -> Row:
@@ -165,5 +192,8 @@ def started_row(chain: Chain, beginning: Beginning, arguments_digest: Digest) ->
 
 def start_event(beginning: Beginning, row: Row) -> Event:
     """What the ledger says of a start."""
-    payload = {name: row[name] for name in _COMMITTED}
+    payload: Row = {name: row[name] for name in _COMMITTED}
+    if beginning.call.message_id is not None:
+        payload["message"] = str(beginning.call.message_id)
+        payload["position"] = beginning.call.position
     return Event("invocation.started", beginning.id, beginning.at, payload)

@@ -13,9 +13,22 @@ from tooltrail.store._engines.prepared import Row
 from tooltrail.store._recording import writes
 from tooltrail.store._recording.finishing import FinishedRows, artifact_row, surfaces_of
 from tooltrail.store._recording.publisher import StreamPublisher
-from tooltrail.store._recording.starting import Beginning, policy_row, start_event, started_row
+from tooltrail.store._recording.starting import (
+    Beginning,
+    origin_rows,
+    policy_row,
+    start_event,
+    started_row,
+)
 from tooltrail.store._recording.writes import Body, Chain
-from tooltrail.store.tables import ArtifactRow, Base, InvocationRow, LedgerEntryRow, PolicyRow
+from tooltrail.store.tables import (
+    ArtifactRow,
+    Base,
+    CallOriginRow,
+    InvocationRow,
+    LedgerEntryRow,
+    PolicyRow,
+)
 
 
 class Whole(NamedTuple):
@@ -43,7 +56,7 @@ def write_whole(connection: Connection, chain: Chain, records: Sequence[Whole]) 
 def write_rows(connection: Connection, chain: Chain, records: Sequence[Whole]) -> None:
     """The same without what `put_shared` has written."""
     tables: dict[type[Base], list[Row]] = defaultdict(list)
-    keys = writes.take_invocation_keys(connection, len(records))
+    keys = list(writes.take_invocation_keys(connection, len(records)))
     for key, one in zip(keys, records, strict=True):
         finished_at = one.rows.ended_at()
         start = started_row(chain, one.beginning, one.arguments.digest)
@@ -53,6 +66,8 @@ def write_rows(connection: Connection, chain: Chain, records: Sequence[Whole]) -
             tables[table] += children
         for event in (start_event(one.beginning, start), end.event):
             tables[LedgerEntryRow].append(writes.linked(chain, event))
+    begun = [(key, one.beginning) for key, one in zip(keys, records, strict=True)]
+    tables[CallOriginRow] = origin_rows(connection, begun)
     for table, rows in tables.items():
         writes.insert_rows(connection, table, rows)
     writes.move_head(connection, chain)

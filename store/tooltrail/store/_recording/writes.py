@@ -1,6 +1,6 @@
 """The statements behind a record, each on the caller's transaction."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -43,6 +43,7 @@ from tooltrail.store.tables import (
     InvocationRow,
     LedgerEntryRow,
     LedgerHeadRow,
+    MessageDocumentRow,
     MessageRow,
     SessionRow,
 )
@@ -213,9 +214,19 @@ def finish_invocation(connection: Connection, key: int, row: Row) -> bool:
     return _FINISH.count(connection, {"which": key, **row}) == 1
 
 
-def insert_message(connection: Connection, row: Row) -> None:
-    """Insert a message."""
-    _insert(MessageRow).run(connection, row)
+def insert_message(connection: Connection, row: Row, document: Row | None) -> None:
+    """Insert a message, and what is kept of it beside its text."""
+    if document is None:
+        _insert(MessageRow).run(connection, row)
+        return
+    key = _insert_returning(connection, MessageRow, row)
+    _insert(MessageDocumentRow).run(connection, {"message_key": key, **document})
+
+
+def message_keys(connection: Connection, ids: Iterable[UUID]) -> Mapping[UUID | None, int]:
+    """The keys of messages; of one that is not there, none."""
+    query = select(MessageRow.id, MessageRow.key).where(MessageRow.id.in_(list(ids)))
+    return {row.id: row.key for row in connection.execute(query)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +282,7 @@ def numbered(invocation_key: int, rows: Iterable[Row]) -> list[Row]:
 
 
 def _insert_returning(
-    connection: Connection, table: type[SessionRow | InvocationRow], row: Row
+    connection: Connection, table: type[SessionRow | InvocationRow | MessageRow], row: Row
 ) -> int:
     answer = _insert_key(table).run_one(connection, row)
     if answer is None:

@@ -14,7 +14,13 @@ from tooltrail.store.tables.invocations import InvocationRow, PolicyRow, ToolRow
 from tooltrail.store.tables.maintenance import MaintenanceRunRow
 from tooltrail.store.tables.payloads import ArtifactRow, BodyRow, InvocationArtifactRow
 from tooltrail.store.tables.ranges import RangeTraitRow
-from tooltrail.store.tables.sessions import AgentRow, MessageRow, SessionRow
+from tooltrail.store.tables.sessions import (
+    AgentRow,
+    CallOriginRow,
+    MessageDocumentRow,
+    MessageRow,
+    SessionRow,
+)
 from tooltrail.store.tables.surfaces import (
     CanonicalResultRow,
     CompleteOutputRow,
@@ -36,6 +42,7 @@ __all__ = [
     "ArtifactRow",
     "Base",
     "BodyRow",
+    "CallOriginRow",
     "CanonicalResultRow",
     "CheckpointRow",
     "CompleteOutputRow",
@@ -46,6 +53,7 @@ __all__ = [
     "LedgerEntryRow",
     "LedgerHeadRow",
     "MaintenanceRunRow",
+    "MessageDocumentRow",
     "MessageRow",
     "OmissionRow",
     "OutputStreamRow",

@@ -50,3 +50,28 @@ class MessageRow(Base):
     role: Mapped[str]
     body_digest: Mapped[str] = mapped_column(ForeignKey("bodies.digest"))
     created_at: Mapped[datetime]
+
+
+class MessageDocumentRow(Base):
+    """The whole of a message whose text is not all of it, and what its provider sent, verbatim."""
+
+    __tablename__ = "message_documents"
+
+    message_key: Mapped[int] = mapped_column(
+        ForeignKey("messages.key"), primary_key=True, autoincrement=False
+    )
+    wire_format: Mapped[str | None]
+    document_digest: Mapped[str] = mapped_column(ForeignKey("bodies.digest"))
+    payload_digest: Mapped[str | None] = mapped_column(ForeignKey("bodies.digest"))
+
+
+class CallOriginRow(Base):
+    """Which message asked for an invocation, and at which place of its batch the call stands."""
+
+    __tablename__ = "call_origins"
+
+    invocation_key: Mapped[int] = mapped_column(
+        ForeignKey("invocations.key"), primary_key=True, autoincrement=False
+    )
+    message_key: Mapped[int] = mapped_column(ForeignKey("messages.key"))
+    position: Mapped[int]
