@@ -86,6 +86,8 @@ def test_going_back_and_forth_with_a_row_in_every_table_keeps_what_0001_knows(
             "maintenance_runs": [],
             "idempotency_keys": [],
             "range_traits": [],
+            "message_documents": [],
+            "call_origins": [],
         }
         assert check_database(again.database) == []
 

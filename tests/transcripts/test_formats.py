@@ -110,8 +110,15 @@ def document(transcript: Transcript, style: str) -> str:
     return "".join(FORMATS[style](transcript))
 
 
-def test_there_are_three_formats() -> None:
-    assert list(FORMATS) == list(SUFFIXES)
+def test_there_are_four_formats() -> None:
+    assert list(FORMATS) == [*SUFFIXES, "jsonl"]
+
+
+def test_lines_of_json_are_the_session_and_the_entries_of_the_document(shared: Transcript) -> None:
+    document = json.loads("".join(FORMATS["json"](shared)))
+    head, *entries = [json.loads(line) for line in "".join(FORMATS["jsonl"](shared)).splitlines()]
+    assert head == {"type": "session", "schema_version": 1, **document["session"]}
+    assert entries == document["entries"]
 
 
 @pytest.mark.parametrize("style", SUFFIXES)
