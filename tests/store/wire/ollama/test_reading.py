@@ -224,7 +224,8 @@ def test_an_error_is_a_failure(payload: JsonObject, message: str, kind: str | No
     assert response.failure is not None
     assert (response.failure.message, response.failure.kind) == (message, kind)
     assert response.failure.native == payload
-    assert response.messages == response.unread == ()
+    assert response.messages == ()
+    assert response.unread == ()
 
 
 def test_an_error_beside_calls_makes_them_incomplete() -> None:

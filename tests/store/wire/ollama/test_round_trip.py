@@ -41,6 +41,7 @@ from tooltrail.wire.ollama import FORMAT
 PNG = "iVBORw0KGgoAAAANSUhEUg=="
 PREFIX = "ERROR: "
 OWN = Origin(wire_format="ollama")
+own_extras: list[JsonObject] = [{}, {"t": 1}]
 
 
 def written(conversation: Conversation) -> Export:
@@ -163,7 +164,7 @@ def own_conversations(draw: st.DrawFn) -> Conversation:
                 )
             )
         origin = OWN.model_copy(
-            update={"model": "qwen3", "extras": draw(st.just({"t": 1}) | st.just({}))}
+            update={"model": "qwen3", "extras": draw(st.sampled_from(own_extras))}
         )
         messages.append(Message(role="assistant", blocks=tuple(said), origin=origin))
         messages.append(Message(role="tool", blocks=tuple(results)))
@@ -226,7 +227,9 @@ any_media = st.builds(
 any_statuses: st.SearchStrategy[ResultStatus] = st.sampled_from(
     ["ok", "error", "timeout", "cancelled", "interrupted", "denied", "unknown"]
 )
-any_extras = st.just({}) | st.sampled_from([{"a": "\ud800"}, {"function": {"index": 1}}])
+any_extras: st.SearchStrategy[JsonObject] = st.sampled_from(
+    [{}, {"a": "\ud800"}, {"function": {"index": 1}}]
+)
 any_native: st.SearchStrategy[JsonValue] = st.sampled_from(
     [{"type": "x"}, {"role": "control", "content": "\0"}, ["\udc00"], None]
 )
@@ -294,12 +297,12 @@ def strings_in(value: JsonValue) -> Iterator[str]:
 
 def problems(messages: list[JsonObject]) -> Iterator[str]:
     """What the server would not take, or would take for something else."""
-    waiting: list[JsonValue] = []
+    waiting: list[tuple[JsonValue, JsonValue]] = []
     for message in messages:
         if message["role"] == "tool":
-            function = waiting.pop(0) if waiting else None
-            if function != (message["tool_name"], message.get("tool_call_id")):
-                yield f"{message} answers {function}"
+            asked = waiting.pop(0) if waiting else None
+            if asked != (message["tool_name"], message.get("tool_call_id")):
+                yield f"{message} answers {asked}"
         elif waiting:
             yield f"{waiting} have no results"
         if not isinstance(message["content"], str):
@@ -309,7 +312,7 @@ def problems(messages: list[JsonObject]) -> Iterator[str]:
             if not isinstance(function, dict) or not isinstance(function["arguments"], dict):
                 yield "arguments that are no object"
                 continue
-            waiting.append((function["name"], call.get("id")))  # type: ignore[arg-type]
+            waiting.append((function["name"], call.get("id")))
     if waiting:
         yield f"{waiting} have no results"
     yield from (
