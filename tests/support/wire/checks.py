@@ -5,9 +5,11 @@ sentence. The rules are those that providers' servers were seen to enforce.
 """
 
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 _ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -31,7 +33,7 @@ def _characters(value: Any, where: str = "") -> Iterator[str]:
             yield f"{where} has a character that cannot be sent"
         yield from _escaped(value, where)
     elif isinstance(value, float):
-        if value != value or value in (float("inf"), float("-inf")):
+        if not math.isfinite(value):
             yield f"{where} is no number of JSON"
     elif isinstance(value, Mapping):
         for key, member in value.items():
@@ -60,12 +62,7 @@ def _chat(messages: History) -> Iterator[str]:
     for number, message in enumerate(messages):
         where = f"messages[{number}]"
         if message["role"] == "tool":
-            if message["tool_call_id"] not in open_ids:
-                yield f"{where} answers no call of the assistant's message before"
-            else:
-                open_ids.remove(message["tool_call_id"])
-            if not isinstance(message["content"], str) or not message["content"]:
-                yield f"{where} is no text, or empty"
+            yield from _chat_result(message, open_ids, where)
             continue
         if open_ids:
             yield f"{where} comes before the results of {open_ids}"
@@ -75,15 +72,22 @@ def _chat(messages: History) -> Iterator[str]:
             open_ids.append(call["id"])
             yield from _call(call["id"], told["name"], where, _OPENAI_NAME, 40)
             seen[call["id"]] += 1
-        if message["role"] == "assistant" and "tool_calls" in message:
-            if not message["tool_calls"]:
-                yield f"{where} has an empty list of calls"
-        elif message["role"] == "assistant" and not message.get("content"):
-            if not message.get("refusal"):
-                yield f"{where} says nothing"
+        if message["role"] == "assistant" and not any(
+            message.get(member) for member in ("content", "refusal", "tool_calls")
+        ):
+            yield f"{where} says nothing"
     if open_ids:
         yield f"no results of {open_ids}"
     yield from _repeated(seen)
+
+
+def _chat_result(message: Mapping[str, Any], open_ids: list[str], where: str) -> Iterator[str]:
+    if message["tool_call_id"] not in open_ids:
+        yield f"{where} answers no call of the assistant's message before"
+    else:
+        open_ids.remove(message["tool_call_id"])
+    if not isinstance(message["content"], str) or not message["content"]:
+        yield f"{where} is no text, or empty"
 
 
 def _call(
@@ -141,8 +145,6 @@ def _anthropic(messages: History) -> Iterator[str]:
     seen: Counter[str] = Counter()
     for number, message in enumerate(messages):
         where = f"messages[{number}]"
-        if number and message["role"] == messages[number - 1]["role"]:
-            yield f"{where} is of the same role as the one before"
         content = message["content"]
         blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
         if not blocks:
@@ -162,8 +164,9 @@ def _anthropic(messages: History) -> Iterator[str]:
                     yield f"{where}: the id {block['id']!r} is not legal"
     if asked:
         yield f"no results of {asked}"
-    if messages and messages[0]["role"] != "user":
-        yield "the first message is not the user's"
+    roles = [message["role"] for message in messages]
+    if roles[:1] != ["user"] or any(one == other for one, other in pairwise(roles)):
+        yield f"the roles do not begin with the user and take turns: {roles}"
     yield from _repeated(seen)
 
 
