@@ -19,7 +19,7 @@ RPC = "jsonrpc"
 """The member of extras that has what belongs to the message, and not to the call or the result."""
 
 _RESULT = frozenset({"content", "structuredContent", "isError", "resultType"})
-_TASK_ENDS = frozenset({"result", "error", "resultType"})
+_TASK_ENDS = frozenset({"result", "error"})
 
 
 @dataclass(frozen=True, slots=True)

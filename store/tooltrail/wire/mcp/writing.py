@@ -119,7 +119,7 @@ class _History:
         meta = object_in(call.extras.get("_meta"))
         # What a server of the older revision was asked goes back without what it does not know.
         revision: Revision = "2025-11-25" if rpc and VERSION_KEY not in meta else LATEST
-        request_id = self._id(rpc.get("id"), where)
+        request_id = self._id(rpc, where)
         yield call_native(
             writing,
             call,
@@ -129,33 +129,62 @@ class _History:
             revision=revision,
             replays=replays,
         )
-        last_id = request_id
-        for native in objects_in(writing.clean.value(list_in(rpc.get("rounds")), where)):
-            if native.get("id") == rpc.get("id"):
+        is_own = id(answered.result) in self._own
+        has_task = is_own and "task" in object_in(answered.result.extras.get(RPC))
+        rounds, open_id = self._rounds(rpc, request_id, where)
+        if open_id is None and not has_task:
+            # Nothing would tell which request the result is of.
+            writing.note("provider_data_dropped", where, "rounds that led to nothing")
+            rounds, open_id = [], request_id
+        yield from rounds
+        response = _response(
+            writing,
+            answered.result,
+            request_id if open_id is None else open_id,
+            revision,
+            where,
+            replays=is_own,
+        )
+        if open_id is None:
+            params = response["result"]
+            yield {"jsonrpc": "2.0", "method": "notifications/tasks", "params": params}
+        else:
+            yield response
+
+    def _rounds(
+        self, rpc: JsonObject, request_id: RequestId, where: str
+    ) -> tuple[list[JsonObject], RequestId | None]:
+        """What was said before the result, and the id of the request that still waits then."""
+        rounds = objects_in(self._writing.clean.value(list_in(rpc.get("rounds")), where))
+        open_id: RequestId | None = request_id
+        for native in rounds:
+            if "id" in native and native["id"] == rpc.get("id"):
                 native["id"] = request_id
             round_id = native.get("id")
-            if "method" in native and isinstance(round_id, int | str):
+            if not isinstance(round_id, int | str):
+                continue
+            if "method" in native:
                 self._used.add(round_id)
-                last_id = round_id
-            yield native
-        is_own = id(answered.result) in self._own
-        yield _response(writing, answered.result, last_id, revision, where, replays=is_own)
+                open_id = round_id
+            elif round_id == open_id:
+                open_id = None
+        return rounds, open_id
 
-    def _id(self, recorded: JsonValue, where: str) -> RequestId:
-        is_free = isinstance(recorded, int | str) and recorded not in self._used
-        if is_free and isinstance(recorded, int | str):
-            request_id: RequestId = recorded
-            if isinstance(recorded, str):
-                request_id = self._writing.clean.text(recorded, where)
-        else:
-            while self._next in self._used:
-                self._next += 1
-            request_id = self._next
-            if recorded is not None:
-                told = f"request {recorded!a} is {request_id} here"
-                self._writing.note("id_renamed", where, told)
-        self._used.add(request_id)
-        return request_id
+    def _id(self, rpc: JsonObject, where: str) -> RequestId:
+        recorded = rpc.get("id")
+        if isinstance(recorded, str):
+            recorded = self._writing.clean.text(recorded, where)
+        if isinstance(recorded, int | str) and recorded not in self._used:
+            self._used.add(recorded)
+            return recorded
+        taken = {native.get("id") for native in objects_in(rpc.get("rounds"))}
+        while self._next in self._used or self._next in taken:
+            self._next += 1
+        if recorded is not None:
+            told = f"request {recorded!a} is {self._next} here"
+            self._writing.note("id_renamed", where, told)
+        self._used.add(self._next)
+        return self._next
 
 
 def _response(
@@ -179,7 +208,7 @@ def _response(
             ended = {}
         else:
             ended = {"result": _result(writing, result, revision, where, replays=replays)}
-        return {**head, "result": {"resultType": "complete", **task, **ended}}
+        return {**head, "result": {**task, **ended}}
     if isinstance(error.get("code"), int) and isinstance(error.get("message"), str):
         return {**head, "error": error}
     return {**head, "result": _result(writing, result, revision, where, replays=replays)}

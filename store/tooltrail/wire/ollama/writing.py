@@ -66,7 +66,7 @@ def _whole_message(message: Message) -> JsonObject | None:
     """The message of a role that only some models know, as it came; None for any other."""
     match message.blocks:
         case (ProviderBlock(native={"role": str()} as native),):
-            return native
+            return object_in(native)
         case _:
             return None
 
