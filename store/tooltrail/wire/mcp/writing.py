@@ -90,12 +90,19 @@ class _History:
 
     def export(self) -> Export:
         messages: list[JsonValue] = []
+        self._note_tool_messages()
         for step in steps(self._writing, self._conversation):
             self._say(step)
             if isinstance(step, Answers):
                 for answered in step.answered:
                     messages.extend(self._exchange(step, answered))
         return self._writing.export({"messages": messages})
+
+    def _note_tool_messages(self) -> None:
+        for index, message in enumerate(self._conversation.messages):
+            if message.role == "tool" and message.origin is not None and message.origin.extras:
+                told = ", ".join(sorted(message.origin.extras))
+                self._writing.note("provider_data_dropped", f"messages[{index}]", told)
 
     def _say(self, step: Said | Answers) -> None:
         for block in step.message.blocks:

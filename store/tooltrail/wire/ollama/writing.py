@@ -38,6 +38,7 @@ def write_history(
         ExportRefusedError: something would be changed, and the policy is strict.
     """
     writing = Writing(NAME, CAPABILITIES, policy)
+    _note_tool_messages(writing, conversation)
     messages: list[JsonValue] = []
     for step in steps(writing, conversation):
         if isinstance(step, Answers):
@@ -46,6 +47,21 @@ def write_history(
         else:
             messages.append(_write_said(writing, step))
     return writing.export({"messages": messages})
+
+
+def _note_tool_messages(writing: Writing, conversation: Conversation) -> None:
+    """Of messages that bring results, what does not go with the results."""
+    for index, message in enumerate(conversation.messages):
+        if message.role != "tool":
+            continue
+        where = f"messages[{index}]"
+        if not all(isinstance(block, ResultBlock) for block in message.blocks):
+            writing.note("role_changed", where, "what is said beside results is the user's here")
+        if message.origin is not None and message.origin.extras:
+            told = ", ".join(sorted(message.origin.extras))
+            writing.note("provider_data_dropped", where, told)
+        if not message.blocks:
+            writing.note("message_empty", where, "a message without results is left out")
 
 
 def _write_said(writing: Writing, step: Said) -> JsonObject:
