@@ -1,0 +1,60 @@
+"""MCP's `tools/call`, in the revisions 2025-11-25 and 2026-07-28.
+
+It is one request and one result, and not a conversation. `read_call`, `read_result`, `write_call`
+and `write_result` are what a client, a server or a proxy needs; `FORMAT` tells whole sessions as
+`{"messages": […]}`, the requests and responses of JSON-RPC in their order.
+"""
+
+from tooltrail.wire.formats import WireFormat
+from tooltrail.wire.mcp.asking import (
+    read_choice,
+    read_structured,
+    read_tools,
+    write_choice,
+    write_structured,
+    write_tools,
+)
+from tooltrail.wire.mcp.calls import read_call, write_call
+from tooltrail.wire.mcp.limits import CAPABILITIES, LATEST, RequestId, Revision
+from tooltrail.wire.mcp.outcomes import (
+    InputRequired,
+    Outcome,
+    TaskPending,
+    read_outcome,
+    read_result,
+)
+from tooltrail.wire.mcp.reading import read_history, read_response
+from tooltrail.wire.mcp.streaming import McpAssembler
+from tooltrail.wire.mcp.writing import is_result, write_history, write_response, write_result
+
+FORMAT = WireFormat(
+    name="mcp",
+    capabilities=CAPABILITIES,
+    read_response=read_response,
+    new_assembler=McpAssembler,
+    read_history=read_history,
+    write_history=write_history,
+    is_result=is_result,
+    write_tools=write_tools,
+    read_tools=read_tools,
+    write_choice=write_choice,
+    read_choice=read_choice,
+    write_structured=write_structured,
+    read_structured=read_structured,
+)
+
+__all__ = [
+    "FORMAT",
+    "LATEST",
+    "InputRequired",
+    "Outcome",
+    "RequestId",
+    "Revision",
+    "TaskPending",
+    "read_call",
+    "read_outcome",
+    "read_result",
+    "write_call",
+    "write_response",
+    "write_result",
+]

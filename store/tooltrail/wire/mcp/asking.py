@@ -1,0 +1,118 @@
+"""The tools of an MCP server; nothing else can be asked for, for no model is spoken to."""
+
+from collections.abc import Iterable, Mapping
+
+from tooltrail.records import ToolDefinition
+from tooltrail.wire._writing import Writing
+from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export
+from tooltrail.wire.mcp.limits import CAPABILITIES, NAME
+from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in, others, text_in
+from tooltrail.wire.requests import StructuredFormat, ToolChoice
+
+_TOOL = frozenset({"name", "description", "inputSchema"})
+_MEMBERS: Mapping[str, type] = {
+    "title": str,
+    "outputSchema": dict,
+    "annotations": dict,
+    "execution": dict,
+    "icons": list,
+    "_meta": dict,
+}
+"""What else a definition may say here; other extras are another provider's."""
+
+_FREE_TEXT: JsonObject = {
+    "type": "object",
+    "required": ["arguments"],
+    "properties": {"arguments": {"type": "string"}},
+}
+"""The schema of a tool that takes free text; calls of it are written the same way."""
+
+
+def _writing() -> Writing:
+    return Writing(NAME, CAPABILITIES, DEFAULT_EXPORT_POLICY)
+
+
+def write_tools(tools: Iterable[ToolDefinition]) -> Export:
+    """`{"tools": […]}`, as a server lists them."""
+    writing = _writing()
+    natives = [_write_tool(writing, tool, f"tools[{n}]") for n, tool in enumerate(tools)]
+    return writing.export({"tools": [*natives]} if natives else {})
+
+
+def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObject:
+    native: JsonObject = {"name": writing.names.of(tool.name, where)}
+    if tool.description is not None:
+        native["description"] = writing.clean.text(tool.description, where)
+    native["inputSchema"] = _schema(writing, tool, where)
+    if tool.strict:
+        writing.note("schema_reduced", where, "strict: what is enforced is the server's affair")
+    own = {
+        name: member
+        for name, member in tool.extras.items()
+        if name in _MEMBERS and isinstance(member, _MEMBERS[name])
+    }
+    if foreign := sorted(tool.extras.keys() - own.keys()):
+        writing.note("provider_data_dropped", where, ", ".join(foreign))
+    return {**native, **object_in(writing.clean.value({**own}, where))}
+
+
+def _schema(writing: Writing, tool: ToolDefinition, where: str) -> JsonObject:
+    if tool.kind == "custom":
+        writing.note("schema_reduced", where, "the free text, of any grammar, is in 'arguments'")
+        return _FREE_TEXT
+    if tool.parameters is None:
+        # The member is required; this is how a tool says that it takes nothing.
+        return {"type": "object", "additionalProperties": False}
+    schema = object_in(writing.clean.value(tool.parameters, where))
+    if schema.get("type") == "object":
+        return schema
+    writing.note("schema_reduced", where, "the type of the arguments is object here")
+    return {**schema, "type": "object"}
+
+
+def read_tools(request: JsonObject) -> tuple[ToolDefinition, ...]:
+    """The tools in what a server lists: a result, the response with it, or messages among which
+    such responses are.
+    """
+    if "messages" in request:
+        messages = list_in(request["messages"])
+        return tuple(tool for one in messages for tool in read_tools(object_in(one)))
+    listed = object_in(request.get("result", request))
+    return tuple(map(_read_tool, objects_in(listed.get("tools"))))
+
+
+def _read_tool(native: JsonObject) -> ToolDefinition:
+    schema = native.get("inputSchema")
+    return ToolDefinition(
+        name=text_in(native.get("name")) or "",
+        description=text_in(native.get("description")),
+        parameters=schema if isinstance(schema, dict) else None,
+        extras=others(native, _TOOL),
+    )
+
+
+def write_choice(choice: ToolChoice) -> Export:
+    """Nothing: whoever sends a request has chosen."""
+    writing = _writing()
+    if choice.mode != "auto" or choice.parallel is False:
+        told = "no model is spoken to here: whoever sends a request has chosen"
+        writing.note("choice_not_enforced", "tool_choice", told)
+    return writing.export({})
+
+
+def read_choice(request: JsonObject) -> ToolChoice | None:  # noqa: ARG001  the format has none
+    """None: the format has no choice."""
+    return None
+
+
+def write_structured(wanted: StructuredFormat) -> Export:
+    """Nothing: the shape of a result is in the definition of its tool."""
+    writing = _writing()
+    told = f"{wanted.name}: a request cannot ask for a shape; a tool has its outputSchema"
+    writing.note("schema_reduced", "format", told)
+    return writing.export({})
+
+
+def read_structured(request: JsonObject) -> StructuredFormat | None:  # noqa: ARG001  the same
+    """None: a request cannot ask for a shape."""
+    return None

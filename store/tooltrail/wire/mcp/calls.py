@@ -1,0 +1,106 @@
+"""One request to run a tool, both ways.
+
+The protocol has no id of a tool call: that of JSON-RPC belongs to the request, and a call of
+several rounds has several. It stands in the extras; the id that a model gave is not sent.
+"""
+
+import json
+
+from tooltrail.records import InvalidRecordError, ToolCall
+from tooltrail.wire._writing import Writing
+from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export, ExportPolicy
+from tooltrail.wire.mcp.limits import (
+    CAPABILITIES,
+    CAPABILITIES_KEY,
+    LATEST,
+    NAME,
+    VERSION_KEY,
+    RequestId,
+    Revision,
+)
+from tooltrail.wire.mcp.outcomes import RPC
+from tooltrail.wire.members import JsonObject, object_in, others, text_in
+
+_PARAMS = frozenset({"name", "arguments"})
+
+
+def read_call(request: JsonObject) -> ToolCall:
+    """The call in a request of JSON-RPC, or in its `params` by themselves.
+
+    Raises:
+        InvalidRecordError: it is no request to call a tool.
+    """
+    is_message = "jsonrpc" in request or "method" in request
+    if is_message and request.get("method") != "tools/call":
+        raise InvalidRecordError("the message is no request of tools/call")
+    params = request.get("params") if is_message else request
+    if not isinstance(params, dict):
+        raise InvalidRecordError("the request of tools/call has no params")
+    extras = others(params, _PARAMS)
+    request_id = request.get("id") if is_message else None
+    if request_id is not None:
+        extras[RPC] = {"id": request_id}
+    arguments = params.get("arguments")
+    raw = (
+        ""
+        if arguments is None
+        else json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
+    )
+    return ToolCall(
+        tool_name=text_in(params.get("name")) or "",
+        arguments_raw=raw,
+        kind="mcp",
+        extras=extras,
+    )
+
+
+def write_call(
+    call: ToolCall,
+    request_id: RequestId,
+    *,
+    revision: Revision = LATEST,
+    policy: ExportPolicy = DEFAULT_EXPORT_POLICY,
+) -> Export:
+    """The request of JSON-RPC, the tool by its own name.
+
+    Extras of the call go with it, unless the policy keeps provider data back.
+
+    Raises:
+        ExportRefusedError: something would be changed, and the policy is strict.
+    """
+    writing = Writing(NAME, CAPABILITIES, policy)
+    name = writing.clean.text(call.tool_name, "call")
+    replays = policy.replay_provider_data
+    native = call_native(
+        writing, call, request_id, "call", name=name, revision=revision, replays=replays
+    )
+    return writing.export(native)
+
+
+def call_native(
+    writing: Writing,
+    call: ToolCall,
+    request_id: RequestId,
+    where: str,
+    *,
+    name: str,
+    revision: Revision,
+    replays: bool,
+) -> JsonObject:
+    """The request, with what is changed in it noted."""
+    if call.call_id is not None:
+        writing.note("id_dropped", where, "a tool call has no id here")
+    if call.namespace is not None:
+        writing.note("provider_data_dropped", where, f"namespace {call.namespace}")
+    extras = {name: member for name, member in call.extras.items() if name != RPC}
+    if extras and not replays:
+        writing.note("provider_data_dropped", where, ", ".join(sorted(extras)))
+        extras = {}
+    params = object_in(writing.clean.value(extras, where))
+    if revision == "2026-07-28":
+        told: JsonObject = {VERSION_KEY: revision, CAPABILITIES_KEY: {}}
+        params["_meta"] = {**told, **object_in(params.get("_meta"))}
+    params["name"] = name
+    if call.kind == "custom" or call.arguments_raw.strip():
+        params["arguments"] = writing.arguments_object(call, where)
+    return {"jsonrpc": "2.0", "id": request_id, "method": "tools/call", "params": params}

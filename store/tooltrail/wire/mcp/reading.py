@@ -1,0 +1,234 @@
+"""Messages of JSON-RPC into the canonical conversation.
+
+There is no conversation in them, only calls and results: each call is a message of the assistant,
+each result one of a tool, joined by a key. Rounds before a result (input that is asked for, tasks
+that are polled) are no calls and no results: they stand verbatim in the extras of their call.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from pydantic import JsonValue
+
+from tooltrail.records import (
+    CallBlock,
+    Conversation,
+    InvalidRecordError,
+    Message,
+    Origin,
+    ProviderBlock,
+    ResultBlock,
+    ToolDefinition,
+)
+from tooltrail.wire.mcp.asking import read_tools
+from tooltrail.wire.mcp.calls import read_call
+from tooltrail.wire.mcp.limits import NAME
+from tooltrail.wire.mcp.outcomes import RPC, InputRequired, Outcome, TaskPending, read_outcome
+from tooltrail.wire.members import JsonObject, object_in, text_in
+from tooltrail.wire.responses import ProviderFailure, Response
+
+_FROM_SERVER = frozenset({"sampling/createMessage", "elicitation/create", "roots/list", "ping"})
+"""Methods that a server asks of its client, with ids of its own."""
+
+_OF_TASKS = frozenset({"tasks/get", "tasks/result", "tasks/update", "tasks/cancel"})
+
+
+def read_response(payload: JsonObject) -> Response:
+    """A response of JSON-RPC: a message of a tool, which is complete if it has the result."""
+    outcome = read_outcome(payload)
+    failure = read_failure(payload)
+    result = object_in(payload.get("result", payload))
+    origin = Origin(wire_format=NAME, finish_reason=text_in(result.get("resultType")))
+    block = outcome if isinstance(outcome, ResultBlock) else ProviderBlock(native=payload)
+    message = Message(
+        role="tool", blocks=(block,), origin=origin, is_complete=isinstance(outcome, ResultBlock)
+    )
+    return Response((message,), failure, tuple(_unread(outcome, result)))
+
+
+def read_failure(payload: JsonObject) -> ProviderFailure | None:
+    """The error of the protocol in a response; a tool's own error is none."""
+    error = payload.get("error")
+    if error is None:
+        return None
+    told = object_in(error)
+    code = told.get("code")
+    message = text_in(told.get("message")) or ""
+    return ProviderFailure(message, None if code is None else str(code), error)
+
+
+def _unread(outcome: Outcome | None, result: JsonObject) -> Iterator[str]:
+    if outcome is None:
+        yield "the response is no answer to a call of a tool"
+    if not isinstance(outcome, ResultBlock):
+        return
+    for number, block in enumerate(outcome.content):
+        if isinstance(block, ProviderBlock):
+            yield f"content[{number}] is of no type that is known"
+    if outcome.status == "unknown":
+        yield "isError is neither true nor false"
+    if "error" not in object_in(outcome.extras.get(RPC)) and "task" not in result:
+        inner = object_in(result.get("result", result))
+        if "content" not in inner and outcome.status != "cancelled":
+            yield "the result has no content"
+
+
+def read_history(request: JsonObject) -> Conversation:
+    """The calls, results and tools of `{"messages": […]}`, requests and responses in their order.
+
+    Handshakes, notifications of progress and what a server asks of its client are of the protocol
+    and are passed over. A response to nothing that is known is kept as a provider block.
+
+    Raises:
+        InvalidRecordError: there are no messages.
+    """
+    natives = request.get("messages")
+    if not isinstance(natives, list):
+        raise InvalidRecordError("the request has no messages")
+    session = _Session()
+    for native in natives:
+        session.take(native)
+    return session.conversation()
+
+
+@dataclass(slots=True, eq=False)
+class _Call:
+    """One call of a tool, however many requests it takes."""
+
+    request: JsonObject
+    number: int
+    rounds: list[JsonValue] = field(default_factory=list[JsonValue])
+
+    @property
+    def key(self) -> str:
+        return f"mcp:{self.number}"
+
+    def message(self) -> Message:
+        call = read_call(self.request)
+        if self.rounds:
+            rpc: JsonObject = {**object_in(call.extras.get(RPC)), "rounds": self.rounds}
+            call = call.model_copy(update={"extras": {**call.extras, RPC: rpc}})
+        block = CallBlock(call=call, key=self.key)
+        return Message(role="assistant", blocks=(block,), origin=Origin(wire_format=NAME))
+
+
+class _Session:
+    """Finds the call of each message by the ids, states and tasks that are open."""
+
+    def __init__(self) -> None:
+        self._said: list[Message | _Call] = []
+        self._tools: list[ToolDefinition] = []
+        self._waiting: dict[JsonValue, _Call | None] = {}
+        self._listing: set[JsonValue] = set()
+        self._of_server: set[JsonValue] = set()
+        self._states: dict[str, _Call] = {}
+        self._tasks: dict[str, _Call] = {}
+        self._asked: list[_Call] = []
+        self._count = 0
+
+    def conversation(self) -> Conversation:
+        messages = (one.message() if isinstance(one, _Call) else one for one in self._said)
+        return Conversation.of(messages, self._tools)
+
+    def take(self, native: JsonValue) -> None:
+        message = object_in(native)
+        method, message_id = message.get("method"), message.get("id")
+        if not isinstance(method, str):
+            if "result" in message or "error" in message:
+                self._response(message, message_id)
+            else:
+                self._kept(native)
+        elif isinstance(message_id, int | str):
+            self._request(message, method, message_id)
+        else:
+            self._notification(message, method)
+
+    def _kept(self, native: JsonValue) -> None:
+        block = ProviderBlock(native=native)
+        self._said.append(Message(role="tool", blocks=(block,), origin=Origin(wire_format=NAME)))
+
+    def _request(self, message: JsonObject, method: str, message_id: int | str) -> None:
+        params = message.get("params")
+        if method == "tools/call" and isinstance(params, dict):
+            self._waiting[message_id] = self._resumed(message, params) or self._begun(message)
+        elif method == "tools/list":
+            self._listing.add(message_id)
+        elif method in _FROM_SERVER:
+            self._of_server.add(message_id)
+        else:
+            call = self._of_task(object_in(params)) if method in _OF_TASKS else None
+            if call is not None:
+                call.rounds.append(message)
+            self._waiting[message_id] = call
+
+    def _begun(self, message: JsonObject) -> _Call:
+        call = _Call(message, self._count)
+        self._count += 1
+        self._said.append(call)
+        return call
+
+    def _resumed(self, message: JsonObject, params: JsonObject) -> _Call | None:
+        """The call that a request goes on with; None where it begins one."""
+        state = params.get("requestState")
+        call = self._states.pop(state, None) if isinstance(state, str) else None
+        if call is None and "inputResponses" in params:
+            call = next((one for one in reversed(self._asked) if _is_same(one, params)), None)
+        if call is not None:
+            call.rounds.append(message)
+            if call in self._asked:
+                self._asked.remove(call)
+        return call
+
+    def _of_task(self, params: JsonObject) -> _Call | None:
+        task_id = params.get("taskId")
+        return self._tasks.get(task_id) if isinstance(task_id, str) else None
+
+    def _notification(self, message: JsonObject, method: str) -> None:
+        params = object_in(message.get("params"))
+        call = self._of_task(params) if method == "notifications/tasks" else None
+        if call is not None:
+            self._answered(call, message, read_outcome({"jsonrpc": "2.0", "result": params}))
+        elif method == "notifications/cancelled":
+            cancelled = self._waiting.get(_hashable(params.get("requestId")))
+            if cancelled is not None:
+                cancelled.rounds.append(message)
+
+    def _response(self, message: JsonObject, message_id: JsonValue) -> None:
+        message_id = _hashable(message_id)
+        outcome = read_outcome({"jsonrpc": "2.0", **message})
+        is_error = message.get("error") is not None
+        if message_id in self._of_server and (outcome is None or is_error):
+            self._of_server.discard(message_id)
+        elif message_id in self._waiting:
+            call = self._waiting.pop(message_id)
+            if call is not None:
+                self._answered(call, message, outcome)
+        elif message_id in self._listing:
+            self._listing.discard(message_id)
+            self._tools.extend(read_tools(object_in(message.get("result"))))
+        else:
+            self._kept(message)
+
+    def _answered(self, call: _Call, message: JsonObject, outcome: Outcome | None) -> None:
+        if isinstance(outcome, ResultBlock):
+            result = outcome.model_copy(update={"key": call.key})
+            self._said.append(
+                Message(role="tool", blocks=(result,), origin=Origin(wire_format=NAME))
+            )
+            return
+        call.rounds.append(message)
+        if isinstance(outcome, TaskPending):
+            self._tasks[outcome.task_id] = call
+        elif isinstance(outcome, InputRequired):
+            self._asked.append(call)
+            if outcome.state is not None:
+                self._states[outcome.state] = call
+
+
+def _is_same(call: _Call, params: JsonObject) -> bool:
+    asked = object_in(call.request.get("params"))
+    return all(asked.get(name) == params.get(name) for name in ("name", "arguments"))
+
+
+def _hashable(message_id: JsonValue) -> JsonValue:
+    return message_id if isinstance(message_id, int | str) else None

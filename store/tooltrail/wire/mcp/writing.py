@@ -1,0 +1,257 @@
+"""Results as `CallToolResult`, and calls with their results as messages of JSON-RPC.
+
+A result keeps all of its blocks, its structured value and what was said beside them. What is spoken
+around calls has no place. A call that took several rounds is told with all of them to the protocol
+that they came from, and never as several calls.
+"""
+
+from collections.abc import Iterator
+
+from pydantic import JsonValue
+
+from tooltrail.records import CallBlock, Conversation, ResultBlock
+from tooltrail.wire._clean_text import compact
+from tooltrail.wire._steps import Answered, Answers, Said, steps
+from tooltrail.wire._writing import Writing
+from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export, ExportPolicy
+from tooltrail.wire.mcp.calls import call_native
+from tooltrail.wire.mcp.content import write_block
+from tooltrail.wire.mcp.limits import (
+    CAPABILITIES,
+    LATEST,
+    NAME,
+    VERSION_KEY,
+    RequestId,
+    Revision,
+)
+from tooltrail.wire.mcp.outcomes import RPC
+from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in
+
+
+def write_result(
+    result: ResultBlock,
+    *,
+    revision: Revision = LATEST,
+    policy: ExportPolicy = DEFAULT_EXPORT_POLICY,
+) -> Export:
+    """The `CallToolResult`; an error of the protocol is one of the tool in it.
+
+    Raises:
+        ExportRefusedError: something would be changed, and the policy is strict.
+    """
+    writing = Writing(NAME, CAPABILITIES, policy)
+    replays = policy.replay_provider_data
+    return writing.export(_result(writing, result, revision, "result", replays=replays))
+
+
+def write_response(
+    result: ResultBlock,
+    request_id: RequestId,
+    *,
+    revision: Revision = LATEST,
+    policy: ExportPolicy = DEFAULT_EXPORT_POLICY,
+) -> Export:
+    """The response of JSON-RPC to the request with this id, an error of the protocol among them.
+
+    Raises:
+        ExportRefusedError: something would be changed, and the policy is strict.
+    """
+    writing = Writing(NAME, CAPABILITIES, policy)
+    replays = policy.replay_provider_data
+    native = _response(writing, result, request_id, revision, "result", replays=replays)
+    return writing.export(native)
+
+
+def write_history(
+    conversation: Conversation, policy: ExportPolicy = DEFAULT_EXPORT_POLICY
+) -> Export:
+    """`{"messages": […]}`: each call as a request, and behind it the response to it.
+
+    Raises:
+        ExportRefusedError: something would be changed, and the policy is strict.
+    """
+    return _History(Writing(NAME, CAPABILITIES, policy), conversation).export()
+
+
+class _History:
+    """The requests of one export, each with an id of its own."""
+
+    def __init__(self, writing: Writing, conversation: Conversation) -> None:
+        self._writing = writing
+        self._conversation = conversation
+        self._used: set[JsonValue] = set()
+        self._next = 1
+        self._own = {
+            id(result)
+            for message in conversation.messages
+            if writing.replays(message)
+            for result in message.results
+        }
+
+    def export(self) -> Export:
+        messages: list[JsonValue] = []
+        self._note_tool_messages()
+        for step in steps(self._writing, self._conversation):
+            self._say(step)
+            if isinstance(step, Answers):
+                for answered in step.answered:
+                    messages.extend(self._exchange(step, answered))
+        return self._writing.export({"messages": messages})
+
+    def _note_tool_messages(self) -> None:
+        for index, message in enumerate(self._conversation.messages):
+            if message.role == "tool" and message.origin is not None and message.origin.extras:
+                told = ", ".join(sorted(message.origin.extras))
+                self._writing.note("provider_data_dropped", f"messages[{index}]", told)
+
+    def _say(self, step: Said | Answers) -> None:
+        for block in step.message.blocks:
+            if not isinstance(block, CallBlock | ResultBlock):
+                self._writing.dropped_block(block, step.where)
+        origin = step.message.origin
+        if origin is not None and origin.extras:
+            told = ", ".join(sorted(origin.extras))
+            self._writing.note("provider_data_dropped", step.where, told)
+        if not step.message.blocks:
+            self._writing.note("message_empty", step.where, "a message without blocks")
+        if isinstance(step, Answers) and len(step.answered) > 1:
+            told = "the calls of one message are requests one after the other"
+            self._writing.note("order_changed", step.where, told)
+
+    def _exchange(self, step: Answers, answered: Answered) -> Iterator[JsonObject]:
+        """The request, the rounds that followed, and the response."""
+        writing, call, where = self._writing, answered.call, answered.where
+        replays = writing.replays(step.message)
+        rpc = object_in(call.extras.get(RPC)) if replays else {}
+        meta = object_in(call.extras.get("_meta"))
+        # What a server of the older revision was asked goes back without what it does not know.
+        revision: Revision = "2025-11-25" if rpc and VERSION_KEY not in meta else LATEST
+        request_id = self._id(rpc, where)
+        yield call_native(
+            writing,
+            call,
+            request_id,
+            where,
+            name=answered.wire_name,
+            revision=revision,
+            replays=replays,
+        )
+        is_own = id(answered.result) in self._own
+        has_task = is_own and "task" in object_in(answered.result.extras.get(RPC))
+        rounds, open_id = self._rounds(rpc, request_id, where)
+        if open_id is None and not has_task:
+            # Nothing would tell which request the result is of.
+            writing.note("provider_data_dropped", where, "rounds that led to nothing")
+            rounds, open_id = [], request_id
+        yield from rounds
+        response = _response(
+            writing,
+            answered.result,
+            request_id if open_id is None else open_id,
+            revision,
+            where,
+            replays=is_own,
+        )
+        if open_id is None:
+            params = response["result"]
+            yield {"jsonrpc": "2.0", "method": "notifications/tasks", "params": params}
+        else:
+            yield response
+
+    def _rounds(
+        self, rpc: JsonObject, request_id: RequestId, where: str
+    ) -> tuple[list[JsonObject], RequestId | None]:
+        """What was said before the result, and the id of the request that still waits then."""
+        rounds = objects_in(self._writing.clean.value(list_in(rpc.get("rounds")), where))
+        open_id: RequestId | None = request_id
+        for native in rounds:
+            if "id" in native and native["id"] == rpc.get("id"):
+                native["id"] = request_id
+            round_id = native.get("id")
+            if not isinstance(round_id, int | str):
+                continue
+            if "method" in native:
+                self._used.add(round_id)
+                open_id = round_id
+            elif round_id == open_id:
+                open_id = None
+        return rounds, open_id
+
+    def _id(self, rpc: JsonObject, where: str) -> RequestId:
+        recorded = rpc.get("id")
+        if isinstance(recorded, str):
+            recorded = self._writing.clean.text(recorded, where)
+        if isinstance(recorded, int | str) and recorded not in self._used:
+            self._used.add(recorded)
+            return recorded
+        taken = {native.get("id") for native in objects_in(rpc.get("rounds"))}
+        while self._next in self._used or self._next in taken:
+            self._next += 1
+        if recorded is not None:
+            told = f"request {recorded!a} is {self._next} here"
+            self._writing.note("id_renamed", where, told)
+        self._used.add(self._next)
+        return self._next
+
+
+def is_result(item: JsonObject) -> bool:
+    """Whether a message of JSON-RPC answers a request."""
+    return "result" in item or "error" in item
+
+
+def _response(
+    writing: Writing,
+    result: ResultBlock,
+    request_id: RequestId,
+    revision: Revision,
+    where: str,
+    *,
+    replays: bool,
+) -> JsonObject:
+    head: JsonObject = {"jsonrpc": "2.0", "id": request_id}
+    rpc = object_in(result.extras.get(RPC)) if replays else {}
+    error = object_in(writing.clean.value(rpc.get("error"), where))
+    task = object_in(writing.clean.value(rpc.get("task"), where))
+    if task:
+        ended: JsonObject
+        if error:
+            ended = {"error": error}
+        elif result.status == "cancelled":
+            ended = {}
+        else:
+            ended = {"result": _result(writing, result, revision, where, replays=replays)}
+        return {**head, "result": {**task, **ended}}
+    if isinstance(error.get("code"), int) and isinstance(error.get("message"), str):
+        return {**head, "error": error}
+    return {**head, "result": _result(writing, result, revision, where, replays=replays)}
+
+
+def _result(
+    writing: Writing, result: ResultBlock, revision: Revision, where: str, *, replays: bool
+) -> JsonObject:
+    content: list[JsonValue] = [
+        write_block(writing, block, where, replays=replays) for block in result.content
+    ]
+    told: JsonObject = {"content": content, "isError": result.is_error}
+    _note_status(writing, result, where)
+    if result.has_structured:
+        structured = writing.clean.value(result.structured, where)
+        if revision == "2026-07-28" or isinstance(structured, dict):
+            told["structuredContent"] = structured
+        else:
+            writing.note("structured_dropped", where, f"no object, which {revision} demands")
+            if not content:
+                content.append({"type": "text", "text": compact(structured)})
+    if revision == "2026-07-28":
+        told["resultType"] = "complete"
+    extras = {name: member for name, member in result.extras.items() if name != RPC}
+    if extras and not replays:
+        writing.note("provider_data_dropped", where, ", ".join(sorted(extras)))
+        extras = {}
+    return {**object_in(writing.clean.value(extras, where)), **told}
+
+
+def _note_status(writing: Writing, result: ResultBlock, where: str) -> None:
+    if result.status not in {"ok", "error"}:
+        what = "an error" if result.is_error else "no error"
+        writing.note("status_flattened", where, f"{result.status} is {what} here")

@@ -1,0 +1,123 @@
+"""What a request to Ollama asks for besides its messages: tools and shape; it has no choice.
+
+Nothing can make the model call a tool, so nothing pretends to: the report says it.
+"""
+
+from collections.abc import Iterable
+
+from tooltrail.records import ToolDefinition
+from tooltrail.wire._writing import Writing
+from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export
+from tooltrail.wire.members import JsonObject, object_in, objects_in, others, text_in
+from tooltrail.wire.ollama.limits import CAPABILITIES, NAME
+from tooltrail.wire.ollama.tool_schemas import dropped_paths
+from tooltrail.wire.requests import SCHEMA_NAME, StructuredFormat, ToolChoice
+
+_FUNCTION = frozenset({"name", "description", "parameters"})
+_SHOWN_PATHS = 20
+_FREE_TEXT: JsonObject = {
+    "type": "object",
+    "required": ["arguments"],
+    "properties": {"arguments": {"type": "string"}},
+}
+"""The schema of a tool that takes free text; calls of it are written the same way."""
+
+
+def _writing() -> Writing:
+    return Writing(NAME, CAPABILITIES, DEFAULT_EXPORT_POLICY)
+
+
+def write_tools(tools: Iterable[ToolDefinition]) -> Export:
+    """`{"tools": […]}`, with schemas as they are; the report has what the server drops of them."""
+    writing = _writing()
+    natives = [_write_tool(writing, tool, f"tools[{n}]") for n, tool in enumerate(tools)]
+    return writing.export({"tools": [*natives]} if natives else {})
+
+
+def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObject:
+    told: JsonObject = {"name": writing.names.of(tool.name, where)}
+    if tool.description is not None:
+        told["description"] = writing.clean.text(tool.description, where)
+    if tool.kind == "custom":
+        writing.note("schema_reduced", where, "the free text, of any grammar, is in 'arguments'")
+        told["parameters"] = _FREE_TEXT
+    elif tool.parameters is not None:
+        told["parameters"] = writing.clean.value(tool.parameters, where)
+        _note_dropped(writing, tool.parameters, where)
+    if tool.strict:
+        writing.note("schema_reduced", where, "strict: the server enforces no schema of a tool")
+    if tool.extras:
+        writing.note("provider_data_dropped", where, ", ".join(sorted(tool.extras)))
+    return {"type": "function", "function": told}
+
+
+def _note_dropped(writing: Writing, schema: JsonObject, where: str) -> None:
+    paths = dropped_paths(schema)
+    if not paths:
+        return
+    more = f" and {len(paths) - _SHOWN_PATHS:,} more" if len(paths) > _SHOWN_PATHS else ""
+    writing.note("schema_reduced", where, f"dropped: {', '.join(paths[:_SHOWN_PATHS])}{more}")
+
+
+def read_tools(request: JsonObject) -> tuple[ToolDefinition, ...]:
+    """The tools of a request."""
+    return tuple(map(_read_tool, objects_in(request.get("tools"))))
+
+
+def _read_tool(native: JsonObject) -> ToolDefinition:
+    told = object_in(native.get("function"))
+    parameters = told.get("parameters")
+    return ToolDefinition(
+        name=text_in(told.get("name")) or "",
+        description=text_in(told.get("description")),
+        parameters=parameters if isinstance(parameters, dict) else None,
+        extras=others(told, _FUNCTION),
+    )
+
+
+def write_choice(choice: ToolChoice) -> Export:
+    """Nothing: the format has no such member."""
+    writing = _writing()
+    if choice.mode == "none":
+        told = "the model calls no tool only where the request offers none: leave the tools out"
+        writing.note("choice_not_enforced", "tool_choice", told)
+    elif choice.mode != "auto":
+        named = f" {', '.join(choice.names)}" if choice.names else ""
+        told = f"{choice.mode}{named}: the model may answer without a call"
+        writing.note("choice_not_enforced", "tool_choice", told)
+    if choice.parallel is False:
+        told = "the model may call several tools at once"
+        writing.note("choice_not_enforced", "parallel", told)
+    return writing.export({})
+
+
+def read_choice(request: JsonObject) -> ToolChoice | None:  # noqa: ARG001  the format has none
+    """None: a `tool_choice` in a request is passed over by the server."""
+    return None
+
+
+def write_structured(wanted: StructuredFormat) -> Export:
+    """`{"format": …}`: the schema itself, or `json`."""
+    writing = _writing()
+    unsaid = {
+        "name": wanted.name != SCHEMA_NAME,
+        "description": wanted.description is not None,
+        "strict": wanted.strict is not None,
+    }
+    if any(unsaid.values()):
+        told = ", ".join(name for name, is_unsaid in unsaid.items() if is_unsaid)
+        writing.note("schema_reduced", "format", f"dropped: {told}")
+    if wanted.schema is None:
+        return writing.export({"format": "json"})
+    return writing.export({"format": writing.clean.value(wanted.schema, "format")})
+
+
+def read_structured(request: JsonObject) -> StructuredFormat | None:
+    """The shape of the answer that a request asks for; an empty text asks for none."""
+    match request.get("format"):
+        case "json":
+            return StructuredFormat(None)
+        case dict(schema):
+            return StructuredFormat(schema)
+        case _:
+            return None

@@ -1,0 +1,45 @@
+"""Images as Ollama has them: base64 without a type, which the first bytes tell.
+
+The server reads them as standard base64 (RFC 4648 section 4) and refuses the whole request where
+that fails.
+"""
+
+import base64
+import binascii
+
+from tooltrail.records import MediaBlock
+
+_HEAD_CHARS = 16
+"""Characters of base64 that hold the first twelve bytes."""
+
+
+def image_of_base64(data: str) -> MediaBlock:
+    """The block of an image; its type is None where its first bytes are of none that is known."""
+    return MediaBlock(kind="image", media_type=_media_type(data), data=data)
+
+
+def is_image(block: object) -> bool:
+    """Whether a block can go on the wire as an image: its bytes are there, and are base64."""
+    if not isinstance(block, MediaBlock) or block.kind != "image" or not block.data:
+        return False
+    try:
+        base64.b64decode(block.data, validate=True)
+    except (binascii.Error, ValueError):
+        return False
+    return True
+
+
+def _media_type(data: str) -> str | None:
+    try:
+        head = base64.b64decode(data[:_HEAD_CHARS], validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    if head.startswith(b"\x89PNG\r\n\x1a\n"):
+        return "image/png"
+    if head.startswith(b"\xff\xd8\xff"):
+        return "image/jpeg"
+    if head.startswith((b"GIF87a", b"GIF89a")):
+        return "image/gif"
+    if head.startswith(b"RIFF") and head[8:12] == b"WEBP":
+        return "image/webp"
+    return None

@@ -1,0 +1,26 @@
+"""What Ollama's native chat can carry."""
+
+import re
+import sys
+
+from tooltrail.wire.capabilities import Capabilities
+
+NAME = "ollama"
+
+SAFE_INTEGER = 2**53
+"""Beyond it the server, which reads numbers as doubles, may round an integer."""
+
+_SENDABLE = re.compile(r"[^\x00-\x1f\x7f\ud800-\udfff]+")
+
+# Ids and names are free text; a message has a list of images, whose type nobody says.
+CAPABILITIES = Capabilities(
+    needs_call_ids=False,
+    call_id=_SENDABLE,
+    call_id_length=sys.maxsize,
+    call_id_scope="none",
+    tool_name=_SENDABLE,
+    tool_name_length=256,
+    arguments_are_text=False,
+    forces_choice=False,
+    result_media=frozenset({"image/gif", "image/jpeg", "image/png", "image/webp"}),
+)

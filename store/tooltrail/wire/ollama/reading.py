@@ -1,0 +1,266 @@
+"""Ollama's native chat into the canonical conversation: answers, and the messages of requests.
+
+Arguments are an object here; their raw text is JSON of it, members in their order. Ids and indexes
+are there on newer servers only, and nothing stands in for them. Whether there are calls is told by
+the calls: `done_reason` is `stop` with them and without. Members that are not known are extras,
+members of another kind than theirs become provider blocks.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+
+from pydantic import JsonValue
+
+from tooltrail.records import (
+    CallBlock,
+    Conversation,
+    InvalidRecordError,
+    MediaBlock,
+    Message,
+    MessageBlock,
+    Origin,
+    ProviderBlock,
+    ReasoningBlock,
+    ResultBlock,
+    Role,
+    TextBlock,
+    ToolCall,
+)
+from tooltrail.wire._results import result_of_text
+from tooltrail.wire.members import JsonObject, object_in, others, text_in
+from tooltrail.wire.ollama.asking import read_tools
+from tooltrail.wire.ollama.images import image_of_base64
+from tooltrail.wire.ollama.limits import NAME
+from tooltrail.wire.responses import ProviderFailure, Response
+
+_MESSAGE = frozenset({"role", "content", "thinking", "images", "tool_calls"})
+_RESULT = frozenset({"role", "content", "images", "tool_name", "name", "tool_call_id"})
+_CALL = frozenset({"id", "type", "function"})
+_FUNCTION = frozenset({"name", "arguments"})
+_ROLES: Mapping[str, Role] = {
+    "system": "system",
+    "developer": "developer",
+    "user": "user",
+    "assistant": "assistant",
+    "tool": "tool",
+}
+
+
+def read_response(payload: JsonObject) -> Response:
+    """An answer in one piece."""
+    failure = read_failure(payload)
+    message = payload.get("message")
+    if isinstance(message, dict):
+        return read_answer(message, payload, failure)
+    unread = () if failure else ("the answer has neither a message nor an error",)
+    return Response((), failure, unread)
+
+
+def read_failure(payload: JsonObject) -> ProviderFailure | None:
+    """The error that an answer, or a line of a stream, tells."""
+    error = payload.get("error")
+    if error is None:
+        return None
+    told = object_in(error)
+    kind = told.get("type") or told.get("code")
+    message = error if isinstance(error, str) else text_in(told.get("message")) or ""
+    return ProviderFailure(message, None if kind is None else str(kind), payload)
+
+
+def read_answer(
+    native: JsonObject,
+    last: JsonObject,
+    failure: ProviderFailure | None,
+    *,
+    is_done: bool = False,
+    odd: Iterable[JsonValue] = (),
+) -> Response:
+    """The answer that is this message.
+
+    Args:
+        native: the message.
+        last: what else the answer says of itself: its model, whether and why it is done.
+        failure: what the provider told of one.
+        is_done: whether something else than `last` says that the answer came to its end.
+        odd: what the message has besides, and was not as the format says.
+    """
+    blocks = [*_assistant_blocks(native), *(ProviderBlock(native=one) for one in odd)]
+    unread = [*_unread(native, blocks)]
+    is_whole = is_done or last.get("done") is True
+    if not is_whole and failure is None:
+        unread.append("the answer does not say that it is done")
+    is_whole = is_whole and failure is None
+    origin = Origin(
+        wire_format=NAME,
+        model=text_in(last.get("model")),
+        finish_reason=text_in(last.get("done_reason")),
+        extras=others(native, _MESSAGE),
+    )
+    is_cut = origin.finish_reason == "length"
+    calls = [number for number, block in enumerate(blocks) if isinstance(block, CallBlock)]
+    # Only the last call can be cut off, unless nobody knows where the answer ended.
+    for number in calls if not is_whole else calls[-1:] if is_cut else ():
+        blocks[number] = _incomplete(blocks[number])
+    message = Message(
+        role="assistant",
+        blocks=tuple(blocks),
+        origin=origin,
+        is_complete=is_whole and not is_cut,
+    )
+    return Response((message,), failure, tuple(unread))
+
+
+def _unread(native: JsonObject, blocks: list[MessageBlock]) -> Iterator[str]:
+    if native.get("role", "assistant") != "assistant":
+        yield "the message is not of the role assistant"
+    for block in blocks:
+        if isinstance(block, ProviderBlock):
+            names = ", ".join(object_in(block.native)) or "a line"
+            yield f"{names} of the message is not what it is to be"
+    for position, call in enumerate(_native_calls(native)):
+        if isinstance(_function(call).get("arguments"), str):
+            yield f"the arguments of call {position} are a text, not an object"
+
+
+def read_history(request: JsonObject) -> Conversation:
+    """The messages and tools of a request.
+
+    Raises:
+        InvalidRecordError: there are no messages, or one is no object or has no role.
+    """
+    natives = request.get("messages")
+    if not isinstance(natives, list):
+        raise InvalidRecordError("the request has no messages")
+    messages: list[Message] = []
+    results: list[ResultBlock] = []
+    for position, native in enumerate(natives):
+        told = object_in(native)
+        if told.get("role") == "tool":
+            # One message for each result here, one for the whole batch in the conversation.
+            results.append(_read_result(told))
+            continue
+        _close(results, messages)
+        messages.append(_read_message(told, position))
+    _close(results, messages)
+    return Conversation.of(messages, read_tools(request))
+
+
+def _close(results: list[ResultBlock], messages: list[Message]) -> None:
+    if results:
+        messages.append(Message(role="tool", blocks=tuple(results)))
+        results.clear()
+
+
+def _read_message(native: JsonObject, position: int) -> Message:
+    told = text_in(native.get("role"))
+    if told is None:
+        raise InvalidRecordError(f"messages[{position}] has no role")
+    role = _ROLES.get(told)
+    if role is None:
+        # Some models are steered by roles of their own, such as `control`.
+        return Message(
+            role="system", blocks=(ProviderBlock(native=native),), origin=Origin(wire_format=NAME)
+        )
+    blocks = tuple(_assistant_blocks(native))
+    extras = others(native, _MESSAGE)
+    is_own = extras or any(
+        isinstance(one, ReasoningBlock | ProviderBlock)
+        or (isinstance(one, CallBlock) and one.call.extras)
+        for one in blocks
+    )
+    origin = Origin(wire_format=NAME, extras=extras) if is_own else None
+    return Message(role=role, blocks=blocks, origin=origin)
+
+
+def _read_result(native: JsonObject) -> ResultBlock:
+    content = tuple(_content_blocks(native))
+    name = text_in(native.get("tool_name")) or text_in(native.get("name"))
+    result = result_of_text(text_in(native.get("tool_call_id")), name, content)
+    extras = others(native, _RESULT)
+    return result.model_copy(update={"extras": extras}) if extras else result
+
+
+def _assistant_blocks(native: JsonObject) -> Iterator[MessageBlock]:
+    thinking = native.get("thinking")
+    if isinstance(thinking, str):
+        if thinking:
+            yield ReasoningBlock(text=thinking)
+    elif thinking is not None:
+        yield ProviderBlock(native={"thinking": thinking})
+    yield from _content_blocks(native)
+    seen: set[str] = set()
+    for position, call in enumerate(_native_calls(native)):
+        yield CallBlock(call=_read_call(call, position, seen))
+    calls = native.get("tool_calls")
+    if isinstance(calls, list):
+        yield from (
+            ProviderBlock(native={"tool_calls": [one]}) for one in calls if not _is_call(one)
+        )
+    elif calls is not None:
+        yield ProviderBlock(native={"tool_calls": calls})
+
+
+def _content_blocks(native: JsonObject) -> Iterator[TextBlock | MediaBlock | ProviderBlock]:
+    content, images = native.get("content"), native.get("images")
+    if isinstance(content, str):
+        if content:
+            yield TextBlock(text=content)
+    elif content is not None:
+        yield ProviderBlock(native={"content": content})
+    if isinstance(images, list):
+        for image in images:
+            if isinstance(image, str):
+                yield image_of_base64(image)
+            else:
+                yield ProviderBlock(native={"images": [image]})
+    elif images is not None:
+        yield ProviderBlock(native={"images": images})
+
+
+def _is_call(native: JsonValue) -> bool:
+    return isinstance(native, dict) and isinstance(native.get("function"), dict)
+
+
+def _native_calls(native: JsonObject) -> list[JsonObject]:
+    calls = native.get("tool_calls")
+    if not isinstance(calls, list):
+        return []
+    return [call for call in calls if isinstance(call, dict) and _is_call(call)]
+
+
+def _function(call: JsonObject) -> JsonObject:
+    return object_in(call.get("function"))
+
+
+def _read_call(native: JsonObject, position: int, seen: set[str]) -> ToolCall:
+    function = _function(native)
+    call_id = text_in(native.get("id"))
+    is_repeated = call_id is not None and call_id in seen
+    seen.add(call_id or "")
+    extras = others(native, _CALL)
+    if beside := others(function, _FUNCTION):
+        extras["function"] = beside
+    return ToolCall(
+        tool_name=text_in(function.get("name")) or "",
+        arguments_raw=_raw_arguments(function.get("arguments")),
+        call_id=call_id,
+        position=position,
+        flags=("id_repeated",) if is_repeated else (),
+        extras=extras,
+    )
+
+
+def _raw_arguments(value: JsonValue) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        # Servers in between that speak another format send the text that the model wrote.
+        return value
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _incomplete(block: MessageBlock) -> MessageBlock:
+    if not isinstance(block, CallBlock):
+        return block
+    flags = (*block.call.flags, "incomplete")
+    return block.model_copy(update={"call": block.call.model_copy(update={"flags": flags})})

@@ -1,0 +1,73 @@
+"""Ollama's stream of lines, put together into one answer.
+
+Texts come in pieces; calls come whole, on any line, also on the one that says `done`. Where a
+request was to be streamed and the answer comes in one object, that is the only line.
+"""
+
+from pydantic import JsonValue
+
+from tooltrail.wire.members import JsonObject
+from tooltrail.wire.ollama.reading import read_answer, read_failure
+from tooltrail.wire.responses import ProviderFailure, Response
+
+_JOINED = ("content", "thinking")
+_GATHERED = ("tool_calls", "images")
+_KNOWN = frozenset({"role", *_JOINED, *_GATHERED})
+
+
+class OllamaAssembler:
+    """Puts the lines of one answer together."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, list[str]] = {}
+        self._lists: dict[str, list[JsonValue]] = {}
+        self._odd: list[JsonValue] = []
+        self._rest: JsonObject = {}
+        self._last: JsonObject = {}
+        self._failure: ProviderFailure | None = None
+        self._has_message = False
+        self._unread: list[str] = []
+
+    def feed(self, event: JsonObject) -> None:
+        """Take one line."""
+        if "error" in event:
+            self._failure = self._failure or read_failure(event)
+        message = event.get("message")
+        if self._last.get("done") is True:
+            self._unread.append("a line follows the one that says that the answer is done")
+        elif "done" in event or not self._last:
+            self._last = event
+        if isinstance(message, dict):
+            self._take(message)
+        elif message is not None:
+            self._unread.append("the message of a line is no object")
+
+    def _take(self, message: JsonObject) -> None:
+        self._has_message = True
+        for name, value in message.items():
+            if name == "role":
+                self._rest.setdefault("role", value)
+            elif value is None or (name in _KNOWN and value in ("", [])):
+                continue
+            elif name in _JOINED and isinstance(value, str):
+                self._texts.setdefault(name, []).append(value)
+            elif name in _GATHERED and isinstance(value, list):
+                self._lists.setdefault(name, []).extend(value)
+            elif name in _KNOWN:
+                self._odd.append({name: value})
+            else:
+                self._rest[name] = value
+
+    def finish(self, *, is_done: bool = False) -> Response:
+        """The answer; calls of one that did not come to its end are incomplete."""
+        if not self._has_message:
+            if self._failure is None:
+                self._unread.append("the stream has no message")
+            return Response((), self._failure, tuple(self._unread))
+        native: JsonObject = {
+            **self._rest,
+            **{name: "".join(pieces) for name, pieces in self._texts.items()},
+            **self._lists,
+        }
+        answer = read_answer(native, self._last, self._failure, is_done=is_done, odd=self._odd)
+        return Response(answer.messages, answer.failure, (*answer.unread, *self._unread))

@@ -1,0 +1,244 @@
+"""The canonical conversation as the messages of a request to Ollama.
+
+A message has one text, one list of images and one list of calls, in this order, whatever the order
+in which they were said. Results follow their calls one message each, in the order of the calls, for
+older servers pair them by nothing else; `content` is there even when it is empty.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from pydantic import JsonValue
+
+from tooltrail.records import (
+    ContentBlock,
+    Conversation,
+    MediaBlock,
+    Message,
+    MessageBlock,
+    ProviderBlock,
+    ReasoningBlock,
+    ResultBlock,
+    TextBlock,
+)
+from tooltrail.wire._descriptions import describe_block
+from tooltrail.wire._steps import Answered, Answers, Said, steps
+from tooltrail.wire._writing import Writing
+from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export, ExportPolicy
+from tooltrail.wire.members import JsonObject, object_in
+from tooltrail.wire.ollama.images import image_of_base64, is_image
+from tooltrail.wire.ollama.limits import CAPABILITIES, NAME, SAFE_INTEGER
+
+
+def write_history(
+    conversation: Conversation, policy: ExportPolicy = DEFAULT_EXPORT_POLICY
+) -> Export:
+    """`{"messages": […]}`.
+
+    Raises:
+        ExportRefusedError: something would be changed, and the policy is strict.
+    """
+    writing = Writing(NAME, CAPABILITIES, policy)
+    _note_tool_messages(writing, conversation)
+    messages: list[JsonValue] = []
+    for step in steps(writing, conversation):
+        if isinstance(step, Answers):
+            messages.append(_write_answers(writing, step))
+            messages.extend(_write_result(writing, answered) for answered in step.answered)
+        else:
+            messages.append(_write_said(writing, step))
+    return writing.export({"messages": messages})
+
+
+def is_result(item: JsonObject) -> bool:
+    """Whether a message brings the result of a tool."""
+    return item.get("role") == "tool"
+
+
+def _note_tool_messages(writing: Writing, conversation: Conversation) -> None:
+    """Of messages that bring results, what does not go with the results."""
+    for index, message in enumerate(conversation.messages):
+        if message.role != "tool":
+            continue
+        where = f"messages[{index}]"
+        if not all(isinstance(block, ResultBlock) for block in message.blocks):
+            writing.note("role_changed", where, "what is said beside results is the user's here")
+        if message.origin is not None and message.origin.extras:
+            told = ", ".join(sorted(message.origin.extras))
+            writing.note("provider_data_dropped", where, told)
+        if not message.blocks:
+            writing.note("message_empty", where, "a message without results is left out")
+
+
+def _write_said(writing: Writing, step: Said) -> JsonObject:
+    message, where = step.message, step.where
+    if (whole := _whole_message(message)) and writing.replays(message):
+        return object_in(writing.clean.value(whole, where))
+    role = message.role
+    if role == "developer":
+        role = "system"
+        writing.note("role_changed", where, "developer is system here")
+    native = {"role": role, **_spoken(writing, message, message.blocks, where)}
+    if not (native["content"] or len(native) > 2):
+        writing.note("message_empty", where, "nothing of it can be said here")
+    return native
+
+
+def _whole_message(message: Message) -> JsonObject | None:
+    """The message of a role that only some models know, as it came; None for any other."""
+    match message.blocks:
+        case (ProviderBlock(native={"role": str()} as native),):
+            return object_in(native)
+        case _:
+            return None
+
+
+def _write_answers(writing: Writing, step: Answers) -> JsonObject:
+    message, where = step.message, step.where
+    if message.role != "assistant":
+        writing.note("role_changed", where, f"{message.role} is assistant here")
+    blocks = [*step.blocks()]
+    _note_order(writing, blocks, where)
+    said = [block for block in blocks if not isinstance(block, Answered)]
+    calls: list[JsonValue] = [_write_call(writing, message, answered) for answered in step.answered]
+    return {
+        "role": "assistant",
+        **_spoken(writing, message, said, where),
+        "tool_calls": calls,
+    }
+
+
+def _write_call(writing: Writing, message: Message, answered: Answered) -> JsonObject:
+    call, where = answered.call, answered.where
+    if call.namespace is not None:
+        writing.note("provider_data_dropped", where, f"namespace {call.namespace}")
+    if call.kind != "function":
+        writing.note("provider_data_dropped", where, f"the call is of the kind {call.kind}")
+    arguments = writing.arguments_object(call, where)
+    if count := sum(1 for _ in _unsafe_integers(arguments)):
+        noun = "integer" if count == 1 else "integers"
+        told = f"{count:,} {noun} beyond 2**53 here, which the server may round"
+        writing.note("text_replaced", where, told)
+    extras = object_in(writing.clean.value(writing.extras(message, call.extras, where), where))
+    function: JsonObject = {
+        **object_in(extras.get("function")),
+        "name": answered.wire_name,
+        "arguments": arguments,
+    }
+    given: JsonObject = {} if answered.wire_id is None else {"id": answered.wire_id}
+    return {**extras, **given, "function": function}
+
+
+def _unsafe_integers(value: JsonValue) -> Iterable[int]:
+    if isinstance(value, dict):
+        for member in value.values():
+            yield from _unsafe_integers(member)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _unsafe_integers(item)
+    elif isinstance(value, int) and abs(value) > SAFE_INTEGER:
+        yield value
+
+
+def _write_result(writing: Writing, answered: Answered) -> JsonObject:
+    result, where = answered.result, answered.where
+    _note_order(writing, result.content, where)
+    writing.note_extras(result, where)
+    images: list[MessageBlock] = []
+    others: list[ContentBlock] = []
+    for block in result.content:
+        writing.note_extras(block, where)
+        if is_image(block):
+            images.append(block)
+        else:
+            others.append(block)
+    if len(others) > 1:
+        writing.note("text_replaced", where, f"{len(others):,} blocks are one text here")
+    rest = result.model_copy(update={"content": tuple(others)})
+    is_told = rest.content or rest.has_structured or rest.is_error or not images
+    given: JsonObject = {} if answered.wire_id is None else {"tool_call_id": answered.wire_id}
+    return {
+        "role": "tool",
+        "content": writing.result_text(rest, where) if is_told else "",
+        **_images(writing, images, where),
+        "tool_name": answered.wire_name,
+        **given,
+    }
+
+
+def _spoken(
+    writing: Writing, message: Message, blocks: Sequence[MessageBlock], where: str
+) -> JsonObject:
+    """What a message says beside calls: its content, and what else there is."""
+    _note_order(writing, blocks, where)
+    thoughts: list[str] = []
+    texts: list[str] = []
+    images: list[MessageBlock] = []
+    for block in blocks:
+        if isinstance(block, ResultBlock):
+            continue
+        if isinstance(block, ReasoningBlock) and writing.replays(message):
+            writing.note_extras(block, where)
+            thoughts.append(writing.clean.text(block.text, where))
+        elif isinstance(block, ReasoningBlock | ProviderBlock):
+            writing.dropped_block(block, where)
+        elif is_image(block):
+            images.append(block)
+        else:
+            texts.append(_text(writing, block, where))
+    extras = {} if message.origin is None else message.origin.extras
+    replayed = writing.clean.value(writing.extras(message, extras, where), where)
+    thinking: JsonObject = {"thinking": _joined(writing, thoughts, where)} if thoughts else {}
+    return {
+        **object_in(replayed),
+        "content": _joined(writing, texts, where),
+        **thinking,
+        **_images(writing, images, where),
+    }
+
+
+def _text(writing: Writing, block: MessageBlock, where: str) -> str:
+    writing.note_extras(block, where)
+    if not isinstance(block, TextBlock):
+        writing.note("block_described", where, describe_block(block))
+        return writing.clean.text(describe_block(block), where)
+    if block.is_refusal:
+        writing.note("provider_data_dropped", where, "the refusal is a plain text here")
+    return writing.clean.text(block.text, where)
+
+
+def _joined(writing: Writing, texts: list[str], where: str) -> str:
+    spoken = [text for text in texts if text]
+    if len(spoken) < len(texts):
+        writing.note("message_empty", where, "an empty text is left out")
+    if len(spoken) > 1:
+        writing.note("text_replaced", where, f"{len(spoken):,} texts are one here")
+    return "\n".join(spoken)
+
+
+def _images(writing: Writing, blocks: Sequence[MessageBlock], where: str) -> JsonObject:
+    images: list[JsonValue] = []
+    for block in blocks:
+        if not isinstance(block, MediaBlock):
+            continue
+        image = image_of_base64(block.data or "")
+        if image != block:
+            members = ("media_type", "uri", "name", "extras")
+            lost = [name for name in members if getattr(block, name) != getattr(image, name)]
+            writing.note("provider_data_dropped", where, f"of an image: {', '.join(lost)}")
+        images.append(block.data)
+    return {"images": images} if images else {}
+
+
+def _note_order(writing: Writing, blocks: Iterable[MessageBlock | Answered], where: str) -> None:
+    told = [block for block in blocks if not isinstance(block, ResultBlock)]
+    places = [_place(block) for block in told]
+    if places != sorted(places):
+        writing.note("order_changed", where, "the text stands before images, these before calls")
+
+
+def _place(block: MessageBlock | Answered) -> int:
+    if isinstance(block, Answered):
+        return 3
+    if isinstance(block, ReasoningBlock):
+        return 0
+    return 2 if is_image(block) else 1

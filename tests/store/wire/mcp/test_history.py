@@ -1,0 +1,375 @@
+"""Sessions of JSON-RPC messages: rounds, tasks, and what is of the protocol alone."""
+
+import sys
+
+import pytest
+from pydantic import JsonValue
+
+from tooltrail.records import (
+    CallBlock,
+    Conversation,
+    InvalidRecordError,
+    Message,
+    Origin,
+    ProviderBlock,
+    ReasoningBlock,
+    ResultBlock,
+    TextBlock,
+    ToolCall,
+)
+from tooltrail.wire import Export, ExportPolicy, JsonObject
+from tooltrail.wire.mcp import FORMAT
+from tooltrail.wire.members import list_in, objects_in
+
+OWN = Origin(wire_format="mcp")
+
+
+def request(message_id: JsonValue, method: str = "tools/call", **params: JsonValue) -> JsonObject:
+    if method == "tools/call":
+        params = {"name": "f", "arguments": {"a": 1}, **params}
+    return {"jsonrpc": "2.0", "id": message_id, "method": method, "params": {**params}}
+
+
+def response(message_id: JsonValue, result: JsonObject) -> JsonObject:
+    return {"jsonrpc": "2.0", "id": message_id, "result": result}
+
+
+def notification(method: str, **params: JsonValue) -> JsonObject:
+    return {"jsonrpc": "2.0", "method": method, "params": {**params}}
+
+
+def done(text: str) -> JsonObject:
+    return {"content": [{"type": "text", "text": text}], "isError": False}
+
+
+def read(*messages: JsonValue) -> Conversation:
+    return FORMAT.read_history({"messages": [*messages]})
+
+
+def outline(conversation: Conversation) -> list[str]:
+    """Calls by their keys, results by their keys and texts."""
+    told: list[str] = []
+    for message in conversation.messages:
+        for block in message.blocks:
+            match block:
+                case CallBlock():
+                    told.append(f"{block.key} asks")
+                case ResultBlock():
+                    texts = [one.text for one in block.content if isinstance(one, TextBlock)]
+                    told.append(f"{block.key} {block.status} {' '.join(texts)}".rstrip())
+                case _:
+                    told.append(block.type)
+    return told
+
+
+def written(conversation: Conversation, policy: ExportPolicy | None = None) -> Export:
+    return FORMAT.write_history(conversation, policy or ExportPolicy())
+
+
+def again(conversation: Conversation) -> list[JsonValue]:
+    export = written(conversation)
+    assert list(export.report) == []
+    return list_in(export.request["messages"])
+
+
+def test_a_call_and_its_result_are_messages_joined_by_a_key() -> None:
+    messages = (request(7), response(7, done("x")))
+    conversation = read(*messages)
+    assert conversation.messages == (
+        Message(
+            role="assistant",
+            blocks=(
+                CallBlock(
+                    call=ToolCall(
+                        tool_name="f",
+                        arguments_raw='{"a":1}',
+                        kind="mcp",
+                        extras={"jsonrpc": {"id": 7}},
+                    ),
+                    key="mcp:0",
+                ),
+            ),
+            origin=OWN,
+        ),
+        Message(
+            role="tool",
+            blocks=(
+                ResultBlock(
+                    content=(TextBlock(text="x"),), key="mcp:0", extras={"jsonrpc": {"id": 7}}
+                ),
+            ),
+            origin=OWN,
+        ),
+    )
+    assert again(conversation) == [*messages]
+
+
+def test_ids_of_requests_may_be_texts_and_one_is_not_one_as_a_text() -> None:
+    conversation = read(
+        request(1), request("1"), response("1", done("text")), response(1, done("number"))
+    )
+    assert outline(conversation) == [
+        "mcp:0 asks",
+        "mcp:1 asks",
+        "mcp:1 ok text",
+        "mcp:0 ok number",
+    ]
+
+
+def test_ids_that_another_connection_used_again_are_told_apart() -> None:
+    conversation = read(request(1), response(1, done("one")), request(1), response(1, done("two")))
+    assert outline(conversation) == ["mcp:0 asks", "mcp:0 ok one", "mcp:1 asks", "mcp:1 ok two"]
+    export = written(conversation)
+    assert [one["id"] for one in objects_in(export.request["messages"])] == [1, 1, 2, 2]
+    assert [change.kind for change in export.report] == ["id_renamed"]
+
+
+def test_rounds_in_which_input_is_asked_for_are_one_call() -> None:
+    asks: JsonObject = {
+        "resultType": "input_required",
+        "inputRequests": {"k": {"method": "elicitation/create", "params": {}}},
+        "requestState": "s1",
+    }
+    meta: JsonObject = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    messages = (
+        request(1, _meta=meta),
+        response(1, asks),
+        request(2, _meta=meta, inputResponses={"k": {"action": "accept"}}, requestState="s1"),
+        response(2, {"resultType": "input_required", "inputRequests": {}}),
+        request(3, _meta=meta, inputResponses={}),
+        response(3, {**done("x"), "resultType": "complete"}),
+    )
+    conversation = read(*messages)
+    assert outline(conversation) == ["mcp:0 asks", "mcp:0 ok x"]
+    (call,) = conversation.messages[0].calls
+    assert call.extras["jsonrpc"] == {"id": 1, "rounds": [*messages[1:-1]]}
+    assert again(conversation) == [*messages]
+
+
+def test_a_call_that_still_waits_for_input_has_no_result() -> None:
+    conversation = read(request(1), response(1, {"resultType": "input_required"}))
+    assert outline(conversation) == ["mcp:0 asks"]
+    export = written(conversation)
+    assert [one["id"] for one in objects_in(export.request["messages"])] == [1, 1]
+    assert [change.kind for change in export.report] == [
+        "result_missing",
+        "provider_data_dropped",
+        "status_flattened",
+    ]
+
+
+def test_rounds_of_an_id_that_is_taken_are_told_with_the_new_one() -> None:
+    rounds = (
+        request(1),
+        response(1, {"resultType": "input_required", "inputRequests": {}}),
+        request(2, inputResponses={}),
+        response(2, done("x")),
+    )
+    export = written(read(request(1), response(1, done("y")), *rounds))
+    assert [one["id"] for one in objects_in(export.request["messages"])] == [1, 1, 3, 3, 2, 2]
+
+
+def test_the_same_request_with_a_new_id_is_another_call() -> None:
+    conversation = read(request(1), request(2), response(2, done("x")))
+    assert outline(conversation) == ["mcp:0 asks", "mcp:1 asks", "mcp:1 ok x"]
+    unknown = request(3, inputResponses={}, requestState="nobody's")
+    assert outline(read(unknown)) == ["mcp:0 asks"]
+
+
+def test_a_task_of_the_older_revision_ends_with_the_result_that_is_fetched() -> None:
+    task: JsonObject = {"taskId": "t1", "status": "working", "ttl": None}
+    messages = (
+        request(1, task={"ttl": 60000}),
+        response(1, {"task": task}),
+        request(2, "tasks/get", taskId="t1"),
+        response(2, {**task, "status": "completed"}),
+        request(3, "tasks/result", taskId="t1"),
+        response(3, done("x")),
+    )
+    conversation = read(*messages)
+    assert outline(conversation) == ["mcp:0 asks", "mcp:0 ok x"]
+    assert again(conversation) == [*messages]
+
+
+def test_a_task_of_the_extension_brings_its_result_along() -> None:
+    task: JsonObject = {"resultType": "task", "taskId": "t1", "status": "working"}
+    ended: JsonObject = {"resultType": "complete", "taskId": "t1", "status": "completed"}
+    messages = (
+        request(1),
+        response(1, task),
+        request(2, "tasks/get", taskId="t1"),
+        response(2, {**ended, "result": done("x")}),
+    )
+    conversation = read(*messages)
+    assert outline(conversation) == ["mcp:0 asks", "mcp:0 ok x"]
+    assert again(conversation) == [*messages]
+
+
+@pytest.mark.parametrize(
+    ("ended", "told"),
+    [
+        ({"status": "cancelled"}, "mcp:0 cancelled"),
+        (
+            {"status": "failed", "error": {"code": -32603, "message": "lost"}},
+            "mcp:0 interrupted lost",
+        ),
+    ],
+)
+def test_a_task_may_end_without_a_result(ended: JsonObject, told: str) -> None:
+    messages = (
+        request(1),
+        response(1, {"resultType": "task", "taskId": "t1", "status": "working"}),
+        request(2, "tasks/get", taskId="t1"),
+        response(2, {"resultType": "complete", "taskId": "t1", **ended}),
+    )
+    conversation = read(*messages)
+    assert outline(conversation) == ["mcp:0 asks", told]
+    assert again(conversation) == [*messages]
+
+
+def test_a_notification_may_bring_the_result_of_a_task() -> None:
+    messages = (
+        request(1),
+        response(1, {"resultType": "task", "taskId": "t1", "status": "working"}),
+        notification("notifications/tasks", taskId="t1", status="working"),
+        notification("notifications/tasks", taskId="t1", status="completed", result=done("x")),
+    )
+    foreign = notification("notifications/tasks", taskId="nobody's", status="completed")
+    conversation = read(*messages, foreign)
+    assert outline(conversation) == ["mcp:0 asks", "mcp:0 ok x"]
+    assert again(conversation) == [*messages]
+
+
+def test_that_a_client_gave_up_is_kept_beside_the_call() -> None:
+    cancelled = notification("notifications/cancelled", requestId=1, reason="too slow")
+    conversation = read(request(1), cancelled, notification("notifications/cancelled"))
+    (call,) = conversation.messages[0].calls
+    assert call.extras["jsonrpc"] == {"id": 1, "rounds": [cancelled]}
+
+
+def test_what_the_server_asks_of_its_client_is_no_result() -> None:
+    asked: JsonObject = {"jsonrpc": "2.0", "id": 1, "method": "elicitation/create", "params": {}}
+    conversation = read(
+        request(1),
+        asked,
+        response(1, {"action": "accept", "content": {"x": 1}}),
+        response(1, done("x")),
+    )
+    assert outline(conversation) == ["mcp:0 asks", "mcp:0 ok x"]
+
+
+def test_the_protocol_is_passed_over_and_tools_are_found() -> None:
+    listed: JsonObject = {"tools": [{"name": "f", "inputSchema": {"type": "object"}}]}
+    conversation = read(
+        request(0, "initialize"),
+        response(0, {"protocolVersion": "2025-11-25"}),
+        notification("notifications/initialized"),
+        request(1, "tools/list"),
+        response(1, listed),
+        request(2, "tasks/get", taskId="nobody's"),
+        response(2, {"taskId": "nobody's", "status": "working"}),
+        notification("notifications/progress", progress=1),
+    )
+    assert conversation.messages == ()
+    assert [tool.name for tool in conversation.tools] == ["f"]
+
+
+def test_what_cannot_be_placed_is_kept_whole() -> None:
+    stray = response(9, done("whose?"))
+    conversation = read(stray, "x", {"jsonrpc": "2.0"}, response(None, {}))
+    blocks = [block for message in conversation.messages for block in message.blocks]
+    assert blocks == [
+        ProviderBlock(native=stray),
+        ProviderBlock(native="x"),
+        ProviderBlock(native={"jsonrpc": "2.0"}),
+        ProviderBlock(native=response(None, {})),
+    ]
+    export = written(conversation)
+    assert export.request == {"messages": []}
+    assert len(export.report.of_kind("provider_data_dropped")) == 4
+
+
+def test_no_messages_are_refused() -> None:
+    with pytest.raises(InvalidRecordError):
+        FORMAT.read_history({"calls": []})
+
+
+def test_an_error_of_the_protocol_goes_back_as_one() -> None:
+    messages: tuple[JsonObject, ...] = (
+        request(1),
+        {"jsonrpc": "2.0", "id": 1, "error": {"code": -32602, "message": "no"}},
+    )
+    conversation = read(*messages)
+    assert outline(conversation) == ["mcp:0 asks", "mcp:0 denied no"]
+    assert again(conversation) == [*messages]
+    told = written(conversation, ExportPolicy(replay_provider_data=False))
+    assert objects_in(told.request["messages"])[1]["result"] == {
+        "content": [{"type": "text", "text": "no"}],
+        "isError": True,
+        "resultType": "complete",
+    }
+
+
+def test_what_is_spoken_around_calls_has_no_place_and_is_told() -> None:
+    calls = [CallBlock(call=ToolCall(tool_name="f", call_id=f"call_{n}")) for n in range(2)]
+    said = (ReasoningBlock(text="hm"), TextBlock(text="I look."), *calls)
+    origin = Origin(wire_format="openai", extras={"tone": "x"})
+    export = written(
+        Conversation.of(
+            [
+                Message.of("user", "Weather?"),
+                Message(role="user"),
+                Message(role="assistant", blocks=said, origin=origin),
+                Message(
+                    role="tool",
+                    blocks=(ResultBlock(call_id="call_1"), ResultBlock(call_id="call_0")),
+                ),
+            ]
+        )
+    )
+    assert [one.get("id") for one in objects_in(export.request["messages"])] == [1, 1, 2, 2]
+    assert [change.kind for change in export.report] == [
+        "block_dropped",
+        "message_empty",
+        "block_dropped",
+        "block_dropped",
+        "provider_data_dropped",
+        "order_changed",
+        "id_dropped",
+        "id_dropped",
+    ]
+
+
+def session(count: int) -> Conversation:
+    messages: list[JsonValue] = []
+    for number in range(count):
+        messages.append(request(number))
+        messages.append(response(number, done("x")))
+    return read(*messages)
+
+
+def test_the_work_grows_with_the_calls_and_not_with_their_square() -> None:
+    def steps(count: int) -> int:
+        conversation, taken = session(count), 0
+
+        def profile(*_: object) -> None:
+            nonlocal taken
+            taken += 1
+
+        before = sys.getprofile()
+        sys.setprofile(profile)
+        try:
+            FORMAT.read_history(written(conversation).request)
+        finally:
+            sys.setprofile(before)
+        return taken
+
+    assert steps(1_000) < 12 * steps(100)
+
+
+def test_ten_thousand_calls_are_written_and_read() -> None:
+    conversation = session(10_000)
+    assert FORMAT.read_history({"messages": again(conversation)}) == conversation

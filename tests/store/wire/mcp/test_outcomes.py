@@ -1,0 +1,317 @@
+"""Results of tools over MCP, and what is none, both ways."""
+
+import pytest
+from pydantic import JsonValue
+from tests.support.wire.schemas import problems
+
+from tooltrail.records import (
+    ContentBlock,
+    InvalidRecordError,
+    MediaBlock,
+    ProviderBlock,
+    ResourceBlock,
+    ResultBlock,
+    ResultStatus,
+    TextBlock,
+)
+from tooltrail.wire import ExportPolicy, ExportRefusedError, JsonObject
+from tooltrail.wire.mcp import (
+    InputRequired,
+    Revision,
+    TaskPending,
+    read_outcome,
+    read_result,
+    write_response,
+    write_result,
+)
+
+PNG = "iVBORw0KGgoAAAANSUhEUg=="
+NOTED: JsonObject = {"annotations": {"audience": ["user"], "priority": 0.5}, "_meta": {"a": 1}}
+
+BLOCKS: list[tuple[JsonObject, ContentBlock]] = [
+    ({"type": "text", "text": "18 C"}, TextBlock(text="18 C")),
+    ({"type": "text", "text": "", **NOTED}, TextBlock(text="", extras=NOTED)),
+    (
+        {"type": "image", "data": PNG, "mimeType": "image/png", **NOTED},
+        MediaBlock(kind="image", media_type="image/png", data=PNG, extras=NOTED),
+    ),
+    (
+        {"type": "audio", "data": "UklGRg==", "mimeType": "audio/wav"},
+        MediaBlock(kind="audio", media_type="audio/wav", data="UklGRg=="),
+    ),
+    (
+        {
+            "type": "resource_link",
+            "uri": "file:///log.txt",
+            "name": "log",
+            "mimeType": "text/plain",
+            "size": 12345,
+            "title": "The log",
+        },
+        ResourceBlock(
+            uri="file:///log.txt",
+            name="log",
+            media_type="text/plain",
+            extras={"size": 12345, "title": "The log"},
+        ),
+    ),
+    (
+        {
+            "type": "resource",
+            "resource": {"uri": "file:///a", "mimeType": "text/plain", "text": "", "_meta": {}},
+            **NOTED,
+        },
+        ResourceBlock(
+            uri="file:///a",
+            media_type="text/plain",
+            text="",
+            extras={**NOTED, "resource": {"_meta": {}}},
+        ),
+    ),
+    (
+        {"type": "resource", "resource": {"uri": "file:///b", "blob": "AAEC"}},
+        ResourceBlock(uri="file:///b", data="AAEC"),
+    ),
+]
+TARGETS: list[tuple[Revision, str]] = [
+    ("2025-11-25", "mcp-2025.result"),
+    ("2026-07-28", "mcp-2026.result"),
+]
+
+
+def response(result: JsonValue) -> JsonObject:
+    return {"jsonrpc": "2.0", "id": 7, "result": result}
+
+
+@pytest.mark.parametrize(("native", "block"), BLOCKS)
+@pytest.mark.parametrize(("revision", "target"), TARGETS)
+def test_the_mapping_table_results_keep_every_block(
+    native: JsonObject, block: ContentBlock, revision: Revision, target: str
+) -> None:
+    assert read_result({"content": [native]}).content == (block,)
+    export = write_result(ResultBlock(content=(block,)), revision=revision)
+    assert export.request["content"] == [native]
+    assert not export.report
+    assert problems(target, export.request) == []
+
+
+@pytest.mark.parametrize(
+    ("result", "status"),
+    [
+        ({"content": []}, "ok"),
+        ({"content": [], "isError": False}, "ok"),
+        ({"content": [], "isError": None}, "ok"),
+        ({"content": [], "isError": True}, "error"),
+        ({"content": [], "isError": "yes"}, "unknown"),
+    ],
+)
+def test_the_mapping_table_errors_have_a_flag(result: JsonObject, status: ResultStatus) -> None:
+    assert read_result(response(result)).status == status
+
+
+@pytest.mark.parametrize(("revision", "target"), TARGETS)
+def test_a_result_is_written_for_either_revision(revision: Revision, target: str) -> None:
+    result = ResultBlock(
+        status="error",
+        content=(TextBlock(text="no"),),
+        structured={"t": 18},
+        has_structured=True,
+        extras={"_meta": {"io.modelcontextprotocol/serverInfo": {"name": "s", "version": "1"}}},
+    )
+    export = write_result(result, revision=revision)
+    expected: JsonObject = {
+        "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "s", "version": "1"}},
+        "content": [{"type": "text", "text": "no"}],
+        "isError": True,
+        "structuredContent": {"t": 18},
+    }
+    if revision == "2026-07-28":
+        expected["resultType"] = "complete"
+    assert export.request == expected
+    assert problems(target, export.request) == []
+    assert read_result(export.request) == result
+    assert not export.report
+
+
+@pytest.mark.parametrize("structured", [None, 0, "x", [1, {"a": None}], {"a": 1}])
+def test_a_structured_value_may_be_any_json_and_null_is_not_absent(structured: JsonValue) -> None:
+    result = read_result({"content": [], "structuredContent": structured})
+    assert (result.structured, result.has_structured) == (structured, True)
+    assert write_result(result).request["structuredContent"] == structured
+    assert read_result({"content": []}).has_structured is False
+    assert "structuredContent" not in write_result(ResultBlock()).request
+
+
+def test_the_older_revision_takes_objects_alone() -> None:
+    result = ResultBlock(structured=[1, 2], has_structured=True)
+    export = write_result(result, revision="2025-11-25")
+    assert export.request == {"content": [{"type": "text", "text": "[1,2]"}], "isError": False}
+    assert [change.kind for change in export.report] == ["structured_dropped"]
+    beside = result.model_copy(update={"content": (TextBlock(text="x"),)})
+    export = write_result(beside, revision="2025-11-25")
+    assert export.request == {"content": [{"type": "text", "text": "x"}], "isError": False}
+
+
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [(-32602, "denied"), (-32601, "denied"), (-32603, "interrupted"), (-32001, "interrupted")],
+)
+def test_an_error_of_the_protocol_is_no_error_of_the_tool(code: int, status: ResultStatus) -> None:
+    error: JsonObject = {"code": code, "message": "Unknown tool: nope", "data": [1]}
+    native: JsonObject = {"jsonrpc": "2.0", "id": 7, "error": error}
+    result = read_result(native)
+    assert result.status == status
+    assert result.is_error
+    assert result.content == (TextBlock(text="Unknown tool: nope"),)
+    assert result.extras == {"jsonrpc": {"id": 7, "error": error}}
+    assert write_response(result, 7).request == native
+    as_result = write_result(result)
+    assert as_result.request["isError"] is True
+    assert [change.kind for change in as_result.report] == ["status_flattened"]
+
+
+def test_an_error_of_the_protocol_without_a_message_is_kept_whole() -> None:
+    result = read_result({"jsonrpc": "2.0", "error": "broken"})
+    assert result.status == "interrupted"
+    assert result.content == ()
+    assert result.extras == {"jsonrpc": {"error": "broken"}}
+    assert write_response(result, "a").request["result"]
+
+
+def test_a_request_for_input_is_no_result() -> None:
+    native: JsonObject = {
+        "resultType": "input_required",
+        "inputRequests": {"k1": {"method": "elicitation/create", "params": {}}},
+        "requestState": "opaque",
+    }
+    outcome = read_outcome(response(native))
+    assert outcome == InputRequired(
+        {"k1": {"method": "elicitation/create", "params": {}}}, "opaque", native
+    )
+    with pytest.raises(InvalidRecordError, match="no result yet"):
+        read_result(response(native))
+
+
+@pytest.mark.parametrize(
+    "native",
+    [
+        {"task": {"taskId": "t1", "status": "working", "ttl": None}},
+        {"resultType": "task", "taskId": "t1", "status": "working"},
+        {"resultType": "complete", "taskId": "t1", "status": "working"},
+    ],
+)
+def test_a_task_is_no_result_in_either_revision(native: JsonObject) -> None:
+    assert read_outcome(response(native)) == TaskPending("t1", "working", native)
+
+
+def test_a_completed_task_brings_the_result() -> None:
+    result = read_result(
+        response(
+            {
+                "resultType": "complete",
+                "taskId": "t1",
+                "status": "completed",
+                "result": {"content": [{"type": "text", "text": "x"}], "isError": True},
+            }
+        )
+    )
+    assert (result.status, result.content) == ("error", (TextBlock(text="x"),))
+    assert result.extras == {
+        "jsonrpc": {
+            "id": 7,
+            "task": {"resultType": "complete", "taskId": "t1", "status": "completed"},
+        }
+    }
+
+
+def test_a_task_that_failed_or_was_cancelled_says_so() -> None:
+    error: JsonObject = {"code": -32603, "message": "lost"}
+    failed = read_result(response({"taskId": "t", "status": "failed", "error": error}))
+    assert failed.status == "interrupted"
+    cancelled = read_result(
+        response({"task": {"taskId": "t", "status": "cancelled", "statusMessage": "by user"}})
+    )
+    assert (cancelled.status, cancelled.content) == ("cancelled", (TextBlock(text="by user"),))
+
+
+@pytest.mark.parametrize(
+    "native",
+    [
+        {"tools": []},
+        {"resultType": "partial", "content": []},
+        {"action": "accept", "content": {"name": "x"}},
+        "x",
+    ],
+)
+def test_what_is_no_answer_to_a_call_is_nothing(native: JsonValue) -> None:
+    assert read_outcome(response(native)) is None
+    with pytest.raises(InvalidRecordError, match="no result"):
+        read_result(response(native))
+
+
+@pytest.mark.parametrize(
+    "native",
+    [
+        {"type": "video", "data": "AA=="},
+        {"type": "text"},
+        {"type": "image", "url": "x"},
+        {"type": "resource", "resource": {"uri": "a"}},
+        {"type": "resource", "resource": {"uri": "a", "text": "x", "blob": "AA=="}},
+        {"type": "resource", "resource": "a"},
+        "text",
+        7,
+    ],
+)
+def test_blocks_that_are_not_known_are_kept_and_go_back(native: JsonValue) -> None:
+    result = read_result({"content": [native]})
+    assert result.content == (ProviderBlock(native=native),)
+    if isinstance(native, dict):
+        assert write_result(result).request["content"] == [native]
+    told = write_result(result, policy=ExportPolicy(replay_provider_data=False))
+    assert [change.kind for change in told.report] == ["block_described"]
+
+
+@pytest.mark.parametrize(
+    ("block", "kind"),
+    [
+        (MediaBlock(kind="image", uri="https://example.com/a.png"), "block_described"),
+        (MediaBlock(kind="image", data=PNG), "block_described"),
+        (MediaBlock(kind="image", media_type="image/png", data="no!"), "block_described"),
+        (MediaBlock(kind="document", media_type="a/b", data="AAEC"), "block_described"),
+        (ResourceBlock(uri="a", data="no!"), "block_described"),
+        (ResourceBlock(uri="a"), "text_replaced"),
+        (ResourceBlock(uri="a", text="x", name="n"), "provider_data_dropped"),
+        (ResourceBlock(uri="a", text="x", data="AAEC"), "provider_data_dropped"),
+        (ResourceBlock(uri="a", data="AAEC", name="n"), "provider_data_dropped"),
+        (
+            MediaBlock(kind="image", media_type="image/png", data=PNG, name="n"),
+            "provider_data_dropped",
+        ),
+        (TextBlock(text="No.", is_refusal=True), "provider_data_dropped"),
+        (TextBlock(text="\0"), "text_replaced"),
+    ],
+)
+@pytest.mark.parametrize(("revision", "target"), TARGETS)
+def test_what_a_block_cannot_say_here_is_told(
+    block: ContentBlock, kind: str, revision: Revision, target: str
+) -> None:
+    export = write_result(ResultBlock(content=(block,)), revision=revision)
+    assert [change.kind for change in export.report] == [kind]
+    assert problems(target, export.request) == []
+
+
+def test_extras_stay_away_where_the_policy_keeps_them_back() -> None:
+    block = TextBlock(text="x", extras={"annotations": {}})
+    result = ResultBlock(content=(block,), extras={"_meta": {}, "jsonrpc": {"id": 1}})
+    export = write_result(result, policy=ExportPolicy(replay_provider_data=False))
+    assert export.request == {
+        "content": [{"type": "text", "text": "x"}],
+        "isError": False,
+        "resultType": "complete",
+    }
+    assert [change.detail for change in export.report] == ["annotations", "_meta"]
+
+
+def test_a_strict_export_refuses_any_change() -> None:
+    with pytest.raises(ExportRefusedError):
+        write_result(ResultBlock(status="timeout"), policy=ExportPolicy(strict=True))

@@ -1,0 +1,325 @@
+"""What comes back of calls and results that were written for MCP.
+
+The row of the loss table: all kinds of blocks, the structured value, the flag for errors, `_meta`
+and annotations survive; ids of calls, batches, thoughts and what is said beside calls do not.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pydantic import JsonValue
+from tests.support.conversations import (
+    conversations,
+    json_objects,
+    json_values,
+    sendable_texts,
+    spoken_texts,
+    tool_names,
+)
+from tests.support.wire.schemas import problems
+
+from tooltrail.records import (
+    CallBlock,
+    ContentBlock,
+    Conversation,
+    MediaBlock,
+    Message,
+    Origin,
+    ResourceBlock,
+    ResultBlock,
+    TextBlock,
+    ToolCall,
+    read_json,
+)
+from tooltrail.wire import DEFAULT_EXPORT_POLICY, Export, JsonObject
+from tooltrail.wire.mcp import FORMAT, read_result, write_result
+from tooltrail.wire.members import objects_in
+
+OWN = Origin(wire_format="mcp")
+META: JsonObject = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+
+def written(conversation: Conversation) -> Export:
+    return FORMAT.write_history(conversation, DEFAULT_EXPORT_POLICY)
+
+
+def respelled(raw: str) -> str:
+    if not raw.strip():
+        return ""
+    return json.dumps(read_json(raw), ensure_ascii=False, separators=(",", ":"))
+
+
+def expected(conversation: Conversation) -> Conversation:
+    """Calls one by one, without ids and with what each request says of itself; and the results."""
+    messages: list[Message] = []
+    asked: list[ToolCall] = []
+    number = 0
+    for message in conversation.messages:
+        asked = [*message.calls] or asked
+        for call, result in zip(asked, message.results, strict=False):
+            kept = ToolCall(
+                tool_name=call.tool_name,
+                arguments_raw=respelled(call.arguments_raw),
+                kind="mcp",
+                extras={"_meta": META, **call.extras, "jsonrpc": {"id": number + 1}},
+            )
+            status = "ok" if result.status == "unknown" else result.status
+            answer = ResultBlock(
+                status=status,
+                content=result.content,
+                structured=result.structured,
+                has_structured=result.has_structured,
+                extras={**result.extras, "jsonrpc": {"id": number + 1}},
+                key=f"mcp:{number}",
+            )
+            block = CallBlock(call=kept, key=f"mcp:{number}")
+            messages.append(Message(role="assistant", blocks=(block,), origin=OWN))
+            messages.append(Message(role="tool", blocks=(answer,), origin=OWN))
+            number += 1
+    return Conversation.of(messages)
+
+
+noted: st.SearchStrategy[JsonObject] = st.sampled_from(
+    [{}, {"annotations": {"priority": 0.5, "audience": ["user"]}}, {"_meta": {"a": [1, None]}}]
+)
+base64_texts = st.sampled_from(["", "AAEC", "iVBORw0KGgo="])
+media_types = st.sampled_from(["image/png", "audio/wav", "x/y"])
+own_blocks: st.SearchStrategy[ContentBlock] = st.one_of(
+    st.builds(TextBlock, text=sendable_texts, extras=noted),
+    st.builds(
+        MediaBlock,
+        kind=st.sampled_from(["image", "audio"]),
+        media_type=media_types,
+        data=base64_texts,
+        extras=noted,
+    ),
+    st.builds(
+        ResourceBlock, uri=spoken_texts, name=spoken_texts, media_type=media_types, extras=noted
+    ),
+    st.builds(ResourceBlock, uri=spoken_texts, text=sendable_texts, extras=noted),
+    st.builds(ResourceBlock, uri=spoken_texts, data=base64_texts, media_type=media_types),
+)
+
+
+@st.composite
+def own_results(draw: st.DrawFn) -> ResultBlock:
+    has_structured = draw(st.booleans())
+    return ResultBlock(
+        status=draw(st.sampled_from(["ok", "error"])),
+        content=tuple(draw(st.lists(own_blocks, max_size=4))),
+        structured=draw(json_values) if has_structured else None,
+        has_structured=has_structured,
+        extras=draw(st.sampled_from([{}, {"_meta": {"traceparent": "00"}}])),
+    )
+
+
+@st.composite
+def own_conversations(draw: st.DrawFn) -> Conversation:
+    """Calls of an MCP server one by one, with all that the format keeps."""
+    messages: list[Message] = []
+    for result in draw(st.lists(own_results(), max_size=4)):
+        call = ToolCall(
+            tool_name=draw(tool_names),
+            arguments_raw=draw(st.just("") | json_objects.map(json.dumps)),
+            kind="mcp",
+        )
+        key = str(len(messages))
+        messages.append(
+            Message(role="assistant", blocks=(CallBlock(call=call, key=key),), origin=OWN)
+        )
+        answer = result.model_copy(update={"key": key})
+        messages.append(Message(role="tool", blocks=(answer,), origin=OWN))
+    return Conversation.of(messages)
+
+
+_UNSENDABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+
+
+def unsendable(value: JsonValue) -> Iterator[str]:
+    """Texts and keys with characters that cannot be sent."""
+    if isinstance(value, str):
+        if _UNSENDABLE.search(value):
+            yield value
+    elif isinstance(value, list):
+        for item in value:
+            yield from unsendable(item)
+    elif isinstance(value, dict):
+        for name, member in value.items():
+            yield from unsendable(name)
+            yield from unsendable(member)
+
+
+def schema_problems(export: Export) -> Iterator[str]:
+    for message in objects_in(export.request["messages"]):
+        yield from unsendable(message)
+        if "method" in message:
+            yield from problems("mcp-2026.request", message)
+        else:
+            yield from problems("mcp-2026.result", message["result"])
+
+
+@given(own_results())
+def test_a_result_comes_back_as_it_was(result: ResultBlock) -> None:
+    export = write_result(result)
+    assert not export.report
+    assert problems("mcp-2026.result", export.request) == []
+    assert read_result(export.request) == result
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow])
+@given(own_conversations())
+def test_calls_and_results_come_back_as_they_were(conversation: Conversation) -> None:
+    export = written(conversation)
+    again = FORMAT.read_history(export.request)
+    assert again == expected(conversation)
+    assert not export.report
+    assert list(schema_problems(export)) == []
+    assert written(again).request == export.request
+    assert FORMAT.read_history(written(again).request) == again
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow])
+@given(conversations())
+def test_any_conversation_comes_back_but_for_the_row_of_the_loss_table(
+    conversation: Conversation,
+) -> None:
+    export = written(conversation)
+    assert FORMAT.read_history(export.request) == expected(conversation)
+    assert list(schema_problems(export)) == []
+    lost = {change.kind for change in export.report}
+    assert lost <= {"block_dropped", "id_dropped", "order_changed"}
+    calls = sum(len(message.calls) for message in conversation.messages)
+    assert len(export.report.of_kind("id_dropped")) == calls
+
+
+# From here on: whatever a record can hold.
+any_texts = st.text(max_size=8) | st.sampled_from(["", "\0", "\ud800", "a\ud83d", "ERROR: x"])
+any_ids = st.none() | st.sampled_from(["", "a", "b"]) | any_texts
+any_arguments = st.sampled_from(
+    [
+        "",
+        " ",
+        "{",
+        "null",
+        "[1]",
+        '{"a":1e400}',
+        '{"a":1,"a":2}',
+        '{"\\ud800":"\\u0000"}',
+        "[" * 999,
+    ]
+)
+any_extras: st.SearchStrategy[JsonObject] = st.sampled_from(
+    [
+        {},
+        {"_meta": {"a": "\ud800"}},
+        {"jsonrpc": {"id": 1}},
+        {"jsonrpc": {"id": "\0", "rounds": [{"method": "x", "id": 1}, 7]}},
+        {"jsonrpc": {"rounds": [{"id": 1, "result": {}}]}},
+    ]
+)
+any_blocks: st.SearchStrategy[ContentBlock] = st.one_of(
+    st.builds(TextBlock, text=any_texts, is_refusal=st.booleans()),
+    st.builds(
+        MediaBlock,
+        kind=st.sampled_from(["image", "audio", "document"]),
+        media_type=st.none() | any_texts,
+        data=st.none() | st.sampled_from(["", "no base64", "AAEC"]),
+        uri=st.none() | any_texts,
+        name=st.none() | any_texts,
+    ),
+    st.builds(
+        ResourceBlock,
+        uri=any_texts,
+        media_type=st.none() | any_texts,
+        text=st.none() | any_texts,
+        data=st.none() | st.sampled_from(["", "no base64", "AAEC"]),
+        name=st.none() | any_texts,
+    ),
+)
+any_calls = st.builds(
+    CallBlock,
+    call=st.builds(
+        ToolCall,
+        tool_name=any_texts,
+        arguments_raw=any_arguments,
+        call_id=any_ids,
+        kind=st.sampled_from(["function", "custom", "builtin", "mcp"]),
+        namespace=st.none() | any_texts,
+        extras=any_extras,
+    ),
+    key=st.none() | st.sampled_from(["k", "l"]),
+)
+any_results = st.builds(
+    ResultBlock,
+    call_id=any_ids,
+    status=st.sampled_from(["ok", "error", "timeout", "denied", "unknown", "cancelled"]),
+    content=st.lists(any_blocks, max_size=3).map(tuple),
+    structured=st.sampled_from([None, {"a": "\udfff"}, [1]]),
+    has_structured=st.booleans(),
+    key=st.none() | st.sampled_from(["k", "l"]),
+    extras=any_extras,
+)
+any_origins = st.none() | st.builds(Origin, wire_format=st.sampled_from(["mcp", "openai"]))
+any_messages = st.one_of(
+    st.builds(
+        Message,
+        role=st.sampled_from(["system", "developer", "user", "assistant"]),
+        blocks=st.lists(any_blocks | any_calls | any_results, max_size=4).map(tuple),
+        origin=any_origins,
+    ),
+    st.builds(
+        Message,
+        role=st.just("tool"),
+        blocks=st.lists(any_results, min_size=1, max_size=3).map(tuple),
+        origin=any_origins,
+    ),
+)
+any_conversations = st.lists(any_messages, max_size=6).map(Conversation.of)
+
+
+def has_rounds(conversation: Conversation) -> bool:
+    calls = [call for message in conversation.messages for call in message.calls]
+    return any("rounds" in str(call.extras.get("jsonrpc")) for call in calls)
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow])
+@given(any_conversations)
+def test_whatever_a_record_holds_becomes_messages_that_can_be_sent(
+    conversation: Conversation,
+) -> None:
+    export = written(conversation)
+    assert json.loads(json.dumps(export.request, allow_nan=False).encode()) == export.request
+    assert list(unsendable(export.request)) == []
+    if has_rounds(conversation):
+        return
+    assert list(schema_problems(export)) == []
+    messages = objects_in(export.request["messages"])
+    requests = [one["id"] for one in messages if "method" in one]
+    assert [one["id"] for one in messages if "method" not in one] == requests
+    assert len(set(map(repr, requests))) == len(requests)
+
+
+def outline(conversation: Conversation) -> list[object]:
+    """What is asked and answered: names, arguments, status, content and structured values."""
+    told: list[object] = []
+    for message in conversation.messages:
+        told.extend((call.tool_name, call.arguments) for call in message.calls)
+        told.extend(
+            (one.is_error, one.content, one.structured, one.has_structured)
+            for one in message.results
+        )
+    return told
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow])
+@given(any_conversations)
+def test_what_comes_back_otherwise_is_in_the_report(conversation: Conversation) -> None:
+    export = written(conversation)
+    if not export.report:
+        assert outline(FORMAT.read_history(export.request)) == outline(conversation)

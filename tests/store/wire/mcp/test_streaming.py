@@ -1,0 +1,127 @@
+"""Streams of JSON-RPC messages."""
+
+import json
+import random
+from itertools import pairwise
+
+import pytest
+
+from tooltrail.records import ProviderBlock, ResultBlock, TextBlock
+from tooltrail.wire import JsonObject, Response, read_stream, wire_format
+from tooltrail.wire.mcp import FORMAT, read_result
+
+PROGRESS: JsonObject = {
+    "jsonrpc": "2.0",
+    "method": "notifications/progress",
+    "params": {"progressToken": 1, "progress": 0.5},
+}
+ASKED: JsonObject = {
+    "jsonrpc": "2.0",
+    "id": 7,
+    "method": "elicitation/create",
+    "params": {"message": "Sure?"},
+}
+RESPONSE: JsonObject = {
+    "jsonrpc": "2.0",
+    "id": 7,
+    "result": {"content": [{"type": "text", "text": "ü\u2028"}], "resultType": "complete"},
+}
+FAILED: JsonObject = {"jsonrpc": "2.0", "id": 8, "error": {"code": -32602, "message": "no"}}
+
+
+def events(*messages: JsonObject) -> bytes:
+    return b"".join(
+        b"event: message\r\nid: 1\r\ndata: " + json.dumps(one).encode() + b"\r\n\r\n"
+        for one in messages
+    )
+
+
+def test_the_format_is_registered_under_its_name() -> None:
+    assert wire_format("mcp").read_response is FORMAT.read_response
+
+
+def test_notifications_and_requests_of_the_server_are_no_results() -> None:
+    response = read_stream(FORMAT, [events(PROGRESS, ASKED, RESPONSE)])
+    assert response == FORMAT.read_response(RESPONSE)
+    assert response.message.results == (read_result(RESPONSE),)
+    assert response.message.role == "tool"
+    assert response.message.is_complete
+    assert response.calls == ()
+    assert response.unread == ()
+
+
+def test_where_chunks_begin_and_end_makes_no_difference() -> None:
+    data = events(PROGRESS, ASKED, PROGRESS, RESPONSE)
+    expected = FORMAT.read_response(RESPONSE)
+    chance = random.Random(11)
+    for _ in range(200):
+        cuts = sorted(chance.choices(range(len(data) + 1), k=chance.randrange(12)))
+        edges = [0, *cuts, len(data)]
+        chunks = [data[start:end] for start, end in pairwise(edges)]
+        assert read_stream(FORMAT, chunks) == expected
+
+
+def test_a_stream_that_is_cut_off_has_no_result() -> None:
+    data = events(PROGRESS, RESPONSE)
+    end_of_json = data.rindex(b"}") + 1
+    for end in range(end_of_json):
+        response = read_stream(FORMAT, [data[:end]])
+        assert response.messages == ()
+        assert response.unread[-1] == "the stream has no response"
+
+
+def test_a_response_that_is_no_stream_is_taken_too() -> None:
+    assert read_stream(FORMAT, [json.dumps(RESPONSE, indent=1)]) == FORMAT.read_response(RESPONSE)
+
+
+def test_responses_to_several_requests_are_a_message_each() -> None:
+    response = read_stream(FORMAT, [RESPONSE, FAILED, {"jsonrpc": "2.0"}])
+    first, second = response.messages
+    assert first.results[0].content == (TextBlock(text="ü\u2028"),)
+    assert second.results[0].status == "denied"
+    assert second.origin is not None
+    assert second.origin.choice == 1
+    assert response.failure is not None
+    assert (response.failure.kind, response.failure.message) == ("-32602", "no")
+    assert response.unread == ("an event is no message of JSON-RPC",)
+
+
+def test_an_error_of_the_protocol_is_a_failure_and_a_result_that_says_so() -> None:
+    response = FORMAT.read_response(FAILED)
+    assert response.failure is not None
+    assert response.failure.native == FAILED["error"]
+    assert [result.status for result in response.message.results] == ["denied"]
+    tool_error: JsonObject = {"jsonrpc": "2.0", "id": 1, "result": {"content": [], "isError": True}}
+    assert FORMAT.read_response(tool_error).failure is None
+
+
+@pytest.mark.parametrize(
+    ("result", "unread"),
+    [
+        ({"resultType": "input_required", "inputRequests": {}}, ()),
+        ({"task": {"taskId": "t", "status": "working"}}, ()),
+        ({"tools": []}, ("the response is no answer to a call of a tool",)),
+    ],
+)
+def test_what_is_no_result_is_kept_whole_and_not_complete(
+    result: JsonObject, unread: tuple[str, ...]
+) -> None:
+    payload: JsonObject = {"jsonrpc": "2.0", "id": 7, "result": result}
+    response = FORMAT.read_response(payload)
+    assert response.message.blocks == (ProviderBlock(native=payload),)
+    assert not response.message.is_complete
+    assert response.unread == unread
+
+
+@pytest.mark.parametrize(
+    ("result", "unread"),
+    [
+        ({"structuredContent": 1}, "the result has no content"),
+        ({"content": [{"type": "video"}]}, "content[0] is of no type that is known"),
+        ({"content": [], "isError": 1}, "isError is neither true nor false"),
+    ],
+)
+def test_what_is_not_as_the_format_says_is_told(result: JsonObject, unread: str) -> None:
+    response: Response = FORMAT.read_response({"jsonrpc": "2.0", "id": 7, "result": result})
+    assert isinstance(response.message.blocks[0], ResultBlock)
+    assert response.unread == (unread,)

@@ -1,0 +1,227 @@
+"""Tools, choice and shape in a request to Ollama."""
+
+import pytest
+from pydantic import JsonValue
+
+from tooltrail.records import (
+    CallBlock,
+    Conversation,
+    Message,
+    ResultBlock,
+    ResultStatus,
+    TextBlock,
+    ToolCall,
+    ToolDefinition,
+)
+from tooltrail.wire import DEFAULT_EXPORT_POLICY, JsonObject, StructuredFormat, ToolChoice
+from tooltrail.wire.ollama import FORMAT
+
+SCHEMA: JsonObject = {
+    "type": "object",
+    "required": ["city"],
+    "properties": {"city": {"type": "string", "description": "where", "enum": ["Paris"]}},
+}
+TOOL = ToolDefinition(name="get_weather", description="The weather.", parameters=SCHEMA)
+NATIVE_TOOL: JsonObject = {
+    "type": "function",
+    "function": {"name": "get_weather", "description": "The weather.", "parameters": SCHEMA},
+}
+
+
+def conversation(status: ResultStatus) -> Conversation:
+    call = ToolCall(tool_name="f", arguments_raw='{"b":1,"a":[true]}', call_id="call_1")
+    result = ResultBlock(
+        call_id="call_1", tool_name="f", status=status, content=(TextBlock(text="18 C"),)
+    )
+    return Conversation.of(
+        [
+            Message(role="assistant", blocks=(CallBlock(call=call),)),
+            Message(role="tool", blocks=(result,)),
+        ]
+    )
+
+
+def test_the_mapping_table_tool_definition() -> None:
+    export = FORMAT.write_tools([TOOL])
+    assert export.request == {"tools": [NATIVE_TOOL]}
+    assert not export.report
+    assert FORMAT.read_tools({"tools": [NATIVE_TOOL]}) == (TOOL,)
+
+
+def test_the_mapping_table_call_arguments_are_an_object() -> None:
+    native: JsonObject = {
+        "role": "assistant",
+        "content": "",
+        "tool_calls": [
+            {"id": "call_1", "function": {"name": "f", "arguments": {"b": 1, "a": [True]}}}
+        ],
+    }
+    export = FORMAT.write_history(conversation("unknown"), DEFAULT_EXPORT_POLICY)
+    messages = export.request["messages"]
+    assert isinstance(messages, list)
+    assert messages[0] == native
+    (read,) = FORMAT.read_history({"messages": [native]}).messages
+    assert read.calls[0].arguments_raw == '{"b":1,"a":[true]}'
+
+
+@pytest.mark.parametrize(
+    ("status", "content", "kinds", "read_back"),
+    [
+        ("ok", "18 C", [], "unknown"),
+        ("unknown", "18 C", [], "unknown"),
+        ("error", "ERROR: 18 C", ["error_as_prefix"], "error"),
+        ("denied", "ERROR: 18 C", ["status_flattened", "error_as_prefix"], "error"),
+    ],
+)
+def test_the_mapping_table_results_and_errors(
+    status: ResultStatus, content: str, kinds: list[str], read_back: ResultStatus
+) -> None:
+    native: JsonObject = {
+        "role": "tool",
+        "content": content,
+        "tool_name": "f",
+        "tool_call_id": "call_1",
+    }
+    export = FORMAT.write_history(conversation(status), DEFAULT_EXPORT_POLICY)
+    messages = export.request["messages"]
+    assert isinstance(messages, list)
+    assert messages[1] == native
+    assert [change.kind for change in export.report] == kinds
+    (read,) = FORMAT.read_history({"messages": [native]}).messages
+    assert read.results == (
+        ResultBlock(
+            call_id="call_1",
+            tool_name="f",
+            status=read_back,
+            content=(TextBlock(text=content),),
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("choice", "details"),
+    [
+        (ToolChoice("auto"), []),
+        (ToolChoice("auto", parallel=True), []),
+        (
+            ToolChoice("none"),
+            ["the model calls no tool only where the request offers none: leave the tools out"],
+        ),
+        (ToolChoice("required"), ["required: the model may answer without a call"]),
+        (ToolChoice("tool", ("f",)), ["tool f: the model may answer without a call"]),
+        (ToolChoice("tool", ("f", "g")), ["tool f, g: the model may answer without a call"]),
+        (ToolChoice("auto", parallel=False), ["the model may call several tools at once"]),
+        (
+            ToolChoice("tool", ("f",), parallel=False),
+            [
+                "tool f: the model may answer without a call",
+                "the model may call several tools at once",
+            ],
+        ),
+    ],
+)
+def test_the_mapping_table_forced_choice_is_not_enforced(
+    choice: ToolChoice, details: list[str]
+) -> None:
+    export = FORMAT.write_choice(choice)
+    assert export.request == {}
+    assert [change.detail for change in export.report] == details
+    assert {change.kind for change in export.report} <= {"choice_not_enforced"}
+    assert FORMAT.read_choice({"tool_choice": "required"}) is None
+
+
+@pytest.mark.parametrize(
+    ("wanted", "native"),
+    [(StructuredFormat(SCHEMA), SCHEMA), (StructuredFormat(None), "json")],
+)
+def test_the_mapping_table_structured_output(wanted: StructuredFormat, native: JsonValue) -> None:
+    export = FORMAT.write_structured(wanted)
+    assert export.request == {"format": native}
+    assert not export.report
+    assert FORMAT.read_structured({"format": native}) == wanted
+
+
+@pytest.mark.parametrize("request_body", [{}, {"format": ""}, {"format": None}, {"format": "x"}])
+def test_a_request_may_ask_for_no_shape(request_body: JsonObject) -> None:
+    assert FORMAT.read_structured(request_body) is None
+
+
+def test_what_a_shape_says_beside_its_schema_is_dropped_and_told() -> None:
+    wanted = StructuredFormat(SCHEMA, name="city", description="A city.", strict=True)
+    export = FORMAT.write_structured(wanted)
+    assert export.request == {"format": SCHEMA}
+    (change,) = export.report
+    assert (change.kind, change.detail) == ("schema_reduced", "dropped: name, description, strict")
+
+
+def test_members_that_the_server_drops_are_sent_and_told_by_their_paths() -> None:
+    parameters: JsonObject = {
+        "type": "object",
+        "additionalProperties": False,
+        "description": "dropped at the root, kept below",
+        "$defs": {"any": {"minimum": 1}},
+        "properties": {
+            "n": {"type": "integer", "minimum": 1, "description": "kept"},
+            "list": {"type": "array", "items": {"type": "string", "pattern": "kept as it is"}},
+            "deep": {"type": "object", "properties": {"x": {"default": 1}}},
+            "one": {"anyOf": [{"type": "string", "format": "date"}, {"type": "null"}]},
+            "any": True,
+            "ref": {"$ref": "#/$defs/any"},
+        },
+    }
+    export = FORMAT.write_tools([TOOL.model_copy(update={"parameters": parameters})])
+    (tool,) = FORMAT.read_tools(export.request)
+    assert tool.parameters == parameters
+    (change,) = export.report
+    assert (change.kind, change.where) == ("schema_reduced", "tools[0]")
+    assert change.detail.removeprefix("dropped: ").split(", ") == [
+        "additionalProperties",
+        "description",
+        "properties/n/minimum",
+        "properties/deep/properties/x/default",
+        "properties/one/anyOf/0/format",
+        "properties/any",
+        "properties/ref/$ref",
+    ]
+
+
+def test_many_paths_are_counted() -> None:
+    properties: JsonObject = {f"p{n}": {"minimum": n} for n in range(25)}
+    tool = ToolDefinition(name="f", parameters={"type": "object", "properties": properties})
+    (change,) = FORMAT.write_tools([tool]).report
+    assert change.detail.endswith("properties/p19/minimum and 5 more")
+
+
+def test_a_tool_of_free_text_takes_it_in_the_member_that_its_calls_have_it_in() -> None:
+    tool = ToolDefinition(name="patch", kind="custom", grammar={"type": "text"}, strict=True)
+    export = FORMAT.write_tools([tool.model_copy(update={"extras": {"defer": True}})])
+    (native,) = FORMAT.read_tools(export.request)
+    assert native.parameters is not None
+    assert native.parameters["required"] == ["arguments"]
+    assert [change.kind for change in export.report] == [
+        "schema_reduced",
+        "schema_reduced",
+        "provider_data_dropped",
+    ]
+
+
+def test_a_tool_without_parameters_has_no_such_member() -> None:
+    tool = ToolDefinition(name="now")
+    export = FORMAT.write_tools([tool])
+    assert export.request == {"tools": [{"type": "function", "function": {"name": "now"}}]}
+    assert FORMAT.read_tools(export.request) == (tool,)
+    assert FORMAT.write_tools([]).request == {}
+
+
+def test_what_else_is_said_of_a_tool_is_kept_in_its_extras() -> None:
+    (tool,) = FORMAT.read_tools({"tools": [{"function": {"name": "f", "strict": True}}, "x"]})
+    assert tool == ToolDefinition(name="f", extras={"strict": True})
+
+
+def test_names_are_free_text_but_for_what_cannot_be_sent() -> None:
+    names = ["mcp.server/tool ü", "a\nb", "a" * 300]
+    export = FORMAT.write_tools([ToolDefinition(name=name) for name in names])
+    written = [tool.name for tool in FORMAT.read_tools(export.request)]
+    assert written[0] == names[0]
+    assert export.names == {names[1]: written[1], names[2]: written[2]}
+    assert [change.kind for change in export.report] == ["name_renamed", "name_renamed"]

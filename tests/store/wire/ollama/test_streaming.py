@@ -1,0 +1,170 @@
+"""Ollama's lines, put together."""
+
+import json
+import random
+from itertools import pairwise
+
+import pytest
+from pydantic import JsonValue
+
+from tooltrail.records import ReasoningBlock, TextBlock
+from tooltrail.wire import JsonObject, Response, ResponseStream, read_stream
+from tooltrail.wire.ollama import FORMAT
+
+
+def line(message: JsonObject | None = None, **members: JsonValue) -> JsonObject:
+    head: JsonObject = {"model": "qwen3", "created_at": "2026-01-01T00:00:00Z"}
+    told: JsonObject = {} if message is None else {"message": {"role": "assistant", **message}}
+    return {**head, **told, "done": False, **members}
+
+
+def last(message: JsonObject | None = None, **members: JsonValue) -> JsonObject:
+    told: JsonObject = {"done": True, "done_reason": "stop", "eval_count": 2}
+    return line({"content": ""} if message is None else message, **{**told, **members})
+
+
+def call(name: str, number: int) -> JsonObject:
+    function: JsonObject = {
+        "index": number,
+        "name": name,
+        "arguments": {"n": number, "t": "ü\u2028"},
+    }
+    return {"id": f"call_{number}", "function": function}
+
+
+def spelled(*lines: JsonObject) -> bytes:
+    return b"".join(json.dumps(one, ensure_ascii=False).encode() + b"\n" for one in lines)
+
+
+STREAM = (
+    line({"content": "", "thinking": "Let me "}),
+    line({"content": "", "thinking": "see…"}),
+    line({"content": "I "}),
+    line({"content": "look."}),
+    line({"content": "", "tool_calls": [call("f", 0)]}),
+    line({"content": "", "tool_calls": [call("g", 1), call("h", 2)]}),
+    last({"content": "", "tool_calls": [call("i", 3)]}),
+)
+WHOLE: JsonObject = last(
+    {
+        "content": "I look.",
+        "thinking": "Let me see…",
+        "tool_calls": [call("f", 0), call("g", 1), call("h", 2), call("i", 3)],
+    }
+)
+
+
+def read(*lines: JsonObject) -> Response:
+    return read_stream(FORMAT, lines)
+
+
+def test_texts_are_joined_and_calls_gathered_from_every_line_and_the_last() -> None:
+    response = read(*STREAM)
+    message = response.message
+    assert message.blocks[:2] == (ReasoningBlock(text="Let me see…"), TextBlock(text="I look."))
+    assert [one.tool_name for one in message.calls] == ["f", "g", "h", "i"]
+    assert [one.call_id for one in message.calls] == ["call_0", "call_1", "call_2", "call_3"]
+    assert all(one.is_executable for one in message.calls)
+    assert message.origin is not None
+    assert (message.origin.model, message.origin.finish_reason) == ("qwen3", "stop")
+    assert response.unread == ()
+
+
+def test_a_stream_gives_what_the_same_answer_in_one_piece_gives() -> None:
+    assert read(*STREAM) == FORMAT.read_response(WHOLE)
+
+
+def test_a_proxy_may_answer_a_request_to_stream_with_one_object() -> None:
+    assert read(WHOLE) == FORMAT.read_response(WHOLE)
+    laid_out = json.dumps(WHOLE, indent=2).encode()
+    assert read_stream(FORMAT, [laid_out[:50], laid_out[50:]]) == FORMAT.read_response(WHOLE)
+
+
+def test_where_chunks_begin_and_end_makes_no_difference() -> None:
+    data = spelled(*STREAM)
+    expected = read(*STREAM)
+    chance = random.Random(7)
+    for _ in range(200):
+        cuts = sorted(chance.choices(range(len(data) + 1), k=chance.randrange(12)))
+        edges = [0, *cuts, len(data)]
+        chunks = [data[start:end] for start, end in pairwise(edges)]
+        assert read_stream(FORMAT, chunks) == expected
+    assert read_stream(FORMAT, [data[n : n + 1] for n in range(len(data))]) == expected
+
+
+def test_a_stream_cut_off_anywhere_has_nothing_to_run() -> None:
+    data = spelled(*STREAM)
+    begin_of_end = len(spelled(*STREAM[:-1]))
+    for end in range(len(data) - 2):
+        response = read_stream(FORMAT, [data[:end]])
+        assert not any(one.is_executable for one in response.calls)
+        assert all("incomplete" in one.flags for one in response.calls)
+        assert response.unread
+        assert not any(message.is_complete for message in response.messages)
+    assert len(read_stream(FORMAT, [data[:begin_of_end]]).calls) == 3
+
+
+def test_an_error_in_mid_stream_is_a_failure_and_its_calls_are_not_to_be_run() -> None:
+    response = read(STREAM[0], STREAM[4], {"error": "an error was encountered while running"})
+    assert response.failure is not None
+    assert response.failure.message == "an error was encountered while running"
+    assert [one.flags for one in response.calls] == [("incomplete",)]
+    assert not response.message.is_complete
+
+
+def test_an_error_on_the_first_line_is_all_there_is() -> None:
+    response = read({"error": "model not found"})
+    assert response.messages == ()
+    assert response.failure is not None
+    assert response.unread == ()
+
+
+def test_an_error_behind_the_end_still_keeps_the_calls_from_being_run() -> None:
+    response = read(*STREAM, {"error": "late"})
+    assert response.failure is not None
+    assert not any(one.is_executable for one in response.calls)
+
+
+def test_a_cut_answer_flags_its_last_call() -> None:
+    response = read(*STREAM[:-1], last(done_reason="length"))
+    assert [one.is_executable for one in response.calls] == [True, True, False]
+
+
+def test_a_server_between_may_tell_the_end_by_done_alone() -> None:
+    events = b"".join(b"data: " + json.dumps(one).encode() + b"\n\n" for one in STREAM[:-1])
+    response = read_stream(FORMAT, [events, b"data: [DONE]\n\n"])
+    assert [one.is_executable for one in response.calls] == [True, True, True]
+
+
+def test_a_line_that_cannot_be_read_is_told() -> None:
+    response = read_stream(FORMAT, [spelled(STREAM[2]) + b"{broken\n" + spelled(last())])
+    assert response.message.text == "I "
+    assert len(response.unread) == 1
+
+
+def test_a_message_that_is_none_and_lines_behind_the_end_are_told() -> None:
+    response = read({"message": "x"}, last(), line({"content": "more"}))
+    assert response.unread == (
+        "the message of a line is no object",
+        "a line follows the one that says that the answer is done",
+    )
+
+
+def test_odd_members_of_lines_are_kept_and_told() -> None:
+    response = read(line({"content": ["x"]}), last({"content": None, "audio": "y"}))
+    assert [block.type for block in response.message.blocks] == ["provider"]
+    assert response.message.origin is not None
+    assert response.message.origin.extras == {"audio": "y"}
+    assert response.unread == ("content of the message is not what it is to be",)
+
+
+@pytest.mark.parametrize("chunks", [[], [b""], [b"\n\n"]])
+def test_a_stream_of_nothing_says_so(chunks: list[bytes]) -> None:
+    response = read_stream(FORMAT, chunks)
+    assert response == Response((), None, ("the stream has no message",))
+
+
+def test_an_assembler_without_lines_has_no_calls() -> None:
+    stream = ResponseStream(FORMAT)
+    stream.feed(json.dumps(line({"content": "", "tool_calls": [call("f", 0)]})))
+    assert [one.flags for one in stream.finish().calls] == [("incomplete",)]

@@ -1,0 +1,393 @@
+"""Conversations as messages for Ollama."""
+
+import sys
+from collections.abc import Sequence
+
+import pytest
+from pydantic import JsonValue
+
+from tooltrail.records import (
+    CallBlock,
+    CallKind,
+    ContentBlock,
+    Conversation,
+    MediaBlock,
+    Message,
+    MessageBlock,
+    Origin,
+    ProviderBlock,
+    ReasoningBlock,
+    ResourceBlock,
+    ResultBlock,
+    TextBlock,
+    ToolCall,
+)
+from tooltrail.wire import Export, ExportPolicy, ExportRefusedError, JsonObject
+from tooltrail.wire.members import objects_in
+from tooltrail.wire.ollama.reading import read_history
+from tooltrail.wire.ollama.writing import write_history
+
+PNG = "iVBORw0KGgoAAAANSUhEUg=="
+OWN = Origin(wire_format="ollama")
+IMAGE = MediaBlock(kind="image", media_type="image/png", data=PNG)
+
+
+def exported(*messages: Message, policy: ExportPolicy | None = None) -> Export:
+    return write_history(Conversation.of(messages), policy or ExportPolicy())
+
+
+def natives(export: Export) -> list[JsonObject]:
+    return objects_in(export.request["messages"])
+
+
+def kinds(export: Export) -> list[str]:
+    return [change.kind for change in export.report]
+
+
+def asking(
+    *calls: ToolCall, before: Sequence[MessageBlock] = (), origin: Origin | None = None
+) -> Message:
+    blocks = (*before, *(CallBlock(call=call) for call in calls))
+    return Message(role="assistant", blocks=blocks, origin=origin)
+
+
+def answering(*results: ResultBlock) -> Message:
+    return Message(role="tool", blocks=results)
+
+
+def answered(*content: ContentBlock, call_id: str | None = None) -> ResultBlock:
+    return ResultBlock(call_id=call_id, content=content)
+
+
+def test_results_follow_in_the_order_of_the_calls_with_name_and_id() -> None:
+    first = ToolCall(tool_name="f", call_id="call_1")
+    second = ToolCall(tool_name="g", call_id="call_2", position=1)
+    export = exported(
+        asking(first, second),
+        answering(
+            answered(TextBlock(text="two"), call_id="call_2"),
+            answered(TextBlock(text="one"), call_id="call_1"),
+        ),
+    )
+    assert natives(export)[1:] == [
+        {"role": "tool", "content": "one", "tool_name": "f", "tool_call_id": "call_1"},
+        {"role": "tool", "content": "two", "tool_name": "g", "tool_call_id": "call_2"},
+    ]
+    assert not export.report
+
+
+def test_calls_without_ids_stay_without_and_nothing_becomes_text() -> None:
+    call = ToolCall(tool_name="f", arguments_raw='{"a":1}')
+    export = exported(asking(call), answering(answered(TextBlock(text="x"))))
+    assert natives(export) == [
+        {
+            "role": "assistant",
+            "content": "",
+            "tool_calls": [{"function": {"name": "f", "arguments": {"a": 1}}}],
+        },
+        {"role": "tool", "content": "x", "tool_name": "f"},
+    ]
+    assert not export.report
+
+
+def test_an_id_that_was_made_stays_away() -> None:
+    call = ToolCall(tool_name="f", call_id="call_x", flags=("id_synthesised",))
+    export = exported(asking(call), answering(answered(TextBlock(text="x"), call_id="call_x")))
+    assert "id" not in objects_in(natives(export)[0]["tool_calls"])[0]
+    assert "tool_call_id" not in natives(export)[1]
+
+
+def test_ids_may_repeat_and_be_of_any_length_and_are_changed_where_they_cannot_be_sent() -> None:
+    ids = ["functions.Bash:0", "functions.Bash:0", "x" * 500, "a\0b"]
+    calls = [ToolCall(tool_name="f", call_id=one, position=n) for n, one in enumerate(ids)]
+    results = [answered(TextBlock(text=str(n)), call_id=one) for n, one in enumerate(ids)]
+    export = exported(asking(*calls), answering(*results))
+    written = [one["id"] for one in objects_in(natives(export)[0]["tool_calls"])]
+    assert written[:3] == ids[:3]
+    assert [one["tool_call_id"] for one in natives(export)[1:]] == written
+    assert [one["content"] for one in natives(export)[1:]] == ["0", "1", "2", "3"]
+    assert kinds(export) == ["id_renamed"]
+
+
+def test_the_content_of_an_empty_output_is_there() -> None:
+    messages = [asking(ToolCall(tool_name="f")), answering(answered())]
+    export = exported(*messages)
+    assert natives(export)[1]["content"] == "(no output)"
+    assert kinds(export) == ["output_empty"]
+    bare = exported(*messages, policy=ExportPolicy(empty_output=""))
+    assert natives(bare)[1]["content"] == ""
+    assert not bare.report
+
+
+def test_images_go_beside_the_text_of_messages_and_results() -> None:
+    export = exported(
+        Message(role="user", blocks=(TextBlock(text="What is it?"), IMAGE)),
+        asking(ToolCall(tool_name="f")),
+        answering(answered(TextBlock(text="a screen"), IMAGE)),
+        asking(ToolCall(tool_name="f")),
+        answering(answered(IMAGE)),
+    )
+    user, _, first, _, second = natives(export)
+    assert (user["content"], user["images"]) == ("What is it?", [PNG])
+    assert (first["content"], first["images"]) == ("a screen", [PNG])
+    assert (second["content"], second["images"]) == ("", [PNG])
+    assert not export.report
+
+
+def test_the_type_and_name_of_an_image_that_its_bytes_do_not_tell_are_reported() -> None:
+    image = MediaBlock(
+        kind="image", media_type="image/bmp", data=PNG, name="a.bmp", extras={"detail": "low"}
+    )
+    (change,) = exported(Message(role="user", blocks=(image,))).report
+    assert change.kind == "provider_data_dropped"
+    assert change.detail == "of an image: media_type, name, extras"
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        MediaBlock(kind="audio", media_type="audio/wav", data="AAEC"),
+        MediaBlock(kind="document", media_type="application/pdf", data="AAEC"),
+        MediaBlock(kind="image", uri="https://example.com/a.png"),
+        MediaBlock(kind="image", media_type="image/png", data="not base64!"),
+        MediaBlock(kind="image", media_type="image/png", data=""),
+        ResourceBlock(uri="file:///a", text="x"),
+    ],
+)
+def test_other_blocks_are_described(block: MediaBlock | ResourceBlock) -> None:
+    export = exported(
+        Message(role="user", blocks=(block,)),
+        asking(ToolCall(tool_name="f")),
+        answering(answered(block)),
+    )
+    user, _, result = natives(export)
+    assert str(user["content"]).startswith("[")
+    assert user["content"] == result["content"]
+    assert "images" not in {**user, **result}
+    assert kinds(export) == ["block_described", "block_described"]
+
+
+def test_the_order_of_blocks_is_that_of_the_format_and_a_change_is_told() -> None:
+    message = Message(role="user", blocks=(IMAGE, TextBlock(text="a"), TextBlock(text="b")))
+    export = exported(message)
+    assert natives(export) == [{"role": "user", "content": "a\nb", "images": [PNG]}]
+    assert kinds(export) == ["order_changed", "text_replaced"]
+
+
+def test_text_behind_a_call_stands_before_it_and_is_told() -> None:
+    blocks = (CallBlock(call=ToolCall(tool_name="f")), TextBlock(text="so"))
+    export = exported(
+        Message(role="assistant", blocks=blocks), answering(answered(TextBlock(text="x")))
+    )
+    assert natives(export)[0]["content"] == "so"
+    assert kinds(export) == ["order_changed"]
+
+
+@pytest.mark.parametrize(
+    ("raw", "arguments", "kind"),
+    [
+        ("", {}, None),
+        ('{"b":1,"a":2}', {"b": 1, "a": 2}, None),
+        ('{"a":', {"invalid_json": '{"a":'}, "arguments_wrapped"),
+        ("[1]", {"arguments": [1]}, "arguments_wrapped"),
+        ('{"a":"\\ud800"}', {"a": "\ufffd"}, "text_replaced"),
+        ('{"n":9007199254740992}', {"n": 2**53}, None),
+        ('{"n":[-9007199254740993]}', {"n": [-(2**53) - 1]}, "text_replaced"),
+    ],
+)
+def test_arguments_are_an_object_and_nothing_of_them_is_lost(
+    raw: str, arguments: JsonObject, kind: str | None
+) -> None:
+    call = ToolCall(tool_name="f", arguments_raw=raw)
+    export = exported(asking(call), answering(answered(TextBlock(text="x"))))
+    (native,) = objects_in(natives(export)[0]["tool_calls"])
+    assert native == {"function": {"name": "f", "arguments": arguments}}
+    assert kinds(export) == ([] if kind is None else [kind])
+
+
+def test_integers_that_the_server_may_round_are_counted() -> None:
+    call = ToolCall(tool_name="f", arguments_raw=f'{{"a":{2**60},"b":[{2**61},true,1]}}')
+    (change,) = exported(asking(call), answering(answered(TextBlock(text="x")))).report
+    assert change.detail == "2 integers beyond 2**53 here, which the server may round"
+
+
+@pytest.mark.parametrize("kind", ["builtin", "mcp"])
+def test_what_a_call_is_beyond_a_function_is_told(kind: CallKind) -> None:
+    call = ToolCall(tool_name="f", kind=kind, namespace="disk")
+    export = exported(asking(call), answering(answered(TextBlock(text="x"))))
+    assert kinds(export) == ["provider_data_dropped", "provider_data_dropped"]
+
+
+def test_what_the_model_thought_and_extras_go_back_to_ollama_alone() -> None:
+    call = ToolCall(tool_name="f", extras={"function": {"index": 4}, "tag": "\ud800"})
+    origin = OWN.model_copy(update={"extras": {"tone": "x"}})
+    messages = [
+        asking(call, before=[ReasoningBlock(text="hm")], origin=origin),
+        answering(answered(TextBlock(text="x"))),
+    ]
+    export = exported(*messages)
+    assert natives(export)[0] == {
+        "role": "assistant",
+        "tone": "x",
+        "content": "",
+        "thinking": "hm",
+        "tool_calls": [{"tag": "\ufffd", "function": {"index": 4, "name": "f", "arguments": {}}}],
+    }
+    assert kinds(export) == ["text_replaced"]
+    assert read_history(export.request).messages[0].blocks[0] == ReasoningBlock(text="hm")
+
+    elsewhere = exported(*messages, policy=ExportPolicy(replay_provider_data=False))
+    assert natives(elsewhere)[0] == {
+        "role": "assistant",
+        "content": "",
+        "tool_calls": [{"function": {"name": "f", "arguments": {}}}],
+    }
+    assert set(kinds(elsewhere)) == {"block_dropped", "provider_data_dropped"}
+    assert len(elsewhere.report.of_kind("provider_data_dropped")) == 2
+
+
+def test_a_message_of_a_role_of_some_models_goes_back_to_ollama_alone() -> None:
+    native: JsonObject = {"role": "control", "content": "thinking\0"}
+    (message,) = read_history({"messages": [native]}).messages
+    assert natives(exported(message)) == [{"role": "control", "content": "thinking\ufffd"}]
+    foreign = exported(message.model_copy(update={"origin": None}))
+    assert natives(foreign) == [{"role": "system", "content": ""}]
+    assert kinds(foreign) == ["provider_data_dropped", "message_empty"]
+
+
+def test_what_else_a_result_is_said_to_be_is_dropped_and_told() -> None:
+    result = ResultBlock(
+        content=(TextBlock(text="a", extras={"note": 1}), TextBlock(text="b")),
+        structured={"a": 1},
+        has_structured=True,
+        extras={"score": 1},
+    )
+    export = exported(asking(ToolCall(tool_name="f")), answering(result))
+    assert natives(export)[1]["content"] == "a\nb"
+    assert kinds(export) == [
+        "provider_data_dropped",
+        "provider_data_dropped",
+        "text_replaced",
+        "structured_dropped",
+    ]
+
+
+def test_a_structured_value_alone_is_the_text() -> None:
+    result = ResultBlock(structured={"a": [1, None]}, has_structured=True)
+    export = exported(asking(ToolCall(tool_name="f")), answering(result))
+    assert natives(export)[1]["content"] == '{"a":[1,null]}'
+
+
+def test_what_a_message_cannot_say_here_is_told() -> None:
+    export = exported(
+        Message.of("developer", "Be brief."),
+        Message(role="user", blocks=(TextBlock(text=""), TextBlock(text="x"))),
+        Message(role="user"),
+        Message(role="assistant", blocks=(TextBlock(text="No.", is_refusal=True),)),
+        Message(role="user", blocks=(CallBlock(call=ToolCall(tool_name="f")),)),
+    )
+    assert [one["role"] for one in natives(export)] == [
+        "system",
+        "user",
+        "user",
+        "assistant",
+        "assistant",
+        "tool",
+    ]
+    assert kinds(export) == [
+        "role_changed",
+        "message_empty",
+        "message_empty",
+        "provider_data_dropped",
+        "result_missing",
+        "role_changed",
+        "status_flattened",
+        "error_as_prefix",
+    ]
+
+
+def test_missing_orphaned_repeated_and_late_results_are_settled_and_told() -> None:
+    export = exported(
+        asking(ToolCall(tool_name="f", call_id="a"), ToolCall(tool_name="g", call_id="b")),
+        answering(
+            answered(TextBlock(text="first"), call_id="a"),
+            answered(TextBlock(text="second"), call_id="a"),
+            answered(TextBlock(text="whose?"), call_id="z"),
+        ),
+        asking(ToolCall(tool_name="h", call_id="c")),
+        Message.of("user", "go on"),
+        answering(answered(TextBlock(text="late"), call_id="c")),
+    )
+    assert [(one["role"], one["content"]) for one in natives(export)] == [
+        ("assistant", ""),
+        ("tool", "second"),
+        (
+            "tool",
+            "ERROR: [no result recorded: interrupted; outcome unknown, verify before retrying]",
+        ),
+        ("user", natives(export)[3]["content"]),
+        ("assistant", ""),
+        ("tool", "late"),
+        ("user", "go on"),
+    ]
+    assert "whose?" in str(natives(export)[3]["content"])
+    found = set(kinds(export))
+    assert found >= {"result_missing", "result_orphaned", "result_repeated", "result_moved"}
+
+
+def test_a_result_in_the_message_of_its_call_follows_it() -> None:
+    blocks = (
+        CallBlock(call=ToolCall(tool_name="f", call_id="a")),
+        answered(TextBlock(text="x"), call_id="a"),
+    )
+    export = exported(Message(role="assistant", blocks=blocks))
+    assert [one["content"] for one in natives(export)] == ["", "x"]
+
+
+def test_a_strict_export_refuses_any_change() -> None:
+    with pytest.raises(ExportRefusedError):
+        exported(Message.of("developer", "x"), policy=ExportPolicy(strict=True))
+
+
+def test_provider_blocks_are_dropped_and_told() -> None:
+    odd: JsonValue = {"content": [1]}
+    message = Message(role="assistant", blocks=(ProviderBlock(native=odd),), origin=OWN)
+    export = exported(message)
+    assert natives(export) == [{"role": "assistant", "content": ""}]
+    assert kinds(export) == ["provider_data_dropped", "message_empty"]
+
+
+def session(count: int) -> Conversation:
+    messages: list[Message] = []
+    for number in range(count):
+        call = ToolCall(tool_name="f", arguments_raw='{"a":1}', call_id=f"call_{number % 7}")
+        messages.append(asking(call))
+        messages.append(answering(answered(TextBlock(text="x"), call_id=call.call_id)))
+    return Conversation.of(messages)
+
+
+def test_the_work_grows_with_the_calls_and_not_with_their_square() -> None:
+    def steps(count: int) -> int:
+        conversation, taken = session(count), 0
+
+        def profile(*_: object) -> None:
+            nonlocal taken
+            taken += 1
+
+        before = sys.getprofile()
+        sys.setprofile(profile)
+        try:
+            export = write_history(conversation)
+            read_history(export.request)
+        finally:
+            sys.setprofile(before)
+        return taken
+
+    assert steps(1_000) < 12 * steps(100)
+
+
+def test_ten_thousand_calls_are_written_and_read() -> None:
+    export = write_history(session(10_000))
+    conversation = read_history(export.request)
+    assert sum(len(message.calls) for message in conversation.messages) == 10_000
+    assert not export.report
