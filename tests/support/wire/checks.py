@@ -216,7 +216,7 @@ def _ollama(messages: History) -> Iterator[str]:
                 yield f"{where} answers no call"
                 continue
             call = open_calls.pop(0)
-            if message["tool_name"] != call["function"]["name"]:
+            if message.get("tool_name", call["function"]["name"]) != call["function"]["name"]:
                 yield f"{where} is not of the call in its order"
             if "id" in call and message.get("tool_call_id") != call["id"]:
                 yield f"{where} has not the id of its call"

@@ -58,8 +58,10 @@ def _write_said(writing: Writing, step: Said) -> JsonObject:
     if message.role == "assistant":
         return _assistant(writing, message, message.blocks, where)
     content: JsonValue
-    if message.role == "user" and any(isinstance(one, MediaBlock) for one in message.blocks):
-        content = list(_parts(writing, message.blocks, where))
+    has_media = any(isinstance(one, MediaBlock) for one in message.blocks)
+    if len(message.blocks) > 1 or (message.role == "user" and has_media):
+        is_user = message.role == "user"
+        content = list(_parts(writing, message.blocks, where, is_user=is_user))
     else:
         content = _text(writing, message.blocks, where)
     return {"role": message.role, "content": content}
@@ -141,12 +143,16 @@ def _text(writing: Writing, blocks: Sequence[MessageBlock], where: str) -> str:
         else:
             writing.note("block_described", where, describe_block(block))
             texts.append(describe_block(block))
+    if len(texts) > 1:
+        writing.note("messages_merged", where, "its texts are one, each on a line of its own")
     return "\n".join(texts)
 
 
-def _parts(writing: Writing, blocks: Sequence[MessageBlock], where: str) -> Iterator[JsonValue]:
+def _parts(
+    writing: Writing, blocks: Sequence[MessageBlock], where: str, *, is_user: bool
+) -> Iterator[JsonValue]:
     for block in blocks:
-        part = _media(block) if isinstance(block, MediaBlock) else None
+        part = _media(block) if is_user and isinstance(block, MediaBlock) else None
         if part is not None:
             yield part
         elif text := _text(writing, [block], where):
