@@ -158,7 +158,8 @@ class _History:
         if isinstance(recorded, int | str) and recorded not in self._used:
             self._used.add(recorded)
             return recorded
-        taken = {native.get("id") for native in objects_in(rpc.get("rounds"))}
+        ids = [native.get("id") for native in objects_in(rpc.get("rounds"))]
+        taken = {one for one in ids if isinstance(one, int | str)}
         while self._next in self._used or self._next in taken:
             self._next += 1
         if recorded is not None:

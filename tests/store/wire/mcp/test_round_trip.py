@@ -225,7 +225,7 @@ any_extras: st.SearchStrategy[JsonObject] = st.sampled_from(
         {"_meta": {"a": "\ud800"}},
         {"jsonrpc": {"id": 1}},
         {"jsonrpc": {"id": "\0", "rounds": [{"method": "x", "id": 1}, 7]}},
-        {"jsonrpc": {"rounds": [{"id": 1, "result": {}}]}},
+        {"jsonrpc": {"rounds": [{"id": 1, "result": {}}, {"id": [1], "error": {}}]}},
     ]
 )
 any_blocks: st.SearchStrategy[ContentBlock] = st.one_of(
