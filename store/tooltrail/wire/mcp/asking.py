@@ -82,10 +82,10 @@ def read_tools(request: JsonObject) -> tuple[ToolDefinition, ...]:
 
 
 def _read_tool(native: JsonObject) -> ToolDefinition:
-    schema = native.get("inputSchema")
+    schema, description = native.get("inputSchema"), native.get("description")
     return ToolDefinition(
         name=text_in(native.get("name")) or "",
-        description=text_in(native.get("description")),
+        description=description if isinstance(description, str) else None,
         parameters=schema if isinstance(schema, dict) else None,
         extras=others(native, _TOOL),
     )

@@ -6,6 +6,8 @@ several rounds has several. It stands in the extras; the id that a model gave is
 
 import json
 
+from pydantic import ValidationError
+
 from tooltrail.records import InvalidRecordError, ToolCall
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export, ExportPolicy
@@ -18,7 +20,7 @@ from tooltrail.wire.mcp.limits import (
     RequestId,
     Revision,
 )
-from tooltrail.wire.mcp.outcomes import RPC
+from tooltrail.wire.mcp.outcomes import RPC, TOO_DEEP
 from tooltrail.wire.members import JsonObject, object_in, others, text_in
 
 _PARAMS = frozenset({"name", "arguments"})
@@ -28,7 +30,8 @@ def read_call(request: JsonObject) -> ToolCall:
     """The call in a request of JSON-RPC, or in its `params` by themselves.
 
     Raises:
-        InvalidRecordError: it is no request to call a tool.
+        InvalidRecordError: it is no request to call a tool, or nested deeper than a record can
+            hold.
     """
     is_message = "jsonrpc" in request or "method" in request
     if is_message and request.get("method") != "tools/call":
@@ -46,12 +49,15 @@ def read_call(request: JsonObject) -> ToolCall:
         if arguments is None
         else json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
     )
-    return ToolCall(
-        tool_name=text_in(params.get("name")) or "",
-        arguments_raw=raw,
-        kind="mcp",
-        extras=extras,
-    )
+    try:
+        return ToolCall(
+            tool_name=text_in(params.get("name")) or "",
+            arguments_raw=raw,
+            kind="mcp",
+            extras=extras,
+        )
+    except ValidationError as error:
+        raise InvalidRecordError(TOO_DEEP) from error
 
 
 def write_call(

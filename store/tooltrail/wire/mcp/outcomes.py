@@ -8,7 +8,7 @@ tool ran. A server that asks for input, or hands out a task, has not answered th
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from pydantic import JsonValue
+from pydantic import JsonValue, ValidationError
 
 from tooltrail.records import InvalidRecordError, ResultBlock, ResultStatus, TextBlock
 from tooltrail.wire.mcp.content import read_block
@@ -17,6 +17,8 @@ from tooltrail.wire.members import JsonObject, list_in, object_in, others, text_
 
 RPC = "jsonrpc"
 """The member of extras that has what belongs to the message, and not to the call or the result."""
+
+TOO_DEEP = "the message is nested deeper than a record can hold"
 
 _RESULT = frozenset({"content", "structuredContent", "isError", "resultType"})
 _TASK_ENDS = frozenset({"result", "error"})
@@ -72,7 +74,17 @@ def read_outcome(response: JsonObject) -> Outcome | None:
     """What the server answered; None where it answered something else than such a call.
 
     Both the response of JSON-RPC and what is inside of it are taken.
+
+    Raises:
+        InvalidRecordError: it is nested deeper than a record can hold.
     """
+    try:
+        return _read_outcome(response)
+    except ValidationError as error:
+        raise InvalidRecordError(TOO_DEEP) from error
+
+
+def _read_outcome(response: JsonObject) -> Outcome | None:
     is_message = "jsonrpc" in response
     response_id = response.get("id") if is_message else None
     if is_message and response.get("error") is not None:

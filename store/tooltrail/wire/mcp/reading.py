@@ -8,7 +8,7 @@ that are polled) are no calls and no results: they stand verbatim in the extras 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from pydantic import JsonValue
+from pydantic import JsonValue, ValidationError
 
 from tooltrail.records import (
     CallBlock,
@@ -23,7 +23,14 @@ from tooltrail.records import (
 from tooltrail.wire.mcp.asking import read_tools
 from tooltrail.wire.mcp.calls import read_call
 from tooltrail.wire.mcp.limits import NAME
-from tooltrail.wire.mcp.outcomes import RPC, InputRequired, Outcome, TaskPending, read_outcome
+from tooltrail.wire.mcp.outcomes import (
+    RPC,
+    TOO_DEEP,
+    InputRequired,
+    Outcome,
+    TaskPending,
+    read_outcome,
+)
 from tooltrail.wire.members import JsonObject, object_in, text_in
 from tooltrail.wire.responses import ProviderFailure, Response
 
@@ -35,15 +42,25 @@ _OF_TASKS = frozenset({"tasks/get", "tasks/result", "tasks/update", "tasks/cance
 
 def read_response(payload: JsonObject) -> Response:
     """A response of JSON-RPC: a message of a tool, which is complete if it has the result."""
-    outcome = read_outcome(payload)
     failure = read_failure(payload)
     result = object_in(payload.get("result", payload))
     origin = Origin(wire_format=NAME, finish_reason=text_in(result.get("resultType")))
-    block = outcome if isinstance(outcome, ResultBlock) else ProviderBlock(native=payload)
+    try:
+        outcome = read_outcome(payload)
+        block = outcome if isinstance(outcome, ResultBlock) else _kept(payload)
+    except InvalidRecordError as error:
+        return Response((), failure, (str(error),))
     message = Message(
         role="tool", blocks=(block,), origin=origin, is_complete=isinstance(outcome, ResultBlock)
     )
     return Response((message,), failure, tuple(_unread(outcome, result)))
+
+
+def _kept(native: JsonValue) -> ProviderBlock:
+    try:
+        return ProviderBlock(native=native)
+    except ValidationError as error:
+        raise InvalidRecordError(TOO_DEEP) from error
 
 
 def read_failure(payload: JsonObject) -> ProviderFailure | None:
@@ -80,7 +97,7 @@ def read_history(request: JsonObject) -> Conversation:
     and are passed over. A response to nothing that is known is kept as a provider block.
 
     Raises:
-        InvalidRecordError: there are no messages.
+        InvalidRecordError: there are no messages, or one is nested deeper than a record can hold.
     """
     natives = request.get("messages")
     if not isinstance(natives, list):
@@ -144,7 +161,7 @@ class _Session:
             self._notification(message, method)
 
     def _kept(self, native: JsonValue) -> None:
-        block = ProviderBlock(native=native)
+        block = _kept(native)
         self._said.append(Message(role="tool", blocks=(block,), origin=Origin(wire_format=NAME)))
 
     def _request(self, message: JsonObject, method: str, message_id: int | str) -> None:

@@ -5,8 +5,6 @@ around calls has no place. A call that took several rounds is told with all of t
 that they came from, and never as several calls.
 """
 
-from collections.abc import Iterator
-
 from pydantic import JsonValue
 
 from tooltrail.records import CallBlock, Conversation, ResultBlock
@@ -25,6 +23,7 @@ from tooltrail.wire.mcp.limits import (
     Revision,
 )
 from tooltrail.wire.mcp.outcomes import RPC
+from tooltrail.wire.mcp.rounds import closed, is_one_call, renumbered
 from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in
 
 
@@ -118,7 +117,7 @@ class _History:
             told = "the calls of one message are requests one after the other"
             self._writing.note("order_changed", step.where, told)
 
-    def _exchange(self, step: Answers, answered: Answered) -> Iterator[JsonObject]:
+    def _exchange(self, step: Answers, answered: Answered) -> list[JsonObject]:
         """The request, the rounds that followed, and the response."""
         writing, call, where = self._writing, answered.call, answered.where
         replays = writing.replays(step.message)
@@ -127,7 +126,7 @@ class _History:
         # What a server of the older revision was asked goes back without what it does not know.
         revision: Revision = "2025-11-25" if rpc and VERSION_KEY not in meta else LATEST
         request_id = self._id(rpc, where)
-        yield call_native(
+        request = call_native(
             writing,
             call,
             request_id,
@@ -137,45 +136,20 @@ class _History:
             replays=replays,
         )
         is_own = id(answered.result) in self._own
-        has_task = is_own and "task" in object_in(answered.result.extras.get(RPC))
-        rounds, open_id = self._rounds(rpc, request_id, where)
-        if open_id is None and not has_task:
-            # Nothing would tell which request the result is of.
-            writing.note("provider_data_dropped", where, "rounds that led to nothing")
-            rounds, open_id = [], request_id
-        yield from rounds
-        response = _response(
-            writing,
-            answered.result,
-            request_id if open_id is None else open_id,
-            revision,
-            where,
-            replays=is_own,
-        )
-        if open_id is None:
-            params = response["result"]
-            yield {"jsonrpc": "2.0", "method": "notifications/tasks", "params": params}
-        else:
-            yield response
-
-    def _rounds(
-        self, rpc: JsonObject, request_id: RequestId, where: str
-    ) -> tuple[list[JsonObject], RequestId | None]:
-        """What was said before the result, and the id of the request that still waits then."""
-        rounds = objects_in(self._writing.clean.value(list_in(rpc.get("rounds")), where))
-        open_id: RequestId | None = request_id
-        for native in rounds:
-            if "id" in native and native["id"] == rpc.get("id"):
-                native["id"] = request_id
-            round_id = native.get("id")
-            if not isinstance(round_id, int | str):
-                continue
-            if "method" in native:
-                self._used.add(round_id)
-                open_id = round_id
-            elif round_id == open_id:
-                open_id = None
-        return rounds, open_id
+        response = _response(writing, answered.result, request_id, revision, where, replays=is_own)
+        exchange = [request, response]
+        if recorded := list_in(object_in(call.extras.get(RPC)).get("rounds")):
+            clean = writing.clean.value(recorded if replays else [], where)
+            rounds = renumbered(clean, rpc.get("id"), request_id)
+            whole = closed(request, rounds, response)
+            if rounds and is_one_call(whole, answered.result):
+                self._used.update(
+                    one["id"] for one in rounds if isinstance(one.get("id"), int | str)
+                )
+                exchange = whole
+            else:
+                writing.note("provider_data_dropped", where, "the rounds before the result")
+        return exchange
 
     def _id(self, rpc: JsonObject, where: str) -> RequestId:
         recorded = rpc.get("id")
@@ -184,7 +158,8 @@ class _History:
         if isinstance(recorded, int | str) and recorded not in self._used:
             self._used.add(recorded)
             return recorded
-        taken = {native.get("id") for native in objects_in(rpc.get("rounds"))}
+        ids = [native.get("id") for native in objects_in(rpc.get("rounds"))]
+        taken = {one for one in ids if isinstance(one, int | str)}
         while self._next in self._used or self._next in taken:
             self._next += 1
         if recorded is not None:
@@ -245,10 +220,12 @@ def _result(
     if revision == "2026-07-28":
         told["resultType"] = "complete"
     extras = {name: member for name, member in result.extras.items() if name != RPC}
-    if extras and not replays:
-        writing.note("provider_data_dropped", where, ", ".join(sorted(extras)))
-        extras = {}
-    return {**object_in(writing.clean.value(extras, where)), **told}
+    if replays:
+        return {**object_in(writing.clean.value(extras, where)), **told}
+    lost = [*extras, *({"task"} & object_in(result.extras.get(RPC)).keys())]
+    if lost:
+        writing.note("provider_data_dropped", where, ", ".join(sorted(lost)))
+    return told
 
 
 def _note_status(writing: Writing, result: ResultBlock, where: str) -> None:

@@ -66,10 +66,10 @@ def read_tools(request: JsonObject) -> tuple[ToolDefinition, ...]:
 
 def _read_tool(native: JsonObject) -> ToolDefinition:
     told = object_in(native.get("function"))
-    parameters = told.get("parameters")
+    parameters, description = told.get("parameters"), told.get("description")
     return ToolDefinition(
         name=text_in(told.get("name")) or "",
-        description=text_in(told.get("description")),
+        description=description if isinstance(description, str) else None,
         parameters=parameters if isinstance(parameters, dict) else None,
         extras=others(told, _FUNCTION),
     )

@@ -9,7 +9,7 @@ members of another kind than theirs become provider blocks.
 import json
 from collections.abc import Iterable, Iterator, Mapping
 
-from pydantic import JsonValue
+from pydantic import JsonValue, ValidationError
 
 from tooltrail.records import (
     CallBlock,
@@ -37,6 +37,7 @@ _MESSAGE = frozenset({"role", "content", "thinking", "images", "tool_calls"})
 _RESULT = frozenset({"role", "content", "images", "tool_name", "name", "tool_call_id"})
 _CALL = frozenset({"id", "type", "function"})
 _FUNCTION = frozenset({"name", "arguments"})
+_TOO_DEEP = "the answer is nested deeper than a record can hold"
 _ROLES: Mapping[str, Role] = {
     "system": "system",
     "developer": "developer",
@@ -84,6 +85,20 @@ def read_answer(
         is_done: whether something else than `last` says that the answer came to its end.
         odd: what the message has besides, and was not as the format says.
     """
+    try:
+        return _read_answer(native, last, failure, is_done=is_done, odd=odd)
+    except ValidationError:
+        return Response((), failure, (_TOO_DEEP,))
+
+
+def _read_answer(
+    native: JsonObject,
+    last: JsonObject,
+    failure: ProviderFailure | None,
+    *,
+    is_done: bool,
+    odd: Iterable[JsonValue],
+) -> Response:
     blocks = [*_assistant_blocks(native), *(ProviderBlock(native=one) for one in odd)]
     unread = [*_unread(native, blocks)]
     is_whole = is_done or last.get("done") is True
@@ -126,8 +141,16 @@ def read_history(request: JsonObject) -> Conversation:
     """The messages and tools of a request.
 
     Raises:
-        InvalidRecordError: there are no messages, or one is no object or has no role.
+        InvalidRecordError: there are no messages, or one is no object, has no role, or is nested
+            deeper than a record can hold.
     """
+    try:
+        return _read_history(request)
+    except ValidationError as error:
+        raise InvalidRecordError("a message is nested deeper than a record can hold") from error
+
+
+def _read_history(request: JsonObject) -> Conversation:
     natives = request.get("messages")
     if not isinstance(natives, list):
         raise InvalidRecordError("the request has no messages")

@@ -153,6 +153,8 @@ def _write_result(writing: Writing, answered: Answered) -> JsonObject:
             others.append(block)
     if len(others) > 1:
         writing.note("text_replaced", where, f"{len(others):,} blocks are one text here")
+    if result.has_structured and not others:
+        writing.note("structured_dropped", where, "the structured value is a text here")
     rest = result.model_copy(update={"content": tuple(others)})
     is_told = rest.content or rest.has_structured or rest.is_error or not images
     given: JsonObject = {} if answered.wire_id is None else {"tool_call_id": answered.wire_id}

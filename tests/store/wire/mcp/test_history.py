@@ -156,8 +156,8 @@ def test_a_call_that_still_waits_for_input_has_no_result() -> None:
     assert [one["id"] for one in objects_in(export.request["messages"])] == [1, 1]
     assert [change.kind for change in export.report] == [
         "result_missing",
-        "provider_data_dropped",
         "status_flattened",
+        "provider_data_dropped",
     ]
 
 

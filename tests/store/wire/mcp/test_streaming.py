@@ -5,10 +5,11 @@ import random
 from itertools import pairwise
 
 import pytest
+from pydantic import JsonValue
 
-from tooltrail.records import ProviderBlock, ResultBlock, TextBlock
+from tooltrail.records import InvalidRecordError, ProviderBlock, ResultBlock, TextBlock
 from tooltrail.wire import JsonObject, Response, read_stream, wire_format
-from tooltrail.wire.mcp import FORMAT, read_result
+from tooltrail.wire.mcp import FORMAT, read_call, read_result
 
 PROGRESS: JsonObject = {
     "jsonrpc": "2.0",
@@ -27,6 +28,13 @@ RESPONSE: JsonObject = {
     "result": {"content": [{"type": "text", "text": "ü\u2028"}], "resultType": "complete"},
 }
 FAILED: JsonObject = {"jsonrpc": "2.0", "id": 8, "error": {"code": -32602, "message": "no"}}
+
+
+def deep(levels: int) -> JsonValue:
+    value: JsonValue = 1
+    for _ in range(levels):
+        value = [value]
+    return value
 
 
 def events(*messages: JsonObject) -> bytes:
@@ -125,3 +133,14 @@ def test_what_is_not_as_the_format_says_is_told(result: JsonObject, unread: str)
     response: Response = FORMAT.read_response({"jsonrpc": "2.0", "id": 7, "result": result})
     assert isinstance(response.message.blocks[0], ResultBlock)
     assert response.unread == (unread,)
+
+
+@pytest.mark.parametrize("result", [{"content": [], "_meta": {"a": deep(500)}}, {"x": deep(500)}])
+def test_what_is_nested_deeper_than_a_record_can_hold_is_told(result: JsonObject) -> None:
+    response = FORMAT.read_response({"jsonrpc": "2.0", "id": 1, "result": result})
+    assert response.messages == ()
+    assert response.unread == ("the message is nested deeper than a record can hold",)
+    with pytest.raises(InvalidRecordError):
+        FORMAT.read_history({"messages": [{"jsonrpc": "2.0", "id": 1, "result": result}]})
+    with pytest.raises(InvalidRecordError):
+        read_call({"name": "f", "_meta": result})

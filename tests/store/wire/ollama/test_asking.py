@@ -213,6 +213,12 @@ def test_a_tool_without_parameters_has_no_such_member() -> None:
     assert FORMAT.write_tools([]).request == {}
 
 
+def test_an_empty_description_is_one() -> None:
+    native: JsonObject = {"type": "function", "function": {"name": "f", "description": ""}}
+    tools = FORMAT.read_tools({"tools": [native]})
+    assert FORMAT.write_tools(tools).request == {"tools": [native]}
+
+
 def test_what_else_is_said_of_a_tool_is_kept_in_its_extras() -> None:
     (tool,) = FORMAT.read_tools({"tools": [{"function": {"name": "f", "strict": True}}, "x"]})
     assert tool == ToolDefinition(name="f", extras={"strict": True})

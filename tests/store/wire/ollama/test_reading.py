@@ -320,3 +320,22 @@ def test_results_behind_results_of_another_batch_are_messages_of_their_own() -> 
 def test_what_is_no_history_is_refused(request_body: JsonObject) -> None:
     with pytest.raises(InvalidRecordError):
         read_history(request_body)
+
+
+def deep(levels: int) -> JsonValue:
+    value: JsonValue = 1
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+def test_what_is_nested_deeper_than_a_record_can_hold_is_told_and_never_run() -> None:
+    response = read_response(
+        answer({"content": "", "odd": deep(500), "tool_calls": [called("f", {})]})
+    )
+    assert response.messages == ()
+    assert response.unread == ("the answer is nested deeper than a record can hold",)
+    with pytest.raises(InvalidRecordError):
+        read_history({"messages": [{"role": "user", "content": deep(500)}]})
+    (call,) = read_response(calling(called("f", {"a": deep(500)}))).calls
+    assert call.parse_error is not None

@@ -276,6 +276,7 @@ def test_a_structured_value_alone_is_the_text() -> None:
     result = ResultBlock(structured={"a": [1, None]}, has_structured=True)
     export = exported(asking(ToolCall(tool_name="f")), answering(result))
     assert natives(export)[1]["content"] == '{"a":[1,null]}'
+    assert kinds(export) == ["structured_dropped"]
 
 
 def test_what_a_message_cannot_say_here_is_told() -> None:
