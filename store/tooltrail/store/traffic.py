@@ -179,8 +179,12 @@ def tool_results_message(
     known, ended = wire_format(format_name), list(finished)
     asked = Message(role="assistant", blocks=tuple(_asked(one) for one in ended))
     told = Message(role="tool", blocks=tuple(_told(one) for one in ended))
-    request = known.write_history(Conversation.of([asked, told]), policy).request
-    items = next((list_in(value) for value in request.values() if isinstance(value, list)), [])
+    export = known.write_history(Conversation.of([asked, told]), policy)
+    histories = (list_in(value) for value in export.request.values() if isinstance(value, list))
+    items = next(histories, [])
+    if export.report.of_kind("batch_as_text"):
+        # The calls as text, which the caller has in the answer, and then the results.
+        return items[-1:]
     return [item for item in items if known.is_result(object_in(item))]
 
 

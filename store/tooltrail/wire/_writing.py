@@ -66,9 +66,11 @@ class Writing:
         Raises:
             ExportRefusedError: something was changed, and the policy is strict.
         """
+        # Once more all of it, with what was told of media and of tools.
+        sendable = {name: self.clean.value(value, name) for name, value in request.items()}
         if self.policy.strict and self.report:
             raise ExportRefusedError(self.report)
-        return Export(request, self.report, dict(self.names.renamed))
+        return Export(sendable, self.report, dict(self.names.renamed))
 
     def replays(self, message: Message) -> bool:
         """Whether what a provider said of this message for itself goes back to it here."""

@@ -16,6 +16,7 @@ _ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _OPENAI_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _ANTHROPIC_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 _GEMINI_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}")
+_ARGUMENTS = re.compile(r"/messages/\d+/tool_calls/\d+/function/arguments|/input/\d+/arguments")
 _UNSENDABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 
 History = Sequence[Mapping[str, Any]]
@@ -36,9 +37,7 @@ def _characters(value: Any, where: str = "") -> Iterator[str]:
         if not math.isfinite(value):
             yield f"{where} is no number of JSON"
     elif isinstance(value, Mapping):
-        for key, member in value.items():
-            yield from _characters(key, where)
-            yield from _characters(member, f"{where}/{key}")
+        yield from _member_characters(value, where)
     elif isinstance(value, list):
         for number, item in enumerate(value):
             yield from _characters(item, f"{where}/{number}")
@@ -46,9 +45,16 @@ def _characters(value: Any, where: str = "") -> Iterator[str]:
         yield f"{where} is {type(value).__name__}, which is no type of JSON"
 
 
+def _member_characters(value: Mapping[str, Any], where: str) -> Iterator[str]:
+    for key, member in value.items():
+        if _UNSENDABLE.search(key):
+            yield f"{where} has a key that cannot be sent"
+        yield from _characters(member, f"{where}/{key}")
+
+
 def _escaped(text: str, where: str) -> Iterator[str]:
     """Of a text that is JSON itself, what its escapes spell."""
-    if not where.endswith(("/arguments", "/input")):
+    if not _ARGUMENTS.fullmatch(where):
         return
     try:
         yield from _characters(json.loads(text), f"{where} (decoded)")
@@ -120,19 +126,22 @@ def _responses(items: History | str) -> Iterator[str]:
         return
     calls: list[tuple[str, str]] = []
     outputs: list[tuple[str, str]] = []
+    is_answering = False
     for number, item in enumerate(items):
         where, kind = f"input[{number}]", item.get("type", "message")
         if kind in _PAIRS:
             calls.append((_PAIRS[kind], item["call_id"]))
             name = item.get("name", "x")
             yield from _call(item["call_id"], name, where, _OPENAI_NAME, 64)
-            if outputs and len(outputs) < len(calls) - 1:
+            if is_answering and len(outputs) < len(calls) - 1:
                 yield f"{where} comes before the outputs of an earlier batch"
+            is_answering = False
         elif kind in _PAIRS.values():
             pair = (kind, item.get("call_id") or item.get("id") or "")
             if pair not in calls:
                 yield f"{where} answers no call before it"
             outputs.append(pair)
+            is_answering = True
         elif len(outputs) < len(calls) and item.get("role") in {"user", "system", "developer"}:
             yield f"{where} comes before the outputs of all calls"
     yield from _repeated(Counter(call_id for _, call_id in calls))
@@ -165,7 +174,7 @@ def _anthropic(messages: History) -> Iterator[str]:
     if asked:
         yield f"no results of {asked}"
     roles = [message["role"] for message in messages]
-    if roles[:1] != ["user"] or any(one == other for one, other in pairwise(roles)):
+    if (roles and roles[0] != "user") or any(one == other for one, other in pairwise(roles)):
         yield f"the roles do not begin with the user and take turns: {roles}"
     yield from _repeated(seen)
 

@@ -43,8 +43,8 @@ def write_history(
         if isinstance(step, Answers):
             messages.append(_write_answers(writing, step))
             messages.extend(_write_result(writing, answered) for answered in step.answered)
-        else:
-            messages.append(_write_said(writing, step))
+        elif said := _write_said(writing, step):
+            messages.append(said)
     return writing.export({"messages": messages})
 
 
@@ -53,10 +53,15 @@ def is_result(item: JsonObject) -> bool:
     return item.get("role") in {"tool", "function"}
 
 
-def _write_said(writing: Writing, step: Said) -> JsonObject:
+def _write_said(writing: Writing, step: Said) -> JsonObject | None:
+    """The message; None for one of the assistant in which nothing is said."""
     message, where = step.message, step.where
     if message.role == "assistant":
-        return _assistant(writing, message, message.blocks, where)
+        native = _assistant(writing, message, message.blocks, where)
+        if native["content"] or native.get("refusal"):
+            return native
+        writing.note("message_empty", where, "nothing is said in it; left out")
+        return None
     content: JsonValue
     has_media = any(isinstance(one, MediaBlock) for one in message.blocks)
     if len(message.blocks) > 1 or (message.role == "user" and has_media):

@@ -1,0 +1,277 @@
+"""A provider's answers put into a session as they come, and results told back."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import anthropic
+import openai
+import pytest
+from tests.support.wire.fake_provider import fake_provider, request_problems
+
+from tooltrail.records import InvalidRecordError, Message, NotFoundError, ToolCall, invoke
+from tooltrail.store import Store
+from tooltrail.store.traffic import RecordedStream, record_response, tool_results_message
+from tooltrail.transcripts import conversation_of, export_transcript, load_transcript
+from tooltrail.wire import ExportPolicy
+
+TOOL = {"type": "function", "function": {"name": "add", "parameters": {"type": "object"}}}
+ANSWER: dict[str, Any] = {
+    "id": "c1",
+    "object": "chat.completion",
+    "created": 1,
+    "model": "m",
+    "choices": [
+        {
+            "index": 0,
+            "finish_reason": "tool_calls",
+            "message": {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [
+                    {
+                        "id": f"call_{n}",
+                        "type": "function",
+                        "function": {"name": "add", "arguments": json.dumps({"a": n})},
+                    }
+                    for n in range(2)
+                ],
+            },
+        }
+    ],
+}
+DONE = {
+    **ANSWER,
+    "choices": [
+        {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "3"}}
+    ],
+}
+
+
+def add(arguments: dict[str, Any]) -> str:
+    return str(arguments["a"] + 1)
+
+
+def test_the_official_client_goes_round_with_three_lines(store: Store) -> None:
+    messages: list[Any] = [{"role": "user", "content": "add"}]
+    with fake_provider() as provider, store.open_session() as session:
+        provider.will_answer(ANSWER)
+        provider.will_answer(DONE)
+        client = openai.OpenAI(base_url=f"{provider.url}/v1", api_key="x", max_retries=0)
+        with client:
+            session.add_message("user", "add")
+            asked = client.chat.completions.create(model="m", messages=messages)
+            answer = record_response(session, "openai", asked)
+            finished = [invoke(add, call, session.start(call).finish) for call in answer.calls]
+            messages.append(asked.choices[0].message.model_dump(exclude_unset=True))
+            messages += tool_results_message("openai", finished)
+            said = client.chat.completions.create(model="m", messages=messages)
+            record_response(session, "openai", said)
+        assert provider.refused == []
+        sent = provider.requests[1].body["messages"]
+    assert [one["content"] for one in sent[2:]] == ["1\n", "2\n"]
+    transcript = load_transcript(store.reader, "@last")
+    export = export_transcript(transcript, "openai")
+    assert export.report.changes == ()
+    assert export.request["messages"] == [
+        *sent,
+        {"role": "assistant", "content": "3"},
+    ]
+    conversation = conversation_of(transcript)
+    assert [len(message.calls) for message in conversation.messages] == [0, 2, 0, 0]
+
+
+def test_bytes_are_kept_as_they_came(store: Store) -> None:
+    payload = json.dumps(ANSWER, indent=3).encode()
+    with store.open_session() as session:
+        answer = record_response(session, "openai", payload, provider="local")
+    (view,) = store.reader.conversation(session.id, payloads=True)[1]
+    assert (view.payload, view.wire_format, view.id) == (payload, "openai", answer.message_ids[0])
+    assert store.reader.conversation(session.id)[1][0].payload is None
+    message = Message.from_json(view.document or b"")
+    assert message.origin is not None
+    assert (message.origin.provider, message.origin.model) == ("local", "m")
+
+
+def test_a_call_knows_its_message_and_its_place(store: Store) -> None:
+    with store.open_session() as session:
+        answer = record_response(session, "openai", ANSWER)
+        first, second = answer.calls
+        assert first.message_id == second.message_id == answer.message_ids[0]
+        # Ended in another order than asked for.
+        ids = [session.start(call).finish(output(call)).invocation_id for call in (second, first)]
+    details = [store.reader.invocation(one) for one in ids]
+    assert [(one.message_id, one.position) for one in details] == [
+        (answer.message_ids[0], 1),
+        (answer.message_ids[0], 0),
+    ]
+    export = export_transcript(load_transcript(store.reader, str(session.id)), "anthropic")
+    assert request_problems("anthropic", export.request) == []
+    results = export.request["messages"][-1]
+    assert isinstance(results, dict)
+    assert [block["tool_use_id"] for block in results["content"]] == ["call_0", "call_1"]  # type: ignore[index,union-attr,call-overload]
+
+
+def output(call: ToolCall) -> Any:
+    from tooltrail.records import CompleteOutput, GenericOutput
+
+    return CompleteOutput.success(call.tool_name, GenericOutput.of(call.arguments_raw))
+
+
+def test_calls_without_ids_get_ids_that_no_other_call_has(store: Store) -> None:
+    part = {"functionCall": {"name": "add", "args": {"a": 1}}}
+    payload = {"candidates": [{"content": {"parts": [part, part]}, "finishReason": "STOP"}]}
+    with store.open_session() as session:
+        calls = [
+            call for _ in range(2) for call in record_response(session, "gemini", payload).calls
+        ]
+        finished = [invoke(add, call, session.start(call).finish) for call in calls]
+    assert len({call.call_id for call in calls}) == 4
+    assert all("id_synthesised" in call.flags for call in calls)
+    # The provider that sent none is told none, others are told these.
+    (told,) = tool_results_message("gemini", finished[:2])
+    assert "id" not in json.dumps(told).replace("inlineData", "")
+    others = tool_results_message("openai", finished[:2])
+    assert [one["tool_call_id"] for one in others] == [call.call_id for call in calls[:2]]  # type: ignore[index,call-overload]
+
+
+STREAM = (
+    (
+        b'data: {"id":"c","model":"m","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,'
+        b'"id":"a","function":{"name":"add","arguments":"{\\"a\\":"}}]}}]}\n\n'
+    ),
+    (
+        b'data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":'
+        b'"1}"}}]}}]}\n\n'
+    ),
+    b'data: {"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}\n\ndata: [DONE]\n\n',
+)
+
+
+def test_a_stream_passes_through_and_is_recorded_at_its_end(store: Store) -> None:
+    with store.open_session() as session:
+        stream = RecordedStream(session, "openai", STREAM)
+        with pytest.raises(InvalidRecordError, match="has not ended"):
+            _ = stream.answer
+        assert tuple(stream) == STREAM
+        (call,) = stream.answer.calls
+        assert (call.arguments, call.is_executable) == ({"a": 1}, True)
+        stream.close()
+    (view,) = store.reader.conversation(session.id, payloads=True)[1]
+    assert view.payload == b"".join(STREAM)
+
+
+def test_a_stream_that_is_left_early_is_recorded_as_far_as_it_came(store: Store) -> None:
+    with store.open_session() as session:
+        with RecordedStream(session, "openai", iter(STREAM)) as stream:
+            for _ in stream:
+                break
+        (call,) = stream.answer.calls
+        assert (call.arguments_raw, call.is_executable) == ('{"a":', False)
+    (view,) = store.reader.conversation(session.id, payloads=True)[1]
+    assert view.payload == STREAM[0]
+
+
+def test_a_client_s_stream_of_events_is_recorded_as_their_json(store: Store) -> None:
+    events = (
+        (
+            b'event: message_start\ndata: {"type":"message_start","message":{"id":"m","type":"message",'
+            b'"role":"assistant","model":"m","content":[],"stop_reason":null,"stop_sequence":null,'
+            b'"usage":{"input_tokens":1,"output_tokens":1}}}\n\n'
+        ),
+        (
+            b'event: content_block_start\ndata: {"type":"content_block_start","index":0,'
+            b'"content_block":{"type":"tool_use","id":"t","name":"add","input":{}}}\n\n'
+        ),
+        (
+            b'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"delta":'
+            b'{"type":"input_json_delta","partial_json":"{\\"a\\":1}"}}\n\n'
+        ),
+        b'event: content_block_stop\ndata: {"type":"content_block_stop","index":0}\n\n',
+        (
+            b'event: message_delta\ndata: {"type":"message_delta","delta":{"stop_reason":"tool_use",'
+            b'"stop_sequence":null},"usage":{"output_tokens":1}}\n\n'
+        ),
+        b'event: message_stop\ndata: {"type":"message_stop"}\n\n',
+    )
+    with fake_provider() as provider, store.open_session() as session:
+        provider.will_stream(events)
+        with anthropic.Anthropic(base_url=provider.url, api_key="x", max_retries=0) as client:
+            raw = client.messages.create(
+                model="m",
+                max_tokens=9,
+                messages=[{"role": "user", "content": "add"}],
+                stream=True,
+            )
+            stream = RecordedStream(session, "anthropic", raw)
+            kinds = [event.type for event in stream]
+        (call,) = stream.answer.calls
+    assert kinds[0], kinds[-1] == ("message_start", "message_stop")
+    assert (call.call_id, call.arguments_raw, call.is_executable) == ("t", '{"a":1}', True)
+    (view,) = store.reader.conversation(session.id, payloads=True)[1]
+    assert [json.loads(line)["type"] for line in (view.payload or b"").splitlines()] == kinds
+
+
+def test_an_answer_that_is_an_error_is_part_of_the_record(store: Store) -> None:
+    payload = b'{"error":{"message":"no","type":"overloaded"}}'
+    with store.open_session() as session:
+        answer = record_response(session, "openai", payload)
+    assert answer.calls == ()
+    assert answer.response.failure is not None
+    (view,) = store.reader.conversation(session.id, payloads=True)[1]
+    assert view.payload == payload
+
+
+@pytest.mark.parametrize("payload", [b"no", b"[]", "{", b"\xff"])
+def test_what_is_no_answer_is_refused(store: Store, payload: bytes | str) -> None:
+    with store.open_session() as session:
+        with pytest.raises(InvalidRecordError, match="the answer is no JSON"):
+            record_response(session, "openai", payload)
+        with pytest.raises(NotFoundError, match="no wire format 'x'"):
+            record_response(session, "x", payload)
+
+
+def test_a_message_waits_in_the_outbox_with_all_of_it(tmp_path: Path) -> None:
+    from tooltrail.store._clock import new_id
+    from tooltrail.store.entries import MessageAdded, entry_json, read_entry
+
+    whole = MessageAdded(
+        session=new_id(),
+        role="assistant",
+        text="x",
+        document=Message.of("assistant", "x").to_json().decode(),
+        payload=b"\xff\0",
+        wire_format="openai",
+    )
+    line = entry_json(whole)
+    assert json.loads(line)["v"] == 3
+    assert read_entry(line) == whole
+    plain = MessageAdded(session=new_id(), role="user", text="x")
+    # Programs of before read what they have always read.
+    assert set(json.loads(entry_json(plain))) == {
+        "v",
+        "kind",
+        "session",
+        "role",
+        "text",
+        "id",
+        "at",
+    }
+    assert json.loads(entry_json(plain))["v"] == 1
+    assert read_entry(entry_json(plain)) == plain
+
+
+def test_a_batch_without_ids_is_told_as_text_or_gets_ids(store: Store) -> None:
+    with store.open_session() as session:
+        finished = [
+            invoke(add, call, session.start(call).finish)
+            for call in (ToolCall.of("add", {"a": 1}), ToolCall.of("add", {"a": 2}, call_id="b"))
+        ]
+    (told_as_text,) = tool_results_message("openai", finished)
+    assert told_as_text == {
+        "role": "user",
+        "content": '<tool_result name="add" status="ok">\n2\n\n</tool_result>\n\n'
+        '<tool_result id="b" name="add" status="ok">\n3\n\n</tool_result>',
+    }
+    told = tool_results_message("openai", finished, ExportPolicy(ids="synthesise"))
+    assert [one["content"] for one in told] == ["2\n", "3\n"]  # type: ignore[index,call-overload]
