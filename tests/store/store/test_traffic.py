@@ -189,8 +189,8 @@ def test_a_client_s_stream_of_events_is_recorded_as_their_json(store: Store) -> 
         ),
         b'event: content_block_stop\ndata: {"type":"content_block_stop","index":0}\n\n',
         (
-            b'event: message_delta\ndata: {"type":"message_delta","delta":{"stop_reason":"tool_use",'
-            b'"stop_sequence":null},"usage":{"output_tokens":1}}\n\n'
+            b'event: message_delta\ndata: {"type":"message_delta","delta":'
+            b'{"stop_reason":"tool_use","stop_sequence":null},"usage":{"output_tokens":1}}\n\n'
         ),
         b'event: message_stop\ndata: {"type":"message_stop"}\n\n',
     )
