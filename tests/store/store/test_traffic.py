@@ -175,8 +175,8 @@ def test_a_stream_that_is_left_early_is_recorded_as_far_as_it_came(store: Store)
 def test_a_client_s_stream_of_events_is_recorded_as_their_json(store: Store) -> None:
     events = (
         (
-            b'event: message_start\ndata: {"type":"message_start","message":{"id":"m","type":"message",'
-            b'"role":"assistant","model":"m","content":[],"stop_reason":null,"stop_sequence":null,'
+            b'event: message_start\ndata: {"type":"message_start","message":{"id":"m",'
+            b'"type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"stop_sequence":null,'
             b'"usage":{"input_tokens":1,"output_tokens":1}}}\n\n'
         ),
         (

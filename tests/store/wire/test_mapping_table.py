@@ -1,0 +1,397 @@
+"""Seed 4's table: how each provider spells tools, calls, results, errors, choices and shapes.
+
+Every cell stands here as exact JSON, written and read back.
+"""
+
+from typing import Any
+
+import pytest
+from tests.support.wire.schemas import problems
+
+from tooltrail.records import (
+    CallBlock,
+    Conversation,
+    Message,
+    ResultBlock,
+    TextBlock,
+    ToolCall,
+    ToolDefinition,
+)
+from tooltrail.wire import DEFAULT_EXPORT_POLICY, StructuredFormat, ToolChoice, wire_format
+
+SCHEMA: Any = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+TOOL = ToolDefinition(name="get_weather", description="Weather", parameters=SCHEMA)
+FUNCTION = {"name": "get_weather", "description": "Weather", "parameters": SCHEMA}
+
+TOOLS: dict[str, Any] = {
+    # No `strict` is sent for a schema of the caller's, which may not fit what it asks for.
+    "openai": [{"type": "function", "function": FUNCTION}],
+    "openai-responses": [{"type": "function", **FUNCTION, "strict": None}],
+    "anthropic": [{"name": "get_weather", "description": "Weather", "input_schema": SCHEMA}],
+    "ollama": [{"type": "function", "function": FUNCTION}],
+    "gemini": [
+        {
+            "functionDeclarations": [
+                {
+                    "name": "get_weather",
+                    "description": "Weather",
+                    "parametersJsonSchema": SCHEMA,
+                }
+            ]
+        }
+    ],
+}
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_a_tool_definition(name: str) -> None:
+    known = wire_format(name)
+    export = known.write_tools([TOOL])
+    assert export.request == {"tools": TOOLS[name]}
+    assert known.read_tools(export.request) == (TOOL,)
+    assert export.report.changes == ()
+    for tool in TOOLS[name]:
+        assert problems(f"{name}.tool", tool) == []
+    assert known.write_tools([]).request == {}
+
+
+CALL = ToolCall(tool_name="get_weather", arguments_raw='{"city":"Paris"}', call_id="call_a")
+ARGS = {"city": "Paris"}
+ASKED: dict[str, Any] = {
+    "openai": [
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [
+                {
+                    "id": "call_a",
+                    "type": "function",
+                    "function": {"name": "get_weather", "arguments": '{"city":"Paris"}'},
+                }
+            ],
+        }
+    ],
+    "openai-responses": [
+        {
+            "type": "function_call",
+            "call_id": "call_a",
+            "name": "get_weather",
+            "arguments": '{"city":"Paris"}',
+        }
+    ],
+    "anthropic": [
+        {
+            "role": "assistant",
+            "content": [{"type": "tool_use", "id": "call_a", "name": "get_weather", "input": ARGS}],
+        }
+    ],
+    "ollama": [
+        {
+            "role": "assistant",
+            "content": "",
+            "tool_calls": [
+                {"id": "call_a", "function": {"name": "get_weather", "arguments": ARGS}}
+            ],
+        }
+    ],
+    "gemini": [
+        {
+            "role": "model",
+            "parts": [{"functionCall": {"name": "get_weather", "args": ARGS, "id": "call_a"}}],
+        }
+    ],
+}
+RESULTS: dict[str, Any] = {
+    "openai": {"role": "tool", "tool_call_id": "call_a", "content": "18 C"},
+    "openai-responses": {"type": "function_call_output", "call_id": "call_a", "output": "18 C"},
+    "anthropic": {
+        "role": "user",
+        "content": [{"type": "tool_result", "tool_use_id": "call_a", "content": "18 C"}],
+    },
+    "ollama": {
+        "role": "tool",
+        "tool_name": "get_weather",
+        "tool_call_id": "call_a",
+        "content": "18 C",
+    },
+    "gemini": {
+        "role": "user",
+        "parts": [
+            {
+                "functionResponse": {
+                    "name": "get_weather",
+                    "response": {"output": "18 C"},
+                    "id": "call_a",
+                }
+            }
+        ],
+    },
+}
+ERRORS: dict[str, Any] = {
+    "openai": {"role": "tool", "tool_call_id": "call_a", "content": "ERROR: no"},
+    "openai-responses": {
+        "type": "function_call_output",
+        "call_id": "call_a",
+        "output": "ERROR: no",
+    },
+    "anthropic": {
+        "role": "user",
+        "content": [
+            {
+                "type": "tool_result",
+                "tool_use_id": "call_a",
+                "content": "no",
+                "is_error": True,
+            }
+        ],
+    },
+    "ollama": {
+        "role": "tool",
+        "tool_name": "get_weather",
+        "tool_call_id": "call_a",
+        "content": "ERROR: no",
+    },
+    "gemini": {
+        "role": "user",
+        "parts": [
+            {
+                "functionResponse": {
+                    "name": "get_weather",
+                    "response": {"error": "no"},
+                    "id": "call_a",
+                }
+            }
+        ],
+    },
+}
+
+
+def history(name: str, text: str, *, is_error: bool) -> list[Any]:
+    """What is sent of one call and its result, behind a question."""
+    result = ResultBlock(
+        call_id="call_a",
+        tool_name="get_weather",
+        status="error" if is_error else "ok",
+        content=(TextBlock(text=text),),
+    )
+    conversation = Conversation.of(
+        [
+            Message.of("user", "weather?"),
+            Message(role="assistant", blocks=(CallBlock(call=CALL),)),
+            Message(role="tool", blocks=(result,)),
+        ]
+    )
+    known = wire_format(name)
+    request = known.write_history(conversation, DEFAULT_EXPORT_POLICY).request
+    again = known.read_history(request)
+    (call,) = again.messages[1].calls
+    assert (call.arguments, call.call_id, call.tool_name) == (ARGS, "call_a", "get_weather")
+    (told,) = again.messages[2].results
+    assert (told.call_id, told.is_error) == ("call_a", is_error)
+    (items,) = request.values()
+    assert isinstance(items, list)
+    assert [known.is_result(one) for one in items if isinstance(one, dict)] == [False, False, True]
+    return items
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_call_arguments_and_results(name: str) -> None:
+    assert history(name, "18 C", is_error=False)[1:] == [*ASKED[name], RESULTS[name]]
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_an_error(name: str) -> None:
+    assert history(name, "no", is_error=True)[-1] == ERRORS[name]
+
+
+CHOICES: list[tuple[str, ToolChoice, dict[str, Any]]] = [
+    ("openai", ToolChoice("auto"), {"tool_choice": "auto"}),
+    ("openai", ToolChoice("none"), {"tool_choice": "none"}),
+    (
+        "openai",
+        ToolChoice("required", parallel=False),
+        {"tool_choice": "required", "parallel_tool_calls": False},
+    ),
+    (
+        "openai",
+        ToolChoice("tool", ("f",)),
+        {"tool_choice": {"type": "function", "function": {"name": "f"}}},
+    ),
+    (
+        "openai",
+        ToolChoice("tool", ("f", "g")),
+        {
+            "tool_choice": {
+                "type": "allowed_tools",
+                "allowed_tools": {
+                    "mode": "required",
+                    "tools": [
+                        {"type": "function", "function": {"name": "f"}},
+                        {"type": "function", "function": {"name": "g"}},
+                    ],
+                },
+            }
+        },
+    ),
+    ("openai-responses", ToolChoice("auto"), {"tool_choice": "auto"}),
+    ("openai-responses", ToolChoice("none"), {"tool_choice": "none"}),
+    ("openai-responses", ToolChoice("required"), {"tool_choice": "required"}),
+    (
+        "openai-responses",
+        ToolChoice("tool", ("f",), parallel=True),
+        {"tool_choice": {"type": "function", "name": "f"}, "parallel_tool_calls": True},
+    ),
+    (
+        "openai-responses",
+        ToolChoice("tool", ("f", "g")),
+        {
+            "tool_choice": {
+                "type": "allowed_tools",
+                "mode": "required",
+                "tools": [{"type": "function", "name": "f"}, {"type": "function", "name": "g"}],
+            }
+        },
+    ),
+    ("anthropic", ToolChoice("auto"), {"tool_choice": {"type": "auto"}}),
+    ("anthropic", ToolChoice("none"), {"tool_choice": {"type": "none"}}),
+    (
+        "anthropic",
+        ToolChoice("required", parallel=False),
+        {"tool_choice": {"type": "any", "disable_parallel_tool_use": True}},
+    ),
+    ("anthropic", ToolChoice("tool", ("f",)), {"tool_choice": {"type": "tool", "name": "f"}}),
+    (
+        "gemini",
+        ToolChoice("auto"),
+        {"toolConfig": {"functionCallingConfig": {"mode": "AUTO"}}},
+    ),
+    (
+        "gemini",
+        ToolChoice("none"),
+        {"toolConfig": {"functionCallingConfig": {"mode": "NONE"}}},
+    ),
+    (
+        "gemini",
+        ToolChoice("required"),
+        {"toolConfig": {"functionCallingConfig": {"mode": "ANY"}}},
+    ),
+    (
+        "gemini",
+        ToolChoice("tool", ("f", "g")),
+        {
+            "toolConfig": {
+                "functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["f", "g"]}
+            }
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "choice", "request_members"), CHOICES)
+def test_a_forced_choice(name: str, choice: ToolChoice, request_members: dict[str, Any]) -> None:
+    known = wire_format(name)
+    export = known.write_choice(choice)
+    assert export.request == request_members
+    assert export.report.changes == ()
+    assert known.read_choice(request_members) == choice
+    if "tool_choice" in request_members:
+        assert problems(f"{name}.tool_choice", request_members["tool_choice"]) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "choice"),
+    [
+        ("ollama", ToolChoice("required")),
+        ("ollama", ToolChoice("tool", ("f",))),
+        ("anthropic", ToolChoice("tool", ("f", "g"))),
+        ("gemini", ToolChoice("required", parallel=False)),
+    ],
+)
+def test_a_choice_that_cannot_be_enforced_is_told(name: str, choice: ToolChoice) -> None:
+    assert wire_format(name).write_choice(choice).report.of_kind("choice_not_enforced")
+
+
+WANTED = StructuredFormat(SCHEMA)
+SHAPES: dict[str, Any] = {
+    "openai": {
+        "response_format": {
+            "type": "json_schema",
+            "json_schema": {"name": "response", "schema": SCHEMA},
+        }
+    },
+    "openai-responses": {
+        "text": {"format": {"type": "json_schema", "name": "response", "schema": SCHEMA}}
+    },
+    "anthropic": {"output_config": {"format": {"type": "json_schema", "schema": SCHEMA}}},
+    "ollama": {"format": SCHEMA},
+    "gemini": {
+        "generationConfig": {
+            "responseMimeType": "application/json",
+            "responseJsonSchema": SCHEMA,
+        }
+    },
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_structured_output(name: str) -> None:
+    known = wire_format(name)
+    assert known.write_structured(WANTED).request == SHAPES[name]
+    assert known.read_structured(SHAPES[name]) == WANTED
+    assert known.read_structured({}) is None
+
+
+@pytest.mark.parametrize("name", ["openai", "openai-responses"])
+def test_a_shape_with_a_name_of_its_own(name: str) -> None:
+    known = wire_format(name)
+    wanted = StructuredFormat(SCHEMA, name="weather", description="d", strict=True)
+    assert known.read_structured(known.write_structured(wanted).request) == wanted
+    loose = StructuredFormat(None)
+    assert known.read_structured(known.write_structured(loose).request) == loose
+
+
+def test_a_tool_of_free_text() -> None:
+    grammar: Any = {"type": "grammar", "grammar": {"syntax": "regex", "definition": "a+"}}
+    tool = ToolDefinition(name="sql", description="d", kind="custom", grammar=grammar)
+    chat = wire_format("openai").write_tools([tool]).request
+    assert wire_format("openai").read_tools(chat) == (tool,)
+    flat = wire_format("openai-responses").write_tools([tool]).request["tools"]
+    assert flat == [
+        {
+            "type": "custom",
+            "name": "sql",
+            "description": "d",
+            "format": {"type": "grammar", "syntax": "regex", "definition": "a+"},
+        }
+    ]
+    for name in ("anthropic", "gemini"):
+        export = wire_format(name).write_tools([tool])
+        assert export.report.of_kind("schema_reduced")
+        (read,) = wire_format(name).read_tools(export.request)
+        assert read.parameters is not None
+        assert read.parameters["required"] == ["input"]
+
+
+@pytest.mark.parametrize(
+    ("name", "tools"),
+    [
+        ("anthropic", [{"type": "web_search_20250305", "name": "web_search", "max_uses": 5}]),
+        ("openai-responses", [{"type": "web_search"}, {"type": "mcp", "server_label": "x"}]),
+        ("gemini", [{"googleSearch": {}}, {"codeExecution": {}}]),
+    ],
+)
+def test_a_tool_that_the_provider_brings_goes_back_to_it_alone(name: str, tools: list[Any]) -> None:
+    known = wire_format(name)
+    definitions = known.read_tools({"tools": tools})
+    assert known.write_tools(definitions).request == {"tools": tools}
+    other = wire_format("openai").write_tools(definitions)
+    assert len(other.report.of_kind("provider_data_dropped")) == len(tools)
+
+
+def test_gemini_s_older_schemas_go_back_as_they_came_and_are_told_to_others() -> None:
+    declaration = {"name": "f", "parameters": {"type": "OBJECT", "required": ["a"]}}
+    request: Any = {"tools": [{"function_declarations": [declaration]}]}
+    definitions = wire_format("gemini").read_tools(request)
+    written = wire_format("gemini").write_tools(definitions).request
+    assert written == {"tools": [{"functionDeclarations": [declaration]}]}
+    assert definitions[0].parameters == {"type": "object", "required": ["a"]}
