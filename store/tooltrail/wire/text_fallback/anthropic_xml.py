@@ -114,8 +114,9 @@ def _take_calls(text: str, begin: re.Match[str]) -> FoundCalls:
         calls.append(_read_call(_name(invoke[1]), spelled, invoke[2]))
         place = after_white(text, end.end())
     end_of_calls = _CALLS_END.match(text, place)
-    if end_of_calls is not None and calls:
-        return FoundCalls(tuple(calls), end_of_calls.end())
+    if calls and (end_of_calls is not None or place == len(text)):
+        # The end is the stop sequence of such requests, so it may not be there.
+        return FoundCalls(tuple(calls), len(text) if end_of_calls is None else end_of_calls.end())
     stop = _CALLS_END.search(text, place)
     rest = text[place:] if stop is None else text[place : stop.start()]
     problem = "it has no end" if stop is None else "it is no invoke"

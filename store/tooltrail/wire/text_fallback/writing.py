@@ -181,6 +181,8 @@ def _told_result(writing: Writing, family: TextFamily, answered: Answered) -> To
     text = writing.result_text(
         result, where, prefix=not family.tells_errors, has_status=family.tells_status
     )
+    if result.status == "unknown" and family.tells_errors and not family.tells_status:
+        writing.note("status_flattened", where, "unknown is ok here")
     if result.extras:
         writing.note("provider_data_dropped", where, ", ".join(sorted(result.extras)))
     return ToldResult(_name(answered.call), answered.wire_id, result.status, text)
