@@ -1,0 +1,166 @@
+"""A server on loopback that speaks as the providers do, and is as strict as they are.
+
+Every request is held to the types of the official client and to the rules of the server; one that
+breaks them is answered with 400, in the provider's own shape of an error. What it answers else is
+handed to it beforehand: one answer for each request, in order.
+"""
+
+import json
+import re
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from tests.support.wire.checks import history_problems
+from tests.support.wire.schemas import problems
+
+_PATHS = (
+    (re.compile(r"/v1/chat/completions"), "openai"),
+    (re.compile(r"/v1/responses"), "openai-responses"),
+    (re.compile(r"/v1/messages"), "anthropic"),
+    (re.compile(r"/api/chat"), "ollama"),
+    (re.compile(r"/v1(beta)?/models/[^/:]+:(generateContent|streamGenerateContent)"), "gemini"),
+)
+_STREAM_TYPES = {"ollama": "application/x-ndjson"}
+_ITEMS = {
+    "openai": ("messages", "openai.message"),
+    "openai-responses": ("input", "openai-responses.item"),
+    "anthropic": ("messages", "anthropic.message"),
+    "ollama": ("messages", "ollama.message"),
+    "gemini": ("contents", "gemini.content"),
+}
+_TOOLS = {
+    "openai": "openai.tool",
+    "openai-responses": "openai-responses.tool",
+    "anthropic": "anthropic.tool",
+    "gemini": "gemini.tool",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a client sent."""
+
+    wire_format: str
+    path: str
+    body: Any
+
+
+@dataclass(slots=True)
+class FakeProvider:
+    """The server, as a test sees it.
+
+    Attributes:
+        url: its address, without a path.
+        requests: what came, in order, good or bad.
+        refused: for each request that was refused, why.
+    """
+
+    url: str
+    requests: list[Request] = field(default_factory=list[Request])
+    refused: list[list[str]] = field(default_factory=list[list[str]])
+    answers: list[Any] = field(default_factory=list[Any])
+
+    def will_answer(self, payload: Any) -> None:
+        """Answer the next request with this JSON."""
+        self.answers.append(json.dumps(payload).encode())
+
+    def will_stream(self, chunks: Iterable[bytes]) -> None:
+        """Answer the next request with a stream, cut as it is here."""
+        self.answers.append(list(chunks))
+
+
+@contextmanager
+def fake_provider() -> Iterator[FakeProvider]:
+    """A server for a test, on a port that is free."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+    server.daemon_threads = True
+    provider = FakeProvider(f"http://127.0.0.1:{server.server_address[1]}")
+    server.provider = provider  # type: ignore[attr-defined]
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield provider
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  its name there
+        pass
+
+    def do_POST(self) -> None:
+        provider: FakeProvider = self.server.provider  # type: ignore[attr-defined]
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        path = self.path.partition("?")[0]
+        wire_format = next((name for known, name in _PATHS if known.fullmatch(path)), None)
+        if wire_format is None:
+            self._send(404, b"{}", "application/json")
+            return
+        provider.requests.append(Request(wire_format, path, body))
+        if found := request_problems(wire_format, body):
+            provider.refused.append(found)
+            error = _error(wire_format, "; ".join(found))
+            self._send(400, json.dumps(error).encode(), "application/json")
+            return
+        answer = provider.answers.pop(0)
+        if isinstance(answer, bytes):
+            self._send(200, answer, "application/json")
+        else:
+            self._stream(answer, _STREAM_TYPES.get(wire_format, "text/event-stream"))
+
+    def _send(self, status: int, data: bytes, content_type: str) -> None:
+        self.send_response(status)
+        self.send_header("content-type", content_type)
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def _stream(self, chunks: list[bytes], content_type: str) -> None:
+        self.send_response(200)
+        self.send_header("content-type", content_type)
+        self.send_header("transfer-encoding", "chunked")
+        self.end_headers()
+        try:
+            for chunk in (*filter(None, chunks), b""):
+                self.wfile.write(b"%x\r\n%b\r\n" % (len(chunk), chunk))
+                self.wfile.flush()
+        except ConnectionError:
+            # A client may leave when it has what it wanted.
+            self.close_connection = True
+
+
+def request_problems(wire_format: str, body: Any) -> list[str]:
+    """What of a request the types or the rules of its provider do not allow."""
+    member, target = _ITEMS[wire_format]
+    items = body.get(member)
+    if isinstance(items, str):
+        return []
+    if not isinstance(items, list):
+        return [f"there is no {member}"]
+    found = [
+        f"{member}[{n}]/{told}" for n, item in enumerate(items) for told in problems(target, item)
+    ]
+    if wire_format in _TOOLS:
+        for number, tool in enumerate(body.get("tools") or ()):
+            found += [f"tools[{number}]/{told}" for told in problems(_TOOLS[wire_format], tool)]
+    return found or history_problems(wire_format, body)
+
+
+def _error(wire_format: str, message: str) -> Any:
+    match wire_format:
+        case "anthropic":
+            return {"type": "error", "error": {"type": "invalid_request_error", "message": message}}
+        case "ollama":
+            return {"error": message}
+        case "gemini":
+            return {"error": {"code": 400, "message": message, "status": "INVALID_ARGUMENT"}}
+        case _:
+            return {"error": {"message": message, "type": "invalid_request_error", "code": None}}
