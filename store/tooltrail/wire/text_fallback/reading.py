@@ -35,6 +35,7 @@ REASONING = ("reasoning_content", "reasoning")
 
 _CUT_SHORT = {"length", "content_filter"}
 _MESSAGE = frozenset({"role", "content", *REASONING})
+_ANSWER = frozenset({"id", "model", "error", "choices"})
 _ROLES: Mapping[str, Role] = {
     "system": "system",
     "developer": "developer",
@@ -50,7 +51,7 @@ def read_response(family: TextFamily, payload: JsonObject | str) -> Response:
     failure = read_failure(told)
     choices = objects_in(told.get("choices"))
     if not choices and "content" in told:
-        choices = [{"message": cast("JsonValue", told)}]
+        choices = [{"message": cast("JsonValue", others(told, _ANSWER))}]
     unread: list[str] = []
     if not choices and failure is None:
         unread.append("the answer has neither choices nor a content nor an error")
@@ -110,7 +111,7 @@ def read_answer(
         blocks[number] = _incomplete(blocks[number])
     if native.get("tool_calls"):
         unread.append("the answer has native calls; this format has them in its text alone")
-    if extras := _others(native):
+    if extras := others(native, _MESSAGE):
         origin = origin.model_copy(update={"extras": extras})
     return Message(
         role="assistant",
@@ -118,12 +119,6 @@ def read_answer(
         origin=origin,
         is_complete=is_complete and not is_cut,
     )
-
-
-def _others(native: JsonObject) -> JsonObject:
-    if "role" in native or "content" in native:
-        return others(native, _MESSAGE | {"id", "model", "error"})
-    return {}
 
 
 def _thoughts(native: JsonObject) -> Iterator[MessageBlock]:

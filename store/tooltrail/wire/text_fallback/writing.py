@@ -64,8 +64,13 @@ def write_history(
             messages.append(_write_answers(writing, family, step))
             results = [_told_result(writing, family, one) for one in step.answered]
             messages.append({"role": "user", "content": family.write_results(results)})
+            continue
+        native = _write_said(writing, family, step)
+        if native["role"] == "assistant" and not native["content"]:
+            # Servers refuse an assistant that says nothing.
+            writing.note("message_empty", step.where, "it says nothing, and is left out")
         else:
-            messages.append(_write_said(writing, family, step))
+            messages.append(native)
     return writing.export({"messages": messages})
 
 

@@ -90,6 +90,12 @@ def test_nothing_of_a_stream_without_an_end_is_to_be_run(family: str) -> None:
         assert not response.message.is_complete
 
 
+def test_a_call_that_is_flagged_already_is_flagged_once() -> None:
+    cut_off = '<tool_call name="now">'
+    response = FORMAT.read_response(answer(cut_off, finish_reason="length"))
+    assert [call.flags for call in response.calls] == [("incomplete",)]
+
+
 @families
 @pytest.mark.parametrize("reason", ["length", "content_filter"])
 def test_the_last_call_of_an_answer_that_was_cut_short_is_not_to_be_run(

@@ -366,6 +366,14 @@ def test_what_the_text_of_a_call_cannot_say_is_told(call: ToolCall, kinds: list[
         assert back == call.model_copy(update={"arguments_raw": call.arguments_raw or blank})
 
 
+@pytest.mark.parametrize("blocks", [(), (TextBlock(text=""),), (ReasoningBlock(text="hm"),)])
+def test_an_assistant_that_says_nothing_is_left_out(blocks: tuple[MessageBlock, ...]) -> None:
+    silent = Message(role="assistant", blocks=blocks)
+    export = written(Conversation.of([Message.of("user", ""), silent]))
+    assert export.request == {"messages": [{"role": "user", "content": ""}]}
+    assert "message_empty" in {change.kind for change in export.report}
+
+
 def test_a_custom_call_is_told_to_be_one_only_by_the_generic_family() -> None:
     call = ToolCall(tool_name="sql", arguments_raw="SELECT 1", kind="custom")
     messages = [Message(role="assistant", blocks=(CallBlock(call=call),)), *batch()[1:]]
