@@ -20,6 +20,8 @@ from tooltrail.wire._identifiers import CallIds
 from tooltrail.wire._pairing import Asked, Batch, pair
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.text_fallback.families import ToldCall, ToldResult, text_family
+from tooltrail.wire.text_fallback.names import spelled_name
+from tooltrail.wire.text_fallback.telling import TextKind
 
 _NO_RESULT = "[no result recorded: interrupted; outcome unknown, verify before retrying]"
 _UNKNOWN = "[unknown: what the model was shown of this call is not recorded]"
@@ -174,7 +176,7 @@ class _Planner:
         yield Said(said.model_copy(update={"blocks": (*said.blocks, calls)}), where)
         told = [
             self._told(
-                one.block.call.tool_name,
+                _name_of(one.block.call),
                 one.block.call.call_id,
                 one.result or self._no_result(),
                 one.where,
@@ -185,17 +187,24 @@ class _Planner:
 
     def _asked(self, asked: Asked) -> ToldCall:
         call = asked.block.call
-        arguments = self._writing.clean.json_text(call.arguments_raw or "{}", asked.where)
-        return ToldCall(call.tool_name, call.call_id or None, arguments)
+        arguments = self._writing.arguments_text(call, asked.where)
+        kind: TextKind = "custom" if call.kind == "custom" else "function"
+        return ToldCall(_name_of(call), call.call_id or None, arguments, kind)
 
     def _told(
         self, tool_name: str | None, call_id: str | None, result: ResultBlock, where: str
     ) -> ToldResult:
-        tells_status = self._family.tells_status
         text = self._writing.result_text(
-            result, where, prefix=not tells_status, has_status=tells_status
+            result,
+            where,
+            prefix=not self._family.tells_errors,
+            has_status=self._family.tells_status,
         )
         return ToldResult(tool_name or "(unnamed)", call_id or None, result.status, text)
+
+
+def _name_of(call: ToolCall) -> str:
+    return spelled_name(call.namespace, call.tool_name)
 
 
 def no_result() -> ResultBlock:

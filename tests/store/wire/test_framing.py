@@ -1,6 +1,7 @@
 """Bytes of a connection become JSON objects, wherever the chunks begin and end."""
 
 import json
+import random
 from collections.abc import Iterable
 from itertools import pairwise
 
@@ -8,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.conversations import json_objects
+from tests.support.wire.recorded import exchanges
 
 from tooltrail.wire import JsonObject
 from tooltrail.wire.framing import EventFraming
@@ -127,3 +129,33 @@ def test_a_line_of_megabytes_is_not_copied_with_every_chunk() -> None:
     events, _, unread = framed(data[begin : begin + 16] for begin in range(0, len(data), 16))
     assert events == [{"a": "x" * 4_000_000}]
     assert unread == []
+
+
+def is_damaged(line: bytes) -> bool:
+    """Whether a line of events has data that is neither JSON nor the end."""
+    data = line.removeprefix(b"data:").strip()
+    if data == line.strip() or data == b"[DONE]":
+        return False
+    try:
+        json.loads(data)
+    except ValueError:
+        return True
+    return False
+
+
+RECORDED = [one for one in exchanges() if one.response and one.wire_format is not None]
+
+
+@pytest.mark.skipif(not RECORDED, reason="the recorded traffic is not here")
+def test_every_recorded_answer_is_framed_wherever_it_is_cut() -> None:
+    chance = random.Random(7)
+    for exchange in RECORDED:
+        places = [chance.randrange(len(exchange.response) + 1) for _ in range(30)]
+        events, is_done, unread = framed(cut(exchange.response, places))
+        assert (events, is_done, unread) == framed([exchange.response])
+        # A whole answer may be an array of objects.
+        (whole,) = exchange.events() if len(exchange.events()) == 1 else (None,)
+        assert events == (whole if isinstance(whole, list) else exchange.events())
+        # One recording has two lines that are damaged.
+        assert len(unread) == sum(map(is_damaged, exchange.response.split(b"\n")))
+    assert len(RECORDED) > 100

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.conversations import conversations
 from tests.support.nasty_messages import tangled_conversations
+from tests.support.wire.checks import history_problems
 
 from tooltrail.records import (
     CallBlock,
@@ -118,7 +119,9 @@ def test_in_chat_completions_no_result_is_ever_without_its_call(
     batches: list[list[str | None]],
 ) -> None:
     messages = [message for ids in batches for message in batch(*ids)]
-    written = OPENAI.write_history(Conversation.of(messages), ExportPolicy()).request["messages"]
+    request = OPENAI.write_history(Conversation.of(messages), ExportPolicy()).request
+    assert history_problems("openai", request) == []
+    written = request["messages"]
     assert isinstance(written, list)
     pending: list[object] = []
     for native in written:

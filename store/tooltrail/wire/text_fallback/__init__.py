@@ -1,6 +1,11 @@
-"""The text that stands for calls and results where a format or a record has no native form."""
+"""Calls and results told in words, where a format or a record has no native form for them.
 
-from tooltrail.wire.text_fallback.families import FAMILIES, TextFamily, text_family
-from tooltrail.wire.text_fallback.markup import escape_body, unescape_body
+Each family of models has its spelling; the generic one is `tool_result`. Messages are text alone:
+`{"messages": [{"role": "user", "content": "…"}]}`. Other formats tell a batch that they cannot
+carry in the text of a family.
+"""
 
-__all__ = ["FAMILIES", "TextFamily", "escape_body", "text_family", "unescape_body"]
+import lazy_loader
+
+# Other formats need the families alone, and this format needs what it shares with them.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)  # pyright: ignore[reportUnknownVariableType]  it has no types

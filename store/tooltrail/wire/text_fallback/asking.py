@@ -1,0 +1,134 @@
+"""What a request of text alone asks for besides its messages: tools, as words in a system message.
+
+No server enforces a choice or a shape that is only told; so neither is written, and the report says
+so.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import starmap
+
+from pydantic import JsonValue
+
+from tooltrail.records import InvalidRecordError, ToolDefinition, read_json
+from tooltrail.wire._clean_text import compact
+from tooltrail.wire._writing import Writing
+from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export
+from tooltrail.wire.members import JsonObject, object_in, objects_in, others, text_in
+from tooltrail.wire.requests import StructuredFormat, ToolChoice
+from tooltrail.wire.text_fallback.limits import CAPABILITIES, NAME
+from tooltrail.wire.text_fallback.markup import tags
+from tooltrail.wire.text_fallback.telling import TextFamily, ToldCall
+
+_TAG = "tools"
+_MARKS = tags(_TAG)
+_BLOCK = re.compile(rf"^<{_TAG}>\n(.*?)\n</{_TAG}>$", re.MULTILINE | re.DOTALL)
+_HEAD = "You can call these tools; each line is one of them, as JSON."
+_HOW = "To call one, write lines of your own like these, outside of any code block:"
+_FUNCTION = frozenset({"name", "description", "parameters", "strict"})
+_CUSTOM = frozenset({"name", "description", "format"})
+
+
+def write_tools(family: TextFamily, tools: Iterable[ToolDefinition]) -> Export:
+    """`{"messages": […]}` with the one message that is to stand before all others."""
+    writing = Writing(NAME, CAPABILITIES, DEFAULT_EXPORT_POLICY)
+    lines = list(starmap(_Telling(writing).line, enumerate(tools)))
+    if not lines:
+        return writing.export({})
+    example = family.write_calls([ToldCall("NAME", None, '{"PARAMETER": "VALUE"}')])
+    told = [_HEAD, f"<{_TAG}>", *lines, f"</{_TAG}>", _HOW, example]
+    return writing.export({"messages": [{"role": "system", "content": "\n".join(told)}]})
+
+
+class _Telling:
+    def __init__(self, writing: Writing) -> None:
+        self._writing = writing
+
+    def line(self, position: int, tool: ToolDefinition) -> str:
+        where = f"tools[{position}]"
+        native: JsonObject = {"name": tool.name}
+        if tool.description is not None:
+            native["description"] = tool.description
+        if tool.kind == "custom":
+            if tool.grammar is not None:
+                native["format"] = tool.grammar
+        elif tool.parameters is not None:
+            native["parameters"] = tool.parameters
+        if tool.strict is not None:
+            self._writing.note("schema_reduced", where, "nothing enforces what is only told")
+        if tool.extras:
+            names = ", ".join(sorted(tool.extras))
+            self._writing.note("provider_data_dropped", where, names)
+        told: JsonValue = {"type": tool.kind, tool.kind: native}
+        return _MARKS.respelled(compact(self._writing.clean.value(told, where)))
+
+
+def read_tools(request: JsonObject) -> tuple[ToolDefinition, ...]:
+    """The tools that the system messages of a request offer."""
+    return tuple(tool for line in _lines(request) if (tool := _read_tool(line)) is not None)
+
+
+def _lines(request: JsonObject) -> Iterator[str]:
+    for message in objects_in(request.get("messages")):
+        content = message.get("content")
+        if message.get("role") == "system" and isinstance(content, str):
+            for block in _BLOCK.finditer(content):
+                yield from block[1].split("\n")
+
+
+def _read_tool(line: str) -> ToolDefinition | None:
+    try:
+        native = object_in(read_json(line))
+    except InvalidRecordError:
+        return None
+    is_custom = isinstance(native.get("custom"), dict)
+    told = object_in(native.get("custom" if is_custom else "function", native))
+    name, parameters = text_in(told.get("name")), told.get("parameters")
+    if name is None:
+        return None
+    if is_custom:
+        return ToolDefinition(
+            name=name,
+            description=text_in(told.get("description")),
+            kind="custom",
+            grammar=told.get("format"),
+            extras=others(told, _CUSTOM),
+        )
+    strict = told.get("strict")
+    return ToolDefinition(
+        name=name,
+        description=text_in(told.get("description")),
+        parameters=parameters if isinstance(parameters, dict) else None,
+        strict=strict if isinstance(strict, bool) else None,
+        extras=others(told, _FUNCTION),
+    )
+
+
+def write_choice(choice: ToolChoice) -> Export:
+    """Nothing: what is not `auto` cannot be asked for. A caller leaves the tools out for `none`."""
+    writing = Writing(NAME, CAPABILITIES, DEFAULT_EXPORT_POLICY)
+    if choice.mode != "auto":
+        told = ", ".join((choice.mode, *choice.names))
+        writing.note("choice_not_enforced", "tool_choice", told)
+    if choice.parallel is not None:
+        writing.note("choice_not_enforced", "tool_choice", f"parallel: {choice.parallel}")
+    return writing.export({})
+
+
+def read_choice(request: JsonObject) -> ToolChoice | None:
+    """None: there is no spelling for a choice."""
+    del request
+    return None
+
+
+def write_structured(wanted: StructuredFormat) -> Export:
+    """Nothing: a shape of the answer cannot be asked for."""
+    writing = Writing(NAME, CAPABILITIES, DEFAULT_EXPORT_POLICY)
+    writing.note("schema_reduced", "response_format", f"nothing enforces {wanted.name}")
+    return writing.export({})
+
+
+def read_structured(request: JsonObject) -> StructuredFormat | None:
+    """None: there is no spelling for a shape."""
+    del request
+    return None

@@ -1,0 +1,217 @@
+"""Messages of text alone into the canonical conversation: answers, and those of requests.
+
+An answer is in the shape of a chat (`choices[0].message.content`), or its text is the member
+`content`. Which calls a text has is for its family to say. Other members are kept as extras.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import cast
+
+from pydantic import JsonValue
+
+from tooltrail.records import (
+    CallBlock,
+    Conversation,
+    InvalidRecordError,
+    Message,
+    MessageBlock,
+    Origin,
+    ProviderBlock,
+    ReasoningBlock,
+    Role,
+    TextBlock,
+)
+from tooltrail.wire._results import result_of_text
+from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in, others, text_in
+from tooltrail.wire.responses import ProviderFailure, Response
+from tooltrail.wire.text_fallback.asking import read_tools
+from tooltrail.wire.text_fallback.calls_in_text import read_calls
+from tooltrail.wire.text_fallback.limits import NAME
+from tooltrail.wire.text_fallback.results_in_text import Pending, read_results
+from tooltrail.wire.text_fallback.telling import TextFamily
+
+REASONING = ("reasoning_content", "reasoning")
+"""Members in which servers put what the model thought."""
+
+_CUT_SHORT = {"length", "content_filter"}
+_MESSAGE = frozenset({"role", "content", *REASONING})
+_ANSWER = frozenset({"id", "model", "error", "choices"})
+_ROLES: Mapping[str, Role] = {
+    "system": "system",
+    "developer": "developer",
+    "user": "user",
+    "assistant": "assistant",
+    "tool": "tool",
+}
+
+
+def read_response(family: TextFamily, payload: JsonObject | str) -> Response:
+    """An answer that was not streamed, with one message for each choice; or the text of one."""
+    told: JsonObject = {"content": payload} if isinstance(payload, str) else payload
+    failure = read_failure(told)
+    choices = objects_in(told.get("choices"))
+    if not choices and "content" in told:
+        choices = [{"message": cast("JsonValue", others(told, _ANSWER))}]
+    unread: list[str] = []
+    if not choices and failure is None:
+        unread.append("the answer has neither choices nor a content nor an error")
+    messages = tuple(
+        read_answer(family, object_in(one.get("message")), origin_of(told, one, position), unread)
+        for position, one in enumerate(choices)
+    )
+    return Response(messages, failure, tuple(unread))
+
+
+def read_failure(payload: JsonObject) -> ProviderFailure | None:
+    """The error that an answer, or an event of a stream, tells."""
+    error = payload.get("error")
+    if not error:
+        return None
+    told = object_in(error)
+    kind = told.get("type") or told.get("code")
+    message = error if isinstance(error, str) else text_in(told.get("message")) or ""
+    return ProviderFailure(message, None if kind is None else str(kind), error)
+
+
+def origin_of(payload: JsonObject, choice: JsonObject, position: int) -> Origin:
+    """Which answer a choice is."""
+    index = choice.get("index")
+    is_index = isinstance(index, int) and index >= 0
+    return Origin(
+        wire_format=NAME,
+        model=text_in(payload.get("model")),
+        response_id=text_in(payload.get("id")),
+        finish_reason=text_in(choice.get("finish_reason")),
+        choice=index if is_index and isinstance(index, int) else position,
+    )
+
+
+def read_answer(
+    family: TextFamily,
+    native: JsonObject,
+    origin: Origin,
+    unread: list[str],
+    *,
+    is_complete: bool = True,
+) -> Message:
+    """The message of one choice.
+
+    Args:
+        family: of its text.
+        native: the message.
+        origin: of the answer; what else the message has becomes extras of it.
+        unread: takes what was not as the format says.
+        is_complete: whether the answer came to its end.
+    """
+    is_cut = origin.finish_reason in _CUT_SHORT
+    blocks = [*_thoughts(native), *_said(family, native.get("content"), unread)]
+    calls = [number for number, block in enumerate(blocks) if isinstance(block, CallBlock)]
+    # Only the last call can be cut off, unless nobody knows where the answer ended.
+    for number in calls if not is_complete else calls[-1:] if is_cut else ():
+        blocks[number] = _incomplete(blocks[number])
+    if native.get("tool_calls"):
+        unread.append("the answer has native calls; this format has them in its text alone")
+    if extras := others(native, _MESSAGE):
+        origin = origin.model_copy(update={"extras": extras})
+    return Message(
+        role="assistant",
+        blocks=tuple(blocks),
+        origin=origin,
+        is_complete=is_complete and not is_cut,
+    )
+
+
+def _thoughts(native: JsonObject) -> Iterator[MessageBlock]:
+    for member in REASONING:
+        if thought := text_in(native.get(member)):
+            yield ReasoningBlock(text=thought, extras={"member": member})
+
+
+def _said(family: TextFamily, content: JsonValue, unread: list[str]) -> Iterator[MessageBlock]:
+    for block in _content(content):
+        if isinstance(block, TextBlock):
+            read = read_calls(block.text, family.name)
+            unread.extend(read.unread)
+            yield from read.blocks
+        else:
+            yield block
+
+
+def _content(content: JsonValue) -> Iterator[TextBlock | ProviderBlock]:
+    if isinstance(content, str):
+        if content:
+            yield TextBlock(text=content)
+        return
+    for part in list_in(content):
+        text = object_in(part).get("text")
+        yield TextBlock(text=text) if isinstance(text, str) else ProviderBlock(native=part)
+
+
+def _incomplete(block: MessageBlock) -> MessageBlock:
+    if not isinstance(block, CallBlock) or "incomplete" in block.call.flags:
+        return block
+    flags = (*block.call.flags, "incomplete")
+    return block.model_copy(update={"call": block.call.model_copy(update={"flags": flags})})
+
+
+def read_history(family: TextFamily, request: JsonObject) -> Conversation:
+    """The messages and tools of a request.
+
+    Raises:
+        InvalidRecordError: there are no messages, or one is no object or of an unknown role.
+    """
+    natives = request.get("messages")
+    if not isinstance(natives, list):
+        raise InvalidRecordError("the request has no messages")
+    pending = Pending(family)
+    messages: list[Message] = []
+    for position, native in enumerate(natives):
+        for message in _read_message(family, object_in(native), position, pending):
+            if message.role == "tool" and messages and messages[-1].role == "tool":
+                # One batch of results, in several messages.
+                blocks = (*messages[-1].blocks, *message.blocks)
+                messages[-1] = messages[-1].model_copy(update={"blocks": blocks})
+            else:
+                messages.append(message)
+    return Conversation.of(messages, read_tools(request))
+
+
+def _read_message(
+    family: TextFamily, native: JsonObject, position: int, pending: Pending
+) -> Iterator[Message]:
+    role = _ROLES.get(str(native.get("role")))
+    if role is None:
+        raise InvalidRecordError(f"messages[{position}] has no role that is known")
+    extras = others(native, _MESSAGE if role == "assistant" else frozenset({"role", "content"}))
+    origin = Origin(wire_format=NAME, extras=extras) if extras else None
+    if role == "assistant":
+        blocks = (*_thoughts(native), *_said(family, native.get("content"), []))
+        pending.ask(block.call for block in blocks if isinstance(block, CallBlock))
+        yield Message(role=role, blocks=blocks, origin=origin)
+    elif role == "tool":
+        content = tuple(_content(native.get("content")))
+        call_id, name = text_in(native.get("tool_call_id")), text_in(native.get("name"))
+        yield Message(role=role, blocks=(result_of_text(call_id, name, content),), origin=origin)
+    elif role == "user":
+        yield from _read_user(family, native, pending, origin)
+    else:
+        yield Message(role=role, blocks=tuple(_content(native.get("content"))), origin=origin)
+
+
+def _read_user(
+    family: TextFamily, native: JsonObject, pending: Pending, origin: Origin | None
+) -> Iterator[Message]:
+    """The results that a message of the user brings, and what else it says."""
+    results: list[MessageBlock] = []
+    said: list[MessageBlock] = []
+    for block in _content(native.get("content")):
+        if isinstance(block, TextBlock):
+            found, texts = read_results(family, block.text, pending)
+            results.extend(found)
+            said.extend(texts)
+        else:
+            said.append(block)
+    if results:
+        yield Message(role="tool", blocks=tuple(results), origin=None if said else origin)
+    if said or not results:
+        yield Message(role="user", blocks=tuple(said), origin=origin)

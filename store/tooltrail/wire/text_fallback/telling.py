@@ -1,0 +1,134 @@
+"""What a text format is: how one family of models is told calls and results, and tells calls."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from tooltrail.records import ResultStatus
+from tooltrail.wire.text_fallback.markup import Escaping, LineEscaping
+
+TextKind = Literal["function", "custom"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToldCall:
+    """A call as a text format tells it.
+
+    Attributes:
+        tool_name: of the tool.
+        call_id: of the call; None when it has none.
+        arguments: the text of them.
+        kind: whether they are JSON or free text.
+    """
+
+    tool_name: str
+    call_id: str | None
+    arguments: str
+    kind: TextKind = "function"
+
+
+@dataclass(frozen=True, slots=True)
+class ToldResult:
+    """A result as a text format tells it.
+
+    Attributes:
+        tool_name: of the call.
+        call_id: of the call; None when it has none.
+        status: how it came out.
+        text: what the model is shown.
+    """
+
+    tool_name: str
+    call_id: str | None
+    status: ResultStatus
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class FoundCall:
+    """A call that was found in a text.
+
+    Attributes:
+        tool_name: of the tool; empty when it cannot be read.
+        call_id: of the call; None when it has none.
+        arguments: the text of them; all there is of the call when it cannot be read.
+        kind: whether they are JSON or free text.
+        problem: why the call is not as its format says; None when it is.
+    """
+
+    tool_name: str
+    call_id: str | None
+    arguments: str
+    kind: TextKind = "function"
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FoundCalls:
+    """The calls that begin at one place of a text.
+
+    Attributes:
+        calls: in their order; none where it turned out to be no call.
+        end: where they end, and the text goes on.
+    """
+
+    calls: tuple[FoundCall, ...]
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class FoundResult:
+    """A result that was found in a text.
+
+    Attributes:
+        begin: where its block begins.
+        end: where that ends.
+        text: what it says.
+        call_id: of the call; None where the format or the block does not say it.
+        tool_name: of the call, the same.
+        status: how it came out; None where the text alone can say it.
+    """
+
+    begin: int
+    end: int
+    text: str
+    call_id: str | None = None
+    tool_name: str | None = None
+    status: ResultStatus | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TextFamily:
+    """How one family of models is told calls and results.
+
+    Attributes:
+        name: of the format.
+        write_calls: all calls of one batch as one text.
+        write_results: all results of one batch as one text.
+        call_begin: a pattern of the beginning of calls, for lines of any case.
+        take_calls: the calls that begin with a match of it.
+        find_results: the blocks of results in a text, in order.
+        marks: what an assistant's own text must not have.
+        line_marks: the same for the beginnings of its lines.
+        follows_marks: whether a call may stand behind a mark, and not only at the beginning of a
+            line.
+        tells_ids: whether calls and results say the id.
+        tells_kinds: whether calls say that they are free text.
+        tells_errors: whether results say that they are failures; else their text has a prefix.
+        tells_status: whether results say in all detail how they came out.
+    """
+
+    name: str
+    write_calls: Callable[[Sequence[ToldCall]], str]
+    write_results: Callable[[Sequence[ToldResult]], str]
+    call_begin: str
+    take_calls: Callable[[str, re.Match[str]], FoundCalls]
+    find_results: Callable[[str], Iterator[FoundResult]]
+    marks: Escaping
+    line_marks: tuple[LineEscaping, ...] = ()
+    follows_marks: bool = False
+    tells_ids: bool = False
+    tells_kinds: bool = False
+    tells_errors: bool = False
+    tells_status: bool = False

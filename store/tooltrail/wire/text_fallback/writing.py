@@ -1,0 +1,206 @@
+"""The canonical conversation as messages of text alone.
+
+Calls stand in the text of the assistant at their places, a blank line around them; the results of a
+batch follow in one message of the user. What the assistant says besides is escaped where it could
+be read as a call, so that reading gives the same conversation again.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from pydantic import JsonValue
+
+from tooltrail.records import (
+    CallBlock,
+    Conversation,
+    Message,
+    MessageBlock,
+    ProviderBlock,
+    ReasoningBlock,
+    TextBlock,
+    ToolCall,
+)
+from tooltrail.wire._descriptions import describe_block
+from tooltrail.wire._steps import Answered, Answers, Said, steps
+from tooltrail.wire._writing import Writing
+from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export, ExportPolicy
+from tooltrail.wire.members import JsonObject
+from tooltrail.wire.text_fallback.calls_in_text import (
+    has_line_marks,
+    marked_text,
+    read_calls,
+)
+from tooltrail.wire.text_fallback.families import TextFamily, text_family
+from tooltrail.wire.text_fallback.limits import CAPABILITIES, NAME
+from tooltrail.wire.text_fallback.names import spelled_name, split_name
+from tooltrail.wire.text_fallback.telling import TextKind, ToldCall, ToldResult
+
+_ROLES = {"developer": "system"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Text of the assistant, or calls."""
+
+    text: str
+    calls: int = 0
+
+
+def write_history(
+    conversation: Conversation, policy: ExportPolicy = DEFAULT_EXPORT_POLICY
+) -> Export:
+    """`{"messages": […]}`, the content of each message one text.
+
+    Raises:
+        ExportRefusedError: something would be changed, and the policy is strict.
+        NotFoundError: the policy names a text format that there is not.
+    """
+    writing = Writing(NAME, CAPABILITIES, policy)
+    family = text_family(policy.text_family)
+    messages: list[JsonValue] = []
+    for step in steps(writing, conversation):
+        if isinstance(step, Answers):
+            messages.append(_write_answers(writing, family, step))
+            results = [_told_result(writing, family, one) for one in step.answered]
+            messages.append({"role": "user", "content": family.write_results(results)})
+            continue
+        native = _write_said(writing, family, step)
+        if native["role"] == "assistant" and not native["content"]:
+            # Servers refuse an assistant that says nothing.
+            writing.note("message_empty", step.where, "it says nothing, and is left out")
+        else:
+            messages.append(native)
+    return writing.export({"messages": messages})
+
+
+def is_result(item: JsonObject) -> bool:
+    """Whether a message may bring results: as text they are the user's, behind the calls."""
+    return item.get("role") == "user"
+
+
+def _write_said(writing: Writing, family: TextFamily, step: Said) -> JsonObject:
+    message, where = step.message, step.where
+    role = _ROLES.get(message.role, message.role)
+    if role != message.role:
+        writing.note("role_changed", where, f"{message.role} is {role} here")
+    if message.role == "assistant":
+        return _assistant(writing, family, message, message.blocks, where)
+    texts = _texts(writing, message.blocks, where)
+    return {**_extras(writing, message, where), "role": role, "content": "\n".join(texts)}
+
+
+def _write_answers(writing: Writing, family: TextFamily, step: Answers) -> JsonObject:
+    return _assistant(writing, family, step.message, list(step.blocks()), step.where)
+
+
+def _assistant(
+    writing: Writing,
+    family: TextFamily,
+    message: Message,
+    blocks: Sequence[MessageBlock | Answered],
+    where: str,
+) -> JsonObject:
+    pieces = list(_pieces(writing, family, blocks, where))
+    content = _joined(family, pieces, everywhere=False)
+    if any(not one.calls and has_line_marks(family, one.text) for one in pieces):
+        # A code block could hide a call, and a line of JSON be read as one; it seldom does.
+        read = read_calls(content, family.name)
+        if _said(read.blocks) != [one.calls or one.text for one in pieces]:
+            content = _joined(family, pieces, everywhere=True)
+    return {**_extras(writing, message, where), "role": "assistant", "content": content}
+
+
+def _joined(family: TextFamily, pieces: Sequence[_Piece], *, everywhere: bool) -> str:
+    return "\n\n".join(
+        one.text if one.calls else marked_text(family, one.text, everywhere=everywhere)
+        for one in pieces
+    )
+
+
+def _said(blocks: Sequence[TextBlock | CallBlock]) -> list[str | int]:
+    """The texts, and how many calls stand between them."""
+    said: list[str | int] = []
+    for block in blocks:
+        if isinstance(block, TextBlock):
+            said.append(block.text)
+        elif said and isinstance(said[-1], int):
+            said[-1] += 1
+        else:
+            said.append(1)
+    return said
+
+
+def _pieces(
+    writing: Writing, family: TextFamily, blocks: Sequence[MessageBlock | Answered], where: str
+) -> Iterator[_Piece]:
+    for is_call, run in groupby(
+        (block for block in blocks if not _is_dropped(writing, block, where)),
+        key=lambda block: isinstance(block, Answered),
+    ):
+        if is_call:
+            calls = [_told_call(writing, family, one) for one in run if isinstance(one, Answered)]
+            yield _Piece(family.write_calls(calls), len(calls))
+        else:
+            said = [one for one in run if not isinstance(one, Answered)]
+            if text := "\n".join(_texts(writing, said, where)):
+                yield _Piece(text)
+
+
+def _is_dropped(writing: Writing, block: MessageBlock | Answered, where: str) -> bool:
+    """Whether a block has no place in text; blocks without text come apart no calls."""
+    if isinstance(block, ReasoningBlock | ProviderBlock):
+        writing.dropped_block(block, where)
+        return True
+    return isinstance(block, TextBlock) and not block.text and not block.extras
+
+
+def _texts(writing: Writing, blocks: Sequence[MessageBlock], where: str) -> Iterator[str]:
+    for block in blocks:
+        if _is_dropped(writing, block, where):
+            continue
+        if isinstance(block, TextBlock):
+            writing.note_extras(block, where)
+            if block.is_refusal:
+                writing.note("block_described", where, "the words of a refusal are text here")
+            yield writing.clean.text(block.text, where)
+        else:
+            described = describe_block(block)
+            writing.note("block_described", where, described)
+            yield described
+
+
+def _told_call(writing: Writing, family: TextFamily, answered: Answered) -> ToldCall:
+    call, where = answered.call, answered.where
+    if call.extras:
+        writing.note("provider_data_dropped", where, ", ".join(sorted(call.extras)))
+    if call.kind != "function" and not (family.tells_kinds and call.kind == "custom"):
+        writing.note("provider_data_dropped", where, f"the kind {call.kind}")
+    if answered.wire_id is not None and not family.tells_ids:
+        writing.note("id_dropped", where, f"{family.name} has no ids")
+    name = _name(call)
+    if split_name(name) != (call.namespace or None, call.tool_name):
+        writing.note("name_renamed", where, f"{name!a} does not say where its namespace ends")
+    arguments = writing.arguments_text(call, where)
+    kind: TextKind = "custom" if call.kind == "custom" else "function"
+    return ToldCall(name, answered.wire_id, arguments, kind)
+
+
+def _told_result(writing: Writing, family: TextFamily, answered: Answered) -> ToldResult:
+    result, where = answered.result, answered.where
+    text = writing.result_text(
+        result, where, prefix=not family.tells_errors, has_status=family.tells_status
+    )
+    if result.status == "unknown" and family.tells_errors and not family.tells_status:
+        writing.note("status_flattened", where, "unknown is ok here")
+    if result.extras:
+        writing.note("provider_data_dropped", where, ", ".join(sorted(result.extras)))
+    return ToldResult(_name(answered.call), answered.wire_id, result.status, text)
+
+
+def _name(call: ToolCall) -> str:
+    return spelled_name(call.namespace, call.tool_name)
+
+
+def _extras(writing: Writing, message: Message, where: str) -> JsonObject:
+    return {} if message.origin is None else writing.extras(message, message.origin.extras, where)

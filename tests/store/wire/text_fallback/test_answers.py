@@ -1,0 +1,218 @@
+"""Answers of text, whole and streamed: calls are taken out of the text, and failures are told."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.store.wire.text_fallback.test_markup import any_texts
+
+from tooltrail.records import Origin, ReasoningBlock, TextBlock
+from tooltrail.wire import Chunk, JsonObject, Response, read_stream, wire_format
+from tooltrail.wire.text_fallback import FAMILIES, ToldCall, text_format
+
+families = pytest.mark.parametrize("family", sorted(FAMILIES))
+FORMAT = wire_format("text-fallback")
+CALLS = [ToldCall("now", None, '{"zone":"UTC"}'), ToldCall("then", None, "{}")]
+
+
+def answer(text: str, **choice: str) -> JsonObject:
+    return {
+        "id": "r1",
+        "model": "m",
+        "choices": [
+            {"index": 0, "message": {"role": "assistant", "content": text}, **choice},
+        ],
+    }
+
+
+def chunk(text: str | None = None, **more: str) -> JsonObject:
+    delta: JsonObject = {} if text is None else {"content": text}
+    return {"id": "r1", "model": "m", "choices": [{"index": 0, "delta": delta, **more}]}
+
+
+def streamed(family: str, pieces: list[str], end: str | None = "stop") -> Response:
+    events: list[Chunk] = [chunk(piece) for piece in pieces]
+    if end is not None:
+        events.append(chunk(finish_reason=end))
+    return read_stream(text_format(family), events)
+
+
+@families
+def test_calls_are_taken_out_of_an_answer(family: str) -> None:
+    text = f"Let me look.\n\n{FAMILIES[family].write_calls(CALLS)}"
+    response = text_format(family).read_response(answer(text, finish_reason="stop"))
+    assert [call.tool_name for call in response.calls] == ["now", "then"]
+    assert [call.position for call in response.calls] == [0, 1]
+    assert all(call.is_executable for call in response.calls)
+    assert response.message.text == "Let me look."
+    assert response.message.origin == Origin(
+        wire_format="text-fallback", model="m", response_id="r1", finish_reason="stop"
+    )
+    assert response.message.is_complete
+    assert (response.unread, response.failure) == ((), None)
+
+
+@families
+@given(st.lists(st.integers(0, 80), max_size=8), any_texts)
+def test_a_stream_gives_the_same_answer_wherever_it_is_cut(
+    family: str, sizes: list[int], text: str
+) -> None:
+    said = f"{text}\n\n{FAMILIES[family].write_calls(CALLS)}"
+    rest, pieces = said, list[str]()
+    for size in sizes:
+        pieces.append(rest[:size])
+        rest = rest[size:]
+    whole = text_format(family).read_response(answer(said, finish_reason="stop"))
+    assert streamed(family, [*pieces, rest]) == whole
+    assert read_stream(text_format(family), [answer(said, finish_reason="stop")]) == whole
+
+
+@families
+def test_a_stream_in_bytes_is_the_same_wherever_the_chunks_end(family: str) -> None:
+    said = FAMILIES[family].write_calls(CALLS)
+    events = [chunk(said[:20]), chunk(said[20:])]
+    data = b"".join(b"data: " + json.dumps(one).encode() + b"\n\n" for one in events)
+    data += b"data: [DONE]\n\n"
+    one_by_one = [data[n : n + 1] for n in range(len(data))]
+    response = read_stream(text_format(family), one_by_one)
+    assert response == read_stream(text_format(family), [data])
+    assert [call.is_executable for call in response.calls] == [True, True]
+
+
+@families
+def test_nothing_of_a_stream_without_an_end_is_to_be_run(family: str) -> None:
+    said = FAMILIES[family].write_calls(CALLS)
+    for end in range(0, len(said) + 1, 3):
+        response = streamed(family, [said[:end]], end=None)
+        assert not any(call.is_executable for call in response.calls)
+        assert all(call.flags.count("incomplete") == 1 for call in response.calls)
+        assert not response.message.is_complete
+
+
+def test_a_call_that_is_flagged_already_is_flagged_once() -> None:
+    cut_off = '<tool_call name="now">'
+    response = FORMAT.read_response(answer(cut_off, finish_reason="length"))
+    assert [call.flags for call in response.calls] == [("incomplete",)]
+
+
+@families
+@pytest.mark.parametrize("reason", ["length", "content_filter"])
+def test_the_last_call_of_an_answer_that_was_cut_short_is_not_to_be_run(
+    family: str, reason: str
+) -> None:
+    said = FAMILIES[family].write_calls(CALLS)
+    for response in (
+        streamed(family, [said], end=reason),
+        text_format(family).read_response(answer(said, finish_reason=reason)),
+    ):
+        assert [call.is_executable for call in response.calls] == [True, False]
+        assert not response.message.is_complete
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        {"content": "Noon."},
+        {"role": "assistant", "content": "Noon."},
+        {"choices": [{"message": {"content": "Noon."}}]},
+        {"choices": [{"message": {"content": [{"type": "text", "text": "Noon."}]}}]},
+        "Noon.",
+    ],
+)
+def test_an_answer_is_in_the_shape_of_a_chat_or_its_text(payload: JsonObject) -> None:
+    response = FORMAT.read_response(payload)
+    assert response.message.blocks == (TextBlock(text="Noon."),)
+    assert (response.unread, response.failure) == ((), None)
+
+
+def test_choices_are_kept_apart() -> None:
+    choices: JsonObject = {
+        "choices": [
+            {"index": 1, "message": {"content": "b"}},
+            {"message": {"content": "c"}},
+            {"index": 0, "message": {"content": "a"}},
+        ]
+    }
+    messages = FORMAT.read_response(choices).messages
+    found = [(one.text, one.origin.choice) for one in messages if one.origin is not None]
+    assert found == [("b", 1), ("c", 1), ("a", 0)]
+    events: list[Chunk] = [
+        {"choices": [{"index": index, "delta": {"content": text}}]}
+        for index, text in ((1, "b"), (0, "a"), (1, "B"))
+    ]
+    assert [one.text for one in read_stream(FORMAT, events).messages] == ["a", "bB"]
+
+
+def test_thoughts_and_other_members_are_kept() -> None:
+    message: JsonObject = {"content": "x", "reasoning_content": "hm", "annotations": [1]}
+    response = FORMAT.read_response({"choices": [{"message": message}]})
+    expected = (
+        ReasoningBlock(text="hm", extras={"member": "reasoning_content"}),
+        TextBlock(text="x"),
+    )
+    assert response.message.blocks == expected
+    assert response.message.origin is not None
+    assert response.message.origin.extras == {"annotations": [1]}
+    events: list[Chunk] = [
+        {"choices": [{"delta": {"role": "assistant", "reasoning_content": "h"}}]},
+        {"choices": [{"delta": {"reasoning_content": "m", "content": None}}]},
+        {"choices": [{"delta": {"content": "x", "annotations": [1]}}]},
+    ]
+    streamed_message = read_stream(FORMAT, events).message
+    assert streamed_message.blocks == expected
+    assert streamed_message.origin is not None
+    assert streamed_message.origin.extras == {"annotations": [1]}
+
+
+def test_native_calls_are_kept_and_told_but_not_read() -> None:
+    message: JsonObject = {"content": None, "tool_calls": [{"id": "a"}]}
+    response = FORMAT.read_response({"choices": [{"message": message}]})
+    assert response.calls == ()
+    assert response.unread == (
+        "the answer has native calls; this format has them in its text alone",
+    )
+    assert response.message.origin is not None
+    assert response.message.origin.extras == {"tool_calls": [{"id": "a"}]}
+
+
+def test_what_only_looks_like_a_call_is_told() -> None:
+    response = FORMAT.read_response({"content": 'Write `<tool_call name="now">`.'})
+    assert response.calls == ()
+    assert response.unread == ("what looks like a call stands inside of a line; it is text",)
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "kind"),
+    [
+        ({"message": "busy", "type": "overloaded"}, "busy", "overloaded"),
+        ({"message": "busy", "code": 503}, "busy", "503"),
+        ({"message": None}, "", None),
+        ("busy", "busy", None),
+    ],
+)
+def test_errors_are_failures(error: JsonObject | str, message: str, kind: str | None) -> None:
+    events: list[Chunk] = [chunk(FAMILIES["tool_result"].write_calls(CALLS)), {"error": error}]
+    for response in (FORMAT.read_response({"error": error}), read_stream(FORMAT, events)):
+        assert response.failure is not None
+        assert (response.failure.message, response.failure.kind) == (message, kind)
+        assert response.failure.native == error
+        assert not any(call.is_executable for call in response.calls)
+    only_error: list[Chunk] = [{"error": error}]
+    alone = read_stream(FORMAT, only_error)
+    assert (alone.messages, alone.unread) == ((), ())
+
+
+def test_an_answer_without_anything_is_told() -> None:
+    assert FORMAT.read_response({}).unread == (
+        "the answer has neither choices nor a content nor an error",
+    )
+    assert read_stream(FORMAT, []).unread == ("the stream has no choices",)
+    usage: list[Chunk] = [{"choices": []}, {"choices": [7]}, {"usage": {}}]
+    assert read_stream(FORMAT, usage).unread == ("the stream has no choices",)
+
+
+def test_a_whole_text_in_a_stream_is_the_answer() -> None:
+    plain: list[Chunk] = [{"content": "Noon."}]
+    assert read_stream(FORMAT, plain).message.text == "Noon."
+    assert read_stream(FORMAT, [b'{"content": "Noon."}']).message.text == "Noon."

@@ -1,0 +1,288 @@
+"""Calls are taken out of what an assistant says; what only looks like one stays text."""
+
+import json
+
+import pytest
+from hypothesis import given
+from tests.store.wire.text_fallback.test_families import SPELLINGS
+from tests.store.wire.text_fallback.test_markup import any_texts
+
+from tooltrail.records import NotFoundError, TextBlock
+from tooltrail.wire.text_fallback import FAMILIES, ToldCall, read_calls
+
+families = pytest.mark.parametrize("family", sorted(FAMILIES))
+CALL = ToldCall("now", None, '{"zone":"UTC"}')
+
+
+def spelled(family: str) -> str:
+    return FAMILIES[family].write_calls([CALL])
+
+
+@families
+def test_the_text_around_calls_is_what_was_said(family: str) -> None:
+    read = read_calls(f"Let me look.\n\n{spelled(family)}\n\nOne moment.", family)
+    assert [type(one).__name__ for one in read.blocks] == ["TextBlock", "CallBlock", "TextBlock"]
+    assert read.text == "Let me look.\n\nOne moment."
+    (call,) = read.calls
+    assert (call.tool_name, call.arguments, call.flags) == ("now", {"zone": "UTC"}, ())
+    assert call.is_executable
+    assert read.unread == ()
+
+
+@families
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("", ""), ("Hm.\n", ""), ("Hm.\n\n", "\n"), ("  ", "\n\nDone."), ("\n\n", "")],
+)
+def test_blank_lines_beside_a_call_belong_to_it(family: str, before: str, after: str) -> None:
+    read = read_calls(f"{before}{spelled(family)}{after}", family)
+    if family == "llama3" and before == "  ":
+        assert read.calls == ()
+        return
+    assert len(read.calls) == 1
+    assert read.text == f"{before}{after}".strip()
+
+
+@families
+def test_a_text_without_calls_is_itself(family: str) -> None:
+    for text in ("", "hello", "a <b> c", "\n\n", "[1]", "```\ncode\n```"):
+        read = read_calls(text, family)
+        assert read.text == text
+        assert (read.calls, read.unread) == ((), ())
+
+
+@families
+@pytest.mark.parametrize("fence", ["```", "```json", "~~~~", "  ```"])
+def test_a_call_in_a_code_block_is_an_example(family: str, fence: str) -> None:
+    mark = fence.strip().removesuffix("json")
+    text = f"Like this:\n{fence}\n{spelled(family)}\n{mark}\nSee?"
+    read = read_calls(text, family)
+    assert read.calls == ()
+    assert read.text == text
+    assert read.unread == ("what looks like a call stands in a code block; it is text",)
+    # Behind the block there are calls again, and in one without an end there are none.
+    assert len(read_calls(f"{text}\n{spelled(family)}", family).calls) == 1
+    assert read_calls(f"{fence}\n{spelled(family)}", family).calls == ()
+
+
+@families
+def test_a_code_block_ends_with_a_fence_of_its_kind_and_length(family: str) -> None:
+    text = f"````\n```\n~~~~\n{spelled(family)}\n````"
+    assert read_calls(text, family).calls == ()
+    inline = f"``` not a block ```\n{spelled(family)}"
+    assert len(read_calls(inline, family).calls) == 1
+
+
+@families
+@pytest.mark.parametrize("before", ["> ", "`", "Write ", "- "])
+def test_a_call_inside_of_a_line_is_a_quotation(family: str, before: str) -> None:
+    text = f"{before}{spelled(family)}"
+    read = read_calls(text, family)
+    if family == "harmony":
+        assert read.calls == ()
+        return
+    assert read.calls == ()
+    assert read.text == text
+    if family != "llama3":
+        assert read.unread == ("what looks like a call stands inside of a line; it is text",)
+
+
+@families
+def test_fences_in_arguments_mean_nothing(family: str) -> None:
+    calls = [
+        ToldCall("write", None, json.dumps({"text": "```\n~~~"})),
+        ToldCall("write", None, "```\nno JSON"),
+        ToldCall("now", None, "{}"),
+    ]
+    read = read_calls(FAMILIES[family].write_calls(calls), family)
+    assert [one.arguments_raw for one in read.calls] == [one.arguments for one in calls]
+
+
+@families
+def test_a_call_that_is_cut_off_is_never_to_be_run(family: str) -> None:
+    whole = spelled(family)
+    # The last tag of Claude's is the stop sequence, so a call is whole before it.
+    needed = whole.index("</invoke>") + 9 if family == "anthropic-xml" else len(whole)
+    for end in range(needed):
+        for call in read_calls(f"Hm.\n\n{whole[:end]}", family).calls:
+            assert not call.is_executable
+            assert "incomplete" in call.flags
+    (call,) = read_calls(whole[:needed], family).calls
+    assert call.is_executable
+    assert read_calls(whole, family).calls[0].is_executable
+
+
+@families
+@given(any_texts)
+def test_any_text_is_read_without_an_error_and_loses_nothing_in_silence(
+    family: str, text: str
+) -> None:
+    read = read_calls(text, family)
+    for call in read.calls:
+        assert call.is_executable or "incomplete" in call.flags or call.parse_error
+    if not read.calls and not any(mark in text for mark in ("\\", "```", "~~~")):
+        assert read.text == text
+    assert sum("incomplete" in call.flags for call in read.calls) <= len(read.unread)
+
+
+MALFORMED = [
+    ("tool_result", "<tool_call>\n{}\n</tool_call>", "(unnamed)", "{}"),
+    ("tool_result", '<tool_call id="a" name=now>\n{}\n</tool_call>', "(unnamed)", "{}"),
+    ("tool_result", '<tool_call name="now">\n{}', "now", "{}"),
+    ("hermes", '<tool_call>\n{"name": "now"}\n</tool_call>', "(unnamed)", '{"name": "now"}'),
+    ("hermes", "<tool_call>\nnow()\n</tool_call>", "(unnamed)", "now()"),
+    (
+        "hermes",
+        '<tool_call>\n{"name": 7, "arguments": {}}\n</tool_call>',
+        "(unnamed)",
+        '{"name": 7, "arguments": {}}',
+    ),
+    (
+        "hermes",
+        '<tool_call>\n{"name": "now", "arguments": {"a": }}\n</tool_call>',
+        "(unnamed)",
+        '{"name": "now", "arguments": {"a": }}',
+    ),
+    ("llama3", "<|python_tag|>now.call()", "(unnamed)", "now.call()"),
+    ("llama3", '<|python_tag|>{"name": "now"}', "(unnamed)", '{"name": "now"}'),
+    (
+        "llama3",
+        '<|python_tag|>{"name": "now", "parameters": 7}',
+        "(unnamed)",
+        '{"name": "now", "parameters": 7}',
+    ),
+    ("mistral", "[TOOL_CALLS]now{}", "(unnamed)", "now{}"),
+    ("mistral", '[TOOL_CALLS][{"name": "now"}]', "(unnamed)", '{"name": "now"}'),
+    (
+        "mistral",
+        '[TOOL_CALLS][{"name": "now", "arguments": {}} {}]',
+        "(unnamed)",
+        '[{"name": "now", "arguments": {}} {}]',
+    ),
+    ("anthropic-xml", "<function_calls>\nnow()\n</function_calls>", "(unnamed)", "now()"),
+    (
+        "anthropic-xml",
+        (
+            "<function_calls><invoke><tool_name></tool_name><parameters><a>1</a></parameters></invoke>"
+            "</function_calls>"
+        ),
+        "(unnamed)",
+        "<a>1</a>",
+    ),
+    (
+        "anthropic-xml",
+        (
+            "<function_calls><invoke><tool_name>now</tool_name><parameters><a>1</a><a>2</a>"
+            "</parameters></invoke></function_calls>"
+        ),
+        "now",
+        "<a>1</a><a>2</a>",
+    ),
+    (
+        "harmony",
+        "<|channel|>commentary to=functions.now<|message|>{}<|end|>",
+        "now",
+        "{}",
+    ),
+]
+
+
+@pytest.mark.parametrize(("family", "text", "name", "arguments"), MALFORMED)
+def test_a_call_that_is_not_as_its_family_says_is_flagged_and_kept_whole(
+    family: str, text: str, name: str, arguments: str
+) -> None:
+    read = read_calls(text, family)
+    (call,) = read.calls
+    assert (call.tool_name, call.arguments_raw) == (name, arguments)
+    assert "incomplete" in call.flags
+    assert not call.is_executable
+    assert read.unread
+    assert read.unread[0].startswith("call 0 is not as it should be: ")
+
+
+def test_a_malformed_call_takes_none_of_the_others_with_it() -> None:
+    for family in ("tool_result", "hermes"):
+        begin = '<tool_call name="lost">' if family == "tool_result" else "<tool_call>\nlost"
+        end = "" if family == "tool_result" else "\n</tool_call>"
+        read = read_calls(f"{begin}{end}\n\n{spelled(family)}\n\nSo.", family)
+        assert [one.is_executable for one in read.calls] == [False, True]
+        assert read.calls[1].tool_name == "now"
+        assert read.text == "So."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"name": "Ann", "age": 7}',
+        '{"name": "now", "parameters": {}, "result": 7}',
+        '{"name": "now", "parameters": 7}',
+        '{"name": 7, "parameters": {}}',
+        '{"parameters": {}}',
+        "{ not JSON",
+        '{"a":\n{"name": "now", "parameters": {}}\n}',
+    ],
+)
+def test_json_that_is_no_call_of_llama_is_an_answer(text: str) -> None:
+    read = read_calls(text, "llama3")
+    assert (read.calls, read.text, read.unread) == ((), text, ())
+
+
+def test_calls_of_other_writers_are_read() -> None:
+    (call,) = read_calls(
+        '<|python_tag|>{\n    "type": "function",\n    "name": "songs",\n    "parameters": '
+        '{"n": "10"}\n}<|eom_id|>',
+        "llama3",
+    ).calls
+    assert (call.tool_name, call.arguments) == ("songs", {"n": "10"})
+    for header in (
+        (
+            "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>commentary "
+            "to=functions.get_weather <|constrain|>json"
+        ),
+        " to=functions.get_weather<|channel|>commentary <|constrain|>json",
+        "<|start|>assistant to=functions.get_weather<|channel|>commentary",
+    ):
+        (call,) = read_calls(f'{header}<|message|>{{"city":"SF"}}<|call|>', "harmony").calls
+        assert (call.tool_name, call.arguments) == ("get_weather", {"city": "SF"})
+    (call,) = read_calls(
+        "<function_calls><invoke><tool_name>get_weather</tool_name><parameters>"
+        "<city>San Francisco</city><days>2</days></parameters></invoke></function_calls>",
+        "anthropic-xml",
+    ).calls
+    assert call.arguments == {"city": "San Francisco", "days": "2"}
+    (call,) = read_calls('[TOOL_CALLS] [{"name":"f","arguments":{}}]', "mistral").calls
+    assert (call.tool_name, call.call_id) == ("f", None)
+    (call,) = read_calls('<TOOL_CALL name="f" >{}</Tool_Call >').calls
+    assert (call.tool_name, call.arguments_raw) == ("f", "{}")
+
+
+def test_an_id_that_stands_twice_is_flagged() -> None:
+    twice = FAMILIES["tool_result"].write_calls([ToldCall("f", "a", "{}")] * 2)
+    assert [one.flags for one in read_calls(twice).calls] == [(), ("id_repeated",)]
+
+
+def test_names_are_split_and_free_text_is_told_apart() -> None:
+    calls = [ToldCall("files___read", None, "{}"), ToldCall("sql", None, "SELECT 1", "custom")]
+    one, two = read_calls(FAMILIES["tool_result"].write_calls(calls)).calls
+    assert (one.namespace, one.tool_name) == ("files", "read")
+    assert (two.kind, two.arguments) == ("custom", "SELECT 1")
+
+
+def test_an_unknown_family_is_said_to_be_one() -> None:
+    with pytest.raises(NotFoundError):
+        read_calls("", "klingon")
+
+
+@families
+def test_many_calls_take_no_longer_each(family: str) -> None:
+    count = 5_000
+    read = read_calls(FAMILIES[family].write_calls([CALL] * count), family)
+    assert len(read.calls) == count
+
+
+@families
+def test_calls_of_another_family_are_text(family: str) -> None:
+    for other, (calls, _results) in SPELLINGS.items():
+        read = read_calls(calls, family)
+        if other != family and {other, family} != {"tool_result", "hermes"}:
+            assert read.blocks == (TextBlock(text=calls),)
