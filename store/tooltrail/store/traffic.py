@@ -181,7 +181,7 @@ def tool_results_message(
     told = Message(role="tool", blocks=tuple(_told(one) for one in ended))
     export = known.write_history(Conversation.of([asked, told]), policy)
     histories = (list_in(value) for value in export.request.values() if isinstance(value, list))
-    items = next(histories, [])
+    items: list[JsonValue] = next(histories, list[JsonValue]())
     if export.report.of_kind("batch_as_text"):
         # The calls as text, which the caller has in the answer, and then the results.
         return items[-1:]

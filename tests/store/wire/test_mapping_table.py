@@ -372,14 +372,14 @@ def test_a_tool_of_free_text() -> None:
         assert read.parameters["required"] == ["input"]
 
 
-@pytest.mark.parametrize(
-    ("name", "tools"),
-    [
-        ("anthropic", [{"type": "web_search_20250305", "name": "web_search", "max_uses": 5}]),
-        ("openai-responses", [{"type": "web_search"}, {"type": "mcp", "server_label": "x"}]),
-        ("gemini", [{"googleSearch": {}}, {"codeExecution": {}}]),
-    ],
-)
+PROVIDED: list[tuple[str, list[Any]]] = [
+    ("anthropic", [{"type": "web_search_20250305", "name": "web_search", "max_uses": 5}]),
+    ("openai-responses", [{"type": "web_search"}, {"type": "mcp", "server_label": "x"}]),
+    ("gemini", [{"googleSearch": {}}, {"codeExecution": {}}]),
+]
+
+
+@pytest.mark.parametrize(("name", "tools"), PROVIDED)
 def test_a_tool_that_the_provider_brings_goes_back_to_it_alone(name: str, tools: list[Any]) -> None:
     known = wire_format(name)
     definitions = known.read_tools({"tools": tools})

@@ -6,6 +6,7 @@ The numbers are of the corpus, whose calls are counted by a walk that assembles 
 import json
 import random
 from itertools import pairwise
+from typing import Any, cast
 
 import pytest
 from tests.support.wire import recorded
@@ -109,13 +110,15 @@ def test_every_recorded_history_can_be_read_and_sent_again(name: str) -> None:
     known = wire_format(name)
     count = 0
     for exchange in recorded.exchanges():
-        if exchange.wire_format != name or not isinstance(exchange.request, dict):
+        request: Any = exchange.request
+        if exchange.wire_format != name or not isinstance(request, dict):
             continue
         count += 1
-        conversation = known.read_history(exchange.request)
+        body = cast("dict[str, Any]", request)
+        conversation = known.read_history(body)
         export = known.write_history(conversation, DEFAULT_EXPORT_POLICY)
         # Requests with blocks of beta versions are refused by the client's types as they were.
-        if not request_problems(name, without_tools(exchange.request)):
+        if not request_problems(name, without_tools(body)):
             assert request_problems(name, export.request) == [], str(exchange)
         again = known.read_history(export.request)
         if not export.report:

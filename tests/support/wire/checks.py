@@ -4,6 +4,10 @@ Each function takes a history as it would be sent and gives the rules that it br
 sentence. The rules are those that providers' servers were seen to enforce.
 """
 
+# JSON of others, looked at as it is.
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
+# pyright: reportUnknownArgumentType=false
+
 import json
 import math
 import re

@@ -5,10 +5,14 @@ breaks them is answered with 400, in the provider's own shape of an error. What 
 handed to it beforehand: one answer for each request, in order.
 """
 
+# JSON of others, looked at as it is.
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
+# pyright: reportUnknownArgumentType=false
+
 import json
 import re
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -74,7 +78,7 @@ class FakeProvider:
 
 
 @contextmanager
-def fake_provider() -> Iterator[FakeProvider]:
+def fake_provider() -> Generator[FakeProvider]:
     """A server for a test, on a port that is free."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
     server.daemon_threads = True

@@ -4,6 +4,10 @@ The count is a walk over the JSON that knows where a format writes a call, and n
 are put together; so an assembler is not measured by itself.
 """
 
+# JSON of others, looked at as it is.
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
+# pyright: reportUnknownArgumentType=false
+
 import gzip
 import json
 from collections.abc import Callable, Iterator

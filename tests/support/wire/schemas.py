@@ -5,6 +5,10 @@ iterated over, and unknown keys pass. So the types are turned into JSON Schema, 
 is closed, and the JSON is validated by that, at once and whole.
 """
 
+# JSON of others, looked at as it is.
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
+# pyright: reportUnknownArgumentType=false
+
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any

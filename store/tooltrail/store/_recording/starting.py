@@ -154,7 +154,9 @@ def origin_rows(connection: Connection, begun: Sequence[tuple[int, Beginning]]) 
         begun: the key of each invocation, and how it began.
     """
     ids = {one.call.message_id for _, one in begun if one.call.message_id is not None}
-    keys = writes.message_keys(connection, ids) if ids else {}
+    if not ids:
+        return []
+    keys = writes.message_keys(connection, ids)
     return [
         {
             "invocation_key": key,
