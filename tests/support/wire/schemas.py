@@ -2,13 +2,11 @@
 
 `TypeAdapter.validate_python` does not tell: lists of a `TypedDict` are looked at when they are
 iterated over, and unknown keys pass. So the types are turned into JSON Schema, every object of it
-is closed, and the JSON is validated by that, at once and whole.
+is closed, and the JSON is validated by that, at once and whole. What servers know beside their
+client's types is in `tests.support.wire.schema_amendments`.
 """
 
-# JSON of others, looked at as it is.
-# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
-# pyright: reportUnknownArgumentType=false
-
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
@@ -16,26 +14,23 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator, ValidationError
 from pydantic import TypeAdapter
+from pydantic import ValidationError as ModelError
+from tests.support.wire.schema_amendments import amended
 
 
 def _chat(name: str) -> Any:
     chat = pytest.importorskip("openai.types.chat")
-    if name == "request":
-        return chat.completion_create_params.CompletionCreateParamsNonStreaming
-    return getattr(chat, name)
+    return getattr(chat, name, None) or getattr(chat.completion_create_params, name)
 
 
 def _responses(name: str) -> Any:
     responses = pytest.importorskip("openai.types.responses")
-    params = responses.response_create_params
-    return getattr(responses, name, None) or getattr(params, name)
+    return getattr(responses, name, None) or getattr(responses.response_create_params, name)
 
 
 def _anthropic(name: str) -> Any:
     types = pytest.importorskip("anthropic.types")
-    if name == "request":
-        return types.message_create_params.MessageCreateParamsNonStreaming
-    return getattr(types, name)
+    return getattr(types, name, None) or getattr(types.message_create_params, name)
 
 
 def _gemini(name: str) -> Any:
@@ -46,15 +41,16 @@ def _ollama(name: str) -> Any:
     return getattr(pytest.importorskip("ollama._types"), name)
 
 
-def _mcp(module: str, name: str) -> Any:
-    return getattr(pytest.importorskip(f"mcp_types.{module}"), name)
+def _mcp(revision: str, name: str) -> Any:
+    return getattr(pytest.importorskip(f"mcp_types.{revision}"), name)
 
 
 TARGETS: dict[str, Callable[[], Any]] = {
     "openai.message": lambda: _chat("ChatCompletionMessageParam"),
     "openai.tool": lambda: _chat("ChatCompletionToolUnionParam"),
     "openai.tool_choice": lambda: _chat("ChatCompletionToolChoiceOptionParam"),
-    "openai.request": lambda: _chat("request"),
+    "openai.response_format": lambda: _chat("ResponseFormat"),
+    "openai.request": lambda: _chat("CompletionCreateParamsNonStreaming"),
     "openai-responses.item": lambda: _responses("ResponseInputItemParam"),
     "openai-responses.tool": lambda: _responses("ToolParam"),
     "openai-responses.tool_choice": lambda: _responses("ToolChoice"),
@@ -64,13 +60,15 @@ TARGETS: dict[str, Callable[[], Any]] = {
     "anthropic.tool": lambda: _anthropic("ToolUnionParam"),
     "anthropic.tool_choice": lambda: _anthropic("ToolChoiceParam"),
     "anthropic.output_config": lambda: _anthropic("OutputConfigParam"),
-    "anthropic.request": lambda: _anthropic("request"),
+    "anthropic.request": lambda: _anthropic("MessageCreateParamsNonStreaming"),
     "gemini.content": lambda: _gemini("Content"),
     "gemini.tool": lambda: _gemini("Tool"),
     "gemini.tool_config": lambda: _gemini("ToolConfig"),
     "gemini.generation_config": lambda: _gemini("GenerationConfig"),
+    "gemini.config": lambda: _gemini("GenerateContentConfig"),
     "ollama.message": lambda: _ollama("Message"),
     "ollama.tool": lambda: _ollama("Tool"),
+    "ollama.request": lambda: _ollama("ChatRequest"),
     "mcp-2025.result": lambda: _mcp("_v2025_11_25", "CallToolResult"),
     "mcp-2025.request": lambda: _mcp("_v2025_11_25", "CallToolRequest"),
     "mcp-2025.tool": lambda: _mcp("_v2025_11_25", "Tool"),
@@ -78,52 +76,66 @@ TARGETS: dict[str, Callable[[], Any]] = {
     "mcp-2026.request": lambda: _mcp("_v2026_07_28", "CallToolRequest"),
     "mcp-2026.tool": lambda: _mcp("_v2026_07_28", "Tool"),
 }
-"""What can be validated, and where its type is."""
+"""What can be validated, and where its type is. A client that is absent skips the test."""
 
-_OPEN = frozenset({"ollama.tool", "mcp-2025.tool", "mcp-2026.tool"})
-"""Targets of which parts are JSON Schemas, which the client keeps a few keywords of."""
-
-_OLLAMA_SERVER = {
-    "tool_call_id": {"type": "string"},
-    "id": {"type": "string"},
-    "index": {"type": "integer"},
-}
-"""What the server reads and the client of version 0.6.3 does not know."""
+_BY_MODEL = frozenset({"gemini.config"})
+"""Models that refuse unknown keys at once by themselves and cannot be put as JSON Schema, since
+they hold functions and sessions too."""
 
 
 def problems(target: str, value: Any) -> list[str]:
-    """What of a value its type does not allow, each one a sentence; none for a good one."""
-    return [_told(error) for error in _validator(target).iter_errors(value)]
+    """What of a value its type does not allow, each one a sentence; none for a good one.
+
+    Raises:
+        KeyError: the target is not in `TARGETS`.
+    """
+    if target in _BY_MODEL:
+        return _model_problems(TypeAdapter(TARGETS[target]()), value)
+    errors: Iterator[ValidationError] = _validator(target).iter_errors(value)
+    return [_told(error) for error in errors]
+
+
+def _model_problems(model: TypeAdapter[Any], value: Any) -> list[str]:
+    try:
+        model.validate_python(value, extra="forbid")
+    except ModelError as error:
+        return [f"{'/'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()]
+    return []
 
 
 @cache
-def _validator(target: str) -> Draft202012Validator:
+def _validator(target: str) -> Any:
+    """Any, since the stubs of jsonschema type its methods in part."""
     schema = TypeAdapter(TARGETS[target]()).json_schema(by_alias=True)
-    if target not in _OPEN:
-        _close(schema, with_server_keys=target.startswith("ollama"))
-    return Draft202012Validator(schema)
-
-
-def _close(schema: Any, *, with_server_keys: bool) -> None:
-    if isinstance(schema, dict):
-        if "properties" in schema and with_server_keys:
-            schema["properties"] = {**_OLLAMA_SERVER, **schema["properties"]}
-        if "properties" in schema and "additionalProperties" not in schema:
-            schema["additionalProperties"] = False
-        for member in schema.values():
-            _close(member, with_server_keys=with_server_keys)
-    elif isinstance(schema, list):
-        for item in schema:
-            _close(item, with_server_keys=with_server_keys)
+    return Draft202012Validator(amended(target.partition(".")[0], schema))
 
 
 def _told(error: ValidationError) -> str:
-    deepest = max(_leaves(error), key=lambda one: len(one.absolute_path))
-    where = "/".join(map(str, deepest.absolute_path))
-    return f"{where}: {deepest.message[:300]}"
+    meant = _meant(error)
+    where = "/".join(map(str, meant.absolute_path))
+    return f"{where}: {meant.message[:300]}"
 
 
-def _leaves(error: ValidationError) -> Iterator[ValidationError]:
-    yield error
-    for cause in error.context or ():
-        yield from _leaves(cause)
+def _meant(error: ValidationError) -> ValidationError:
+    """Of what a union told about each of its members, what is told of the one that was meant."""
+    if not error.context:
+        return error
+    members: dict[object, list[ValidationError]] = defaultdict(list)
+    for cause in error.context:
+        members[cause.schema_path[0]].append(cause)
+    meant = [causes for causes in members.values() if not any(map(_is_other, causes))]
+    if not meant:
+        return error
+    causes = min(meant, key=lambda causes: (len(causes), -max(map(_depth, causes))))
+    return _meant(max(causes, key=_depth))
+
+
+def _is_other(cause: ValidationError) -> bool:
+    """Whether the value is of another member of the union: of another kind, or named otherwise."""
+    if not cause.path:
+        return cause.validator == "type"
+    return cause.validator in {"const", "enum"} and list(cause.path) in (["type"], ["role"])
+
+
+def _depth(cause: ValidationError) -> int:
+    return len(cause.absolute_path)

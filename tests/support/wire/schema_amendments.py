@@ -1,0 +1,108 @@
+"""The JSON Schema of a client's type, closed, with what its server knows beside the type.
+
+Ollama's server reads ids that its client of version 0.6.3 drops, and takes any JSON Schema for the
+arguments of a tool. Gemini's reads each key in two spellings, wants names, and takes one spelling
+of a schema at a time.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+Schema = dict[str, Any]
+
+_OPEN_TITLES = frozenset({"ClientCapabilities"})
+"""Objects of which the specification says that they are not a closed set."""
+
+_MAPPINGS = ("properties", "$defs", "patternProperties")
+_LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
+_SINGLES = ("items", "additionalProperties", "not")
+
+_BASE64 = {"type": "string", "pattern": r"^[A-Za-z0-9+/_-]*={0,2}$"}
+
+
+def amended(wire_format: str, schema: Schema) -> Schema:
+    """The schema, in which no object takes a key that neither the type nor the server knows."""
+    amend = _AMENDMENTS.get(wire_format)
+    for part in list(parts(schema)):
+        if amend:
+            amend(part)
+        is_object = "properties" in part and "additionalProperties" not in part
+        if is_object and part.get("title") not in _OPEN_TITLES:
+            part["additionalProperties"] = False
+    return schema
+
+
+def parts(schema: Schema) -> Iterator[Schema]:
+    """All schemas in a schema, itself first. A property may be named as a keyword is."""
+    yield schema
+    for keyword in _MAPPINGS:
+        for part in schema.get(keyword, {}).values():
+            yield from parts(part)
+    for keyword in _LISTS:
+        for part in schema.get(keyword, ()):
+            yield from parts(part)
+    for keyword in _SINGLES:
+        if isinstance(schema.get(keyword), dict):
+            yield from parts(schema[keyword])
+
+
+_OLLAMA_KEYS: dict[str, Schema] = {
+    "tool_name": {
+        "tool_call_id": {"type": "string"},
+        "images": {"type": "array", "items": _BASE64},
+    },
+    "function": {"id": {"type": "string"}, "type": {"const": "function"}},
+    "arguments": {"index": {"type": "integer", "minimum": 0}},
+    "parameters": {"parameters": {"type": "object"}},
+    "messages": {
+        "messages": {"type": "array", "items": {"$ref": "#/$defs/Message"}},
+        "think": {"enum": [True, False, "low", "medium", "high", "max"]},
+    },
+}
+"""What the server reads where the client's type has nothing or something else, by a key that only
+such an object has: the titles of objects repeat."""
+
+
+def _amend_ollama(part: Schema) -> None:
+    known = part.get("properties", {})
+    for key in _OLLAMA_KEYS.keys() & known.keys():
+        # A definition of a tool has a function too, and a type, but no id.
+        if key != "function" or "type" not in known:
+            known |= _OLLAMA_KEYS[key]
+
+
+_GEMINI_RULES: dict[str, Schema] = {
+    "FunctionCall": {"required": ["name"]},
+    "FunctionResponse": {"required": ["name", "response"]},
+    "FunctionDeclaration": {
+        "required": ["name"],
+        "not": {
+            "required": ["parameters"],
+            "anyOf": [
+                {"required": ["parametersJsonSchema"]},
+                {"required": ["parameters_json_schema"]},
+            ],
+        },
+    },
+}
+"""By the title of the object: what the server wants and the type does not say."""
+
+
+def _amend_gemini(part: Schema) -> None:
+    part.update(_GEMINI_RULES.get(part.get("title", ""), {}))
+    if "properties" in part:
+        part["properties"] |= {snake(name): one for name, one in part["properties"].items()}
+    if part.get("format") == "base64url":
+        part.update(_BASE64)
+
+
+def snake(name: str) -> str:
+    """The second spelling of a key: `functionCall` is `function_call` too."""
+    return re.sub("[A-Z]", lambda capital: f"_{capital[0].lower()}", name)
+
+
+_AMENDMENTS: dict[str, Callable[[Schema], None]] = {
+    "ollama": _amend_ollama,
+    "gemini": _amend_gemini,
+}

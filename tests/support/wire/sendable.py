@@ -1,0 +1,64 @@
+"""Whether a value is JSON that every client sends and every server takes: types and characters."""
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+JsonObject = Mapping[str, Any]
+
+_UNSENDABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+"""Control characters but tab, line feed and carriage return, and halves of surrogate pairs. Servers
+or clients refuse NUL and the halves, and then every later request of the session too."""
+
+
+def value_problems(value: Any, where: str = "") -> Iterator[str]:
+    """What in a value is no JSON, or cannot be sent."""
+    if isinstance(value, dict | list):
+        yield from _within(value, where)
+    elif isinstance(value, str):
+        if found := _UNSENDABLE.search(value):
+            yield f"{where} has the character U+{ord(found[0]):04X}, which cannot be sent"
+    elif isinstance(value, float):
+        if not math.isfinite(value):
+            yield f"{where} is {value}, which is no number of JSON"
+    elif not isinstance(value, int | None):
+        yield f"{where} is {type(value).__name__}, which is no type of JSON"
+
+
+def _within(value: dict[Any, Any] | list[Any], where: str) -> Iterator[str]:
+    if isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from value_problems(item, f"{where}/{number}")
+        return
+    for key, member in value.items():
+        if not isinstance(key, str):
+            yield f"{where} has the key {key!r}, which is no text"
+        yield from value_problems(key, f"a key of {where}")
+        yield from value_problems(member, f"{where}/{key}")
+
+
+def escape_problems(text: Any, where: str) -> Iterator[str]:
+    """Of a text that is to be JSON itself, what its escapes and numbers spell.
+
+    A text that is no JSON has no escapes: it is for the model to be told of.
+    """
+    try:
+        yield from value_problems(json.loads(text), f"{where} (decoded)")
+    except (ValueError, TypeError, RecursionError):
+        return
+
+
+def name_problems(name: Any, legal: re.Pattern[str], where: str) -> Iterator[str]:
+    """What is wrong with the name of a tool."""
+    if not isinstance(name, str) or not legal.fullmatch(name):
+        yield f"{where}: the name {name!r} is not legal"
+
+
+def repeated(names: Iterable[Any], what: str) -> Iterator[str]:
+    """Of names that are to be unique, those that are not."""
+    for name, count in Counter(names).items():
+        if count > 1:
+            yield f"the {what} {name!r} stands {count} times"
