@@ -1,5 +1,9 @@
 """The rules of Anthropic Messages for a history."""
 
+# JSON of others, looked at as it is.
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
+# pyright: reportUnknownArgumentType=false
+
 import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise

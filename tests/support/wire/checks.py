@@ -5,6 +5,10 @@ that it breaks, each one a sentence. A rule is here when some server was seen to
 every server takes is narrower than what most take. Results stand in the order of their calls.
 """
 
+# JSON of others, looked at as it is.
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
+# pyright: reportUnknownArgumentType=false
+
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 

@@ -1,5 +1,9 @@
 """The rules of Ollama's chat for a history. Templates pair by order, newer servers by id."""
 
+# JSON of others, looked at as it is.
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
+# pyright: reportUnknownArgumentType=false
+
 from collections.abc import Iterator, Sequence
 from typing import Any
 

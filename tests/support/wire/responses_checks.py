@@ -1,5 +1,9 @@
 """The rules of Responses for a history, and the official client's own."""
 
+# JSON of others, looked at as it is.
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
+# pyright: reportUnknownArgumentType=false
+
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any

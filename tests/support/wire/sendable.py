@@ -1,5 +1,9 @@
 """Whether a value is JSON that every client sends and every server takes: types and characters."""
 
+# JSON of others, looked at as it is.
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
+# pyright: reportUnknownArgumentType=false
+
 import json
 import math
 import re
