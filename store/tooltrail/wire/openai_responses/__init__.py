@@ -1,7 +1,8 @@
-"""OpenAI Responses.
+"""OpenAI Responses: a flat list of typed items in place of messages with calls.
 
-Source: the types of the official client, version 3. Tools that the provider runs itself stay as
-they came, between texts and calls.
+Source: the types of the official client, version 3. Every call has two ids: `call_id` pairs it with
+its output, and the id of its item is the platform's own, which goes back to it alone. Servers that
+speak the format differently are taken as they come, and what is odd is flagged or told.
 """
 
 from tooltrail.wire.formats import WireFormat
@@ -13,8 +14,9 @@ from tooltrail.wire.openai_responses.asking import (
     write_structured,
     write_tools,
 )
+from tooltrail.wire.openai_responses.histories import read_history
 from tooltrail.wire.openai_responses.limits import CAPABILITIES, NAME
-from tooltrail.wire.openai_responses.reading import read_history, read_response
+from tooltrail.wire.openai_responses.reading import read_response
 from tooltrail.wire.openai_responses.streaming import ResponsesAssembler
 from tooltrail.wire.openai_responses.writing import is_result, write_history
 

@@ -1,7 +1,11 @@
-"""What a Responses request asks for besides its input: tools, choice, shape."""
+"""What an OpenAI Responses request asks for besides its input: tools, choice, shape.
+
+Tools are flat here, and `parameters` and `strict` always stand in them: null leaves `strict` to
+the provider. Tools that the provider made have a type and no name of their own; they are kept
+whole, as extras.
+"""
 
 from collections.abc import Iterable
-from typing import Any
 
 from pydantic import JsonValue
 
@@ -10,10 +14,36 @@ from tooltrail.wire._writing import Writing
 from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export
 from tooltrail.wire.members import JsonObject, object_in, objects_in, others, text_in
 from tooltrail.wire.openai_responses.limits import CAPABILITIES, NAME
+from tooltrail.wire.openai_responses.parts import cleaned
 from tooltrail.wire.requests import SCHEMA_NAME, StructuredFormat, ToolChoice
 
 _FUNCTION = frozenset({"type", "name", "description", "parameters", "strict"})
 _CUSTOM = frozenset({"type", "name", "description", "format"})
+_OWN_EXTRAS = frozenset({"allowed_callers", "async", "defer_loading", "output_schema"})
+"""What else this format takes of a tool."""
+
+_CALLERS = {"direct", "programmatic"}
+_PROVIDED = frozenset(
+    {
+        "apply_patch",
+        "code_interpreter",
+        "computer",
+        "computer_use_preview",
+        "file_search",
+        "image_generation",
+        "local_shell",
+        "mcp",
+        "namespace",
+        "programmatic_tool_calling",
+        "shell",
+        "tool_search",
+        "web_search",
+        "web_search_2025_08_26",
+        "web_search_preview",
+        "web_search_preview_2025_03_11",
+    }
+)
+"""Types of tools that the provider made, and of groups of tools."""
 
 
 def _writing() -> Writing:
@@ -21,7 +51,7 @@ def _writing() -> Writing:
 
 
 def write_tools(tools: Iterable[ToolDefinition]) -> Export:
-    """`{"tools": […]}`; `parameters` and `strict` are required, so an unsaid one is null."""
+    """`{"tools": […]}`."""
     writing = _writing()
     natives: list[JsonValue] = [
         _write_tool(writing, tool, f"tools[{position}]") for position, tool in enumerate(tools)
@@ -30,95 +60,123 @@ def write_tools(tools: Iterable[ToolDefinition]) -> Export:
 
 
 def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObject:
-    native = writing.tool_extras(tool, where)
-    if native.get("type"):
-        # A tool that the provider brings.
-        return native
-    native.update({"type": tool.kind, "name": writing.names.of(tool.name, where)})
+    if tool.extras.get("type") in _PROVIDED:
+        return cleaned(writing, tool.extras, where)
+    native: JsonObject = {"type": tool.kind, "name": writing.names.of(tool.name, where)}
     if tool.description is not None:
-        native["description"] = tool.description
+        native["description"] = writing.clean.text(tool.description, where)
     if tool.kind == "custom":
         if tool.grammar is not None:
-            native["format"] = _flat(tool.grammar)
-        return native
-    return {**native, "parameters": tool.parameters, "strict": tool.strict}
+            native["format"] = _flat(writing.clean.value(tool.grammar, where))
+    else:
+        parameters = tool.parameters
+        native["parameters"] = None if parameters is None else cleaned(writing, parameters, where)
+        native["strict"] = tool.strict
+    native.update(_extras(writing, tool, where))
+    return native
 
 
 def _flat(grammar: JsonValue) -> JsonValue:
-    """A grammar without the level that Chat Completions puts around it."""
-    told = object_in(grammar)
-    return {"type": "grammar", **object_in(told["grammar"])} if "grammar" in told else grammar
+    """A grammar as it is spelled here, also where Chat Completions spelled it, one level deeper."""
+    match grammar:
+        case {"type": "grammar", "grammar": dict(told)}:
+            return {"type": "grammar", **told}
+        case _:
+            return grammar
+
+
+def _extras(writing: Writing, tool: ToolDefinition, where: str) -> JsonObject:
+    own = {name: value for name, value in tool.extras.items() if _is_own(name, value)}
+    if len(own) < len(tool.extras):
+        dropped = ", ".join(sorted(tool.extras.keys() - own.keys()))
+        writing.note("provider_data_dropped", where, dropped)
+    return cleaned(writing, own, where)
+
+
+def _is_own(name: str, value: JsonValue) -> bool:
+    # Other providers have members of the same names, and other values in them.
+    if name == "allowed_callers":
+        return isinstance(value, list) and all(caller in _CALLERS for caller in value)
+    if name == "output_schema":
+        return isinstance(value, dict)
+    return name in _OWN_EXTRAS and isinstance(value, bool)
 
 
 def read_tools(request: JsonObject) -> tuple[ToolDefinition, ...]:
-    """The tools of a request; one that the provider brings has all of it in `extras`."""
-    return tuple(_read_tool(native) for native in objects_in(request.get("tools")))
+    """The tools of a request; one that the provider made is named by its type or its server."""
+    return tuple(map(_read_tool, objects_in(request.get("tools"))))
 
 
 def _read_tool(native: JsonObject) -> ToolDefinition:
-    name, description = text_in(native.get("name")) or "", text_in(native.get("description"))
+    name, told = text_in(native.get("name")), native.get("description")
+    description = told if isinstance(told, str) else None
     match native.get("type"):
         case "custom":
-            grammar = native.get("format")
             return ToolDefinition(
-                name=name,
+                name=name or "",
                 description=description,
                 kind="custom",
-                grammar=grammar,
-                **_extras(native, _CUSTOM),
+                grammar=native.get("format"),
+                extras=others(native, _CUSTOM),
             )
-        case "function":
+        case "function" | None:
             parameters, strict = native.get("parameters"), native.get("strict")
             return ToolDefinition(
-                name=name,
+                name=name or "",
                 description=description,
                 parameters=parameters if isinstance(parameters, dict) else None,
                 strict=strict if isinstance(strict, bool) else None,
-                **_extras(native, _FUNCTION),
+                extras=others(native, _FUNCTION),
             )
         case kind:
-            return ToolDefinition(name=name or str(kind), **_extras(native, frozenset()))
-
-
-def _extras(native: JsonObject, known: frozenset[str]) -> dict[str, Any]:
-    extras = others(native, known)
-    return {"wire_format": NAME, "extras": extras} if extras else {}
+            label = text_in(native.get("server_label"))
+            return ToolDefinition(name=name or label or str(kind), extras=native)
 
 
 def write_choice(choice: ToolChoice) -> Export:
-    """`tool_choice`, and `parallel_tool_calls` where the choice says something of it."""
+    """`tool_choice`, and `parallel_tool_calls` where the choice says something of it.
+
+    A choice of the mode `auto` with names lets the model call these tools, or none.
+    """
     writing = _writing()
-    request: JsonObject = {"tool_choice": choice.mode}
-    if choice.mode == "tool":
-        named: list[JsonValue] = [
-            {"type": "function", "name": writing.names.of(name, "tool_choice")}
-            for name in choice.names
-        ]
-        allowed: JsonObject = {"type": "allowed_tools", "mode": "required", "tools": named}
-        request["tool_choice"] = named[0] if len(named) == 1 else allowed
+    named: list[JsonValue] = [
+        {"type": "function", "name": writing.names.of(name, "tool_choice")} for name in choice.names
+    ]
+    native: JsonValue = choice.mode
+    if choice.mode == "tool" and not named:
+        writing.note("choice_not_enforced", "tool_choice", "no tool is named; any may be called")
+        native = "required"
+    elif choice.mode == "tool" and len(named) == 1:
+        native = named[0]
+    elif named and choice.mode != "none":
+        mode = "auto" if choice.mode == "auto" else "required"
+        native = {"type": "allowed_tools", "mode": mode, "tools": named}
+    request: JsonObject = {"tool_choice": native}
     if choice.parallel is not None:
         request["parallel_tool_calls"] = choice.parallel
     return writing.export(request)
 
 
 def read_choice(request: JsonObject) -> ToolChoice | None:
-    """The choice that a request makes."""
-    native, told = request.get("tool_choice"), request.get("parallel_tool_calls")
-    parallel = told if isinstance(told, bool) else None
-    match native:
-        case "auto" | "none" | "required":
-            return ToolChoice(native, parallel=parallel)
-        case {"type": "allowed_tools", "tools": list(tools)}:
-            names = tuple(_named(tool) for tool in objects_in(tools))
-            return ToolChoice("tool", names, parallel=parallel)
-        case dict():
-            return ToolChoice("tool", (_named(native),), parallel=parallel)
+    """The choice that a request makes; a tool that the provider made is named by its type."""
+    parallel = request.get("parallel_tool_calls")
+    is_parallel = parallel if isinstance(parallel, bool) else None
+    match request.get("tool_choice"):
+        case ("auto" | "none" | "required") as mode:
+            return ToolChoice(mode, parallel=is_parallel)
+        case {"type": "allowed_tools", "tools": tools, **rest}:
+            names = tuple(map(_named, objects_in(tools)))
+            is_free = rest.get("mode") == "auto"
+            return ToolChoice("auto" if is_free else "tool", names, parallel=is_parallel)
+        case dict(native):
+            return ToolChoice("tool", (_named(native),), parallel=is_parallel)
         case _:
-            return None if parallel is None else ToolChoice("auto", parallel=parallel)
+            return None if is_parallel is None else ToolChoice("auto", parallel=is_parallel)
 
 
 def _named(native: JsonObject) -> str:
-    return text_in(native.get("name")) or text_in(native.get("type")) or ""
+    members = (native.get(name) for name in ("name", "server_label", "type"))
+    return next((text for member in members if (text := text_in(member))), "")
 
 
 def write_structured(wanted: StructuredFormat) -> Export:
@@ -126,16 +184,13 @@ def write_structured(wanted: StructuredFormat) -> Export:
     writing = _writing()
     if wanted.schema is None:
         return writing.export({"text": {"format": {"type": "json_object"}}})
-    native: JsonObject = {
-        "type": "json_schema",
-        "name": writing.names.of(wanted.name, "text.format"),
-        "schema": wanted.schema,
-    }
+    told: JsonObject = {"type": "json_schema", "name": writing.names.of(wanted.name, "text.format")}
     if wanted.description is not None:
-        native["description"] = wanted.description
+        told["description"] = writing.clean.text(wanted.description, "text.format")
+    told["schema"] = cleaned(writing, wanted.schema, "text.format")
     if wanted.strict is not None:
-        native["strict"] = wanted.strict
-    return writing.export({"text": {"format": native}})
+        told["strict"] = wanted.strict
+    return writing.export({"text": {"format": told}})
 
 
 def read_structured(request: JsonObject) -> StructuredFormat | None:

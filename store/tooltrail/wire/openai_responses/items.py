@@ -1,146 +1,141 @@
-"""The items of the Responses API that are calls of tools, and their outputs.
+"""The items of one turn of the model, read into the blocks of one message.
 
-A call has two ids, which are not to be mixed up: `call_id` pairs it with its output, and `id` names
-the item on the provider's side. Calls of the provider's own tools that the caller is to run (a
-shell, a patch, a computer) have arguments of a schema that the provider made.
+Where an item has an id, the blocks that came of it remember it in their extras, under `item`, so
+that they can become one item again.
 """
 
-import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 
-from tooltrail.records import ToolCall, canonical_json
-from tooltrail.wire.members import JsonObject, object_in, others, text_in
+from pydantic import JsonValue
 
-_FUNCTION = frozenset({"type", "call_id", "name", "arguments", "namespace"})
-_CUSTOM = frozenset({"type", "call_id", "name", "input", "namespace"})
+from tooltrail.records import CallBlock, CallFlag, MessageBlock, ProviderBlock, ReasoningBlock
+from tooltrail.wire.members import JsonObject, list_in, objects_in, others, text_in
+from tooltrail.wire.openai_responses.calls import (
+    is_for_caller,
+    read_call,
+    read_hosted_call,
+    type_of,
+)
+from tooltrail.wire.openai_responses.outputs import OUTPUT_TYPES
+from tooltrail.wire.openai_responses.parts import read_part
+
+ITEM = "item"
+"""The extra of a block that has what its item said beside the content."""
+
+_MESSAGE = frozenset({"type", "role", "content"})
+_NO_CALLS = OUTPUT_TYPES | frozenset(
+    {
+        "additional_tools",
+        "compaction",
+        "compaction_trigger",
+        "configuration_update",
+        "item_reference",
+        "mcp_approval_request",
+        "mcp_approval_response",
+        "mcp_list_tools",
+        "program_output",
+    }
+)
+"""Items that are known and are nothing but the provider's."""
 
 
-@dataclass(frozen=True, slots=True)
-class BuiltIn:
-    """A tool of the provider's that the caller runs.
+class ItemReader:
+    """Reads the items of one message of the assistant.
 
     Attributes:
-        tool_name: by which its calls are recorded.
-        arguments: the member of a call that has them.
-        output: the type of the item with the output.
-        call_id: the member of that item that names the call.
+        blocks: what they say, in order.
+        call_count: of the calls that the caller is to run.
     """
 
-    tool_name: str
-    arguments: str
-    output: str
-    call_id: str = "call_id"
+    def __init__(self, unread: list[str], hosted: frozenset[str]) -> None:
+        self.blocks: list[MessageBlock] = []
+        self.call_count = 0
+        self._hosted_count = 0
+        self._unread = unread
+        self._hosted = hosted
+        self._ids: set[str] = set()
+
+    def take(self, item: JsonValue, where: str, flags: tuple[CallFlag, ...] = ()) -> None:
+        """Read one item; what is not as the format says is told."""
+        if not isinstance(item, dict):
+            self._unread.append(f"{where} is no object")
+            self.blocks.append(ProviderBlock(native=item))
+        elif is_for_caller(item, self._hosted):
+            self._take_call(item, where, flags)
+        elif type_of(item) == "message" and item.get("role") in {"assistant", None}:
+            self._take_message(item, where)
+        elif type_of(item) == "reasoning":
+            self.blocks.append(ReasoningBlock(text=_thoughts(item), extras=_proof(item)))
+        else:
+            self._take_other(item, where)
+
+    def _take_call(self, item: JsonObject, where: str, flags: tuple[CallFlag, ...]) -> None:
+        call_id = text_in(item.get("call_id"))
+        if call_id is None:
+            self._unread.append(f"{where} has no call_id")
+        elif call_id in self._ids:
+            flags = (*flags, "id_repeated")
+        else:
+            self._ids.add(call_id)
+        call = read_call(item, self.call_count, flags)
+        self.call_count += 1
+        self.blocks.append(CallBlock(call=call))
+
+    def _take_message(self, item: JsonObject, where: str) -> None:
+        content = item.get("content")
+        if not isinstance(content, str | list):
+            self._unread.append(f"{where} has no content")
+        self.blocks.extend(read_content(item, in_turn=True))
+
+    def _take_other(self, item: JsonObject, where: str) -> None:
+        call = read_hosted_call(item, self._hosted_count)
+        if call is not None:
+            self._hosted_count += 1
+        elif type_of(item) not in _NO_CALLS and not is_reference(item):
+            self._unread.append(f"{where} is of the unknown type {type_of(item)[:60]!a}")
+        self.blocks.append(ProviderBlock(native=item, call=call))
 
 
-BUILT_IN: Mapping[str, BuiltIn] = {
-    "local_shell_call": BuiltIn("local_shell", "action", "local_shell_call_output", "id"),
-    "shell_call": BuiltIn("shell", "action", "shell_call_output"),
-    "apply_patch_call": BuiltIn("apply_patch", "operation", "apply_patch_call_output"),
-    "computer_call": BuiltIn("computer", "action", "computer_call_output"),
-    "tool_search_call": BuiltIn("tool_search", "arguments", "tool_search_output"),
-}
-"""By the type of their calls."""
-
-BY_PROVIDER: Mapping[str, str] = {
-    "mcp_call": "mcp",
-    "web_search_call": "web_search",
-    "file_search_call": "file_search",
-    "code_interpreter_call": "code_interpreter",
-    "image_generation_call": "image_generation",
-}
-"""Calls of tools that the provider runs, and the names of these."""
-
-OUTPUTS: Mapping[str, str] = {
-    "function_call_output": "call_id",
-    "custom_tool_call_output": "call_id",
-    **{tool.output: tool.call_id for tool in BUILT_IN.values()},
-}
-"""Items with outputs, and the member that names the call."""
-
-BUILT_IN_OUTPUTS = frozenset(tool.output for tool in BUILT_IN.values())
-
-_CONTAINERS = {"container_reference", "container_auto", "container"}
+def is_reference(item: JsonObject) -> bool:
+    """Whether an item is nothing but the id of one that the provider keeps."""
+    return item.get("type") is None and "id" in item and "role" not in item
 
 
-def is_output(item: JsonObject) -> bool:
-    """Whether an item is the output of a call that the caller ran."""
-    kind = item.get("type")
-    return kind in OUTPUTS and (kind != "tool_search_output" or item.get("execution") == "client")
+def read_content(item: JsonObject, *, in_turn: bool = False) -> Iterator[MessageBlock]:
+    """The blocks of a message; each one remembers what the message says beside its content.
+
+    Args:
+        item: the message.
+        in_turn: whether it is one of the items of a turn of the model.
+    """
+    about = others(item, _MESSAGE)
+    if about.get("status") == "completed":
+        del about["status"]
+    extras: JsonObject = {ITEM: about} if about else {}
+    content = item.get("content")
+    # Empty texts are said, too: a message of one is not nothing.
+    parts: list[JsonValue] = [{"type": "input_text", "text": content}]
+    for part in parts if isinstance(content, str) else list_in(content):
+        block = read_part(part)
+        # In a turn a part that is not understood is told from an item by having this extra.
+        is_marked = in_turn and isinstance(block, ProviderBlock)
+        more: JsonObject = {ITEM: about} if is_marked else extras
+        yield block.model_copy(update={"extras": {**block.extras, **more}}) if more else block
 
 
-def is_call(item: JsonObject) -> bool:
-    """Whether an item is a call that the caller is to run."""
-    kind = item.get("type")
-    if kind == "shell_call":
-        return object_in(item.get("environment")).get("type") not in _CONTAINERS
-    if kind == "tool_search_call":
-        return item.get("execution") == "client"
-    return kind in BUILT_IN or kind in ("function_call", "custom_tool_call")
+def _proof(item: JsonObject) -> JsonObject:
+    """The whole of a reasoning item: it is to go back as it came."""
+    extras = others(item, frozenset({"type"}))
+    # That nothing is encrypted is said by a null, which may go back; other nulls may not.
+    return {"encrypted_content": None, **extras} if "encrypted_content" in item else extras
 
 
-def read_call(item: JsonObject, position: int) -> ToolCall:
-    """The call of an item that is one."""
-    kind = str(item.get("type"))
-    call_id, namespace = text_in(item.get("call_id")), text_in(item.get("namespace"))
-    if kind in BUILT_IN:
-        return _built_in(BUILT_IN[kind], kind, item, position)
-    is_custom = kind == "custom_tool_call"
-    told = item.get("input" if is_custom else "arguments")
-    is_text = told is None or isinstance(told, str)
-    raw = (
-        told if isinstance(told, str) else "" if told is None else canonical_json.encode_text(told)
-    )
-    call = ToolCall(
-        tool_name=text_in(item.get("name")) or "",
-        arguments_raw=raw,
-        call_id=call_id,
-        kind="custom" if is_custom else "function",
-        namespace=namespace,
-        position=position,
-        flags=() if is_text else ("arguments_were_object",),
-        extras=others(item, _CUSTOM if is_custom else _FUNCTION),
-    )
-    return _flagged(call, item)
-
-
-def read_provider_call(item: JsonObject) -> ToolCall | None:
-    """The call in an item of a tool that the provider runs; None where it is none."""
-    kind = str(item.get("type"))
-    if kind not in BY_PROVIDER and kind not in BUILT_IN:
-        return None
-    is_mcp = kind == "mcp_call"
-    tool_name = BUILT_IN[kind].tool_name if kind in BUILT_IN else BY_PROVIDER[kind]
-    told = item.get("arguments", item.get("action"))
-    return ToolCall(
-        tool_name=(text_in(item.get("name")) if is_mcp else None) or tool_name,
-        arguments_raw=told if isinstance(told, str) else _dumped(told or {}),
-        call_id=text_in(item.get("call_id")) or text_in(item.get("id")),
-        kind="mcp" if is_mcp else "builtin",
-        namespace=text_in(item.get("server_label")),
-        by_provider=True,
-    )
-
-
-def _built_in(tool: BuiltIn, kind: str, item: JsonObject, position: int) -> ToolCall:
-    known = frozenset({"type", "call_id", tool.arguments})
-    call = ToolCall(
-        tool_name=tool.tool_name,
-        arguments_raw=_dumped(item.get(tool.arguments, {})),
-        call_id=text_in(item.get("call_id")) or text_in(item.get("id")),
-        kind="builtin",
-        position=position,
-        extras={"type": kind, **others(item, known)},
-    )
-    return _flagged(call, item)
-
-
-def _flagged(call: ToolCall, item: JsonObject) -> ToolCall:
-    # A call of a running program is in progress in an answer that is complete.
-    if item.get("status") != "incomplete":
-        return call
-    return call.model_copy(update={"flags": (*call.flags, "incomplete")})
-
-
-def _dumped(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+def _thoughts(item: JsonObject) -> str:
+    """What is shown of the reasoning: its summary, or else the text itself."""
+    for member in ("summary", "content"):
+        texts = [
+            text for part in objects_in(item.get(member)) if (text := text_in(part.get("text")))
+        ]
+        if texts:
+            return "\n\n".join(texts)
+    return ""

@@ -1,0 +1,132 @@
+"""The input of a request to OpenAI Responses into the canonical conversation.
+
+Items have no batches. What the model said up to the next output, or to the next message of somebody
+else, is taken for one turn: one message of the assistant. A message has an origin where something
+in it is for this format alone.
+"""
+
+from pydantic import JsonValue
+
+from tooltrail.records import (
+    CallBlock,
+    Conversation,
+    InvalidRecordError,
+    Message,
+    MessageBlock,
+    Origin,
+    ProviderBlock,
+    ReasoningBlock,
+    ResultBlock,
+    Role,
+)
+from tooltrail.wire.members import JsonObject, object_in, text_in
+from tooltrail.wire.openai_responses.asking import read_tools
+from tooltrail.wire.openai_responses.calls import hosted_shells, type_of
+from tooltrail.wire.openai_responses.items import ItemReader, read_content
+from tooltrail.wire.openai_responses.limits import NAME
+from tooltrail.wire.openai_responses.outputs import OUTPUT_TYPES, read_output
+
+_SPEAKERS: dict[str, Role] = {"user": "user", "system": "system", "developer": "developer"}
+
+
+def read_history(request: JsonObject) -> Conversation:
+    """The input and the tools of a request; its instructions are a system message in front.
+
+    Raises:
+        InvalidRecordError: there is no input.
+    """
+    told = request.get("input")
+    items: JsonValue = [{"role": "user", "content": told}] if isinstance(told, str) else told
+    if not isinstance(items, list):
+        raise InvalidRecordError("the request has no input")
+    reader = _HistoryReader(items)
+    if instructions := text_in(request.get("instructions")):
+        reader.messages.append(Message.of("system", instructions))
+    for position, item in enumerate(items):
+        reader.take(item, f"input[{position}]")
+    return Conversation.of(reader.finish(), read_tools(request))
+
+
+class _HistoryReader:
+    def __init__(self, items: list[JsonValue]) -> None:
+        self.messages: list[Message] = []
+        self._hosted = hosted_shells(items, in_answer=False)
+        self._local_shells: dict[str, str] = {}
+        self._turn: ItemReader | None = None
+        self._results: list[ResultBlock] = []
+        # Calls whose results have something for this format alone.
+        self._native_ids: set[str | None] = set()
+
+    def take(self, item: JsonValue, where: str) -> None:
+        told = object_in(item)
+        role = _SPEAKERS.get(str(told.get("role")))
+        if type_of(told) == "message" and role is not None:
+            self._end()
+            blocks = tuple(read_content(told))
+            self.messages.append(Message(role=role, blocks=blocks, origin=_origin(blocks)))
+        elif self._is_output(told):
+            self._end_turn()
+            result = read_output(told, self._local_shells)
+            self._results.append(result)
+            if _is_native(result):
+                self._native_ids.add(result.call_id)
+        else:
+            self._end_results()
+            self._turn = self._turn or ItemReader([], self._hosted)
+            self._turn.take(item, where)
+            self._remember(told)
+
+    def finish(self) -> list[Message]:
+        self._end()
+        if self._native_ids:
+            self.messages = [self._with_origin(message) for message in self.messages]
+        return self.messages
+
+    def _is_output(self, item: JsonObject) -> bool:
+        kind = type_of(item)
+        if kind == "tool_search_output":
+            return item.get("execution") == "client"
+        if kind == "shell_call_output" and item.get("call_id") in self._hosted:
+            return False
+        return kind in OUTPUT_TYPES
+
+    def _remember(self, item: JsonObject) -> None:
+        item_id, call_id = text_in(item.get("id")), text_in(item.get("call_id"))
+        if type_of(item) == "local_shell_call" and item_id and call_id:
+            self._local_shells[item_id] = call_id
+
+    def _end(self) -> None:
+        self._end_turn()
+        self._end_results()
+
+    def _end_turn(self) -> None:
+        turn, self._turn = self._turn, None
+        if turn is not None:
+            blocks = tuple(turn.blocks)
+            self.messages.append(Message(role="assistant", blocks=blocks, origin=_origin(blocks)))
+
+    def _end_results(self) -> None:
+        if self._results:
+            self.messages.append(Message(role="tool", blocks=tuple(self._results)))
+            self._results = []
+
+    def _with_origin(self, message: Message) -> Message:
+        """What a result says for this format goes back with the call that it answers."""
+        if message.origin is not None:
+            return message
+        if not any(call.call_id in self._native_ids for call in message.calls):
+            return message
+        return message.model_copy(update={"origin": Origin(wire_format=NAME)})
+
+
+def _origin(blocks: tuple[MessageBlock, ...]) -> Origin | None:
+    return Origin(wire_format=NAME) if any(map(_is_native, blocks)) else None
+
+
+def _is_native(block: MessageBlock) -> bool:
+    """Whether a block says something that this format alone can be told."""
+    if isinstance(block, CallBlock):
+        return bool(block.call.extras) or block.call.kind == "builtin"
+    if isinstance(block, ResultBlock):
+        return bool(block.extras) or any(map(_is_native, block.content))
+    return bool(block.extras) or isinstance(block, ProviderBlock | ReasoningBlock)

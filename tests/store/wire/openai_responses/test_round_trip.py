@@ -1,0 +1,525 @@
+"""What comes back of a conversation that was written for OpenAI Responses.
+
+The row of the loss table: ids, names, namespaces, raw arguments, text, images, files and the order
+of items survive; the error flag, sounds and links, structured values and the boundary between two
+turns that nothing parts do not. Of the shell and of `apply_patch`, how they ended survives.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import JsonValue
+from tests.support.conversations import (
+    call_ids,
+    conversations,
+    json_objects,
+    spoken_texts,
+    tool_names,
+)
+from tests.support.wire.checks import history_problems
+from tests.support.wire.schemas import problems
+
+from tooltrail.records import (
+    CallBlock,
+    ContentBlock,
+    Conversation,
+    MediaBlock,
+    Message,
+    MessageBlock,
+    Origin,
+    ProviderBlock,
+    ReasoningBlock,
+    ResourceBlock,
+    ResultBlock,
+    ResultStatus,
+    TextBlock,
+    ToolCall,
+    canonical_json,
+)
+from tooltrail.wire import DEFAULT_EXPORT_POLICY, Export, JsonObject
+from tooltrail.wire.members import objects_in
+from tooltrail.wire.openai_responses import FORMAT
+
+PREFIX = "ERROR: "
+NATIVE = {"shell", "apply_patch"}
+OWN = Origin(wire_format="openai-responses")
+
+
+def written(conversation: Conversation) -> Export:
+    return FORMAT.write_history(conversation, DEFAULT_EXPORT_POLICY)
+
+
+def expected(conversation: Conversation) -> Conversation:
+    """What the row of the loss table leaves of a conversation in normal form."""
+    messages: list[Message] = []
+    calls: dict[str | None, ToolCall] = {}
+    for message in conversation.messages:
+        calls.update((one.call_id, one) for one in message.calls)
+        blocks = tuple(_expected_block(block, calls) for block in message.blocks)
+        last = messages[-1] if messages else None
+        if last is not None and message.role == last.role == "assistant":
+            # Nothing tells where the one turn ended.
+            messages[-1] = last.model_copy(update={"blocks": (*last.blocks, *blocks)})
+            continue
+        messages.append(Message(role=message.role, blocks=blocks, origin=_expected_origin(message)))
+    return Conversation.of(messages)
+
+
+def _expected_origin(message: Message) -> Origin | None:
+    """A request does not name the model, only that what is said is for this format."""
+    is_own = any(
+        block.extras
+        or isinstance(block, ProviderBlock | ReasoningBlock)
+        or (isinstance(block, CallBlock) and (block.call.extras or block.call.kind == "builtin"))
+        for block in message.blocks
+    )
+    return OWN if is_own and message.role != "tool" else None
+
+
+def _expected_block(block: MessageBlock, calls: dict[str | None, ToolCall]) -> MessageBlock:
+    if isinstance(block, ResultBlock):
+        call = calls[block.call_id]
+        if call.kind == "builtin" and call.tool_name in NATIVE:
+            return _expected_native(block, call.tool_name)
+        return _expected_result(block)
+    return block
+
+
+def _expected_result(result: ResultBlock) -> ResultBlock:
+    """No flag tells an error, but the prefix does; an output does not repeat the name."""
+    content = list(result.content)
+    if result.is_error:
+        first = content[0]
+        if not isinstance(first, TextBlock):
+            content.insert(0, TextBlock(text=PREFIX))
+        elif not first.text.startswith(PREFIX):
+            content[0] = TextBlock(text=PREFIX + first.text)
+    head = content[0]
+    is_error = isinstance(head, TextBlock) and head.text.startswith(PREFIX)
+    status: ResultStatus = "error" if is_error else "unknown"
+    return ResultBlock(call_id=result.call_id, status=status, content=tuple(content))
+
+
+def _expected_native(result: ResultBlock, tool_name: str) -> ResultBlock:
+    update: dict[str, object] = {"tool_name": None}
+    if tool_name == "shell":
+        (block,) = result.content
+        assert isinstance(block, TextBlock)
+        exited = {"type": "exit", "exit_code": int(result.status == "error")}
+        outcome = {"type": "timeout"} if result.status == "timeout" else exited
+        entry = {"stdout": block.text, "stderr": "", "outcome": outcome}
+        update |= {"structured": [entry], "has_structured": True}
+    return result.model_copy(update=update)
+
+
+media = st.sampled_from(
+    [
+        MediaBlock(kind="image", media_type="image/png", data="aGk="),
+        MediaBlock(kind="image", media_type="image/webp", data="aGk="),
+        MediaBlock(kind="image", uri="https://example.org/a.png"),
+        MediaBlock(kind="image", uri="file:file-1"),
+        MediaBlock(kind="document", media_type="application/pdf", data="aGk=", name="a.pdf"),
+        MediaBlock(kind="document", uri="https://example.org/a.pdf"),
+        MediaBlock(kind="document", uri="file:file-2"),
+    ]
+)
+actions: dict[str, JsonObject] = {
+    "shell": {"commands": ["ls"], "timeout_ms": 100},
+    "apply_patch": {"type": "update_file", "path": "a", "diff": "@@"},
+}
+
+
+@st.composite
+def own_calls(draw: st.DrawFn, call_id: str, position: int) -> ToolCall:
+    """A call as this format gives it."""
+    extras: JsonObject = {"id": f"fc_{call_id}"} if draw(st.booleans()) else {}
+    kind = draw(st.sampled_from(["function", "custom", "shell", "apply_patch"]))
+    if kind in actions:
+        # Canonical JSON sorts members, and their order is kept, so they are in order here.
+        raw = json.dumps(actions[kind], separators=(",", ":"))
+        return ToolCall(
+            tool_name=kind,
+            arguments_raw=raw,
+            call_id=call_id,
+            kind="builtin",
+            position=position,
+            extras=extras,
+        )
+    raw = draw(spoken_texts) if kind == "custom" else json.dumps(draw(json_objects), indent=1)
+    return ToolCall(
+        tool_name=draw(tool_names),
+        arguments_raw=raw,
+        call_id=call_id,
+        kind="custom" if kind == "custom" else "function",
+        namespace=draw(st.none() | tool_names),
+        position=position,
+        extras=extras,
+    )
+
+
+@st.composite
+def own_results(draw: st.DrawFn, call: ToolCall) -> ResultBlock:
+    """A result as its call can have it here."""
+    if call.kind == "builtin":
+        statuses = ["ok", "error", "timeout"] if call.tool_name == "shell" else ["ok", "error"]
+        content: list[ContentBlock] = [TextBlock(text=draw(spoken_texts))]
+    else:
+        statuses = ["ok", "error"]
+        parts = st.lists(spoken_texts.map(lambda text: TextBlock(text=text)) | media, max_size=3)
+        content = [*draw(parts.filter(bool))]
+    return ResultBlock.model_validate(
+        {"call_id": call.call_id, "status": draw(st.sampled_from(statuses)), "content": content}
+    )
+
+
+def _said(text: str, number: int) -> TextBlock:
+    return TextBlock(text=text, extras={"item": {"id": f"msg_{number}", "phase": "commentary"}})
+
+
+@st.composite
+def own_conversations(draw: st.DrawFn) -> Conversation:
+    """What this format keeps beyond the common: interleaving, reasoning, media, its own tools."""
+    messages: list[Message] = []
+    ids = iter(draw(st.lists(call_ids, min_size=9, max_size=9, unique=True)))
+    for turn in range(draw(st.integers(1, 3))):
+        spoken: list[MessageBlock] = [TextBlock(text=draw(spoken_texts))]
+        messages.append(Message(role="user", blocks=(*spoken, *draw(st.lists(media, max_size=2)))))
+        said: list[MessageBlock] = [
+            ReasoningBlock(
+                text=text,
+                extras={
+                    "id": f"rs_{turn}",
+                    "summary": [{"type": "summary_text", "text": text}],
+                    "encrypted_content": draw(st.none() | st.just("gAAA=")),
+                },
+            )
+            for text in draw(st.lists(spoken_texts, max_size=1))
+        ]
+        results: list[ResultBlock] = []
+        for position in range(draw(st.integers(1, 3))):
+            said += draw(st.lists(spoken_texts.map(lambda text: TextBlock(text=text)), max_size=1))
+            call = draw(own_calls(next(ids), position))
+            said.append(CallBlock(call=call))
+            results.append(draw(own_results(call)))
+        said += [_said(text, turn) for text in draw(st.lists(spoken_texts, max_size=2))]
+        listing: JsonObject = {
+            "type": "mcp_list_tools",
+            "id": "m",
+            "server_label": "s",
+            "tools": [],
+        }
+        said += draw(st.sampled_from([[], [ProviderBlock(native=listing)]]))
+        origin = OWN.model_copy(update={"model": "gpt-5"})
+        messages.append(Message(role="assistant", blocks=tuple(said), origin=origin))
+        messages.append(Message(role="tool", blocks=tuple(results)))
+    return Conversation.of(messages)
+
+
+def unsound(items: list[JsonObject]) -> Iterator[str]:
+    """Where a call or somebody's message stands before the outputs of an earlier batch."""
+    waiting = 0
+    is_answering = False
+    for number, item in enumerate(items):
+        kind = str(item.get("type", "message"))
+        if kind.endswith("_call_output"):
+            waiting -= 1
+            is_answering = True
+        elif waiting and (is_answering or item.get("role") in {"user", "system", "developer"}):
+            yield f"input[{number}] comes before {waiting} outputs"
+        elif kind.endswith("_call"):
+            waiting += 1
+            is_answering = False
+        else:
+            is_answering = False
+    if waiting:
+        yield f"{waiting} outputs are missing"
+
+
+def assert_sendable(export: Export) -> None:
+    assert json.loads(json.dumps(export.request, allow_nan=False)) == export.request
+    items = objects_in(export.request["input"])
+    assert list(unsound(items)) == []
+    # That rule is looked at above, batch by batch.
+    found = history_problems("openai-responses", export.request)
+    assert [one for one in found if "outputs of an earlier batch" not in one] == []
+    for item in items:
+        assert problems("openai-responses.item", item) == []
+
+
+@given(conversations())
+def test_a_conversation_comes_back_but_for_the_row_of_the_loss_table(
+    conversation: Conversation,
+) -> None:
+    export = written(conversation)
+    assert FORMAT.read_history(export.request) == expected(conversation)
+    assert {change.kind for change in export.report} <= {"error_as_prefix"}
+    assert_sendable(export)
+
+
+@given(own_conversations())
+def test_what_the_provider_said_itself_comes_back_to_it(conversation: Conversation) -> None:
+    export = written(conversation)
+    assert FORMAT.read_history(export.request) == expected(conversation)
+    assert {change.kind for change in export.report} <= {"error_as_prefix"}
+    assert_sendable(export)
+
+
+@given(conversations() | own_conversations())
+def test_what_was_read_is_written_as_it_was(conversation: Conversation) -> None:
+    request = written(conversation).request
+    again = written(FORMAT.read_history(request))
+    assert again.request == request
+    assert not again.report
+
+
+@given(own_conversations())
+def test_the_items_of_an_answer_are_read_as_those_of_a_history(conversation: Conversation) -> None:
+    """An answer and the same items sent back say the same, but for who answered."""
+    for message in conversation.messages:
+        if message.role == "assistant":
+            items = objects_in(written(Conversation.of([message])).request["input"])
+            said = [item for item in items if not str(item.get("type")).endswith("_output")]
+            answer = FORMAT.read_response({"status": "completed", "output": [*said]})
+            assert answer.message.blocks == message.blocks
+            assert answer.unread == ()
+
+
+# From here on: whatever a record can hold.
+any_texts = st.text(max_size=12) | st.sampled_from(
+    ["", "\0", "\ud800", "a\ud83d", "ERROR: x", "\x1b"]
+)
+any_ids = st.none() | st.sampled_from(["", "a", "a", "b/ü", "\0", "x" * 80]) | any_texts
+any_arguments = st.sampled_from(
+    [
+        f'{{"n":{10**40}}}',
+        "",
+        " ",
+        "{",
+        "null",
+        "[1]",
+        '"x"',
+        '{"a":1e400}',
+        '{"a":1,"a":2}',
+        '{"\\ud800":"\\u0000"}',
+        "x" * 100_000,
+    ]
+) | json_objects.map(json.dumps)
+any_media = st.builds(
+    MediaBlock,
+    kind=st.sampled_from(["image", "audio", "document"]),
+    media_type=st.none() | st.sampled_from(["image/png", "application/pdf"]) | any_texts,
+    data=st.none() | st.sampled_from(["aGk=", "", "no base64", "AAEC"]),
+    uri=st.none() | st.sampled_from(["https://a/b", "file:x", "data:,x", "file:"]) | any_texts,
+    name=st.none() | any_texts,
+)
+any_resources = st.builds(
+    ResourceBlock, uri=any_texts, text=st.none() | any_texts, data=st.none() | any_texts
+)
+any_statuses: st.SearchStrategy[ResultStatus] = st.sampled_from(
+    ["ok", "error", "timeout", "cancelled", "interrupted", "denied", "unknown"]
+)
+any_native: st.SearchStrategy[JsonValue] = st.sampled_from(
+    [{"type": "compaction", "encrypted_content": "\0"}, ["\udc00"], None, "x", {"a": 1}]
+)
+foreign_extras: st.SearchStrategy[JsonObject] = st.sampled_from([{}, {"a": "\ud800"}])
+any_text_blocks = st.builds(TextBlock, text=any_texts, is_refusal=st.booleans())
+any_provider_blocks = st.builds(ProviderBlock, native=any_native)
+any_content = st.lists(
+    any_text_blocks | any_media | any_resources | any_provider_blocks, max_size=3
+).map(tuple)
+any_calls = st.builds(
+    CallBlock,
+    call=st.builds(
+        ToolCall,
+        tool_name=any_texts | st.sampled_from(["shell", "apply_patch", "computer", "tool_search"]),
+        arguments_raw=any_arguments,
+        call_id=any_ids,
+        kind=st.sampled_from(["function", "custom", "mcp"]),
+        namespace=st.none() | any_texts,
+        flags=st.sampled_from([(), ("incomplete",), ("id_synthesised",)]),
+        extras=st.just({}) | st.sampled_from([{"id": "fc_1"}]),
+    ),
+    key=st.none() | st.sampled_from(["k", "l"]),
+)
+any_results = st.builds(
+    ResultBlock,
+    call_id=any_ids,
+    tool_name=st.none() | any_texts,
+    status=any_statuses,
+    content=any_content,
+    structured=st.sampled_from([None, {"a": "\udfff"}, [1]]),
+    has_structured=st.booleans(),
+    key=st.none() | st.sampled_from(["k", "l"]),
+)
+any_thoughts = st.builds(
+    ReasoningBlock,
+    text=any_texts,
+    extras=st.sampled_from([{}, {"signature": "x"}, {"id": "rs_1", "summary": []}]),
+)
+any_origins = st.none() | st.builds(
+    Origin, wire_format=st.sampled_from(["openai-responses", "anthropic"])
+)
+any_said = st.builds(
+    Message,
+    role=st.sampled_from(["system", "developer", "user", "assistant"]),
+    blocks=st.lists(
+        any_text_blocks
+        | any_media
+        | any_resources
+        | any_thoughts
+        | any_calls
+        | any_results
+        | any_provider_blocks,
+        max_size=5,
+    ).map(tuple),
+    origin=st.none() | st.builds(Origin, wire_format=st.just("anthropic")),
+)
+any_turns = st.builds(
+    Message,
+    role=st.just("assistant"),
+    blocks=st.lists(any_text_blocks | any_media | any_thoughts | any_calls, max_size=5).map(tuple),
+    origin=any_origins,
+)
+any_answers = st.builds(
+    Message, role=st.just("tool"), blocks=st.lists(any_results, min_size=1, max_size=3).map(tuple)
+)
+any_conversations = st.lists(any_said | any_turns | any_answers, max_size=6).map(Conversation.of)
+
+
+@given(any_conversations)
+def test_whatever_a_record_holds_becomes_a_history_that_can_be_sent(
+    conversation: Conversation,
+) -> None:
+    export = written(conversation)
+    assert_sendable(export)
+    again = FORMAT.read_history(export.request)
+    assert not written(again).report.of_kind("result_orphaned")
+
+
+@given(st.lists(any_native | json_objects, max_size=4), any_texts)
+def test_whatever_a_provider_sends_is_read(items: list[JsonValue], text: str) -> None:
+    request: JsonObject = {"input": items, "output": items, "instructions": text}
+    FORMAT.read_history(request)
+    response = FORMAT.read_response(request)
+    assert len(response.message.blocks) == len(items)
+
+
+@st.composite
+def nearly_normal(draw: st.DrawFn) -> Conversation:
+    """A conversation in normal form of which one block, if any, is as any record may have it."""
+    conversation = draw(conversations() | own_conversations())
+    messages = list(conversation.messages)
+    number = draw(st.integers(0, len(messages) - 1))
+    message = messages[number]
+    blocks = list(message.blocks)
+    place = draw(st.integers(0, len(blocks) - 1))
+    change = draw(st.sampled_from(["nothing", "block", "beside", "role", "origin", "drop"]))
+    if change == "block":
+        blocks[place] = draw(_odd(blocks[place]))
+    elif change == "beside":
+        blocks.insert(place, draw(any_text_blocks | any_media | any_thoughts | any_resources))
+    elif change == "drop":
+        del blocks[place]
+    changed = message.model_copy(update={"blocks": tuple(blocks)})
+    if change == "role":
+        roles = ["developer", "user", "tool", "assistant", "system"]
+        changed = changed.model_copy(update={"role": draw(st.sampled_from(roles))})
+    if change == "origin":
+        changed = changed.model_copy(update={"origin": draw(any_origins)})
+    messages[number] = changed
+    return Conversation.of(messages)
+
+
+def _one_member(
+    members: dict[str, st.SearchStrategy[object]],
+) -> st.SearchStrategy[dict[str, object]]:
+    return st.sampled_from(sorted(members)).flatmap(
+        lambda name: members[name].map(lambda value: {name: value})
+    )
+
+
+def _odd(block: MessageBlock) -> st.SearchStrategy[MessageBlock]:
+    """The same block, one member of it as any record may have it."""
+    if isinstance(block, CallBlock):
+        call = block.call
+        members: dict[str, st.SearchStrategy[object]] = {
+            "tool_name": any_texts.map(lambda name: ToolCall(tool_name=name).tool_name),
+            "arguments_raw": any_arguments,
+            "kind": st.sampled_from(["function", "custom", "builtin", "mcp"]),
+            "namespace": any_texts,
+            "extras": st.sampled_from([{}, {"id": "fc_9"}]),
+        }
+        return _one_member(members).map(
+            # Validated again, so that the copy has read nothing of its arguments yet.
+            lambda update: block.model_copy(
+                update={"call": ToolCall.model_validate({**call.model_dump(), **update})}
+            )
+        )
+    if isinstance(block, ResultBlock):
+        members = {
+            "status": any_statuses,
+            "content": any_content,
+            "has_structured": st.just(value=True),
+            "extras": foreign_extras,
+        }
+        return _one_member(members).map(lambda update: block.model_copy(update=update))
+    if isinstance(block, TextBlock):
+        members = {"text": any_texts, "is_refusal": st.booleans(), "extras": foreign_extras}
+        return _one_member(members).map(lambda update: block.model_copy(update=update))
+    return any_media
+
+
+def _normal(conversation: Conversation) -> Conversation | None:
+    """What is to come back, where every result has the call in front of it."""
+    try:
+        return expected(conversation)
+    except (KeyError, IndexError, ValueError):
+        return None
+
+
+def _respelled(conversation: Conversation) -> Conversation:
+    """Blank arguments are an empty object; that is no loss, and nothing reports it."""
+
+    def blocks(message: Message) -> Iterator[MessageBlock]:
+        for block in message.blocks:
+            is_blank = isinstance(block, CallBlock) and not block.call.arguments_raw.strip()
+            if isinstance(block, CallBlock) and is_blank and block.call.kind != "custom":
+                call = block.call.model_copy(update={"arguments_raw": "{}"})
+                yield block.model_copy(update={"call": call})
+            else:
+                yield block
+
+    def respelled(messages: Iterable[Message]) -> Iterator[Message]:
+        for message in messages:
+            yield message.model_copy(update={"blocks": tuple(blocks(message))})
+
+    return Conversation.of(respelled(conversation.messages))
+
+
+@given(nearly_normal())
+def test_what_comes_back_otherwise_is_in_the_report(conversation: Conversation) -> None:
+    export = written(conversation)
+    # The row of the loss table has the prefix: what comes back with it is expected.
+    if {change.kind for change in export.report} <= {"error_as_prefix"}:
+        assert FORMAT.read_history(export.request) == _normal(_respelled(conversation))
+
+
+def test_arguments_nested_beyond_measure_are_sent_as_they_are() -> None:
+    raw = "[" * 3000 + "]" * 3000
+    call = ToolCall(tool_name="f", arguments_raw=raw, call_id="c")
+    export = written(Conversation.of([Message(role="assistant", blocks=(CallBlock(call=call),))]))
+    (item, _) = objects_in(export.request["input"])
+    assert item["arguments"] == raw
+    assert FORMAT.read_history(export.request).messages[0].calls[0].parse_error
+
+
+def test_canonical_arguments_survive_to_the_byte() -> None:
+    raw = canonical_json.encode_text({"b": 1, "a": [1.5, "ü"]})
+    said = Message(
+        role="assistant",
+        blocks=(CallBlock(call=ToolCall(tool_name="f", arguments_raw=raw, call_id="c")),),
+    )
+    (message, _) = FORMAT.read_history(written(Conversation.of([said])).request).messages
+    assert message.calls[0].arguments_raw == raw

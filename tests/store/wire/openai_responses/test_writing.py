@@ -1,0 +1,535 @@
+"""Conversations written as the input of a Responses request, whoever had them."""
+
+import json
+import sys
+
+import pytest
+from tests.support.wire.checks import history_problems
+from tests.support.wire.schemas import problems
+
+from tooltrail.records import (
+    CallBlock,
+    ContentBlock,
+    Conversation,
+    MediaBlock,
+    Message,
+    MessageBlock,
+    Origin,
+    ProviderBlock,
+    ReasoningBlock,
+    ResourceBlock,
+    ResultBlock,
+    TextBlock,
+    ToolCall,
+)
+from tooltrail.wire import Export, ExportPolicy, ExportRefusedError, JsonObject
+from tooltrail.wire.openai_responses import FORMAT
+
+OWN = Origin(wire_format="openai-responses", provider="openai")
+FOREIGN = Origin(wire_format="anthropic")
+PNG = MediaBlock(kind="image", media_type="image/png", data="aGk=")
+TEXT = TextBlock(text="ok")
+
+
+def written(*messages: Message, policy: ExportPolicy | None = None) -> Export:
+    export = FORMAT.write_history(Conversation.of(messages), policy or ExportPolicy())
+    assert history_problems("openai-responses", export.request) == []
+    for one in items_of(export):
+        assert problems("openai-responses.item", one) == []
+    return export
+
+
+def items_of(export: Export) -> list[JsonObject]:
+    items = export.request["input"]
+    assert isinstance(items, list)
+    return [one for one in items if isinstance(one, dict)]
+
+
+def kinds(export: Export) -> list[str]:
+    return [change.kind for change in export.report]
+
+
+def asked(*calls: ToolCall, origin: Origin | None = None) -> Message:
+    return Message(
+        role="assistant", blocks=tuple(CallBlock(call=one) for one in calls), origin=origin
+    )
+
+
+def call(number: int = 1, **members: object) -> ToolCall:
+    whole = {"tool_name": "f", "call_id": f"call_{number}", "position": number - 1, **members}
+    return ToolCall.model_validate(whole)
+
+
+def result(*content: ContentBlock, number: int = 1, **members: object) -> ResultBlock:
+    whole = {"call_id": f"call_{number}", "content": content, **members}
+    return ResultBlock.model_validate(whole)
+
+
+def answered(*results: ResultBlock) -> Message:
+    return Message(role="tool", blocks=results)
+
+
+def output_of(*content: ContentBlock, **members: object) -> tuple[object, list[str]]:
+    export = written(asked(call()), answered(result(*content, **members)))
+    return items_of(export)[1]["output"], kinds(export)
+
+
+def test_the_items_of_a_turn_keep_their_order_and_all_outputs_follow() -> None:
+    said = Message(
+        role="assistant",
+        blocks=(TEXT, CallBlock(call=call(1)), TextBlock(text="then"), CallBlock(call=call(2))),
+    )
+    late_first = answered(result(TextBlock(text="2"), number=2), result(TextBlock(text="1")))
+    export = written(Message.of("user", "go"), said, late_first)
+    assert items_of(export) == [
+        {"role": "user", "content": "go"},
+        {"role": "assistant", "content": "ok"},
+        {"type": "function_call", "call_id": "call_1", "name": "f", "arguments": "{}"},
+        {"role": "assistant", "content": "then"},
+        {"type": "function_call", "call_id": "call_2", "name": "f", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "call_1", "output": "1"},
+        {"type": "function_call_output", "call_id": "call_2", "output": "2"},
+    ]
+    assert not export.report
+
+
+def test_what_another_provider_said_for_itself_stays_behind() -> None:
+    said = Message(
+        role="assistant",
+        blocks=(
+            ReasoningBlock(text="hm", extras={"signature": "x"}),
+            ProviderBlock(native={"type": "server_tool_use"}),
+            TextBlock(text="a", extras={"citations": []}),
+            CallBlock(call=call(extras={"caller": "x"})),
+        ),
+        origin=FOREIGN,
+    )
+    export = written(said, answered(result(TEXT, extras={"cache": 1})))
+    assert items_of(export) == [
+        {"role": "assistant", "content": "a"},
+        {"type": "function_call", "call_id": "call_1", "name": "f", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "call_1", "output": "ok"},
+    ]
+    assert sorted(kinds(export)) == ["block_dropped", *["provider_data_dropped"] * 4]
+
+
+OWN_SAID = Message(
+    role="assistant",
+    blocks=(
+        ReasoningBlock(extras={"id": "rs_1", "summary": []}),
+        TextBlock(text="a", extras={"item": {"id": "msg_1"}}),
+        CallBlock(call=call(extras={"id": "fc_1"})),
+    ),
+    origin=OWN,
+)
+
+
+@pytest.mark.parametrize(
+    ("policy", "is_replayed"),
+    [
+        (ExportPolicy(), True),
+        (ExportPolicy(provider="openai"), True),
+        (ExportPolicy(provider="azure"), False),
+        (ExportPolicy(replay_provider_data=False), False),
+    ],
+)
+def test_ids_of_items_go_to_the_provider_that_gave_them_alone(
+    policy: ExportPolicy, is_replayed: bool
+) -> None:
+    export = written(OWN_SAID, answered(result(TEXT)), policy=policy)
+    ids = [one["id"] for one in items_of(export) if "id" in one]
+    assert ids == (["rs_1", "msg_1", "fc_1"] if is_replayed else [])
+    assert bool(export.report) is not is_replayed
+
+
+def test_reasoning_without_its_id_cannot_go_back() -> None:
+    said = Message(role="assistant", blocks=(ReasoningBlock(text="a"), TEXT), origin=OWN)
+    export = written(said)
+    assert items_of(export) == [{"role": "assistant", "content": "ok"}]
+    assert kinds(export) == ["block_dropped"]
+
+
+BUILTIN = [
+    call(tool_name="shell", kind="builtin", arguments_raw='{"commands":["ls"]}'),
+    call(tool_name="web_search", kind="builtin", arguments_raw="{}"),
+    call(tool_name="ask", kind="mcp", namespace="deepwiki"),
+]
+
+
+@pytest.mark.parametrize("one", BUILTIN, ids=lambda one: one.tool_name)
+def test_tools_that_a_provider_made_become_functions_elsewhere(one: ToolCall) -> None:
+    export = written(asked(one, origin=FOREIGN), answered(result(TEXT)))
+    assert [item["type"] for item in items_of(export)] == ["function_call", "function_call_output"]
+    assert items_of(export)[0]["arguments"] == one.arguments_raw
+    assert set(kinds(export)) == {"provider_data_dropped"}
+
+
+def own(name: str, arguments: JsonObject, **extras: object) -> Message:
+    one = call(
+        tool_name=name, kind="builtin", arguments_raw=json.dumps(arguments), extras=dict(extras)
+    )
+    return asked(one, origin=OWN)
+
+
+SHELL = own("shell", {"commands": ["ls"], "max_output_length": 9}, environment={"type": "local"})
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome", "changes"),
+    [
+        ("ok", {"type": "exit", "exit_code": 0}, []),
+        ("unknown", {"type": "exit", "exit_code": 0}, []),
+        ("error", {"type": "exit", "exit_code": 1}, []),
+        ("timeout", {"type": "timeout"}, []),
+        ("denied", {"type": "exit", "exit_code": 1}, ["status_flattened"]),
+    ],
+)
+def test_a_result_of_the_shell_says_how_it_ended(
+    status: str, outcome: JsonObject, changes: list[str]
+) -> None:
+    export = written(SHELL, answered(result(TEXT, status=status)))
+    assert items_of(export) == [
+        {
+            "type": "shell_call",
+            "call_id": "call_1",
+            "status": "completed",
+            "environment": {"type": "local"},
+            "action": {"commands": ["ls"], "max_output_length": 9},
+        },
+        {
+            "type": "shell_call_output",
+            "call_id": "call_1",
+            "max_output_length": 9,
+            "output": [{"stdout": "ok", "stderr": "", "outcome": outcome}],
+        },
+    ]
+    assert kinds(export) == changes
+
+
+@pytest.mark.parametrize("structured", [[{"stdout": "x"}], {"a": 1}, "x", None])
+def test_a_structured_value_that_no_shell_gave_is_not_its_output(structured: object) -> None:
+    one = result(TEXT, structured=structured, has_structured=True)
+    export = written(SHELL, answered(one))
+    told = items_of(export)[1]["output"]
+    assert told == [{"stdout": "ok", "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}]
+    assert kinds(export) == ["structured_dropped"]
+
+
+def test_an_empty_result_of_the_shell_is_empty() -> None:
+    export = written(SHELL, answered(result()))
+    told = items_of(export)[1]["output"]
+    assert told == [{"stdout": "", "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}]
+    assert not export.report
+
+
+@pytest.mark.parametrize(
+    ("status", "native", "changes"),
+    [
+        ("ok", "completed", []),
+        ("error", "failed", []),
+        ("timeout", "failed", ["status_flattened"]),
+    ],
+)
+def test_a_result_of_a_patch_says_whether_it_failed(
+    status: str, native: str, changes: list[str]
+) -> None:
+    patch = own("apply_patch", {"type": "delete_file", "path": "a"}, id="apc_1")
+    export = written(patch, answered(result(TEXT, status=status)))
+    assert items_of(export)[0]["operation"] == {"type": "delete_file", "path": "a"}
+    assert items_of(export)[1] == {
+        "type": "apply_patch_call_output",
+        "call_id": "call_1",
+        "status": native,
+        "output": "ok",
+    }
+    assert kinds(export) == changes
+
+
+def test_the_local_shell_gets_json() -> None:
+    action: JsonObject = {"type": "exec", "command": ["ls"], "env": {}}
+    export = written(own("local_shell", action, id="lsh_1"), answered(result(TEXT, status="error")))
+    assert items_of(export)[1] == {
+        "type": "local_shell_call_output",
+        "id": "call_1",
+        "output": '{"stdout":"ERROR: ok"}',
+    }
+    # Without the id that its item needs it is a function.
+    bare = written(own("local_shell", action), answered(result(TEXT)))
+    assert items_of(bare)[0]["type"] == "function_call"
+
+
+CLICK: JsonObject = {"type": "click", "x": 1, "y": 2, "button": "left"}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        result(TEXT),
+        result(PNG, status="error"),
+        result(PNG, TEXT),
+        result(MediaBlock(kind="image", media_type="image/bmp", data="aGk=")),
+        result(PNG, structured=1, has_structured=True),
+    ],
+)
+def test_a_computer_that_has_no_picture_is_a_function(answer: ResultBlock) -> None:
+    computer = own("computer", CLICK, id="cu_1", pending_safety_checks=[])
+    export = written(computer, answered(answer))
+    assert [one["type"] for one in items_of(export)] == ["function_call", "function_call_output"]
+    assert "provider_data_dropped" in kinds(export)
+    native = written(computer, answered(result(PNG)))
+    assert [one["type"] for one in items_of(native)] == ["computer_call", "computer_call_output"]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        result(TEXT),
+        result(structured=[1], has_structured=True),
+        result(structured=[], has_structured=True, status="error"),
+    ],
+)
+def test_a_search_for_tools_that_found_no_tools_is_a_function(answer: ResultBlock) -> None:
+    export = written(own("tool_search", {"queries": []}, execution="client"), answered(answer))
+    assert items_of(export)[0]["type"] == "function_call"
+
+
+@pytest.mark.parametrize("raw", ["{", "[]", "1"])
+def test_a_builtin_call_without_an_action_is_a_function(raw: str) -> None:
+    one = call(tool_name="shell", kind="builtin", arguments_raw=raw)
+    export = written(asked(one, origin=OWN), answered(result(TEXT)))
+    assert items_of(export)[0]["arguments"] == raw
+
+
+def test_what_the_provider_does_not_take_back_is_told() -> None:
+    custom = call(kind="custom", extras={"status": "incomplete", "created_by": "x", "id": "ctc_1"})
+    export = written(asked(custom, origin=OWN), answered(result(TEXT)))
+    assert items_of(export)[0] == {
+        "type": "custom_tool_call",
+        "id": "ctc_1",
+        "call_id": "call_1",
+        "name": "f",
+        "input": "{}",
+    }
+    assert [change.detail for change in export.report] == ["created_by, status"]
+    shell = own("shell", {"commands": []}, created_by="x")
+    assert [one.detail for one in written(shell, answered(result(TEXT))).report] == ["created_by"]
+
+
+def test_one_text_is_a_text_and_anything_more_is_parts() -> None:
+    assert output_of(TEXT) == ("ok", [])
+    assert output_of(TEXT, PNG, TextBlock(text="b")) == (
+        [
+            {"type": "input_text", "text": "ok"},
+            {"type": "input_image", "image_url": "data:image/png;base64,aGk=", "detail": "auto"},
+            {"type": "input_text", "text": "b"},
+        ],
+        [],
+    )
+
+
+def test_a_failure_with_media_says_so_in_front() -> None:
+    image = {"type": "input_image", "image_url": "data:image/png;base64,aGk=", "detail": "auto"}
+    prefixed = [{"type": "input_text", "text": "ERROR: ok"}, image]
+    assert output_of(TEXT, PNG, status="error") == (prefixed, ["error_as_prefix"])
+    bare = [{"type": "input_text", "text": "ERROR: "}, image]
+    changes = ["status_flattened", "error_as_prefix"]
+    assert output_of(PNG, status="timeout") == (bare, changes)
+
+
+def test_a_structured_value_stands_for_missing_content_alone() -> None:
+    assert output_of(structured={"ä": [1]}, has_structured=True) == ('{"ä":[1]}', [])
+    assert output_of(TEXT, structured=1, has_structured=True) == ("ok", ["structured_dropped"])
+    (parts, changes) = output_of(TEXT, PNG, structured=1, has_structured=True)
+    assert isinstance(parts, list)
+    assert changes == ["structured_dropped"]
+
+
+def test_an_empty_output_says_so_unless_it_may_be_empty() -> None:
+    assert output_of() == ("(no output)", ["output_empty"])
+    export = written(asked(call()), answered(result()), policy=ExportPolicy(empty_output=""))
+    assert items_of(export)[1]["output"] == ""
+    assert not export.report
+
+
+DESCRIBED: list[MessageBlock] = [
+    MediaBlock(kind="image", media_type="image/bmp", data="aGk="),
+    MediaBlock(kind="image", media_type="image/png", data="no base64"),
+    MediaBlock(kind="image", media_type="image/png", data=""),
+    MediaBlock(kind="image"),
+    MediaBlock(kind="image", uri="ftp://x"),
+    MediaBlock(kind="image", uri="https://x y"),
+    MediaBlock(kind="image", uri="data:image/png;base64,aGk="),
+    MediaBlock(kind="audio", media_type="audio/wav", data="aGk="),
+    MediaBlock(kind="document", media_type="no type", data="aGk="),
+    ResourceBlock(uri="mcp://x", text="a"),
+    ResourceBlock(uri="mcp://x"),
+]
+
+
+@pytest.mark.parametrize("block", DESCRIBED)
+def test_what_has_no_part_is_described(block: MessageBlock) -> None:
+    export = written(
+        Message(role="user", blocks=(block,)),
+        asked(call()),
+        answered(ResultBlock.model_validate({"call_id": "call_1", "content": (block,)})),
+        Message(role="assistant", blocks=(block,)),
+    )
+    assert kinds(export) == ["block_described"] * 3
+    user, _, output, said = items_of(export)
+    assert isinstance(output["output"], list)
+    assert output["output"][0] == {"type": "input_text", "text": user["content"]}
+    assert said["content"] == user["content"]
+    assert str(user["content"]).startswith("[")
+
+
+LOSSY: list[MediaBlock] = [
+    PNG.model_copy(update={"name": "a.png"}),
+    PNG.model_copy(update={"uri": "https://x"}),
+    MediaBlock(kind="image", uri="https://x", media_type="image/png"),
+    MediaBlock(kind="document", uri="https://x", name="a"),
+    MediaBlock(kind="document", data="aGk="),
+    MediaBlock(kind="document", data="aGk=", name="a", uri="https://x"),
+]
+
+
+@pytest.mark.parametrize("block", LOSSY)
+def test_what_a_part_cannot_say_of_media_is_told(block: MediaBlock) -> None:
+    export = written(Message(role="user", blocks=(block,)))
+    assert isinstance(items_of(export)[0]["content"], list)
+    assert kinds(export) == ["block_described"]
+
+
+@pytest.mark.parametrize("role", ["system", "developer"])
+def test_media_is_for_users_alone(role: str) -> None:
+    export = written(Message.model_validate({"role": role, "blocks": (PNG, TEXT)}))
+    assert kinds(export) == ["block_described"]
+
+
+def test_what_no_speaker_but_the_model_says_stays_behind() -> None:
+    blocks = (
+        ReasoningBlock(text="a"),
+        ProviderBlock(native={"type": "x"}),
+        TextBlock(text="no", is_refusal=True, extras={"item": {"id": "x"}}),
+    )
+    export = written(Message(role="user", blocks=blocks))
+    assert items_of(export) == [{"role": "user", "content": "no"}]
+    assert sorted(kinds(export)) == [
+        "block_described",
+        "block_dropped",
+        "provider_data_dropped",
+        "provider_data_dropped",
+    ]
+
+
+def test_a_refusal_is_one_for_its_provider_and_a_text_for_others() -> None:
+    block = TextBlock(text="no", is_refusal=True, extras={"item": {"id": "msg_1"}})
+    own_export = written(Message(role="assistant", blocks=(block,), origin=OWN))
+    assert items_of(own_export)[0]["content"] == [{"type": "refusal", "refusal": "no"}]
+    export = written(Message(role="assistant", blocks=(block,)))
+    assert items_of(export) == [{"role": "assistant", "content": "no"}]
+    assert sorted(kinds(export)) == ["block_described", "provider_data_dropped"]
+    assert output_of(block.model_copy(update={"extras": {}}), TEXT)[1] == ["block_described"]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        Message(role="user"),
+        Message(role="assistant"),
+        Message(role="assistant", blocks=(ProviderBlock(native=None),), origin=OWN),
+        Message(role="assistant", blocks=(ReasoningBlock(),)),
+    ],
+)
+def test_a_message_that_says_nothing_is_left_out(message: Message) -> None:
+    export = written(message)
+    assert items_of(export) == []
+    assert kinds(export)[-1] == "message_empty"
+
+
+def test_two_turns_that_nothing_parts_are_told() -> None:
+    export = written(Message.of("assistant", "a"), Message.of("assistant", "b"))
+    assert kinds(export) == ["order_changed"]
+    parted = written(asked(call()), answered(result(TEXT)), Message.of("assistant", "b"))
+    assert not parted.report
+
+
+def test_calls_of_somebody_else_are_the_assistants() -> None:
+    said = asked(call()).model_copy(update={"role": "user"})
+    export = written(said, answered(result(TEXT)))
+    assert kinds(export) == ["role_changed"]
+
+
+def test_a_result_within_the_message_of_its_call_is_told_once() -> None:
+    said = Message(role="assistant", blocks=(CallBlock(call=call()), result(TEXT)))
+    export = written(said)
+    assert [one["type"] for one in items_of(export)] == ["function_call", "function_call_output"]
+
+
+def test_missing_results_are_marked_and_ids_made_legal_and_different() -> None:
+    twice = asked(call(), call(call_id="call_1"), call(call_id="x" * 70))
+    export = written(twice, answered(result(TEXT)))
+    calls = [one for one in items_of(export) if one["type"] == "function_call"]
+    outputs = [one for one in items_of(export) if one["type"] == "function_call_output"]
+    assert [one["call_id"] for one in calls] == [one["call_id"] for one in outputs]
+    assert len({str(one["call_id"]) for one in calls}) == 3
+    assert str(outputs[1]["output"]).startswith("ERROR: [no result recorded")
+    assert set(kinds(export)) >= {"result_missing", "id_renamed"}
+
+
+@pytest.mark.parametrize(
+    ("namespace", "is_sent"), [("crm", True), ("no good", False), ("x" * 65, False)]
+)
+def test_a_namespace_is_sent_if_it_is_legal(namespace: str, is_sent: bool) -> None:
+    export = written(asked(call(namespace=namespace)), answered(result(TEXT)))
+    assert items_of(export)[0].get("namespace") == (namespace if is_sent else None)
+    assert bool(export.report) is not is_sent
+
+
+def test_a_strict_export_refuses_what_would_be_lost() -> None:
+    with pytest.raises(ExportRefusedError):
+        written(OWN_SAID, policy=ExportPolicy(strict=True))
+    assert written(OWN_SAID, answered(result(TEXT)), policy=ExportPolicy(strict=True)).request
+
+
+def test_texts_that_cannot_be_sent_are_replaced_everywhere() -> None:
+    bad = "a\ud800\0"
+    said = Message(
+        role="assistant",
+        blocks=(
+            ReasoningBlock(extras={"id": "rs", "summary": [{"type": "summary_text", "text": bad}]}),
+            TextBlock(text=bad, extras={"item": {"id": "msg_1"}, "annotations": []}),
+            ProviderBlock(native={"type": "compaction", "encrypted_content": bad}),
+            CallBlock(call=call(arguments_raw='{"a":"\\ud800"}')),
+        ),
+        origin=OWN,
+    )
+    export = written(Message.of("user", bad), said, answered(result(TextBlock(text=bad), PNG)))
+    assert "text_replaced" in kinds(export)
+    assert json.dumps(export.request, ensure_ascii=False).encode()
+
+
+def test_the_work_grows_as_a_session_does_and_no_faster() -> None:
+    def session(count: int) -> Conversation:
+        messages: list[Message] = []
+        for number in range(1, count + 1):
+            messages += [asked(call(number)), answered(result(TEXT, number=number))]
+        return Conversation.of(messages)
+
+    def steps_of(count: int) -> int:
+        conversation, steps = session(count), 0
+
+        def step(*_: object) -> None:
+            nonlocal steps
+            steps += 1
+
+        before = sys.getprofile()
+        sys.setprofile(step)
+        try:
+            FORMAT.read_history(FORMAT.write_history(conversation, ExportPolicy()).request)
+        finally:
+            sys.setprofile(before)
+        return steps
+
+    assert steps_of(400) < 5 * steps_of(100)
+    export = FORMAT.write_history(session(10_000), ExportPolicy())
+    assert len(FORMAT.read_history(export.request).messages) == 20_000
