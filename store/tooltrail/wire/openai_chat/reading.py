@@ -176,9 +176,17 @@ def _assistant_blocks(
 def _native_calls(native: JsonObject) -> list[JsonObject]:
     calls = objects_in(native.get("tool_calls"))
     legacy = native.get("function_call")
-    if isinstance(legacy, dict):
+    if asks_for_call(legacy):
         calls.append({"function": legacy})
     return calls
+
+
+def asks_for_call(legacy: JsonValue) -> bool:
+    """Whether the older member for a call has one: some servers always send it, with nothing in it.
+
+    Snowflake's does, beside an answer that is text alone.
+    """
+    return isinstance(legacy, dict) and any(legacy.values())
 
 
 def _read_call(

@@ -14,6 +14,7 @@ from tooltrail.records import CallFlag, InvalidRecordError, Message, read_json
 from tooltrail.wire.members import JsonObject, object_in, objects_in, others, text_in
 from tooltrail.wire.openai_chat.reading import (
     REASONING,
+    asks_for_call,
     origin_of,
     raw_arguments,
     read_choice_message,
@@ -94,7 +95,7 @@ class _Choice:
                 for fragment in objects_in(value):
                     self._fragment(fragment)
             elif name == "function_call":
-                if isinstance(value, dict):
+                if asks_for_call(value):
                     self._fragment({"index": -1, "function": value})
             elif name not in _DELTA and value is not None:
                 self.extras[name] = value

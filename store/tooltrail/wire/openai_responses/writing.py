@@ -6,6 +6,7 @@ to it alone; without its id a message of the assistant is a plain text.
 """
 
 from collections.abc import Iterator
+from itertools import count
 
 from pydantic import JsonValue
 
@@ -21,6 +22,12 @@ from tooltrail.wire.openai_responses.outputs import OUTPUT_TYPES
 from tooltrail.wire.openai_responses.parts import write_part
 from tooltrail.wire.openai_responses.turns import write_turn
 
+_NAMES_ANOTHER = frozenset({"item_reference", "local_shell_call_output"})
+"""Items whose `id` is that of the item they belong to."""
+
+_STEM_LENGTH = 56
+"""Characters of an id that are kept in front of a number; 64 are allowed."""
+
 
 def write_history(
     conversation: Conversation, policy: ExportPolicy = DEFAULT_EXPORT_POLICY
@@ -31,7 +38,7 @@ def write_history(
         ExportRefusedError: something would be changed, and the policy is strict.
     """
     writing = Writing(NAME, CAPABILITIES, policy)
-    items: list[JsonValue] = []
+    items: list[JsonObject] = []
     follows_turn = False
     for step in steps(writing, conversation):
         is_turn = isinstance(step, Answers) or step.message.role == "assistant"
@@ -44,7 +51,25 @@ def write_history(
             writing.note("order_changed", step.where, told)
         follows_turn = is_turn and isinstance(step, Said)
         items.extend(written)
-    return writing.export({"input": items})
+    return writing.export({"input": [*_with_ids_of_their_own(writing, items)]})
+
+
+def _with_ids_of_their_own(writing: Writing, items: list[JsonObject]) -> Iterator[JsonObject]:
+    """The items, of which none has the id of another: an answer may be in a session twice."""
+    used: set[JsonValue] = set()
+    for item in items:
+        own = item.get("id")
+        if not isinstance(own, str) or item.get("type") in _NAMES_ANOTHER:
+            yield item
+            continue
+        free = own
+        attempts = count(2)
+        while free in used:
+            free = f"{own[:_STEM_LENGTH]}_{next(attempts)}"
+        if free != own:
+            writing.note("id_renamed", "input", f"the item {own[:_STEM_LENGTH]!a} is {free!a} here")
+        used.add(free)
+        yield item if free == own else {**item, "id": free}
 
 
 def is_result(item: JsonObject) -> bool:

@@ -332,6 +332,7 @@ def test_what_is_spoken_around_calls_has_no_place_and_is_told() -> None:
     )
     assert [one.get("id") for one in objects_in(export.request["messages"])] == [1, 1, 2, 2]
     assert [change.kind for change in export.report] == [
+        "order_changed",
         "block_dropped",
         "message_empty",
         "block_dropped",

@@ -1,6 +1,8 @@
 """What a Responses request asks for: the rows of the mapping table, exactly and in both ways."""
 
 import json
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from tests.support.wire.schemas import problems
@@ -14,7 +16,7 @@ from tooltrail.records import (
     ToolCall,
     ToolDefinition,
 )
-from tooltrail.wire import DEFAULT_EXPORT_POLICY, JsonObject, StructuredFormat, ToolChoice
+from tooltrail.wire import DEFAULT_EXPORT_POLICY, Export, JsonObject, StructuredFormat, ToolChoice
 from tooltrail.wire.openai_responses import FORMAT
 
 SCHEMA: JsonObject = {"type": "object", "properties": {"city": {"type": "string"}}}
@@ -142,7 +144,7 @@ TABLE = [
     ),
 ]
 
-WAYS = {
+WAYS: dict[str, tuple[Callable[[Any], Export], Callable[[JsonObject], object]]] = {
     "tools": (FORMAT.write_tools, FORMAT.read_tools),
     "choice": (FORMAT.write_choice, FORMAT.read_choice),
     "structured": (FORMAT.write_structured, FORMAT.read_structured),
@@ -156,7 +158,7 @@ TYPES = {"tools": "tool", "choice": "tool_choice", "structured": "text", "histor
 )
 def test_the_mapping_table(kind: str, canonical: object, native: JsonObject) -> None:
     write, read = WAYS[kind]
-    export = write(canonical)  # type: ignore[operator]  each kind has its own argument
+    export = write(canonical)
     assert export.request == native
     assert not export.report
     assert read(native) == canonical

@@ -242,7 +242,7 @@ def test_what_the_provider_ran_itself_is_kept_verbatim(
 
 def test_a_shell_whose_output_the_provider_gave_is_not_the_callers() -> None:
     ran = {"type": "shell_call", "call_id": "s", "action": {"commands": ["ls"]}}
-    output = {"type": "shell_call_output", "call_id": "s", "output": []}
+    output: JsonObject = {"type": "shell_call_output", "call_id": "s", "output": []}
     asked = {**ran, "call_id": "t"}
     response = read(ran, output, asked)
     assert [call.call_id for call in response.calls] == ["t"]

@@ -2,7 +2,7 @@
 
 import json
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import pytest
 from hypothesis import given
@@ -40,12 +40,12 @@ def call(number: int = 1, **members: object) -> JsonObject:
     return read
 
 
-def added(index: object, item: JsonObject, **members: object) -> JsonObject:
+def added(index: object, item: Mapping[str, object], **members: object) -> JsonObject:
     begun = {**item, "status": "in_progress", **members}
     return event("output_item.added", output_index=index, item=begun)
 
 
-def done(index: object, item: JsonObject) -> JsonObject:
+def done(index: object, item: Mapping[str, object]) -> JsonObject:
     return event("output_item.done", output_index=index, item=item)
 
 
@@ -150,7 +150,12 @@ def test_a_stream_cut_off_within_an_event_has_no_call_that_may_be_run() -> None:
 
 
 def test_what_came_of_items_that_were_never_done_is_there() -> None:
-    shell = {"type": "shell_call", "id": "sh_1", "call_id": "call_s", "action": {"commands": []}}
+    shell: JsonObject = {
+        "type": "shell_call",
+        "id": "sh_1",
+        "call_id": "call_s",
+        "action": {"commands": []},
+    }
     patch = {
         "type": "apply_patch_call",
         "id": "apc_1",
