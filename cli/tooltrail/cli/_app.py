@@ -18,6 +18,7 @@ COMMANDS = {
     "session": "open, close and list sessions",
     "show": "one invocation with its three surfaces",
     "status": "what the store holds, where, and in which state",
+    "tools": "the tools that models were offered, in any provider's format",
     "transcript": "a session as the conversation that it was",
     "verify": "whether records, receipts and artifacts are what they were",
 }

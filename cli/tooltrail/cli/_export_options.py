@@ -74,15 +74,35 @@ class Exporting:
             provider=self.provider,
         )
 
-    def tell(self, report: "ExportReport") -> None:
-        """Count what was changed, and write each change to the file that was named."""
-        if self.report is not None:
-            write_file(self.report, _lines(report))
-        if report:
-            counted = Counter(change.kind for change in report)
-            told = ", ".join(f"{count:,} {kind}" for kind, count in sorted(counted.items()))
-            where = "" if self.report else "; --report FILE has each"
-            say(f"tooltrail: not in the export as in the record: {told}{where}")
+
+def tell_report(report: "ExportReport", file: Path | None) -> None:
+    """Count what was changed, and write each change to the file, if one was named."""
+    if file is not None:
+        write_file(file, _lines(report))
+    if report:
+        counted = Counter(change.kind for change in report)
+        told = ", ".join(f"{count:,} {kind}" for kind, count in sorted(counted.items()))
+        where = "" if file else "; --report FILE has each"
+        say(f"tooltrail: not in the export as in the record: {told}{where}")
+
+
+def strict_option(function: Decorated) -> Decorated:
+    """`--strict`: nothing rather than something else."""
+    return click.option(
+        "--strict",
+        is_flag=True,
+        help="Print nothing that is not as it is in the record, and exit with 1.",
+    )(function)
+
+
+def report_option(function: Decorated) -> Decorated:
+    """`--report`: where each change is told."""
+    return click.option(
+        "--report",
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="FILE",
+        help="Write each change to this file, a line of JSON each.",
+    )(function)
 
 
 def export_options(function: Decorated) -> Decorated:
@@ -109,11 +129,7 @@ def export_options(function: Decorated) -> Decorated:
             is_flag=True,
             help="Nothing but what the model was shown; what is not known of it is marked.",
         ),
-        click.option(
-            "--strict",
-            is_flag=True,
-            help="Print nothing that is not as it is in the record, and exit with 1.",
-        ),
+        strict_option,
         click.option(
             "--ids",
             type=click.Choice(["fallback", "synthesise"]),
@@ -136,12 +152,7 @@ def export_options(function: Decorated) -> Decorated:
             metavar="NAME",
             help="To whom it goes: leaves out what another provider of the format said for itself.",
         ),
-        click.option(
-            "--report",
-            type=click.Path(path_type=Path, dir_okay=False),
-            metavar="FILE",
-            help="Write each change to this file, a line of JSON each.",
-        ),
+        report_option,
     )(with_exporting)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tooltrail.cli._exit_codes import ExitCode
-from tooltrail.cli._export_options import PROVIDERS, Exporting
+from tooltrail.cli._export_options import PROVIDERS, Exporting, tell_report
 from tooltrail.cli._output import on_terminal, say, write, write_file
 
 if TYPE_CHECKING:
@@ -86,11 +86,11 @@ class Transcribing:
         try:
             export = export_transcript(transcript, self.style, self.exporting.policy())
         except ExportRefusedError as refusal:
-            self.exporting.tell(refusal.report)
+            tell_report(refusal.report, self.exporting.report)
             say(f"tooltrail: {refusal}")
             return ExitCode.DAMAGED
         self._print(write_export(export))
-        self.exporting.tell(export.report)
+        tell_report(export.report, self.exporting.report)
         return ExitCode.OK
 
     def _say_too_long(self, token_count: int) -> None:

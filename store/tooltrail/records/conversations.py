@@ -20,6 +20,7 @@ from tooltrail.records.blocks import (
     ResultBlock,
     TextBlock,
 )
+from tooltrail.records.digests import Digest, digest_of
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.records.tool_calls import ToolCall
 
@@ -129,6 +130,28 @@ class ToolDefinition(Record):
     strict: bool | None = None
     wire_format: str | None = None
     extras: Extras = Field(default_factory=dict[str, JsonValue])
+
+    @classmethod
+    def from_json(cls, data: bytes | str) -> Self:
+        """The definition behind its canonical JSON.
+
+        Raises:
+            InvalidRecordError: it is no such JSON.
+        """
+        try:
+            return cls.model_validate(canonical_json.decode(data))
+        except ValueError as error:
+            raise InvalidRecordError(f"no definition of a tool: {error}") from error
+
+    def to_json(self) -> bytes:
+        """Canonical JSON; what has its default is left out."""
+        dumped = self.model_dump(exclude_defaults=True)
+        return canonical_json.encode(canonical_json.with_lists(dumped))
+
+    @property
+    def digest(self) -> Digest:
+        """Of its canonical JSON: the same one is the same version of the tool."""
+        return digest_of(self.to_json())
 
 
 class Conversation(Record):

@@ -55,6 +55,13 @@ from .relocation_report import RelocationReport
 from .rerendering import Rerendering, RerenderingState, Wording, iter_rerenderings, rerender
 from .spools import user_spool, user_spools
 from .store import Store
+from .traffic import (
+    RecordedAnswer,
+    RecordedStream,
+    record_response,
+    record_stream,
+    tool_results_message,
+)
 from .unsettled import Repairable, Unended, find_repairable, find_unended
 from .upgrading import (
     Downgrade,
@@ -73,6 +80,7 @@ from .views import (
     SessionView,
     StoreCounts,
     StreamView,
+    ToolView,
     WaitingStream,
 )
 from .waiting import ASIDE_STATES, SetAside, kept_folders, set_aside
@@ -116,7 +124,9 @@ __all__ = [
     "Reader",
     "ReceiptView",
     "RecordCheck",
+    "RecordedAnswer",
     "RecordedCalls",
+    "RecordedStream",
     "RelocationReport",
     "RepairReport",
     "Repairable",
@@ -134,6 +144,7 @@ __all__ = [
     "StoreInfo",
     "StoreLimits",
     "StreamView",
+    "ToolView",
     "Unended",
     "WaitingStream",
     "WantedStore",
@@ -166,6 +177,8 @@ __all__ = [
     "plan_downgrade",
     "plan_pruning",
     "prune",
+    "record_response",
+    "record_stream",
     "refuse_read_only",
     "relocate",
     "repair",
@@ -173,6 +186,7 @@ __all__ = [
     "set_aside",
     "spool_folder",
     "store_revision",
+    "tool_results_message",
     "upgrade_store",
     "user_spool",
     "user_spools",

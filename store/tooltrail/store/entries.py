@@ -67,6 +67,7 @@ class MessageAdded:
         document: canonical JSON of the whole of it; None when the text is all.
         payload: what a provider sent of it, byte for byte.
         wire_format: in which format it did.
+        tools: canonical JSON of each tool that is on offer from here on, of an entry that says so.
     """
 
     session: UUID
@@ -77,6 +78,7 @@ class MessageAdded:
     document: str | None = field(default=None, repr=False)
     payload: bytes | None = field(default=None, repr=False)
     wire_format: str | None = None
+    tools: tuple[str, ...] | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -329,8 +331,8 @@ def read_entry(data: bytes) -> Entry:
 
 def _version_of(entry: Entry) -> int:
     """The first whose programs can read it: others put a line away that says it is of theirs."""
-    is_whole = isinstance(entry, MessageAdded) and entry.document is not None
-    if is_whole or (isinstance(entry, CallStarted | CallEnded) and entry.message is not None):
+    is_more = isinstance(entry, MessageAdded) and (entry.document or entry.tools is not None)
+    if is_more or (isinstance(entry, CallStarted | CallEnded) and entry.message is not None):
         return 3
     if isinstance(entry, CallStarted):
         return 2
@@ -382,7 +384,7 @@ def _streams(some: list[_Members]) -> tuple[EndedStream, ...]:
     return tuple(map(_stream, some))
 
 
-_LATER = frozenset({"document", "payload", "wire_format", "message"})
+_LATER = frozenset({"document", "payload", "wire_format", "tools", "message"})
 """Fields that a line has where there is something in them."""
 
 _READERS: dict[str, Callable[[Any], object]] = {
@@ -397,6 +399,7 @@ _READERS: dict[str, Callable[[Any], object]] = {
     "spooled": lambda members: SpooledContent(**members),
     "shown": lambda members: ShownResult(**_values(members)),
     "renderer": tuple,
+    "tools": tuple,
     "omissions": tuple,
     "artifacts": _pairs,
 }

@@ -17,7 +17,7 @@ from tooltrail.records import (
     digest_of,
 )
 from tooltrail.store._engines.database import Database
-from tooltrail.store._reading import details, names, pages, queries
+from tooltrail.store._reading import details, names, offers, pages, queries
 from tooltrail.store._reading.ranges import RangeKeeper
 from tooltrail.store._recording.bodies import decode_body
 from tooltrail.store.filters import ALL, InvocationFilter
@@ -31,6 +31,7 @@ from tooltrail.store.views import (
     SessionView,
     StoreCounts,
     StreamView,
+    ToolView,
     WaitingStream,
 )
 
@@ -147,6 +148,31 @@ class Reader:
                 details.messages_of(connection, found, payloads=payloads),
                 details.details_of_session(connection, found),
             )
+
+    def tools(self, name: str | None = None) -> list[ToolView]:
+        """Every version of every tool that models were offered, by name and then by time.
+
+        Args:
+            name: of one tool; all when None.
+
+        Raises:
+            DamageError: a definition is not what its digest names.
+        """
+        with self.database.read() as connection:
+            return offers.all_tools(connection, name)
+
+    def offered_tools(self, session: str | UUID) -> list[ToolView]:
+        """The tools that a session offered last, in its order.
+
+        Args:
+            session: as for `session`.
+
+        Raises:
+            NotFoundError: no session has this name; AmbiguousNameError: several have.
+            DamageError: a definition is not what its digest names.
+        """
+        with self.database.read() as connection:
+            return offers.offered_tools(connection, names.find_session(connection, str(session)))
 
     def policy_json(self, digest: Digest) -> str:
         """The canonical JSON of a policy that shaped a record.

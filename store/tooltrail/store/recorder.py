@@ -22,15 +22,22 @@ from tooltrail.records import (
     Policy,
     SessionClosedError,
     ToolCall,
+    ToolDefinition,
 )
 from tooltrail.store._clock import now
 from tooltrail.store._outbox.kept_calls import kept_call
+from tooltrail.store._reading.offers import OFFERING
 from tooltrail.store._recording import writes
 from tooltrail.store._recording.batches import BatchRecorder
 from tooltrail.store._recording.ended_invocation import EndedInvocation
 from tooltrail.store._recording.group_commit import Write
 from tooltrail.store._recording.running import Place, RunningInvocation, begin
-from tooltrail.store._recording.sessions import bodies_of, write_closed, write_message
+from tooltrail.store._recording.sessions import (
+    MessageBodies,
+    put_tools,
+    write_closed,
+    write_message,
+)
 from tooltrail.store._recording.starting import Started, commit_start, plan_start
 from tooltrail.store.ended import EndedCall, RecordedCalls
 from tooltrail.store.entries import Entry, MessageAdded, SessionEnded
@@ -245,12 +252,39 @@ class Session:
             )
         )
 
+    def offer_tools(self, tools: Iterable[ToolDefinition]) -> UUID:
+        """Record which tools the model is offered from here on, in place of those before.
+
+        Each version of a tool is kept once in a store, by the digest of its definition. Which one a
+        call ran is what the session offered last before it.
+
+        Args:
+            tools: all of them, in their order; none where no tool is on offer any more.
+
+        Returns:
+            The id of the entry of the conversation, which is of the role `tools`.
+
+        Raises:
+            SessionClosedError: the session was closed.
+            UnavailableError: the store cannot be written now.
+        """
+        offered = list(tools)
+        return self._add(
+            MessageAdded(
+                session=self.id,
+                role=OFFERING,
+                text=", ".join(tool.name for tool in offered),
+                tools=tuple(tool.to_json().decode() for tool in offered),
+            )
+        )
+
     def _add(self, entry: MessageAdded) -> UUID:
-        bodies = bodies_of(entry)
+        bodies = MessageBodies.of(self._store, entry)
 
         def write(connection: Connection) -> None:
             chain = self._open_chain(connection)
             writes.put_bodies(connection, bodies.all())
+            put_tools(connection, [bodies])
             write_message(
                 connection,
                 chain,

@@ -91,9 +91,9 @@ def record_response(
 class RecordedStream(Generic[ChunkT]):
     """The chunks of an answer as they come, recorded when the last one has passed.
 
-    Iterate over it in place of the stream, which gives the very chunks of it. When the stream ends,
-    fails, or is left before its end, what has come is recorded; what was cut off is flagged. Use it
-    as a context manager where the loop over it may be left early.
+    Made by `record_stream`. Iterate over it in place of the stream, which gives the very chunks of
+    it. When the stream ends, fails, or is left before its end, what has come is recorded; what was
+    cut off is flagged. Use it as a context manager where the loop over it may be left early.
 
     Attributes:
         answer: what was recorded.
@@ -153,6 +153,27 @@ class RecordedStream(Generic[ChunkT]):
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def record_stream(
+    session: "Session",
+    format_name: str,
+    chunks: Iterable[ChunkT],
+    *,
+    provider: str | None = None,
+) -> RecordedStream[ChunkT]:
+    """Hand on the chunks of a streamed answer, and record it when the last one has passed.
+
+    Args:
+        session: that it belongs to.
+        format_name: of the wire format that it is in.
+        chunks: as they come: pieces of the body, cut anywhere, or the events of an official client.
+        provider: see `record_response`.
+
+    Raises:
+        NotFoundError: there is no such format.
+    """
+    return RecordedStream(session, format_name, chunks, provider=provider)
 
 
 def tool_results_message(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from uuid import UUID
 
 if TYPE_CHECKING:
-    from tooltrail.records import Digest, InvocationState, Omission
+    from tooltrail.records import Digest, InvocationState, Omission, ToolDefinition
 
 T = TypeVar("T")
 
@@ -210,6 +210,7 @@ class MessageView:
         payload: what a provider sent of it, byte for byte; None where that is nothing, or was not
             asked for.
         wire_format: in which format it did.
+        tools: those that it says are on offer from there on; None where it says nothing of them.
     """
 
     id: UUID
@@ -220,6 +221,26 @@ class MessageView:
     document: bytes | None = None
     payload: bytes | None = None
     wire_format: str | None = None
+    tools: tuple[ToolView, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolView:
+    """One version of a tool that was offered to a model.
+
+    Attributes:
+        digest: of its definition.
+        name: of the tool.
+        family: of its results.
+        offered_at: when it was offered first in this store, aware UTC.
+        definition: of the tool.
+    """
+
+    digest: Digest
+    name: str
+    family: str
+    offered_at: datetime
+    definition: ToolDefinition
 
 
 @dataclass(frozen=True, slots=True)

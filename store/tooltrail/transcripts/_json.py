@@ -55,6 +55,7 @@ def _entry(transcript: Transcript, entry: Entry) -> dict[str, Any]:
 
 
 def _message(message: MessageView) -> dict[str, Any]:
+    offered = [{"name": tool.name, "digest": tool.digest} for tool in message.tools or ()]
     return {
         "type": "message",
         "seq": message.seq,
@@ -62,6 +63,7 @@ def _message(message: MessageView) -> dict[str, Any]:
         "role": message.role,
         "text": message.text,
         "created_at": message.created_at.isoformat(),
+        **({} if message.tools is None else {"tools": offered}),
     }
 
 

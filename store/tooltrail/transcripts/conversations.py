@@ -22,7 +22,7 @@ from tooltrail.records import (
     ToolCall,
     result_status,
 )
-from tooltrail.store import InvocationDetail, MessageView
+from tooltrail.store import InvocationDetail, MessageView, ToolView
 from tooltrail.transcripts._wording import arguments, compact_json
 from tooltrail.transcripts.transcript import Transcript
 
@@ -30,14 +30,19 @@ _ROLES: frozenset[str] = frozenset(get_args(Role))
 
 
 def conversation_of(transcript: Transcript) -> Conversation:
-    """The conversation that a session was; a call without a receipt has no result in it."""
-    building = _Building(transcript)
+    """The conversation that a session was; a call without a receipt has no result in it.
+
+    The tools are those that it offered last.
+    """
+    building, offered = _Building(transcript), tuple[ToolView, ...]()
     for entry in transcript.entries:
-        if isinstance(entry, MessageView):
+        if isinstance(entry, MessageView) and entry.tools is not None:
+            offered = entry.tools
+        elif isinstance(entry, MessageView):
             building.take_message(entry)
         else:
             building.take_invocation(entry)
-    return Conversation.of(building.messages())
+    return Conversation.of(building.messages(), [tool.definition for tool in offered])
 
 
 @dataclass(slots=True)

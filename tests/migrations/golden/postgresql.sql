@@ -550,6 +550,15 @@ CREATE TABLE call_origins (
     CONSTRAINT fk_call_origins_message_key FOREIGN KEY(message_key) REFERENCES messages (key)
 );
 
+CREATE TABLE tool_offers (
+    message_key BIGINT NOT NULL, 
+    position BIGINT NOT NULL, 
+    tool_digest TEXT NOT NULL, 
+    CONSTRAINT pk_tool_offers PRIMARY KEY (message_key, position), 
+    CONSTRAINT fk_tool_offers_message_key FOREIGN KEY(message_key) REFERENCES messages (key), 
+    CONSTRAINT fk_tool_offers_tool_digest FOREIGN KEY(tool_digest) REFERENCES tools (digest)
+);
+
 CREATE TRIGGER message_documents_no_update BEFORE UPDATE ON message_documents FOR EACH ROW EXECUTE FUNCTION tooltrail_refuse();
 
 CREATE TRIGGER message_documents_no_delete BEFORE DELETE ON message_documents FOR EACH ROW EXECUTE FUNCTION tooltrail_refuse();
@@ -562,6 +571,12 @@ CREATE TRIGGER call_origins_no_delete BEFORE DELETE ON call_origins FOR EACH ROW
 
 CREATE TRIGGER call_origins_no_truncate BEFORE TRUNCATE ON call_origins FOR EACH STATEMENT EXECUTE FUNCTION tooltrail_refuse();
 
+CREATE TRIGGER tool_offers_no_update BEFORE UPDATE ON tool_offers FOR EACH ROW EXECUTE FUNCTION tooltrail_refuse();
+
+CREATE TRIGGER tool_offers_no_delete BEFORE DELETE ON tool_offers FOR EACH ROW EXECUTE FUNCTION tooltrail_refuse();
+
+CREATE TRIGGER tool_offers_no_truncate BEFORE TRUNCATE ON tool_offers FOR EACH STATEMENT EXECUTE FUNCTION tooltrail_refuse();
+
 UPDATE tooltrail_version SET version_num='0006' WHERE tooltrail_version.version_num = '0005';
 
 COMMIT;
@@ -569,6 +584,8 @@ COMMIT;
 BEGIN;
 
 -- Running downgrade 0006 -> 0005
+
+DROP TABLE tool_offers;
 
 DROP TABLE call_origins;
 

@@ -504,6 +504,15 @@ CREATE TABLE call_origins (
     CONSTRAINT fk_call_origins_message_key FOREIGN KEY(message_key) REFERENCES messages ("key")
 );
 
+CREATE TABLE tool_offers (
+    message_key INTEGER NOT NULL, 
+    position INTEGER NOT NULL, 
+    tool_digest TEXT NOT NULL, 
+    CONSTRAINT pk_tool_offers PRIMARY KEY (message_key, position), 
+    CONSTRAINT fk_tool_offers_message_key FOREIGN KEY(message_key) REFERENCES messages ("key"), 
+    CONSTRAINT fk_tool_offers_tool_digest FOREIGN KEY(tool_digest) REFERENCES tools (digest)
+);
+
 CREATE TRIGGER message_documents_no_update BEFORE UPDATE ON message_documents BEGIN SELECT RAISE(ABORT, 'message_documents is append-only'); END;
 
 CREATE TRIGGER message_documents_no_delete BEFORE DELETE ON message_documents BEGIN SELECT RAISE(ABORT, 'message_documents is append-only'); END;
@@ -512,9 +521,15 @@ CREATE TRIGGER call_origins_no_update BEFORE UPDATE ON call_origins BEGIN SELECT
 
 CREATE TRIGGER call_origins_no_delete BEFORE DELETE ON call_origins BEGIN SELECT RAISE(ABORT, 'call_origins is append-only'); END;
 
+CREATE TRIGGER tool_offers_no_update BEFORE UPDATE ON tool_offers BEGIN SELECT RAISE(ABORT, 'tool_offers is append-only'); END;
+
+CREATE TRIGGER tool_offers_no_delete BEFORE DELETE ON tool_offers BEGIN SELECT RAISE(ABORT, 'tool_offers is append-only'); END;
+
 UPDATE tooltrail_version SET version_num='0006' WHERE tooltrail_version.version_num = '0005';
 
 -- Running downgrade 0006 -> 0005
+
+DROP TABLE tool_offers;
 
 DROP TABLE call_origins;
 

@@ -1,4 +1,4 @@
-"""Add messages as a whole beside their texts, and which message asked for which invocation.
+"""Add messages as a whole, which message asked for which invocation, and which tools it offers.
 
 In tables of their own: a message that is text alone, and a call that no message asked for, take no
 room for it, and nothing of what is there is rewritten.
@@ -19,6 +19,8 @@ BIG_INT = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 DOCUMENTS = "message_documents"
 ORIGINS = "call_origins"
+OFFERS = "tool_offers"
+TABLES = (DOCUMENTS, ORIGINS, OFFERS)
 
 
 def upgrade() -> None:
@@ -52,13 +54,26 @@ def upgrade() -> None:
         ),
         sa.PrimaryKeyConstraint("invocation_key", name=op.f(f"pk_{ORIGINS}")),
     )
-    for table in (DOCUMENTS, ORIGINS):
+    op.create_table(
+        OFFERS,
+        sa.Column("message_key", BIG_INT, autoincrement=False, nullable=False),
+        sa.Column("position", BIG_INT, autoincrement=False, nullable=False),
+        sa.Column("tool_digest", sa.Text(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["message_key"], ["messages.key"], name=op.f(f"fk_{OFFERS}_message_key")
+        ),
+        sa.ForeignKeyConstraint(
+            ["tool_digest"], ["tools.digest"], name=op.f(f"fk_{OFFERS}_tool_digest")
+        ),
+        sa.PrimaryKeyConstraint("message_key", "position", name=op.f(f"pk_{OFFERS}")),
+    )
+    for table in TABLES:
         _guard(table)
 
 
 def downgrade() -> None:
-    op.drop_table(ORIGINS)
-    op.drop_table(DOCUMENTS)
+    for table in reversed(TABLES):
+        op.drop_table(table)
 
 
 def _guard(table: str) -> None:

@@ -21,10 +21,11 @@ from tooltrail.store._reading.names import session_key
 from tooltrail.store._recording import writes
 from tooltrail.store._recording.keys import Taken, refuse_conflict, take
 from tooltrail.store._recording.sessions import (
+    MessageBodies,
     Opening,
-    bodies_of,
     claim_session,
     open_once,
+    put_tools,
     write_closed,
     write_message,
     write_opened,
@@ -99,7 +100,9 @@ class BatchWriter:
         self._own: Chain | None = None
         self._calls: list[Whole] = []
         self._bodies = {
-            entry.id: bodies_of(entry) for entry in entries if isinstance(entry, MessageAdded)
+            entry.id: MessageBodies.of(store, entry)
+            for entry in entries
+            if isinstance(entry, MessageAdded)
         }
         self._starts = {
             entry.id: StartPlan.of(entry) for entry in entries if isinstance(entry, CallStarted)
@@ -154,15 +157,12 @@ class BatchWriter:
             refuse_conflict(claims[name], taken)
         left = [entry for entry in entries if entry.id not in met]
         calls = [self._plans[entry.id].whole for entry in left if isinstance(entry, CallEnded)]
-        texts = [
-            body
-            for entry in left
-            if isinstance(entry, MessageAdded)
-            for body in self._bodies[entry.id].all()
-        ]
+        messages = [self._bodies[entry.id] for entry in left if isinstance(entry, MessageAdded)]
+        texts = [body for message in messages for body in message.all()]
         starts = [self._starts[entry.id] for entry in left if isinstance(entry, CallStarted)]
         texts += [one.arguments for one in starts]
         put_shared(connection, calls, texts, [one.beginning for one in starts])
+        put_tools(connection, messages)
         return left
 
     def _put(self, connection: Connection, entry: Entry, told: Told) -> None:

@@ -1,20 +1,24 @@
 """How a session begins and ends, each on the caller's transaction."""
 
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Self, cast
+from typing import TYPE_CHECKING, Self, cast
 from uuid import UUID
 
 from sqlalchemy import Connection, select
 
-from tooltrail.records import InvalidRecordError, canonical_json, digest_of
+from tooltrail.records import InvalidRecordError, ToolDefinition, canonical_json, digest_of
 from tooltrail.store._engines.prepared import Row
 from tooltrail.store._recording import writes
 from tooltrail.store._recording.keys import Claim, Taken, claim, take
 from tooltrail.store._recording.writes import Chain
 from tooltrail.store.entries import MessageAdded
-from tooltrail.store.tables import LedgerEntryRow
+from tooltrail.store.tables import LedgerEntryRow, ToolRow
+
+if TYPE_CHECKING:
+    from tooltrail.store.store import Store
 
 _ONLY_CALL = "only_call"
 
@@ -51,27 +55,30 @@ class MessageBodies:
         document: the whole of it; None where the text is all.
         payload: what the provider sent, verbatim; None where it sent nothing.
         wire_format: that the provider sent it in.
+        tools: rows of the tools that it offers, in their order; None of one that offers nothing.
     """
 
     text: writes.Body
     document: writes.Body | None = None
     payload: writes.Body | None = None
     wire_format: str | None = None
+    tools: tuple[Row, ...] | None = None
 
     @classmethod
-    def of(
-        cls,
-        text: str,
-        document: bytes | None = None,
-        payload: bytes | None = None,
-        wire_format: str | None = None,
-    ) -> Self:
-        """Prepare a message for the database."""
+    def of(cls, store: "Store", entry: MessageAdded) -> Self:
+        """What is kept of a message that an entry tells of, hashed and compressed.
+
+        Raises:
+            InvalidRecordError: a tool of it is none.
+            NotFoundError: the store's policy names a family for one that is not registered.
+        """
+        document, payload, tools = entry.document, entry.payload, entry.tools
         return cls(
-            writes.Body.of(text.encode("utf-8", "surrogatepass")),
-            None if document is None else writes.Body.of(document),
+            writes.Body.of(entry.text.encode("utf-8", "surrogatepass")),
+            None if document is None else writes.Body.of(document.encode()),
             None if payload is None else writes.Body.of(payload),
-            wire_format,
+            entry.wire_format,
+            None if tools is None else tuple(_tool_row(store, tool, entry.at) for tool in tools),
         )
 
     def all(self) -> list[writes.Body]:
@@ -88,11 +95,27 @@ class MessageBodies:
             "payload_digest": None if self.payload is None else self.payload.digest,
         }
 
+    def tool_digests(self) -> list[str] | None:
+        """Those of the tools that are on offer; None where nothing is said of them."""
+        return None if self.tools is None else [tool["digest"] for tool in self.tools]
 
-def bodies_of(entry: MessageAdded) -> MessageBodies:
-    """What is kept of a message that an entry tells of."""
-    document = None if entry.document is None else entry.document.encode()
-    return MessageBodies.of(entry.text, document, entry.payload, entry.wire_format)
+
+def _tool_row(store: "Store", document: str, offered_at: datetime) -> Row:
+    tool = ToolDefinition.from_json(document)
+    return {
+        "digest": digest_of(document.encode()),
+        "name": tool.name,
+        "family": store.policy.family_of(tool.name, store.families).name,
+        "document": document,
+        "created_at": offered_at,
+    }
+
+
+def put_tools(connection: Connection, messages: Iterable[MessageBodies]) -> None:
+    """Store each tool that several messages offer once, in the order of their digests."""
+    rows = {tool["digest"]: tool for message in messages for tool in message.tools or ()}
+    for _, row in sorted(rows.items()):
+        writes.put_once(connection, ToolRow, row)
 
 
 def write_opened(connection: Connection, opening: Opening) -> Chain:
@@ -162,15 +185,18 @@ def write_message(
     role: str,
     bodies: MessageBodies,
 ) -> None:
-    """Write a message whose bodies are there at the next place of a session, with its ledger entry.
+    """Write a message at the next place of a session, with its ledger entry.
 
-    The entry commits to what is kept beside the text where there is any.
+    Its bodies and tools are there. The entry commits to what is kept beside the text, if anything.
     """
     row: Row = {"seq": chain.take_seq(), "role": role, "body_digest": bodies.text.digest}
     named = {"id": message_id, "session_key": chain.session_key, "created_at": created_at}
     document = bodies.document_row()
-    writes.insert_message(connection, {**row, **named}, document)
+    tools = bodies.tool_digests()
+    writes.insert_message(connection, {**row, **named}, document, tools or ())
     committed = {**row, **(document or {})}
+    if tools is not None:
+        committed["tools"] = tools
     event = writes.Event("message", message_id, created_at, committed)
     writes.append_entry(connection, chain, event)
 

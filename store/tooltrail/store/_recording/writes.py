@@ -46,6 +46,7 @@ from tooltrail.store.tables import (
     MessageDocumentRow,
     MessageRow,
     SessionRow,
+    ToolOfferRow,
 )
 from tooltrail.store.tables._types import UtcTime, Uuid16
 
@@ -214,13 +215,21 @@ def finish_invocation(connection: Connection, key: int, row: Row) -> bool:
     return _FINISH.count(connection, {"which": key, **row}) == 1
 
 
-def insert_message(connection: Connection, row: Row, document: Row | None) -> None:
-    """Insert a message, and what is kept of it beside its text."""
-    if document is None:
+def insert_message(
+    connection: Connection, row: Row, document: Row | None, tools: Sequence[str]
+) -> None:
+    """Insert a message, what is kept of it beside its text, and the tools that it offers."""
+    if document is None and not tools:
         _insert(MessageRow).run(connection, row)
         return
     key = _insert_returning(connection, MessageRow, row)
-    _insert(MessageDocumentRow).run(connection, {"message_key": key, **document})
+    if document is not None:
+        _insert(MessageDocumentRow).run(connection, {"message_key": key, **document})
+    offers = [
+        {"message_key": key, "position": position, "tool_digest": digest}
+        for position, digest in enumerate(tools)
+    ]
+    insert_rows(connection, ToolOfferRow, offers)
 
 
 def message_keys(connection: Connection, ids: Iterable[UUID]) -> Mapping[UUID | None, int]:

@@ -20,6 +20,7 @@ from tooltrail.store.tables.sessions import (
     MessageDocumentRow,
     MessageRow,
     SessionRow,
+    ToolOfferRow,
 )
 from tooltrail.store.tables.surfaces import (
     CanonicalResultRow,
@@ -65,6 +66,7 @@ __all__ = [
     "StoreInfoRow",
     "StructuredOutputRow",
     "TombstoneRow",
+    "ToolOfferRow",
     "ToolRow",
     "metadata",
 ]

@@ -65,6 +65,18 @@ class MessageDocumentRow(Base):
     payload_digest: Mapped[str | None] = mapped_column(ForeignKey("bodies.digest"))
 
 
+class ToolOfferRow(Base):
+    """One of the tools that a message says are on offer from there on, in their order."""
+
+    __tablename__ = "tool_offers"
+
+    message_key: Mapped[int] = mapped_column(
+        ForeignKey("messages.key"), primary_key=True, autoincrement=False
+    )
+    position: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    tool_digest: Mapped[str] = mapped_column(ForeignKey("tools.digest"))
+
+
 class CallOriginRow(Base):
     """Which message asked for an invocation, and at which place of its batch the call stands."""
 

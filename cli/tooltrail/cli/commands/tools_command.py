@@ -1,0 +1,86 @@
+"""`tooltrail tools`: the tools that models were offered, and how any provider is told of them."""
+
+from pathlib import Path
+
+import click
+
+from tooltrail.cli._exit_codes import ExitCode
+from tooltrail.cli._export_options import PROVIDERS, report_option, strict_option, tell_report
+from tooltrail.cli._location import Location
+from tooltrail.cli._offers import WantedTools, tool_records, wanted_tools_options
+from tooltrail.cli._options import output_options, store_options, time_option
+from tooltrail.cli._output import print_records, print_table, say, write
+from tooltrail.cli._times import shown
+
+_DIGEST_CHARS = 19
+"""Of a digest in a table: its algorithm and twelve digits."""
+
+
+@click.group("tools")
+def command() -> None:
+    """The tools that models were offered, every version of each."""
+
+
+@command.command("ls")
+@store_options
+@wanted_tools_options
+@output_options
+@time_option
+def ls(
+    *, location: Location, wanted: WantedTools, style: str | None, fields: str | None, utc: bool
+) -> None:
+    """List the versions of all tools, or those that a session offered last.
+
+    A version is named by the digest of its definition, and listed once for a whole store.
+    """
+    with location.open() as store:
+        tools = wanted.read(store.reader)
+    if style or fields:
+        print_records(tool_records(tools), style or "json", fields)
+        return
+    rows = [
+        (
+            tool.digest[:_DIGEST_CHARS],
+            tool.name,
+            tool.family,
+            shown(tool.offered_at, utc=utc),
+            " ".join((tool.definition.description or "").split()),
+        )
+        for tool in tools
+    ]
+    print_table(("DIGEST", "NAME", "FAMILY", "OFFERED", "DESCRIPTION"), rows)
+
+
+@command.command("export")
+@store_options
+@click.option(
+    "--format",
+    "style",
+    type=click.Choice((*PROVIDERS, "mcp")),
+    required=True,
+    help="The wire format to tell them in.",
+)
+@wanted_tools_options
+@strict_option
+@report_option
+def export(
+    *, location: Location, style: str, wanted: WantedTools, strict: bool, report: Path | None
+) -> ExitCode:
+    """Print definitions of tools as part of a request to a provider.
+
+    Of each tool the latest version, or with --session those that it offered last. What cannot be
+    told as it is in the record is counted on stderr.
+    """
+    from tooltrail.transcripts import write_export
+    from tooltrail.wire import ExportRefusedError, wire_format
+
+    with location.open() as store:
+        tools = wanted.read(store.reader, latest=True)
+    written = wire_format(style).write_tools([tool.definition for tool in tools])
+    tell_report(written.report, report)
+    if strict and written.report:
+        say(f"tooltrail: {ExportRefusedError(written.report)}")
+        return ExitCode.DAMAGED
+    for piece in write_export(written):
+        write(piece)
+    return ExitCode.OK
