@@ -1,5 +1,8 @@
 """Media inside of URIs, as several formats have them: `data:image/png;base64,…` (RFC 2397)."""
 
+import base64
+import binascii
+
 from tooltrail.records import MediaBlock
 from tooltrail.records.blocks import MediaKind
 
@@ -20,3 +23,11 @@ def uri_of_media(block: MediaBlock) -> str | None:
     if block.data is None:
         return block.uri
     return f"data:{block.media_type or ''}{_BASE64},{block.data}"
+
+
+def has_bytes(block: MediaBlock) -> bool:
+    """Whether its bytes are there, and are base64 (RFC 4648 section 4): else servers refuse all."""
+    try:
+        return bool(base64.b64decode(block.data or "", validate=True))
+    except (binascii.Error, ValueError):
+        return False

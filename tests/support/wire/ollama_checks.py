@@ -24,7 +24,7 @@ def ollama_rules(messages: Sequence[JsonObject]) -> Iterator[str]:
         if any(not (call.get("function") or {}).get("name") for call in pending):
             yield f"{where} has a call without a name"
         said = ("content", "thinking", "images", "tool_calls")
-        if not any(message.get(member) for member in said):
+        if message.get("role") == "assistant" and not any(message.get(member) for member in said):
             yield f"{where} says nothing"
     if pending:
         yield f"there are no results of {pending}"

@@ -45,12 +45,13 @@ def _within(value: dict[Any, Any] | list[Any], where: str) -> Iterator[str]:
 
 
 def escape_problems(text: Any, where: str) -> Iterator[str]:
-    """Of a text that is to be JSON itself, what its escapes and numbers spell.
+    """Of a text that is to be JSON itself, what its escapes spell; numbers are text as well there.
 
     A text that is no JSON has no escapes: it is for the model to be told of.
     """
     try:
-        yield from value_problems(json.loads(text), f"{where} (decoded)")
+        decoded = json.loads(text, parse_int=str, parse_float=str, parse_constant=str)
+        yield from value_problems(decoded, f"{where} (decoded)")
     except (ValueError, TypeError, RecursionError):
         return
 

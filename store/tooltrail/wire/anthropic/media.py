@@ -6,6 +6,7 @@ import binascii
 from tooltrail.records import MediaBlock
 from tooltrail.records.blocks import MediaKind
 from tooltrail.wire.anthropic.limits import DOCUMENTS, IMAGES
+from tooltrail.wire.media_uris import has_bytes
 from tooltrail.wire.members import JsonObject, object_in, others, text_in
 
 _KINDS: dict[str, MediaKind] = {"image": "image", "document": "document"}
@@ -53,16 +54,20 @@ def write_media(block: MediaBlock) -> JsonObject | None:
 
 def _source(block: MediaBlock) -> JsonObject | None:
     if block.data is None:
-        if block.uri is None:
-            return None
-        if block.uri.startswith(_FILE):
-            return {"type": "file", "file_id": block.uri.removeprefix(_FILE)}
-        return {"type": "url", "url": block.uri}
+        return None if block.uri is None else _place_source(block.uri)
+    if not has_bytes(block):
+        return None
     if block.kind == "document" and block.media_type == "text/plain":
         return _text_source(block.data)
     if block.media_type not in (IMAGES if block.kind == "image" else DOCUMENTS):
         return None
     return {"type": "base64", "media_type": block.media_type, "data": block.data}
+
+
+def _place_source(uri: str) -> JsonObject:
+    if uri.startswith(_FILE):
+        return {"type": "file", "file_id": uri.removeprefix(_FILE)}
+    return {"type": "url", "url": uri}
 
 
 def _text_source(data: str) -> JsonObject | None:

@@ -9,6 +9,7 @@ import re
 
 from tooltrail.records import MediaBlock
 from tooltrail.records.blocks import MediaKind
+from tooltrail.wire.media_uris import has_bytes
 from tooltrail.wire.members import JsonObject, object_in, text_in
 
 _SNAKE = re.compile(r"_([a-z])")
@@ -38,8 +39,10 @@ def media_of_part(part: JsonObject) -> MediaBlock | None:
 
 
 def part_of_media(block: MediaBlock) -> JsonObject | None:
-    """The part of a block; None where it has neither bytes nor a place, or no media type."""
+    """The part of a block; None where it has neither bytes in base64 nor a place, or no type."""
     if block.media_type is None:
+        return None
+    if block.data is not None and not has_bytes(block):
         return None
     if block.data is not None:
         return {"inlineData": {"mimeType": block.media_type, "data": block.data}}

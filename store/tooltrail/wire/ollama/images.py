@@ -8,6 +8,7 @@ import base64
 import binascii
 
 from tooltrail.records import MediaBlock
+from tooltrail.wire.media_uris import has_bytes
 
 _HEAD_CHARS = 16
 """Characters of base64 that hold the first twelve bytes."""
@@ -20,13 +21,7 @@ def image_of_base64(data: str) -> MediaBlock:
 
 def is_image(block: object) -> bool:
     """Whether a block can go on the wire as an image: its bytes are there, and are base64."""
-    if not isinstance(block, MediaBlock) or block.kind != "image" or not block.data:
-        return False
-    try:
-        base64.b64decode(block.data, validate=True)
-    except (binascii.Error, ValueError):
-        return False
-    return True
+    return isinstance(block, MediaBlock) and block.kind == "image" and has_bytes(block)
 
 
 def _media_type(data: str) -> str | None:

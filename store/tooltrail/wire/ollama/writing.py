@@ -44,8 +44,8 @@ def write_history(
         if isinstance(step, Answers):
             messages.append(_write_answers(writing, step))
             messages.extend(_write_result(writing, answered) for answered in step.answered)
-        else:
-            messages.append(_write_said(writing, step))
+        elif said := _write_said(writing, step):
+            messages.append(said)
     return writing.export({"messages": messages})
 
 
@@ -69,7 +69,8 @@ def _note_tool_messages(writing: Writing, conversation: Conversation) -> None:
             writing.note("message_empty", where, "a message without results is left out")
 
 
-def _write_said(writing: Writing, step: Said) -> JsonObject:
+def _write_said(writing: Writing, step: Said) -> JsonObject | None:
+    """The message; None for one of the assistant without words, which asks the model to go on."""
     message, where = step.message, step.where
     if (whole := _whole_message(message)) and writing.replays(message):
         return object_in(writing.clean.value(whole, where))
@@ -80,6 +81,8 @@ def _write_said(writing: Writing, step: Said) -> JsonObject:
     native = {"role": role, **_spoken(writing, message, message.blocks, where)}
     if not (native["content"] or len(native) > 2):
         writing.note("message_empty", where, "nothing of it can be said here")
+        if role == "assistant":
+            return None
     return native
 
 

@@ -22,7 +22,7 @@ from tooltrail.wire._descriptions import describe_block
 from tooltrail.wire._steps import Answered, Answers, Said, steps
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export, ExportPolicy
-from tooltrail.wire.media_uris import uri_of_media
+from tooltrail.wire.media_uris import has_bytes, uri_of_media
 from tooltrail.wire.members import JsonObject
 from tooltrail.wire.openai_chat.limits import CAPABILITIES, NAME
 
@@ -66,7 +66,8 @@ def _write_said(writing: Writing, step: Said) -> JsonObject | None:
     has_media = any(isinstance(one, MediaBlock) for one in message.blocks)
     if len(message.blocks) > 1 or (message.role == "user" and has_media):
         is_user = message.role == "user"
-        content = list(_parts(writing, message.blocks, where, is_user=is_user))
+        # A list without parts is refused; a text without characters is not.
+        content = list(_parts(writing, message.blocks, where, is_user=is_user)) or ""
     else:
         content = _text(writing, message.blocks, where)
     return {"role": message.role, "content": content}
@@ -166,6 +167,8 @@ def _parts(
 
 def _media(block: MediaBlock) -> JsonObject | None:
     """The part of a block; None when the format has none for it."""
+    if block.data is not None and not has_bytes(block):
+        return None
     uri = uri_of_media(block)
     match block.kind:
         case "image" if uri is not None:

@@ -10,14 +10,13 @@ from pydantic import JsonValue
 
 from tooltrail.records import ContentBlock, MediaBlock, ProviderBlock, TextBlock
 from tooltrail.wire._writing import Writing
-from tooltrail.wire.media_uris import media_of_uri, uri_of_media
+from tooltrail.wire.media_uris import has_bytes, media_of_uri, uri_of_media
 from tooltrail.wire.members import JsonObject, object_in, others, text_in
 from tooltrail.wire.openai_responses.limits import IMAGE_TYPES
 
 _FILE = "file:"
 _UNNAMED = "document"
 _URI = re.compile(r"(?:https?|data|file):[!-~]+")
-_BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
 _MEDIA_TYPE = re.compile(r"[a-zA-Z0-9.+-]+/[a-zA-Z0-9.+-]+")
 
 
@@ -143,7 +142,7 @@ def _is_sendable(block: MediaBlock, media_types: frozenset[str] | None) -> bool:
             return False
         # What the reader would take for the bytes themselves is not a place.
         return media_of_uri(block.kind, uri).uri == uri
-    if not block.data or not _BASE64.fullmatch(block.data):
+    if not has_bytes(block):
         return False
     if media_types is None:
         return block.media_type is None or bool(_MEDIA_TYPE.fullmatch(block.media_type))

@@ -134,11 +134,15 @@ actions: dict[str, JsonObject] = {
 }
 
 
+PREFIXES = {"function": "fc", "custom": "ctc", "shell": "sh", "apply_patch": "apc"}
+"""What ids of items begin with, by the kind of the call."""
+
+
 @st.composite
 def own_calls(draw: st.DrawFn, call_id: str, position: int) -> ToolCall:
     """A call as this format gives it."""
-    extras: JsonObject = {"id": f"fc_{call_id}"} if draw(st.booleans()) else {}
-    kind = draw(st.sampled_from(["function", "custom", "shell", "apply_patch"]))
+    kind = draw(st.sampled_from([*PREFIXES]))
+    extras: JsonObject = {"id": f"{PREFIXES[kind]}_{call_id}"} if draw(st.booleans()) else {}
     if kind in actions:
         # Canonical JSON sorts members, and their order is kept, so they are in order here.
         raw = json.dumps(actions[kind], separators=(",", ":"))
@@ -209,7 +213,7 @@ def own_conversations(draw: st.DrawFn) -> Conversation:
         said += [_said(text, turn) for text in draw(st.lists(spoken_texts, max_size=2))]
         listing: JsonObject = {
             "type": "mcp_list_tools",
-            "id": "m",
+            "id": f"mcpl_{turn}",
             "server_label": "s",
             "tools": [],
         }
