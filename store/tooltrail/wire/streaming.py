@@ -5,7 +5,7 @@ is whole. What ended too early is flagged `incomplete`, and what cannot be read 
 The answer is the same wherever the chunks begin and end.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
 from tooltrail.records import InvalidRecordError
@@ -107,10 +107,3 @@ def read_stream(wire_format: "WireFormat", chunks: Iterable[Chunk]) -> Response:
     for chunk in chunks:
         stream.feed(chunk)
     return stream.finish()
-
-
-def tee(stream: ResponseStream, chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """The same chunks, taken in on their way to somebody else."""
-    for chunk in chunks:
-        stream.feed(chunk)
-        yield chunk

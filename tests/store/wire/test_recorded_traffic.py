@@ -21,7 +21,7 @@ CALLS = {"openai": 74, "openai-responses": 43, "anthropic": 61, "gemini": 85, "o
 """Calls in the first choices of all recorded answers."""
 
 ODD = {
-    "parallel-tool-call-wrapper.1.chunks.txt": 3,  # two events that are no JSON, the last one among them
+    "parallel-tool-call-wrapper.1.chunks.txt": 3,  # events that are no JSON, the last one too
     "test_openai_previous_response_id.yaml": 1,  # the status "complete", which is no status
 }
 """Recordings of which something is unread, and how much."""

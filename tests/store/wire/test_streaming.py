@@ -12,7 +12,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from tooltrail.records import InvalidRecordError
 from tooltrail.wire import ResponseStream, event_of, read_stream, wire_format
-from tooltrail.wire.streaming import tee
 
 OPENAI = wire_format("openai")
 EVENTS: list[dict[str, Any]] = [
@@ -102,11 +101,4 @@ def test_what_is_no_json_is_told_before_what_the_format_does_not_know() -> None:
 def test_what_was_left_at_the_end_is_taken_when_nothing_follows() -> None:
     stream = ResponseStream(OPENAI)
     stream.feed(STREAM[: len(SPELLED.encode()) - 2])
-    assert stream.finish() == read_stream(OPENAI, EVENTS)
-
-
-def test_chunks_are_handed_on_as_they_came() -> None:
-    stream = ResponseStream(OPENAI)
-    chunks = pieces(STREAM, [5, 0, 100])
-    assert list(tee(stream, chunks)) == chunks
     assert stream.finish() == read_stream(OPENAI, EVENTS)

@@ -85,6 +85,11 @@ class _Candidate:
         places = [number for number, one in enumerate(self.parts) if "functionCall" in one]
         return places[-1]
 
+    def end(self) -> None:
+        """Nothing follows: a call whose arguments were to go on is cut off."""
+        if self.open_call is not None:
+            self.cut.add(self._last_call())
+
     def native(self) -> JsonObject:
         """The candidate as an answer that is not streamed has it."""
         parts: list[JsonValue] = [
@@ -127,6 +132,8 @@ class ContentAssembler:
 
     def finish(self, *, is_done: bool = False) -> Response:
         """The answer; calls of one that did not come to its end are incomplete."""
+        for candidate in self._candidates.values():
+            candidate.end()
         natives = {index: one.native() for index, one in sorted(self._candidates.items())}
         failure = self._failure or failed_call(list(natives.values()))
         unread = self._unread or ([] if natives or failure else ["the stream has no candidates"])

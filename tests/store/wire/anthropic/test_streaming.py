@@ -1,0 +1,220 @@
+"""Streams of Anthropic Messages: what its server sends, and what proxies make of it."""
+
+from typing import Any
+
+import pytest
+from tests.support.wire.streams import read_events, told
+
+from tooltrail.records import ProviderBlock, ReasoningBlock, TextBlock
+from tooltrail.wire import Response
+
+STOP: dict[str, Any] = {"type": "message_stop"}
+CALL: dict[str, Any] = {"type": "tool_use", "id": "toolu_1", "name": "f", "input": {}}
+
+
+def start(*content: Any, **members: Any) -> dict[str, Any]:
+    message = {"id": "msg_1", "role": "assistant", "model": "m", "content": content, **members}
+    return {"type": "message_start", "message": message}
+
+
+def block(index: int, **members: Any) -> dict[str, Any]:
+    return {"type": "content_block_start", "index": index, "content_block": members}
+
+
+def piece(index: int, kind: str, **members: Any) -> dict[str, Any]:
+    told_of = {"type": kind, **members}
+    return {"type": "content_block_delta", "index": index, "delta": told_of}
+
+
+def arguments(index: int, *fragments: str) -> list[dict[str, Any]]:
+    return [piece(index, "input_json_delta", partial_json=one) for one in fragments]
+
+
+def end(index: int) -> dict[str, Any]:
+    return {"type": "content_block_stop", "index": index}
+
+
+def stopped(reason: str = "tool_use") -> dict[str, Any]:
+    return {"type": "message_delta", "delta": {"stop_reason": reason, "stop_sequence": None}}
+
+
+def finished(*events: dict[str, Any], reason: str = "tool_use") -> Response:
+    return read_events("anthropic", start(), *events, stopped(reason), STOP)
+
+
+def test_blocks_are_counted_together_and_calls_by_themselves() -> None:
+    response = finished(
+        {"type": "ping"},
+        block(0, type="thinking", thinking="", signature=""),
+        piece(0, "thinking_delta", thinking="h"),
+        piece(0, "thinking_delta", thinking="m"),
+        piece(0, "signature_delta", signature="c2ln"),
+        end(0),
+        block(1, type="text", text=""),
+        piece(1, "text_delta", text="I look."),
+        end(1),
+        block(2, **CALL),
+        *arguments(2, "", '{"city":', ' "M\\u00fc', 'nchen"}'),
+        end(2),
+        block(3, **CALL | {"id": "toolu_2", "name": "now"}),
+        end(3),
+    )
+    assert [call.position for call in response.calls] == [0, 1]
+    assert list(map(told, response.calls)) == [
+        ("f", "toolu_1", '{"city": "M\\u00fcnchen"}'),
+        ("now", "toolu_2", "{}"),
+    ]
+    thought, said = response.message.blocks[:2]
+    assert isinstance(thought, ReasoningBlock)
+    assert (thought.text, thought.extras["signature"]) == ("hm", "c2ln")
+    assert isinstance(said, TextBlock)
+    assert (response.unread, response.failure) == ((), None)
+
+
+@pytest.mark.parametrize("fragments", [[], [""], ["", ""]])
+def test_a_tool_without_arguments_has_none(fragments: list[str]) -> None:
+    (call,) = finished(block(0, **CALL), *arguments(0, *fragments), end(0)).calls
+    assert (call.arguments_raw, call.is_executable) == ("{}", True)
+
+
+def test_input_in_the_first_event_counts_where_no_fragment_comes() -> None:
+    begun = CALL | {"input": {"b": 1, "a": 2}}
+    (call,) = finished(block(0, **begun), end(0)).calls
+    assert call.arguments_raw == '{"b":1,"a":2}'
+    (call,) = finished(block(0, **begun), *arguments(0, '{"c":3}'), end(0)).calls
+    assert call.arguments_raw == '{"c":3}'
+
+
+def test_what_the_limit_cut_is_kept_and_flagged_and_never_replaced() -> None:
+    response = finished(
+        block(0, **CALL),
+        *arguments(0, '{"a":1}'),
+        end(0),
+        block(1, **CALL | {"id": "toolu_2"}),
+        *arguments(1, '{"cmd": "rm -rf /tmp/x'),
+        end(1),
+        reason="max_tokens",
+    )
+    first, cut = response.calls
+    assert first.is_executable
+    assert (cut.arguments_raw, cut.flags) == ('{"cmd": "rm -rf /tmp/x', ("incomplete",))
+    assert not cut.is_executable
+    assert not response.message.is_complete
+
+
+@pytest.mark.parametrize("reason", ["model_context_window_exceeded", "refusal"])
+def test_other_early_ends_stop_the_last_call_too(reason: str) -> None:
+    response = finished(block(0, **CALL), *arguments(0, "{}"), end(0), reason=reason)
+    assert [call.is_executable for call in response.calls] == [False]
+
+
+def test_eager_streams_may_bring_arguments_that_are_no_json() -> None:
+    (call,) = finished(block(0, **CALL), *arguments(0, '{"a": tru'), end(0)).calls
+    assert (call.arguments_raw, call.is_executable, call.flags) == ('{"a": tru', False, ())
+    assert call.parse_error
+
+
+def test_a_stream_that_breaks_off_has_no_call_to_run() -> None:
+    response = read_events("anthropic", start(), block(0, **CALL), *arguments(0, "{}"), end(0))
+    assert [call.flags for call in response.calls] == [("incomplete",)]
+    assert not response.message.is_complete
+
+
+def test_an_error_amid_the_stream_is_told_and_stops_every_call() -> None:
+    error = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
+    response = finished(block(0, **CALL), *arguments(0, "{}"), end(0), error)
+    assert response.failure is not None
+    assert (response.failure.kind, response.failure.message) == ("overloaded_error", "Overloaded")
+    assert [call.is_executable for call in response.calls] == [False]
+
+
+def test_the_first_event_may_bring_whole_blocks() -> None:
+    begun = [{"type": "text", "text": "I"}, CALL | {"input": {"a": 1}}]
+    response = read_events("anthropic", start(*begun), stopped(), STOP)
+    assert list(map(told, response.calls)) == [("f", "toolu_1", '{"a":1}')]
+    assert response.message.text == "I"
+
+
+def test_two_messages_in_one_stream_are_two_and_told() -> None:
+    response = read_events(
+        "anthropic",
+        start(),
+        block(0, **CALL),
+        *arguments(0, "{}"),
+        end(0),
+        start(id="msg_2"),
+        block(0, type="text", text=""),
+        piece(0, "text_delta", text="b"),
+        end(0),
+        stopped("end_turn"),
+        STOP,
+    )
+    assert response.unread == ("the stream has more than one message",)
+    assert [len(message.calls) for message in response.messages] == [1, 0]
+    # The first one never came to its end.
+    assert not response.messages[0].calls[0].is_executable
+
+
+def test_what_the_provider_runs_itself_is_no_call_of_ours() -> None:
+    searched = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}
+    found = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []}
+    response = finished(
+        block(0, **searched),
+        *arguments(0, '{"query": "x"}'),
+        end(0),
+        block(1, **found),
+        end(1),
+        reason="pause_turn",
+    )
+    assert response.calls == ()
+    (call,) = response.message.provider_calls
+    assert (call.tool_name, call.arguments, call.by_provider) == (
+        "web_search",
+        {"query": "x"},
+        True,
+    )
+    first, second = response.message.blocks
+    assert isinstance(first, ProviderBlock)
+    assert isinstance(second, ProviderBlock)
+    assert first.native == searched | {"input": {"query": "x"}}
+    assert second.native == found
+    assert response.message.is_complete
+
+
+def test_citations_are_collected_on_their_text() -> None:
+    response = finished(
+        block(0, type="text", text="", citations=None),
+        piece(0, "text_delta", text="It is so."),
+        piece(0, "citations_delta", citation={"cited_text": "so"}),
+        piece(0, "citations_delta", citation={"cited_text": "it"}),
+        end(0),
+        reason="end_turn",
+    )
+    (said,) = response.message.blocks
+    assert said.extras["citations"] == [{"cited_text": "so"}, {"cited_text": "it"}]
+
+
+def test_what_belongs_nowhere_is_told_and_nothing_is_guessed() -> None:
+    response = finished(
+        piece(7, "text_delta", text="lost"),
+        block(0, type="text", text="a"),
+        piece(0, "brand_new_delta", x=1),
+        end(0),
+        {"type": "brand_new_event"},
+        reason="end_turn",
+    )
+    assert response.unread == (
+        "a delta of block 7, which has not begun",
+        "a delta of the kind 'brand_new_delta'",
+    )
+    assert response.message.text == "a"
+
+
+def test_an_answer_that_was_not_streamed_after_all_is_read() -> None:
+    message = start(CALL, type="message", stop_reason="tool_use")["message"]
+    response = read_events("anthropic", message)
+    assert list(map(told, response.calls)) == [("f", "toolu_1", "{}")]
+
+
+def test_a_stream_without_a_message_is_told() -> None:
+    assert read_events("anthropic", {"type": "ping"}).unread == ("the stream has no message",)

@@ -1,0 +1,241 @@
+"""Streams of Chat Completions, with everything that compatible servers were seen to do."""
+
+from typing import Any
+
+import pytest
+from tests.support.wire.streams import read_events, told
+
+from tooltrail.records import ReasoningBlock, TextBlock
+from tooltrail.wire import Response
+
+FINISH: dict[str, Any] = {"index": 0, "delta": {}, "finish_reason": "tool_calls"}
+
+
+def chunk(*choices: Any, **members: Any) -> dict[str, Any]:
+    return {
+        "id": "c",
+        "object": "chat.completion.chunk",
+        "model": "m",
+        "choices": choices,
+    } | members
+
+
+def delta(finish_reason: str | None = None, **members: Any) -> dict[str, Any]:
+    return chunk({"index": 0, "delta": members, "finish_reason": finish_reason})
+
+
+def fragment(arguments: Any = None, name: str | None = None, **members: Any) -> dict[str, Any]:
+    """A fragment of a call; what is None is not in it."""
+    function = {"name": name, "arguments": arguments}
+    given = {key: value for key, value in function.items() if value is not None}
+    return delta(tool_calls=[{**members, "function": given}])
+
+
+def finished(*chunks: dict[str, Any]) -> Response:
+    return read_events("openai", *chunks, chunk(FINISH))
+
+
+def test_fragments_are_joined_by_their_index() -> None:
+    response = finished(
+        delta(role="assistant", content=None),
+        fragment("", "get_weather", index=0, id="call_a", type="function"),
+        fragment('{"ci', index=0),
+        fragment("", "now", index=1, id="call_b", type="function"),
+        fragment('ty":"Paris"}', index=0),
+        fragment("{}", index=1),
+        chunk(usage={"prompt_tokens": 9}),
+    )
+    assert list(map(told, response.calls)) == [
+        ("get_weather", "call_a", '{"city":"Paris"}'),
+        ("now", "call_b", "{}"),
+    ]
+    assert all(call.is_executable and call.flags == () for call in response.calls)
+    assert (response.unread, response.failure) == ((), None)
+
+
+def test_text_and_thoughts_may_stand_between_fragments() -> None:
+    response = finished(
+        delta(reasoning_content="hm"),
+        delta(content="I "),
+        fragment('{"a":', "f", index=0, id="x"),
+        delta(content="look.", obfuscation="padding"),
+        fragment("1}", index=0),
+    )
+    said = [block for block in response.message.blocks if isinstance(block, TextBlock)]
+    assert [block.text for block in said] == ["I look."]
+    assert isinstance(response.message.blocks[0], ReasoningBlock)
+    assert list(map(told, response.calls)) == [("f", "x", '{"a":1}')]
+
+
+def test_without_an_index_an_id_begins_a_call() -> None:
+    response = finished(
+        fragment('{"a":', "f", id="x"),
+        fragment("1}"),
+        fragment('{"b":', "g", id="y"),
+        fragment("2}"),
+    )
+    assert list(map(told, response.calls)) == [("f", "x", '{"a":1}'), ("g", "y", '{"b":2}')]
+    assert [call.flags for call in response.calls] == [("index_missing",)] * 2
+
+
+def test_other_ids_at_one_index_are_other_calls() -> None:
+    response = finished(
+        fragment('{"a":1}', "f", index=0, id="call_a"),
+        fragment("{}", "g", index=0, id="call_b"),
+    )
+    assert list(map(told, response.calls)) == [("f", "call_a", '{"a":1}'), ("g", "call_b", "{}")]
+
+
+@pytest.mark.parametrize("again", ["call_a", "", None])
+def test_an_id_that_is_repeated_or_empty_later_is_the_same_call(again: str | None) -> None:
+    response = finished(
+        fragment('{"a":', "f", index=0, id="call_a"),
+        fragment("1}", index=0, id=again),
+    )
+    assert list(map(told, response.calls)) == [("f", "call_a", '{"a":1}')]
+
+
+def test_calls_without_ids_stay_apart_and_have_none() -> None:
+    response = finished(
+        fragment('{"a":1}', "f", index=0),
+        fragment("{}", "g", index=1),
+    )
+    assert list(map(told, response.calls)) == [("f", None, '{"a":1}'), ("g", None, "{}")]
+    assert [call.position for call in response.calls] == [0, 1]
+
+
+def test_without_ids_and_index_a_name_behind_a_whole_call_begins_another() -> None:
+    response = finished(fragment('{"a":1}', "f"), fragment("{}", "f"))
+    assert list(map(told, response.calls)) == [("f", None, '{"a":1}'), ("f", None, "{}")]
+
+
+def test_a_name_that_is_repeated_or_cut_is_one_name() -> None:
+    response = finished(
+        fragment('{"a":', "f", index=0, id="x"),
+        fragment("1}", "f", index=0),
+        fragment("", "get_", index=1, id="y"),
+        fragment("{}", "weather", index=1),
+    )
+    assert list(map(told, response.calls)) == [("f", "x", '{"a":1}'), ("get_weather", "y", "{}")]
+
+
+def test_a_whole_call_in_one_chunk_is_taken() -> None:
+    response = finished(fragment('{"a":1}', "f", index=0, id="x"))
+    assert list(map(told, response.calls)) == [("f", "x", '{"a":1}')]
+
+
+def test_arguments_that_are_an_object_are_flagged() -> None:
+    (call,) = finished(fragment({"b": 1, "a": 2}, "f", index=0, id="x")).calls
+    assert (call.arguments_raw, call.flags) == ('{"a":2,"b":1}', ("arguments_were_object",))
+
+
+@pytest.mark.parametrize("nothing", ["", None])
+def test_no_arguments_are_no_arguments(nothing: str | None) -> None:
+    (call,) = finished(fragment(nothing, "f", index=0, id="x")).calls
+    assert (call.arguments, call.arguments_raw, call.is_executable) == ({}, "", True)
+
+
+def test_arguments_that_are_two_objects_are_flagged_and_not_split() -> None:
+    (call,) = finished(fragment('{"a":1}{}', "f", index=0, id="x")).calls
+    assert (call.arguments_raw, call.is_executable) == ('{"a":1}{}', False)
+    assert call.parse_error is not None
+
+
+@pytest.mark.parametrize("raw", ['{"cmd": "rm -rf /tmp/x', "{'a': 1}", "NaN", "\ud800"])
+def test_arguments_that_are_no_json_stay_as_they_came(raw: str) -> None:
+    (call,) = finished(fragment(raw, "f", index=0, id="x")).calls
+    assert (call.arguments_raw, call.is_executable) == (raw, False)
+    assert call.parse_error
+
+
+def test_a_stream_that_breaks_off_has_no_call_to_run() -> None:
+    response = read_events("openai", fragment('{"a":1}', "f", index=0, id="x"))
+    (call,) = response.calls
+    # Whole by chance: nobody knows what was to follow.
+    assert (call.flags, call.is_executable) == (("incomplete",), False)
+    assert not response.message.is_complete
+
+
+def test_the_sentinel_alone_ends_a_stream_too() -> None:
+    response = read_events("openai", fragment('{"a":1}', "f", index=0, id="x"), is_done=True)
+    (call,) = response.calls
+    assert (call.flags, response.message.is_complete) == ((), True)
+
+
+def test_what_a_limit_cut_off_is_not_run_and_what_stood_before_is() -> None:
+    response = read_events(
+        "openai",
+        fragment("{}", "f", index=0, id="x"),
+        fragment('{"a":1}', "g", index=1, id="y"),
+        chunk({"index": 0, "delta": {}, "finish_reason": "length"}),
+    )
+    assert [call.is_executable for call in response.calls] == [True, False]
+    assert not response.message.is_complete
+
+
+def test_an_error_amid_the_stream_is_told_and_stops_every_call() -> None:
+    error = {"message": "overloaded", "type": "server_error", "code": None}
+    response = finished(fragment("{}", "f", index=0, id="x"), {"error": error})
+    assert response.failure is not None
+    assert (response.failure.message, response.failure.kind) == ("overloaded", "server_error")
+    assert [call.is_executable for call in response.calls] == [False]
+
+
+def test_custom_tools_get_text_in_pieces() -> None:
+    response = finished(
+        delta(
+            tool_calls=[
+                {"index": 0, "id": "x", "type": "custom", "custom": {"name": "sql", "input": ""}}
+            ]
+        ),
+        delta(tool_calls=[{"index": 0, "custom": {"input": "SELECT "}}]),
+        delta(tool_calls=[{"index": 0, "custom": {"input": "1"}}]),
+    )
+    (call,) = response.calls
+    assert (call.kind, call.tool_name, call.arguments) == ("custom", "sql", "SELECT 1")
+
+
+def test_the_older_member_for_one_call_is_read() -> None:
+    response = finished(
+        delta(function_call={"name": "f", "arguments": '{"a"'}),
+        delta(function_call={"arguments": ":1}"}),
+        delta(function_call={"name": "", "arguments": ""}),
+    )
+    assert list(map(told, response.calls)) == [("f", None, '{"a":1}')]
+
+
+def test_an_older_member_with_nothing_in_it_is_no_call() -> None:
+    nothing = {"name": "", "arguments": ""}
+    response = read_events("openai", delta("stop", content="Hi.", function_call=nothing))
+    assert (response.message.text, response.calls) == ("Hi.", ())
+
+
+def test_each_choice_is_a_message_and_the_first_one_is_asked() -> None:
+    def one(index: int, name: str) -> dict[str, Any]:
+        calls = [{"index": 0, "id": f"id_{name}", "function": {"name": name, "arguments": "{}"}}]
+        return {"index": index, "delta": {"tool_calls": calls}, "finish_reason": "tool_calls"}
+
+    response = read_events("openai", chunk(one(1, "g")), chunk(one(0, "f")))
+    origins = [message.origin for message in response.messages]
+    assert [origin.choice for origin in origins if origin] == [0, 1]
+    assert [call.tool_name for call in response.calls] == ["f"]
+
+
+def test_what_else_a_call_says_goes_back_to_its_provider() -> None:
+    signature = {"google": {"thought_signature": "c2ln"}}
+    response = finished(fragment("{}", "f", index=0, id="x", extra_content=signature))
+    (call,) = response.calls
+    assert call.extras == {"extra_content": signature}
+
+
+def test_an_answer_that_was_not_streamed_after_all_is_read() -> None:
+    message = {"role": "assistant", "content": "Hi."}
+    response = read_events(
+        "openai",
+        {"id": "c", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]},
+    )
+    assert (response.message.text, response.message.is_complete) == ("Hi.", True)
+
+
+def test_a_stream_without_choices_is_told() -> None:
+    assert read_events("openai", chunk(usage={})).unread == ("the stream has no choices",)
