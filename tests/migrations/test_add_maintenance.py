@@ -88,6 +88,7 @@ def test_going_back_and_forth_with_a_row_in_every_table_keeps_what_0001_knows(
             "range_traits": [],
             "message_documents": [],
             "call_origins": [],
+            "tool_offers": [],
         }
         assert check_database(again.database) == []
 

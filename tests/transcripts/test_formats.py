@@ -114,9 +114,9 @@ def test_there_are_four_formats() -> None:
     assert list(FORMATS) == [*SUFFIXES, "jsonl"]
 
 
-def test_lines_of_json_are_the_session_and_the_entries_of_the_document(shared: Transcript) -> None:
-    document = json.loads("".join(FORMATS["json"](shared)))
-    head, *entries = [json.loads(line) for line in "".join(FORMATS["jsonl"](shared)).splitlines()]
+def test_lines_of_json_are_the_session_and_the_entries_of_the_document() -> None:
+    document = json.loads("".join(FORMATS["json"](SMALL)))
+    head, *entries = [json.loads(line) for line in "".join(FORMATS["jsonl"](SMALL)).splitlines()]
     assert head == {"type": "session", "schema_version": 1, **document["session"]}
     assert entries == document["entries"]
 

@@ -70,6 +70,10 @@ def wanted_tools_options(function: Decorated) -> Decorated:
     )(with_wanted)
 
 
+TOOL_FIELDS = ("digest", "name", "family", "offered_at", "definition")
+"""What programs are told of a version of a tool."""
+
+
 def tool_records(tools: "Sequence[ToolView]") -> list[Record]:
     """The versions as records for programs."""
     return [

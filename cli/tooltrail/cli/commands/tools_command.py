@@ -7,7 +7,7 @@ import click
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._export_options import PROVIDERS, report_option, strict_option, tell_report
 from tooltrail.cli._location import Location
-from tooltrail.cli._offers import WantedTools, tool_records, wanted_tools_options
+from tooltrail.cli._offers import TOOL_FIELDS, WantedTools, tool_records, wanted_tools_options
 from tooltrail.cli._options import output_options, store_options, time_option
 from tooltrail.cli._output import print_records, print_table, say, write
 from tooltrail.cli._times import shown
@@ -36,7 +36,7 @@ def ls(
     with location.open() as store:
         tools = wanted.read(store.reader)
     if style or fields:
-        print_records(tool_records(tools), style or "json", fields)
+        print_records(tool_records(tools), style or "json", fields, names=TOOL_FIELDS)
         return
     rows = [
         (

@@ -74,7 +74,7 @@ def read_message(
         is_complete: whether the answer came to its end.
     """
     blocks = list(_blocks(native.get("content"), raw))
-    is_cut = native.get("stop_reason") in _CUT_SHORT
+    is_cut = text_in(native.get("stop_reason")) in _CUT_SHORT
     for number, block in enumerate(blocks):
         if not is_complete or (is_cut and number == len(blocks) - 1):
             blocks[number] = _incomplete(block)

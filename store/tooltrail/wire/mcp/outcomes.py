@@ -134,9 +134,9 @@ def _read_result(result: JsonObject, rpc: JsonObject) -> ResultBlock:
 
 def _protocol_error(error: JsonValue, rpc: JsonObject) -> ResultBlock:
     told = object_in(error)
-    message = text_in(told.get("message"))
+    message, code = text_in(told.get("message")), told.get("code")
     return ResultBlock(
-        status="denied" if told.get("code") in REFUSALS else "interrupted",
+        status="denied" if isinstance(code, int) and code in REFUSALS else "interrupted",
         content=() if message is None else (TextBlock(text=message),),
         extras={RPC: {**rpc, "error": error}},
     )

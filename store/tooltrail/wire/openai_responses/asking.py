@@ -60,7 +60,7 @@ def write_tools(tools: Iterable[ToolDefinition]) -> Export:
 
 
 def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObject:
-    if tool.extras.get("type") in _PROVIDED:
+    if text_in(tool.extras.get("type")) in _PROVIDED:
         return cleaned(writing, tool.extras, where)
     native: JsonObject = {"type": tool.kind, "name": writing.names.of(tool.name, where)}
     if tool.description is not None:

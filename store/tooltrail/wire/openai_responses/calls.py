@@ -60,7 +60,7 @@ def is_for_caller(item: JsonObject, hosted: frozenset[str] = frozenset()) -> boo
         return item.get("execution") == "client"
     if kind == "shell_call":
         environment = object_in(item.get("environment")).get("type")
-        return environment != "container_reference" and item.get("call_id") not in hosted
+        return environment != "container_reference" and text_in(item.get("call_id")) not in hosted
     return kind in _TEXTS or kind in BUILTIN_MEMBERS
 
 

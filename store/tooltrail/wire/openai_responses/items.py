@@ -62,7 +62,7 @@ class ItemReader:
             self.blocks.append(ProviderBlock(native=item))
         elif is_for_caller(item, self._hosted):
             self._take_call(item, where, flags)
-        elif type_of(item) == "message" and item.get("role") in {"assistant", None}:
+        elif type_of(item) == "message" and item.get("role") in ("assistant", None):
             self._take_message(item, where)
         elif type_of(item) == "reasoning":
             self.blocks.append(ReasoningBlock(text=_thoughts(item), extras=_proof(item)))

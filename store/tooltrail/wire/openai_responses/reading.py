@@ -18,7 +18,7 @@ from tooltrail.wire.responses import ProviderFailure, Response
 CUT_SHORT = "incomplete"
 """The status of an answer that ended in order, and before the model had said everything."""
 
-_KNOWN = {"completed", CUT_SHORT, "failed", "cancelled", "queued", "in_progress"}
+_KNOWN = ("completed", CUT_SHORT, "failed", "cancelled", "queued", "in_progress")
 NO_FLAGS: Mapping[int, tuple[CallFlag, ...]] = {}
 
 
@@ -52,7 +52,7 @@ def read_answer(
     status = payload.get("status")
     if status is not None and status not in _KNOWN:
         unread.append(f"the status {str(status)[:60]!a} is not known")
-    is_whole = has_ended and failure is None and status in {None, "completed", CUT_SHORT}
+    is_whole = has_ended and failure is None and status in (None, "completed", CUT_SHORT)
     reader = ItemReader(unread, hosted_shells(items, in_answer=True))
     for position, item in enumerate(items):
         reader.take(item, f"output[{position}]", flags.get(position, ()))

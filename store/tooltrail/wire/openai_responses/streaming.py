@@ -138,7 +138,7 @@ class ResponsesAssembler:
         if has_ended and not all(slot.is_done for slot in items):
             self._unread.append("the stream ended before one of its items did")
         native: JsonObject = {**self._head, "output": [slot.native() for slot in items]}
-        if self._end is not None and native.get("status") in {None, _OPEN}:
+        if self._end is not None and native.get("status") in (None, _OPEN):
             native["status"] = self._end
         elif has_ended and not told:
             native["status"] = None

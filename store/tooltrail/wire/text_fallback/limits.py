@@ -1,17 +1,22 @@
 """What text can carry: any id and any name, and no flag but in words."""
 
-from tooltrail.wire.capabilities import ANY_TEXT, Capabilities
+import re
+
+from tooltrail.wire.capabilities import Capabilities
 
 NAME = "text-fallback"
 
 _ANY_LENGTH = 1_000_000
 
+_ANYTHING = re.compile(r"(?s:.+)")
+"""What cannot be sent as it is, is escaped."""
+
 CAPABILITIES = Capabilities(
     needs_call_ids=False,
-    call_id=ANY_TEXT,
+    call_id=_ANYTHING,
     call_id_length=_ANY_LENGTH,
     call_id_scope="batch",
-    tool_name=ANY_TEXT,
+    tool_name=_ANYTHING,
     tool_name_length=_ANY_LENGTH,
     forces_choice=False,
 )

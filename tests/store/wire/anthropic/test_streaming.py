@@ -156,8 +156,17 @@ def test_two_messages_in_one_stream_are_two_and_told() -> None:
 
 
 def test_what_the_provider_runs_itself_is_no_call_of_ours() -> None:
-    searched = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}
-    found = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []}
+    searched: dict[str, Any] = {
+        "type": "server_tool_use",
+        "id": "srvtoolu_1",
+        "name": "web_search",
+        "input": {},
+    }
+    found: dict[str, Any] = {
+        "type": "web_search_tool_result",
+        "tool_use_id": "srvtoolu_1",
+        "content": [],
+    }
     response = finished(
         block(0, **searched),
         *arguments(0, '{"query": "x"}'),

@@ -1,0 +1,161 @@
+"""A session in the formats of providers, through the command line."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.cli import Cli
+from tests.support.wire.fake_provider import request_problems
+
+from tooltrail.records import CompleteOutput, GenericOutput, ToolCall
+from tooltrail.store import record_response
+
+PROVIDERS = ("openai", "openai-responses", "anthropic", "ollama", "gemini")
+ANSWER: dict[str, Any] = {
+    "id": "c1",
+    "model": "m",
+    "choices": [
+        {
+            "index": 0,
+            "finish_reason": "tool_calls",
+            "message": {
+                "role": "assistant",
+                "content": "I look.",
+                "tool_calls": [
+                    {
+                        "id": f"call_{n}",
+                        "type": "function",
+                        "function": {"name": "add", "arguments": f'{{"a": {n}}}'},
+                    }
+                    for n in range(2)
+                ],
+            },
+        }
+    ],
+}
+
+
+@pytest.fixture
+def talk(cli: Cli) -> Cli:
+    """A question, an answer with two calls of which one has ended, and one call without an id."""
+    with cli.open() as store:
+        session = store.open_session(title="talk")
+        session.add_message("user", "add")
+        first, second = record_response(session, "openai", json.dumps(ANSWER).encode()).calls
+        session.start(first).finish(CompleteOutput.success("add", GenericOutput.of("1")))
+        session.start(second)
+        session.add_message("user", "and?")
+        session.start(ToolCall.of("ls", {})).finish(
+            CompleteOutput.success("ls", GenericOutput.of("a"))
+        )
+    return cli
+
+
+def exported(cli: Cli, *options: str) -> Any:
+    return json.loads(cli.ok("transcript", *options).text)
+
+
+@pytest.mark.parametrize("style", PROVIDERS)
+def test_the_export_is_part_of_a_request(talk: Cli, style: str) -> None:
+    request = exported(talk, "--format", style)
+    assert request_problems(style, request) == []
+
+
+def test_what_was_changed_is_counted_and_told_one_by_one(talk: Cli, tmp_path: Path) -> None:
+    report = tmp_path / "report.jsonl"
+    ended = talk.ok("transcript", "--format", "openai", "--report", str(report))
+    assert ended.message.splitlines()[-1] == (
+        "tooltrail: not in the export as in the record: 1 batch_as_text, 1 error_as_prefix,"
+        " 1 result_missing, 1 status_flattened"
+    )
+    changes = [json.loads(line) for line in report.read_text().splitlines()]
+    assert sorted(change["kind"] for change in changes) == [
+        "batch_as_text",
+        "error_as_prefix",
+        "result_missing",
+        "status_flattened",
+    ]
+    assert all(change["where"] and change["detail"] for change in changes)
+
+
+def test_a_strict_export_prints_nothing(talk: Cli, tmp_path: Path) -> None:
+    target = tmp_path / "request.json"
+    ended = talk.run("transcript", "--format", "openai", "--strict", "-o", str(target))
+    assert (ended.code, ended.stdout, target.exists()) == (1, b"", False)
+    assert "result_missing" in ended.message
+
+
+def test_calls_without_ids_are_told_as_text_or_get_ids(talk: Cli) -> None:
+    as_text = exported(talk, "--format", "openai")["messages"]
+    assert as_text[-1]["content"].startswith('<tool_result name="ls"')
+    hermes = exported(talk, "--format", "openai", "--text-family", "hermes")["messages"]
+    assert hermes[-1]["content"].startswith("<tool_response>")
+    native = exported(talk, "--format", "openai", "--ids", "synthesise")["messages"]
+    assert native[-1]["role"] == "tool"
+    assert native[-1]["tool_call_id"] == native[-2]["tool_calls"][0]["id"]
+
+
+def test_calls_without_results_are_marked_left_out_or_unknown(talk: Cli) -> None:
+    def result(*options: str) -> str:
+        messages = exported(talk, "--format", "openai", *options)["messages"]
+        told = [one["content"] for one in messages if one.get("tool_call_id") == "call_1"]
+        return told[0] if told else ""
+
+    assert "no result recorded" in result()
+    assert "not recorded" in result("--as-seen")
+    assert "unknown" in result("--as-seen")
+    assert result("--unanswered", "drop") == ""
+
+
+def test_the_session_up_to_an_entry_is_told(talk: Cli) -> None:
+    messages = exported(talk, "--format", "openai", "--until", "#1")["messages"]
+    assert [one["role"] for one in messages] == ["user", "assistant", "tool", "tool"]
+    ended = talk.run("transcript", "--format", "openai", "--until", "ffff")
+    # The call that never ended may be told of first.
+    last = ended.message.splitlines()[-1]
+    assert (ended.code, last) == (3, "tooltrail: the session has no entry that is named 'ffff'")
+
+
+def test_what_the_provider_sent_is_printed_byte_for_byte(talk: Cli) -> None:
+    (text,) = talk.ok("transcript", "--provider-exact").lines
+    line = json.loads(text)
+    assert (line["wire_format"], line["role"]) == ("openai", "assistant")
+    assert line["payload"] == json.dumps(ANSWER)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--strict",),
+        ("--ids", "synthesise"),
+        ("--unanswered", "drop"),
+        ("--text-family", "hermes"),
+        ("--provider", "x"),
+        ("--report", "x"),
+        ("--compact", "9", "--as-seen", "--format", "openai"),
+        ("--provider-exact", "--format", "openai"),
+        ("--provider-exact", "--compact", "9"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(talk: Cli, options: tuple[str, ...]) -> None:
+    ended = talk.run("transcript", *options)
+    assert (ended.code, ended.stdout) == (2, b"")
+
+
+def test_an_unknown_text_family_is_named(talk: Cli) -> None:
+    ended = talk.run("transcript", "--format", "openai", "--text-family", "klingon")
+    assert ended.code == 3
+    assert "klingon" in ended.message
+
+
+def test_lines_of_json_are_entries(talk: Cli) -> None:
+    lines = [json.loads(line) for line in talk.ok("transcript", "--format", "jsonl").lines]
+    assert [line["type"] for line in lines[1:]].count("tool_call") == 3
+
+
+@pytest.mark.parametrize("style", PROVIDERS)
+def test_a_compacted_session_is_told_to_a_provider_too(talk: Cli, style: str) -> None:
+    ended = talk.run("transcript", "--format", style, "--compact", "100000")
+    assert ended.code == 0
+    assert request_problems(style, json.loads(ended.text)) == []

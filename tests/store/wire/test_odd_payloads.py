@@ -1,0 +1,295 @@
+"""What providers send with any one value in it replaced: nothing is read wrongly by an error."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, cast
+
+import pytest
+from tests.support.wire.fake_provider import request_problems
+
+from tooltrail.records import Conversation, InvalidRecordError, Message
+from tooltrail.wire import ExportPolicy, read_stream, wire_format
+
+ODD: tuple[Any, ...] = (None, True, 1, 1.5, "", "x", [], [[]], [None], {}, {"type": []})
+
+CALL = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+CHAT = {
+    "id": "c",
+    "model": "m",
+    "choices": [
+        {
+            "index": 0,
+            "finish_reason": "tool_calls",
+            "message": {
+                "role": "assistant",
+                "content": [{"type": "text", "text": "a"}],
+                "refusal": "b",
+                "reasoning_content": "hm",
+                "annotations": [{"type": "url_citation"}],
+                "tool_calls": [CALL, {"id": "b", "custom": {"name": "g", "input": "x"}}],
+                "function_call": {"name": "f", "arguments": "{}"},
+            },
+        }
+    ],
+    "error": {"message": "m", "type": "t", "code": 1},
+}
+RESPONSES = {
+    "id": "r",
+    "status": "completed",
+    "error": None,
+    "incomplete_details": {"reason": "x"},
+    "output": [
+        {"type": "reasoning", "id": "rs", "summary": [{"type": "summary_text", "text": "hm"}]},
+        {
+            "type": "message",
+            "id": "m",
+            "role": "assistant",
+            "content": [{"type": "output_text", "text": "a", "annotations": []}],
+        },
+        {"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}", "status": "x"},
+        {"type": "custom_tool_call", "call_id": "b", "name": "g", "input": "x"},
+        {"type": "shell_call", "call_id": "c", "action": {"commands": ["ls"]}, "environment": {}},
+        {"type": "shell_call_output", "call_id": "c", "output": [{"stdout": "a", "outcome": {}}]},
+        {"type": "local_shell_call", "call_id": "d", "action": {"command": ["ls"]}},
+        {"type": "mcp_call", "id": "e", "name": "f", "arguments": "{}", "server_label": "s"},
+        {"type": "web_search_call", "id": "f", "action": {"query": "x"}},
+    ],
+}
+ANTHROPIC = {
+    "type": "message",
+    "id": "m",
+    "role": "assistant",
+    "model": "m",
+    "stop_reason": "tool_use",
+    "content": [
+        {"type": "thinking", "thinking": "hm", "signature": "x"},
+        {"type": "text", "text": "a", "citations": []},
+        {"type": "tool_use", "id": "a", "name": "f", "input": {"a": 1}},
+        {"type": "mcp_tool_use", "id": "b", "name": "g", "input": {}, "server_name": "s"},
+        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}},
+    ],
+}
+GEMINI = {
+    "candidates": [
+        {
+            "index": 0,
+            "finishReason": "STOP",
+            "content": {
+                "role": "model",
+                "parts": [
+                    {"text": "hm", "thought": True},
+                    {"functionCall": {"id": "a", "name": "f", "args": {"a": 1}}},
+                    {"functionCall": {"partialArgs": [{"jsonPath": "$.a", "stringValue": "x"}]}},
+                    {"inlineData": {"mimeType": "image/png", "data": "aGk="}},
+                    {"executableCode": {"language": "PYTHON", "code": "1"}},
+                    {"functionResponse": {"name": "f", "response": {"output": 1}, "parts": [{}]}},
+                ],
+            },
+        }
+    ],
+    "promptFeedback": {"blockReason": "SAFETY"},
+}
+OLLAMA = {
+    "model": "m",
+    "done": True,
+    "done_reason": "stop",
+    "message": {
+        "role": "assistant",
+        "content": "a",
+        "thinking": "hm",
+        "images": ["aGk="],
+        "tool_calls": [{"id": "a", "function": {"index": 0, "name": "f", "arguments": {"a": 1}}}],
+    },
+}
+MCP = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "result": {
+        "isError": True,
+        "content": [
+            {"type": "text", "text": "a"},
+            {"type": "image", "data": "aGk=", "mimeType": "image/png"},
+            {"type": "resource", "resource": {"uri": "file:///a", "text": "b"}},
+        ],
+        "structuredContent": {"a": 1},
+    },
+    "error": {"code": -32602, "message": "no"},
+}
+ANSWERS = [
+    ("openai", CHAT),
+    ("openai-responses", RESPONSES),
+    ("anthropic", ANTHROPIC),
+    ("gemini", GEMINI),
+    ("ollama", OLLAMA),
+    ("mcp", MCP),
+    ("text-fallback", CHAT),
+]
+
+TOOLS: list[tuple[str, dict[str, Any]]] = [
+    (
+        "openai",
+        {
+            "tools": [
+                {"type": "function", "function": {"name": "f", "parameters": {}, "strict": True}},
+                {"type": "custom", "custom": {"name": "g", "format": {"type": "grammar"}}},
+            ],
+            "tool_choice": {"type": "function", "function": {"name": "f"}},
+            "response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {}}},
+        },
+    ),
+    (
+        "openai-responses",
+        {
+            "tools": [
+                {"type": "function", "name": "f", "parameters": {}, "strict": True},
+                {"type": "namespace", "name": "n", "tools": [{"type": "function", "name": "g"}]},
+            ],
+            "tool_choice": {"type": "allowed_tools", "tools": [{"type": "function", "name": "f"}]},
+            "text": {"format": {"type": "json_schema", "name": "x", "schema": {}}},
+        },
+    ),
+    (
+        "anthropic",
+        {
+            "tools": [{"name": "f", "input_schema": {}}, {"type": "bash_20250124", "name": "bash"}],
+            "tool_choice": {"type": "tool", "name": "f"},
+            "output_config": {"format": {"type": "json_schema", "schema": {}}},
+        },
+    ),
+    (
+        "gemini",
+        {
+            "tools": [{"functionDeclarations": [{"name": "f", "parameters": {"type": "OBJECT"}}]}],
+            "toolConfig": {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["f"]}},
+            "generationConfig": {
+                "responseMimeType": "application/json",
+                "responseJsonSchema": {},
+            },
+        },
+    ),
+    (
+        "ollama",
+        {
+            "tools": [{"type": "function", "function": {"name": "f", "parameters": {}}}],
+            "format": {"type": "object"},
+        },
+    ),
+    ("mcp", {"tools": [{"name": "f", "inputSchema": {}, "outputSchema": {}}]}),
+]
+
+
+def replaced(value: Any) -> Iterator[Any]:
+    """The value with each of its parts in turn replaced by each odd value."""
+    yield from ODD
+    if isinstance(value, dict):
+        members = cast("dict[str, Any]", value)
+        for key, inner in members.items():
+            for other in replaced(inner):
+                yield {**members, key: other}
+    elif isinstance(value, list):
+        items = cast("list[Any]", value)
+        for number, inner in enumerate(items):
+            for other in replaced(inner):
+                yield [*items[:number], other, *items[number + 1 :]]
+
+
+def objects(value: Any) -> Iterator[dict[str, Any]]:
+    return (one for one in replaced(value) if isinstance(one, dict))
+
+
+@pytest.mark.parametrize(("name", "answer"), ANSWERS, ids=[name for name, _ in ANSWERS])
+def test_an_answer_with_any_value_in_it_is_read(name: str, answer: dict[str, Any]) -> None:
+    known = wire_format(name)
+    for odd in objects(answer):
+        with suppress(InvalidRecordError):
+            known.read_response(odd)
+        with suppress(InvalidRecordError):
+            read_stream(known, [odd, odd])
+
+
+@pytest.mark.parametrize(("name", "request_"), TOOLS, ids=[name for name, _ in TOOLS])
+def test_a_request_with_any_value_in_it_is_read(name: str, request_: dict[str, Any]) -> None:
+    known = wire_format(name)
+    for odd in objects(request_):
+        for read in (known.read_tools, known.read_choice, known.read_structured):
+            with suppress(InvalidRecordError):
+                read(odd)
+
+
+EVENTS: list[tuple[str, list[dict[str, Any]]]] = [
+    (
+        "openai",
+        [
+            {"choices": [{"index": 0, "delta": {"content": "a", "tool_calls": [CALL]}}]},
+            {"choices": [{"index": 0, "delta": {"function_call": {"name": "f"}}}]},
+            {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]},
+        ],
+    ),
+    (
+        "openai-responses",
+        [
+            {"type": "response.created", "response": {"id": "r", "status": "in_progress"}},
+            *(
+                {"type": f"response.output_item.{kind}", "output_index": 0, "item": item}
+                for kind, item in (
+                    ("added", {"type": "function_call", "id": "a", "call_id": "b", "name": "f"}),
+                    ("done", {"type": "function_call", "id": "a", "call_id": "b", "name": "f"}),
+                )
+            ),
+            {
+                "type": "response.function_call_arguments.delta",
+                "output_index": 0,
+                "item_id": "a",
+                "delta": "{}",
+            },
+            {"type": "response.completed", "response": RESPONSES},
+        ],
+    ),
+    (
+        "anthropic",
+        [
+            {"type": "message_start", "message": ANTHROPIC},
+            {
+                "type": "content_block_start",
+                "index": 0,
+                "content_block": {"type": "tool_use", "id": "a", "name": "f", "input": {}},
+            },
+            {
+                "type": "content_block_delta",
+                "index": 0,
+                "delta": {"type": "input_json_delta", "partial_json": "{}"},
+            },
+            {"type": "content_block_stop", "index": 0},
+            {"type": "message_delta", "delta": {"stop_reason": "tool_use"}},
+            {"type": "error", "error": {"type": "x", "message": "y"}},
+        ],
+    ),
+    ("gemini", [GEMINI, GEMINI]),
+    ("ollama", [OLLAMA | {"done": False}, OLLAMA]),
+    ("mcp", [MCP, MCP]),
+]
+
+
+@pytest.mark.parametrize(("name", "events"), EVENTS, ids=[name for name, _ in EVENTS])
+def test_a_stream_with_any_value_in_it_is_read(name: str, events: list[dict[str, Any]]) -> None:
+    known = wire_format(name)
+    for number, event in enumerate(events):
+        for odd in objects(event):
+            with suppress(InvalidRecordError):
+                read_stream(known, [*events[:number], odd, *events[number + 1 :]])
+
+
+@pytest.mark.parametrize(("name", "answer"), ANSWERS, ids=[name for name, _ in ANSWERS])
+def test_what_was_read_of_it_can_be_told_to_every_provider(
+    name: str, answer: dict[str, Any]
+) -> None:
+    known = wire_format(name)
+    answers = [odd for number, odd in enumerate(objects(answer)) if number % 7 == 0]
+    for odd in answers:
+        with suppress(InvalidRecordError):
+            messages = known.read_response(odd).messages
+            asked = Conversation.of([Message.of("user", "a"), *messages])
+            for target in ("openai", "openai-responses", "anthropic", "gemini", "ollama"):
+                policy = ExportPolicy(replay_provider_data=False)
+                export = wire_format(target).write_history(asked, policy)
+                assert request_problems(target, export.request) == [], (target, odd)
