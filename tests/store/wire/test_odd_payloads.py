@@ -12,8 +12,8 @@ from tooltrail.wire import ExportPolicy, read_stream, wire_format
 
 ODD: tuple[Any, ...] = (None, True, 1, 1.5, "", "x", [], [[]], [None], {}, {"type": []})
 
-CALL = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
-CHAT = {
+CALL: dict[str, Any] = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+CHAT: dict[str, Any] = {
     "id": "c",
     "model": "m",
     "choices": [
@@ -33,7 +33,7 @@ CHAT = {
     ],
     "error": {"message": "m", "type": "t", "code": 1},
 }
-RESPONSES = {
+RESPONSES: dict[str, Any] = {
     "id": "r",
     "status": "completed",
     "error": None,
@@ -55,7 +55,7 @@ RESPONSES = {
         {"type": "web_search_call", "id": "f", "action": {"query": "x"}},
     ],
 }
-ANTHROPIC = {
+ANTHROPIC: dict[str, Any] = {
     "type": "message",
     "id": "m",
     "role": "assistant",
@@ -69,7 +69,7 @@ ANTHROPIC = {
         {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}},
     ],
 }
-GEMINI = {
+GEMINI: dict[str, Any] = {
     "candidates": [
         {
             "index": 0,
@@ -89,7 +89,7 @@ GEMINI = {
     ],
     "promptFeedback": {"blockReason": "SAFETY"},
 }
-OLLAMA = {
+OLLAMA: dict[str, Any] = {
     "model": "m",
     "done": True,
     "done_reason": "stop",
@@ -101,7 +101,7 @@ OLLAMA = {
         "tool_calls": [{"id": "a", "function": {"index": 0, "name": "f", "arguments": {"a": 1}}}],
     },
 }
-MCP = {
+MCP: dict[str, Any] = {
     "jsonrpc": "2.0",
     "id": 1,
     "result": {
@@ -178,7 +178,7 @@ TOOLS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-def replaced(value: Any) -> Iterator[Any]:
+def replaced(value: object) -> Iterator[Any]:
     """The value with each of its parts in turn replaced by each odd value."""
     yield from ODD
     if isinstance(value, dict):
@@ -193,8 +193,10 @@ def replaced(value: Any) -> Iterator[Any]:
                 yield [*items[:number], other, *items[number + 1 :]]
 
 
-def objects(value: Any) -> Iterator[dict[str, Any]]:
-    return (one for one in replaced(value) if isinstance(one, dict))
+def objects(value: object) -> Iterator[dict[str, Any]]:
+    for one in replaced(value):
+        if isinstance(one, dict):
+            yield cast("dict[str, Any]", one)
 
 
 @pytest.mark.parametrize(("name", "answer"), ANSWERS, ids=[name for name, _ in ANSWERS])

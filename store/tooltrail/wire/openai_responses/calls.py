@@ -39,7 +39,7 @@ _HOSTED: Mapping[str, tuple[str, ...]] = {
 }
 """Items of tools that the provider runs, and the members that the call was made with."""
 
-_ENDED = {None, "completed"}
+_ENDED = (None, "completed")
 
 
 def type_of(item: JsonObject) -> str:
