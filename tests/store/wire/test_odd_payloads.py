@@ -1,5 +1,8 @@
 """What providers send with any one value in it replaced: nothing is read wrongly by an error."""
 
+# JSON of others, looked at as it is.
+# pyright: reportUnknownVariableType=false
+
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, cast
@@ -187,7 +190,7 @@ def replaced(value: object) -> Iterator[Any]:
             for other in replaced(inner):
                 yield {**members, key: other}
     elif isinstance(value, list):
-        items = cast("list[Any]", value)
+        items: list[Any] = value
         for number, inner in enumerate(items):
             for other in replaced(inner):
                 yield [*items[:number], other, *items[number + 1 :]]
