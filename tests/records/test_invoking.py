@@ -58,6 +58,20 @@ def test_arguments_that_are_no_object_never_reach_the_handler(
     assert SECRET not in str(error)
 
 
+def test_a_call_that_was_cut_off_never_reaches_the_handler() -> None:
+    call = ToolCall(tool_name="Tool", arguments_raw='{"path": "/tmp"}', flags=("incomplete",))
+    error = error_of(run(refusing(AssertionError("it was called")), call))
+    assert error.kind == "truncated_tool_call"
+    assert details_of(error)["received_char_count"] == len(call.arguments_raw)
+
+
+def test_the_handler_of_a_custom_tool_gets_text() -> None:
+    seen: list[object] = []
+    for text in ("SELECT 1", "", "{"):
+        run(seen.append, ToolCall(tool_name="sql", arguments_raw=text, kind="custom"))
+    assert seen[::2] == seen[1::2] == ["SELECT 1", "", "{"]
+
+
 class Arguments(BaseModel):
     path: str
     count: int = 1

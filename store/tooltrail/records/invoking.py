@@ -28,6 +28,7 @@ from tooltrail.records.failures import (
     error_of_exception,
     error_of_invalid_arguments,
     error_of_timeout,
+    error_of_truncated_call,
 )
 from tooltrail.records.tool_calls import ToolCall
 from tooltrail.records.tool_errors import ToolError
@@ -80,7 +81,8 @@ def invoke(
 
     Args:
         handler: takes the parsed arguments.
-        call: its arguments are read as JSON; blank ones are `{}`.
+        call: its arguments are read as JSON, blank ones as `{}`; those of a custom tool are text.
+            One that the model did not finish does not run.
         record: called exactly once, `Invocation.finish` for instance. What it raises is the
             caller's affair and reaches the caller; on the way of an exception that goes on it is
             left behind as a note of that exception.
@@ -228,15 +230,12 @@ def _record_ending(
 
 def _parsed(call: ToolCall, parse: Callable[[JsonValue], Any] | None) -> object:
     refused = partial(error_of_invalid_arguments, call.tool_name)
-    try:
-        arguments = canonical_json.decode(
-            call.arguments_raw if call.arguments_raw.strip() else "{}"
-        )
-    except InvalidRecordError as error:
-        syntax = isinstance(error.__cause__, json.JSONDecodeError)
-        raise _ArgumentsRefusedError(refused(error if syntax else _NOT_CARRIED)) from error
+    if "incomplete" in call.flags:
+        # What is there may be JSON by chance, and still not what the model was about to ask for.
+        raise _ArgumentsRefusedError(error_of_truncated_call(call.tool_name, call.arguments_raw))
+    arguments = _arguments(call, refused)
     if parse is None:
-        if not isinstance(arguments, dict):
+        if not isinstance(arguments, dict) and call.kind != "custom":
             raise _ArgumentsRefusedError(refused("the arguments must be a JSON object"))
         return arguments
     try:
@@ -245,6 +244,16 @@ def _parsed(call: ToolCall, parse: Callable[[JsonValue], Any] | None) -> object:
         if isinstance(error, ValueError | TypeError | LookupError | SchemaProblem):
             raise _ArgumentsRefusedError(refused(error)) from error
         raise
+
+
+def _arguments(call: ToolCall, refused: Callable[[Exception | str], ToolError]) -> JsonValue:
+    if call.kind == "custom":
+        return call.arguments_raw
+    try:
+        return canonical_json.decode(call.arguments_raw if call.arguments_raw.strip() else "{}")
+    except InvalidRecordError as error:
+        syntax = isinstance(error.__cause__, json.JSONDecodeError)
+        raise _ArgumentsRefusedError(refused(error if syntax else _NOT_CARRIED)) from error
 
 
 def _refuse_coroutine_function(handler: object) -> None:
