@@ -24,6 +24,7 @@ from tooltrail.wire.exports import (
     ExportReport,
 )
 from tooltrail.wire.members import JsonObject
+from tooltrail.wire.requests import SCHEMA_NAME, StructuredFormat
 
 ERROR_PREFIX = "ERROR: "
 """What the text of a failure begins with in formats without an error flag."""
@@ -162,6 +163,17 @@ class Writing:
             self.note("provider_data_dropped", where, ", ".join(sorted(tool.extras)))
             return {}
         return dict(tool.extras)
+
+    def note_schema(self, wanted: StructuredFormat, where: str) -> None:
+        """Say what else was said of an answer's shape, where a format has the schema alone."""
+        unsaid = {
+            "name": wanted.name != SCHEMA_NAME,
+            "description": wanted.description is not None,
+            "strict": wanted.strict is not None,
+        }
+        if any(unsaid.values()):
+            told = ", ".join(name for name, is_unsaid in unsaid.items() if is_unsaid)
+            self.note("schema_reduced", where, f"dropped: {told}")
 
     def extras(self, message: Message, extras: JsonObject, where: str) -> JsonObject:
         """What goes back to the provider that said it; dropped and noted for any other."""

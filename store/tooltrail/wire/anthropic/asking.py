@@ -105,6 +105,7 @@ def read_choice(request: JsonObject) -> ToolChoice | None:
 def write_structured(wanted: StructuredFormat) -> Export:
     """`{"output_config": {"format": …}}`; a schema has no name here."""
     writing = _writing()
+    writing.note_schema(wanted, "output_config")
     schema: JsonObject = {"type": "object"} if wanted.schema is None else wanted.schema
     if wanted.schema is None:
         writing.note("schema_reduced", "output_config", "any JSON is an object here")

@@ -25,6 +25,7 @@ from tooltrail.records import (
     TextBlock,
     ToolCall,
 )
+from tooltrail.wire._reading import cut_off, is_for_provider
 from tooltrail.wire.anthropic.asking import read_tools
 from tooltrail.wire.anthropic.limits import NAME
 from tooltrail.wire.anthropic.media import read_media
@@ -77,7 +78,7 @@ def read_message(
     is_cut = text_in(native.get("stop_reason")) in _CUT_SHORT
     for number, block in enumerate(blocks):
         if not is_complete or (is_cut and number == len(blocks) - 1):
-            blocks[number] = _incomplete(block)
+            blocks[number] = cut_off(block)
     origin = Origin(
         wire_format=NAME,
         model=text_in(native.get("model")),
@@ -120,15 +121,9 @@ def _read_messages(native: JsonObject, position: int) -> Iterator[Message]:
             yield Message(role="tool" if is_result else "user", blocks=tuple(group))
         return
     extras = others(native, frozenset({"role", "content"}))
-    needs_origin = extras or any(_is_for_provider(block) for block in blocks)
+    needs_origin = extras or any(is_for_provider(block) for block in blocks)
     origin = Origin(wire_format=NAME, extras=extras) if needs_origin else None
     yield Message(role=role, blocks=tuple(blocks), origin=origin)
-
-
-def _is_for_provider(block: MessageBlock) -> bool:
-    if isinstance(block, CallBlock):
-        return bool(block.call.extras)
-    return isinstance(block, ProviderBlock) or bool(block.extras)
 
 
 def _blocks(content: JsonValue, raw: Mapping[int, str] = NO_RAW) -> Iterator[MessageBlock]:
@@ -203,10 +198,3 @@ def _content_block(native: JsonObject) -> ContentBlock:
     if native.get("type") == "text" and isinstance(text, str):
         return TextBlock(text=text, extras=others(native, _TEXT))
     return read_media(native) or ProviderBlock(native=native)
-
-
-def _incomplete(block: MessageBlock) -> MessageBlock:
-    if not isinstance(block, CallBlock):
-        return block
-    flags = (*block.call.flags, "incomplete")
-    return block.model_copy(update={"call": block.call.model_copy(update={"flags": flags})})

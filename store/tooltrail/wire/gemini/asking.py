@@ -129,6 +129,7 @@ def read_choice(request: JsonObject) -> ToolChoice | None:
 def write_structured(wanted: StructuredFormat) -> Export:
     """`{"generationConfig": {"responseMimeType", "responseJsonSchema"}}`; a schema has no name."""
     writing = _writing()
+    writing.note_schema(wanted, "generationConfig")
     config: JsonObject = {"responseMimeType": _JSON}
     if wanted.schema is not None:
         config["responseJsonSchema"] = wanted.schema

@@ -22,6 +22,7 @@ from tooltrail.records import (
     TextBlock,
     ToolCall,
 )
+from tooltrail.wire._reading import is_for_provider
 from tooltrail.wire.gemini.asking import read_tools
 from tooltrail.wire.gemini.limits import NAME
 from tooltrail.wire.gemini.parts import camel, media_of_part
@@ -140,7 +141,7 @@ def _read_messages(native: JsonObject, position: int) -> Iterator[Message]:
     blocks = tuple(_blocks(list_in(native.get("parts")), NONE))
     match native.get("role", "user"):
         case "model":
-            origin = Origin(wire_format=NAME) if any(map(_is_for_provider, blocks)) else None
+            origin = Origin(wire_format=NAME) if any(map(is_for_provider, blocks)) else None
             yield Message(role="assistant", blocks=blocks, origin=origin)
         case "user" | "function":
             if not blocks:
@@ -149,12 +150,6 @@ def _read_messages(native: JsonObject, position: int) -> Iterator[Message]:
                 yield Message(role="tool" if is_result else "user", blocks=tuple(group))
         case _:
             raise InvalidRecordError(f"contents[{position}] has no role that is known")
-
-
-def _is_for_provider(block: MessageBlock) -> bool:
-    if isinstance(block, CallBlock):
-        return bool(block.call.extras)
-    return isinstance(block, ProviderBlock) or bool(block.extras)
 
 
 def _blocks(parts: list[JsonValue], cut: AbstractSet[int] | None) -> Iterator[MessageBlock]:

@@ -11,7 +11,7 @@ from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export
 from tooltrail.wire.members import JsonObject, object_in, objects_in, others, text_in
 from tooltrail.wire.ollama.limits import CAPABILITIES, NAME
 from tooltrail.wire.ollama.tool_schemas import dropped_paths
-from tooltrail.wire.requests import SCHEMA_NAME, StructuredFormat, ToolChoice
+from tooltrail.wire.requests import StructuredFormat, ToolChoice
 
 _FUNCTION = frozenset({"name", "description", "parameters"})
 _SHOWN_PATHS = 20
@@ -99,14 +99,7 @@ def read_choice(request: JsonObject) -> ToolChoice | None:  # noqa: ARG001  the 
 def write_structured(wanted: StructuredFormat) -> Export:
     """`{"format": …}`: the schema itself, or `json`."""
     writing = _writing()
-    unsaid = {
-        "name": wanted.name != SCHEMA_NAME,
-        "description": wanted.description is not None,
-        "strict": wanted.strict is not None,
-    }
-    if any(unsaid.values()):
-        told = ", ".join(name for name, is_unsaid in unsaid.items() if is_unsaid)
-        writing.note("schema_reduced", "format", f"dropped: {told}")
+    writing.note_schema(wanted, "format")
     if wanted.schema is None:
         return writing.export({"format": "json"})
     return writing.export({"format": writing.clean.value(wanted.schema, "format")})

@@ -26,7 +26,7 @@ from tooltrail.records import (
     TextBlock,
     ToolCall,
 )
-from tooltrail.wire._results import result_of_text
+from tooltrail.wire._reading import cut_off, result_of_text
 from tooltrail.wire.members import JsonObject, object_in, others, text_in
 from tooltrail.wire.ollama.asking import read_tools
 from tooltrail.wire.ollama.images import image_of_base64
@@ -115,7 +115,7 @@ def _read_answer(
     calls = [number for number, block in enumerate(blocks) if isinstance(block, CallBlock)]
     # Only the last call can be cut off, unless nobody knows where the answer ended.
     for number in calls if not is_whole else calls[-1:] if is_cut else ():
-        blocks[number] = _incomplete(blocks[number])
+        blocks[number] = cut_off(blocks[number])
     message = Message(
         role="assistant",
         blocks=tuple(blocks),
@@ -280,10 +280,3 @@ def _raw_arguments(value: JsonValue) -> str:
         # Servers in between that speak another format send the text that the model wrote.
         return value
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
-def _incomplete(block: MessageBlock) -> MessageBlock:
-    if not isinstance(block, CallBlock):
-        return block
-    flags = (*block.call.flags, "incomplete")
-    return block.model_copy(update={"call": block.call.model_copy(update={"flags": flags})})

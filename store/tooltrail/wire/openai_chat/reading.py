@@ -5,6 +5,7 @@ they like. Members that are not known are kept as extras.
 """
 
 from collections.abc import Iterator, Mapping
+from itertools import groupby
 
 from pydantic import JsonValue
 
@@ -25,7 +26,7 @@ from tooltrail.records import (
     ToolCall,
     canonical_json,
 )
-from tooltrail.wire._results import result_of_text
+from tooltrail.wire._reading import cut_off, is_for_provider, result_of_text
 from tooltrail.wire.media_uris import media_of_uri
 from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in, others, text_in
 from tooltrail.wire.openai_chat.asking import read_tools
@@ -108,7 +109,7 @@ def read_choice_message(
     calls = [number for number, block in enumerate(blocks) if isinstance(block, CallBlock)]
     # Only the last call can be cut off, unless nobody knows where the answer ended.
     for number in calls if not is_complete else calls[-1:] if is_cut else ():
-        blocks[number] = _incomplete(blocks[number])
+        blocks[number] = cut_off(blocks[number])
     if extras := others(native, _MESSAGE):
         origin = origin.model_copy(update={"extras": extras})
     return Message(
@@ -128,15 +129,15 @@ def read_history(request: JsonObject) -> Conversation:
     natives = request.get("messages")
     if not isinstance(natives, list):
         raise InvalidRecordError("the request has no messages")
+    read = (_read_message(object_in(native), place) for place, native in enumerate(natives))
     messages: list[Message] = []
-    for position, native in enumerate(natives):
-        message = _read_message(object_in(native), position)
-        if message.role == "tool" and messages and messages[-1].role == "tool":
-            # One message for each result here, one for the whole batch in the conversation.
-            blocks = (*messages[-1].blocks, *message.blocks)
-            messages[-1] = messages[-1].model_copy(update={"blocks": blocks})
+    # One message for each result here, one for the whole batch in the conversation.
+    for is_answer, group in groupby(read, key=lambda message: message.role == "tool"):
+        if is_answer:
+            blocks = tuple(block for message in group for block in message.blocks)
+            messages.append(Message(role="tool", blocks=blocks))
         else:
-            messages.append(message)
+            messages.extend(group)
     return Conversation.of(messages, read_tools(request))
 
 
@@ -150,7 +151,8 @@ def _read_message(native: JsonObject, position: int) -> Message:
         return Message(role=role, blocks=tuple(_content_blocks(native.get("content"))))
     blocks = tuple(_assistant_blocks(native, NO_FLAGS))
     extras = others(native, _MESSAGE)
-    origin = Origin(wire_format=NAME, extras=extras) if extras else None
+    is_native = extras or any(map(is_for_provider, blocks))
+    origin = Origin(wire_format=NAME, extras=extras) if is_native else None
     return Message(role=role, blocks=blocks, origin=origin)
 
 
@@ -219,13 +221,6 @@ def raw_arguments(value: JsonValue) -> tuple[str, bool]:
     if isinstance(value, str):
         return value, True
     return canonical_json.encode_text(value), False
-
-
-def _incomplete(block: MessageBlock) -> MessageBlock:
-    if not isinstance(block, CallBlock):
-        return block
-    flags = (*block.call.flags, "incomplete")
-    return block.model_copy(update={"call": block.call.model_copy(update={"flags": flags})})
 
 
 def _content_blocks(

@@ -18,7 +18,7 @@ from tooltrail.records import (
     TextBlock,
     read_json,
 )
-from tooltrail.wire._results import result_of_text
+from tooltrail.wire._reading import result_of_text
 from tooltrail.wire.media_uris import media_of_uri
 from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in, others, text_in
 from tooltrail.wire.openai_responses.parts import read_part

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pydantic import JsonValue
 
 from tooltrail.records import CallBlock, CallFlag, Message, MessageBlock, Origin
+from tooltrail.wire._reading import cut_off
 from tooltrail.wire.members import JsonObject, list_in, object_in, text_in
 from tooltrail.wire.openai_responses.calls import hosted_shells
 from tooltrail.wire.openai_responses.items import ItemReader
@@ -105,11 +106,4 @@ def _flag(
         # The last item of an answer that was cut short is whole only if it says so.
         is_open = is_cut and is_last and object_in(items[-1]).get("status") != "completed"
         if isinstance(block, CallBlock) and (not is_whole or is_open):
-            blocks[number] = _incomplete(block)
-
-
-def _incomplete(block: CallBlock) -> CallBlock:
-    if "incomplete" in block.call.flags:
-        return block
-    flags = (*block.call.flags, "incomplete")
-    return block.model_copy(update={"call": block.call.model_copy(update={"flags": flags})})
+            blocks[number] = cut_off(block)

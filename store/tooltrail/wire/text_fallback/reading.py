@@ -21,7 +21,7 @@ from tooltrail.records import (
     Role,
     TextBlock,
 )
-from tooltrail.wire._results import result_of_text
+from tooltrail.wire._reading import cut_off, result_of_text
 from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in, others, text_in
 from tooltrail.wire.responses import ProviderFailure, Response
 from tooltrail.wire.text_fallback.asking import read_tools
@@ -108,7 +108,7 @@ def read_answer(
     calls = [number for number, block in enumerate(blocks) if isinstance(block, CallBlock)]
     # Only the last call can be cut off, unless nobody knows where the answer ended.
     for number in calls if not is_complete else calls[-1:] if is_cut else ():
-        blocks[number] = _incomplete(blocks[number])
+        blocks[number] = cut_off(blocks[number])
     if native.get("tool_calls"):
         unread.append("the answer has native calls; this format has them in its text alone")
     if extras := others(native, _MESSAGE):
@@ -145,13 +145,6 @@ def _content(content: JsonValue) -> Iterator[TextBlock | ProviderBlock]:
     for part in list_in(content):
         text = object_in(part).get("text")
         yield TextBlock(text=text) if isinstance(text, str) else ProviderBlock(native=part)
-
-
-def _incomplete(block: MessageBlock) -> MessageBlock:
-    if not isinstance(block, CallBlock) or "incomplete" in block.call.flags:
-        return block
-    flags = (*block.call.flags, "incomplete")
-    return block.model_copy(update={"call": block.call.model_copy(update={"flags": flags})})
 
 
 def read_history(family: TextFamily, request: JsonObject) -> Conversation:

@@ -3,7 +3,7 @@
 import pytest
 
 from tooltrail.records import ContentBlock, MediaBlock, ResultBlock, TextBlock
-from tooltrail.wire._results import result_of_text
+from tooltrail.wire._reading import result_of_text
 
 
 @pytest.mark.parametrize(
