@@ -1,0 +1,250 @@
+"""`docs/wire.md` says what is so: its tables are those of the code, and its examples run."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from tests.support.wire.fake_provider import FakeProvider, fake_provider
+
+from tooltrail.store import Store
+from tooltrail.transcripts import conversation_of, export_transcript, load_transcript
+from tooltrail.wire import FORMAT_MODULES, ToolChoice, wire_format
+from tooltrail.wire.exports import ChangeKind
+from tooltrail.wire.text_fallback.families import FAMILIES
+
+PAGE = (Path(__file__).parents[3] / "docs" / "wire.md").read_text()
+
+SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}}
+ASKED = {"a": 1, "b": 2}
+FUNCTION = {"name": "add", "description": "Adds.", "parameters": SCHEMA}
+
+
+def table(heading: str) -> list[list[str]]:
+    """The cells of the first table under a heading, without its head."""
+    section = PAGE.split(f"## {heading}\n", 1)[1].split("\n## ", 1)[0]
+    lines = [line for line in section.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+
+
+def test_every_format_and_every_change_is_in_the_page() -> None:
+    first = PAGE.split("\n## ", 1)[0]
+    assert set(re.findall(r"^\| `([a-z-]+)` \|", first, re.MULTILINE)) == set(FORMAT_MODULES)
+    changes = [row[0].strip("`") for row in table("The report of an export")]
+    assert changes == sorted(get_args(ChangeKind))
+    native = PAGE.split("## Native or as text", 1)[1]
+    assert all(f"`{name}`" in native for name in FAMILIES)
+
+
+def test_what_each_format_can_carry_is_as_the_page_says() -> None:
+    names = ("openai", "openai-responses", "anthropic", "gemini", "ollama", "mcp")
+    rows = {row[0]: row[1:] for row in table("What each format can carry")}
+    scopes = {"request": "the request", "batch": "the batch", "none": ""}
+    for name, *cells in zip(names, *rows.values(), strict=True):
+        able = wire_format(name).capabilities
+        length = able.call_id_length if able.call_id_length < 1_000_000 else "any"
+        assert cells[:7] == [
+            "yes" if able.needs_call_ids else "no",
+            str(length),
+            scopes[able.call_id_scope],
+            str(able.tool_name_length),
+            "text" if able.arguments_are_text else "an object",
+            "yes" if able.has_error_flag else "no",
+            "yes" if able.forces_choice else "no",
+        ]
+
+
+@pytest.mark.parametrize("name", [name for name in FORMAT_MODULES if name != "openai"])
+def test_a_forced_choice_is_told_or_not_as_the_format_can(name: str) -> None:
+    known = wire_format(name)
+    export = known.write_choice(ToolChoice("required"))
+    is_told = not export.report.of_kind("choice_not_enforced")
+    assert is_told == known.capabilities.forces_choice
+
+
+def examples() -> Iterator[tuple[str, str]]:
+    """The blocks of Python, each with the heading that it stands under."""
+    heading = ""
+    for match in re.finditer(
+        r"^### ([^\n]+)$|^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL
+    ):
+        heading = match[1] or heading
+        if match[2]:
+            yield heading, match[2]
+
+
+CODE = dict(reversed([*examples()]))
+"""The first example under each heading."""
+
+CHAT_CALL = {
+    "id": "call_1",
+    "type": "function",
+    "function": {"name": "add", "arguments": '{"a": 1, "b": 2}'},
+}
+
+
+def chat(finish: str, **message: Any) -> dict[str, Any]:
+    choice = {"index": 0, "finish_reason": finish, "message": {"role": "assistant", **message}}
+    head = {"id": "c", "object": "chat.completion", "created": 1, "model": "m"}
+    return {**head, "choices": [choice]}
+
+
+def responses(*items: dict[str, Any]) -> dict[str, Any]:
+    head = {"id": "r", "object": "response", "created_at": 1, "model": "m", "status": "completed"}
+    asked = {"parallel_tool_calls": True, "tool_choice": "auto", "tools": []}
+    return {**head, **asked, "output": items}
+
+
+def anthropic(stop: str, *content: dict[str, Any]) -> dict[str, Any]:
+    head = {"id": "m", "type": "message", "role": "assistant", "model": "m"}
+    usage = {"input_tokens": 1, "output_tokens": 1}
+    return {**head, "content": content, "stop_reason": stop, "stop_sequence": None, "usage": usage}
+
+
+def gemini(part: dict[str, Any]) -> dict[str, Any]:
+    content = {"role": "model", "parts": [part]}
+    return {"candidates": [{"index": 0, "content": content, "finishReason": "STOP"}]}
+
+
+def ollama(**message: Any) -> dict[str, Any]:
+    head = {"model": "m", "created_at": "2026-01-01T00:00:00Z", "done": True, "done_reason": "stop"}
+    return {**head, "message": {"role": "assistant", "content": "", **message}}
+
+
+TALKS: dict[str, tuple[str, list[dict[str, Any]], Any]] = {
+    "OpenAI Chat Completions": (
+        "openai",
+        [chat("tool_calls", content=None, tool_calls=[CHAT_CALL]), chat("stop", content="3")],
+        [{"type": "function", "function": FUNCTION}],
+    ),
+    "OpenAI Responses": (
+        "openai-responses",
+        [
+            responses(
+                {
+                    "type": "function_call",
+                    "id": "fc_1",
+                    "call_id": "call_1",
+                    "name": "add",
+                    "arguments": '{"a": 1, "b": 2}',
+                    "status": "completed",
+                }
+            ),
+            responses(
+                {
+                    "type": "message",
+                    "id": "msg_1",
+                    "role": "assistant",
+                    "status": "completed",
+                    "content": [{"type": "output_text", "text": "3", "annotations": []}],
+                }
+            ),
+        ],
+        [{"type": "function", **FUNCTION, "strict": False}],
+    ),
+    "Anthropic Messages": (
+        "anthropic",
+        [
+            anthropic(
+                "tool_use", {"type": "tool_use", "id": "toolu_1", "name": "add", "input": ASKED}
+            ),
+            anthropic("end_turn", {"type": "text", "text": "3"}),
+        ],
+        [{"name": "add", "description": "Adds.", "input_schema": SCHEMA}],
+    ),
+    "Google Gemini": (
+        "gemini",
+        [gemini({"functionCall": {"name": "add", "args": ASKED}}), gemini({"text": "3"})],
+        [{"function_declarations": [FUNCTION]}],
+    ),
+    "Ollama": (
+        "ollama",
+        [
+            ollama(tool_calls=[{"function": {"name": "add", "arguments": ASKED}}]),
+            ollama(content="3"),
+        ],
+        [{"type": "function", "function": FUNCTION}],
+    ),
+}
+
+
+def meaning(item: dict[str, Any]) -> dict[str, Any]:
+    """An item without what says nothing: that it is complete, or that its text is empty."""
+    return {key: value for key, value in item.items() if (key, value) not in SAYS_NOTHING}
+
+
+SAYS_NOTHING = [("status", "completed"), ("content", "")]
+
+
+@pytest.fixture
+def provider(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeProvider]:
+    """A provider that every official client takes for its own."""
+    with fake_provider() as fake:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{fake.url}/v1")
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", fake.url)
+        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", fake.url)
+        monkeypatch.setenv("OLLAMA_HOST", fake.url)
+        for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"):
+            monkeypatch.setenv(name, "x")
+        yield fake
+
+
+def add(arguments: dict[str, Any]) -> int:
+    total: int = arguments["a"] + arguments["b"]
+    return total
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # the examples leave the client open
+@pytest.mark.parametrize("title", TALKS)
+def test_the_example_for_each_client_runs_and_is_on_record(
+    sqlite_store: Store, provider: FakeProvider, title: str
+) -> None:
+    name, answers, tools = TALKS[title]
+    pytest.importorskip({"gemini": "google.genai"}.get(name, name.partition("-")[0]))
+    for answer in answers:
+        provider.will_answer(answer)
+    with sqlite_store.open_session() as session:
+        given = {"session": session, "functions": {"add": add}, "tools": tools}
+        exec(compile(CODE[title], title, "exec"), given)
+    assert provider.refused == []
+    assert [request.wire_format for request in provider.requests] == [name] * 2
+
+    (invocation,) = sqlite_store.reader.invocations().items
+    assert (invocation.tool_name, invocation.state) == ("add", "success")
+    transcript = load_transcript(sqlite_store.reader, str(session.id), payloads=True)
+    conversation = conversation_of(transcript)
+    assert [message.role for message in conversation.messages] == [
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+    ]
+    assert [call.arguments for call in conversation.messages[1].calls] == [ASKED]
+    # What was sent is what the record gives for the same moment.
+    member = next(iter(export_transcript(transcript, name).request))
+    sent = provider.requests[1].body[member]
+    exported: Any = export_transcript(transcript, name).request[member]
+    assert list(map(meaning, exported[: len(sent)])) == list(map(meaning, sent))
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # the examples leave the client open
+def test_the_example_of_a_stream_prints_and_records_it(
+    sqlite_store: Store, provider: FakeProvider, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("openai")
+    streamed = [code for title, code in examples() if title == "OpenAI Chat Completions"][1]
+    provider.will_stream(
+        [
+            b'data: {"id":"c","choices":[{"index":0,"delta":{"content":"Once "}}]}\n\nda',
+            b'ta: {"id":"c","choices":[{"index":0,"delta":{"content":"upon."},',
+            b'"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n',
+        ]
+    )
+    with sqlite_store.open_session() as session:
+        given: dict[str, Any] = {"session": session}
+        exec(compile(streamed, "stream", "exec"), given)
+    assert capsys.readouterr().out == "Once upon."
+    assert given["answer"].response.message.text == "Once upon."
+    (view,) = sqlite_store.reader.conversation(session.id)[1]
+    assert (view.role, view.text, view.wire_format) == ("assistant", "Once upon.", "openai")
