@@ -23,6 +23,7 @@ from benchmarks import (
     reading,
     recording,
     slow_disk,
+    wire,
 )
 from benchmarks._measure import Ratio
 from tooltrail.store import index_invocations, open_store
@@ -60,6 +61,15 @@ def main() -> None:
     ratio = projecting.measure_projecting()
     plain = "json.dumps + json.loads of the record"
     _report("project + render 2 KB, validated", plain, ratio, projecting.REPEATS, "/s")
+    measure_wire()
+
+
+def measure_wire() -> None:
+    """Reading what providers stream."""
+    for subject in wire.subjects():
+        ratio = wire.measure_stream(subject)
+        size = len(subject.body()) * wire.REPEATS / 1_000_000
+        _report(f"a stream of {subject.format_name}", "json.loads of its events", ratio, size)
 
 
 def measure_slow_disk() -> None:

@@ -119,18 +119,22 @@ class EventFraming:
         return text
 
     def _objects(self, text: bytes) -> Iterator[JsonObject]:
-        if text.strip() == _DONE:
-            self.is_done = True
-            return
-        if not text.strip():
-            return
+        if text[:1] != b"{":
+            stripped = text.strip()
+            if stripped == _DONE:
+                self.is_done = True
+            if stripped in (_DONE, b""):
+                return
         self._count += 1
         try:
             value = _read(text)
         except ValueError as error:
             self.unread.append(f"event {self._count} is no JSON: {error}")
             return
-        yield from self._items(value)
+        if isinstance(value, dict):
+            yield value
+        else:
+            yield from self._items(value)
 
     def _items(self, value: JsonValue) -> Iterator[JsonObject]:
         for item in value if isinstance(value, list) else [value]:
@@ -142,6 +146,7 @@ class EventFraming:
 
 def _read(text: bytes) -> JsonValue:
     try:
-        return cast("JsonValue", json.loads(text))
+        # As text, of which the encoding is not to be guessed: it is UTF-8 (RFC 8259, section 8.1).
+        return cast("JsonValue", json.loads(text.decode("utf-8", "surrogatepass")))
     except RecursionError as error:
         raise ValueError("nested too deep") from error

@@ -92,7 +92,7 @@ def chat(finish: str, **message: Any) -> dict[str, Any]:
 
 def responses(*items: dict[str, Any]) -> dict[str, Any]:
     head = {"id": "r", "object": "response", "created_at": 1, "model": "m", "status": "completed"}
-    asked = {"parallel_tool_calls": True, "tool_choice": "auto", "tools": []}
+    asked: dict[str, Any] = {"parallel_tool_calls": True, "tool_choice": "auto", "tools": []}
     return {**head, **asked, "output": items}
 
 

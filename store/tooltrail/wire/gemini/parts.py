@@ -18,7 +18,7 @@ _KINDS: dict[str, MediaKind] = {"image": "image", "audio": "audio"}
 
 def camel(native: JsonObject) -> JsonObject:
     """The members with their keys in camel case; what is within them stays as it is."""
-    if not any("_" in name for name in native):
+    if "_" not in "".join(native):
         return native
     return {_SNAKE.sub(lambda m: m[1].upper(), name): value for name, value in native.items()}
 

@@ -17,6 +17,7 @@ from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in
 from tooltrail.wire.responses import ProviderFailure, Response
 
 _SIGNATURE = "thoughtSignature"
+_CONTENT = frozenset({"content", "index"})
 
 
 @dataclass(slots=True)
@@ -115,11 +116,11 @@ class ContentAssembler:
         if "error" in event or "promptFeedback" in event:
             self._failure = self._failure or read_failure(event)
         for position, candidate in enumerate(objects_in(event.get("candidates"))):
-            index = candidate.get("index", position)
-            state = self._candidates.setdefault(
-                index if isinstance(index, int) else 0, _Candidate()
-            )
-            self._take(state, camel(candidate))
+            told = candidate.get("index", position)
+            index = told if isinstance(told, int) else 0
+            if index not in self._candidates:
+                self._candidates[index] = _Candidate()
+            self._take(self._candidates[index], camel(candidate))
 
     def _take(self, state: _Candidate, candidate: JsonObject) -> None:
         for part in list_in(object_in(candidate.get("content")).get("parts")):
@@ -127,8 +128,9 @@ class ContentAssembler:
                 state.take(camel(object_in(part)))
             except InvalidRecordError as error:
                 self._unread.append(f"a piece of a call's arguments: {error}")
-        told = {name: value for name, value in candidate.items() if name != "content"}
-        state.head = {**state.head, **told}
+        if candidate.keys() - _CONTENT:
+            told = {name: value for name, value in candidate.items() if name != "content"}
+            state.head = {**state.head, **told}
 
     def finish(self, *, is_done: bool = False) -> Response:
         """The answer; calls of one that did not come to its end are incomplete."""
