@@ -162,7 +162,7 @@ def test_when_the_tool_is_killed_the_follower_says_so(cli: Cli, writer: SpoolWri
     )
 
 
-def test_what_was_interrupted_is_printed_andcut_off(cli: Cli, writer: SpoolWriter) -> None:
+def test_what_was_interrupted_is_printed_and_incomplete(cli: Cli, writer: SpoolWriter) -> None:
     name = writer.do("start")
     writer.do("write stdout so far")
     writer.do("flush stdout")

@@ -89,7 +89,7 @@ def test_what_is_lost_is_said(cli: Cli) -> None:
     )
 
 
-def test_what_cannot_be_stored_is_kept_andcut_off(cli: Cli) -> None:
+def test_what_cannot_be_stored_is_kept_and_incomplete(cli: Cli) -> None:
     with cli.open() as store:
         name = run_command(store.open_session(), b"stored\n").invocation_id
     folder = cli.folder / "spool" / str(name)
@@ -103,7 +103,7 @@ def test_what_cannot_be_stored_is_kept_andcut_off(cli: Cli) -> None:
     assert cli.ok("repair").stdout == b""
 
 
-def test_a_damaged_file_is_named_where_it_is_kept_andcut_off(cli: Cli) -> None:
+def test_a_damaged_file_is_named_where_it_is_kept_and_incomplete(cli: Cli) -> None:
     name = kill_after(cli, "write stdout whole", "flush stdout")
     file = cli.folder / "spool" / name / "stdout.zst"
     with file.open("ab") as spooled:

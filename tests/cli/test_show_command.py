@@ -259,7 +259,7 @@ def kept_of(stream: StreamRecord | None) -> bytes:
     return stream.content
 
 
-def test_lost_bytes_are_counted_andcut_off(cli: Cli) -> None:
+def test_lost_bytes_are_counted_and_incomplete(cli: Cli) -> None:
     kept = lose_output(cli)
     missing = 50_000 - len(kept)
     assert missing
@@ -367,7 +367,7 @@ def test_rerender_with_a_policy_that_is_no_text_is_damage(cli: Cli) -> None:
     assert ended.sentence == f"policy {digest} is damaged: it is not text"
 
 
-def test_rerender_of_an_open_invocation_iscut_off(cli: Cli) -> None:
+def test_rerender_of_an_open_invocation_is_incomplete(cli: Cli) -> None:
     with cli.open() as store:
         name = str(store.open_session().start(ToolCall(tool_name="Bash")).id)
     ended = cli.run("show", "--rerender")

@@ -146,7 +146,7 @@ def test_one_session_can_be_checked_alone(cli: Cli) -> None:
     assert cli.run("verify", "--session", "ffffffff").code == 3
 
 
-def test_what_cannot_be_compared_iscut_off(cli: Cli) -> None:
+def test_what_cannot_be_compared_is_incomplete(cli: Cli) -> None:
     with open_store(cli.database, families=with_unknown_family()) as store:
         call = ToolCall(tool_name="theirs")
         session = store.open_session()

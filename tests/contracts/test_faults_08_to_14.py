@@ -256,7 +256,7 @@ INCOMPLETE = "[the JSON above is incomplete]\n"
     ],
     ids=["command", "text", "structured", "lost-at-capture"],
 )
-def test_fault_14_json_that_was_cut_is_said_to_becut_off(
+def test_fault_14_json_that_was_cut_is_said_to_be_incomplete(
     output: CompleteOutput, family: str
 ) -> None:
     _, receipt, _ = surfaces(output, family)
@@ -265,12 +265,12 @@ def test_fault_14_json_that_was_cut_is_said_to_becut_off(
     assert "[output " in before
 
 
-def test_fault_14_json_that_is_whole_is_not_said_to_becut_off() -> None:
+def test_fault_14_json_that_is_whole_is_not_said_to_be_incomplete() -> None:
     _, receipt, _ = surfaces(returned("t", '{"rows":[1,2]}'), "generic")
     assert "incomplete" not in receipt.text
 
 
-def test_fault_14_details_of_an_error_that_were_cut_are_said_to_becut_off() -> None:
+def test_fault_14_details_of_an_error_that_were_cut_are_said_to_be_incomplete() -> None:
     error = ToolError(kind="broken", message="no", details={"rows": [*range(9000)]})
     projection, receipt, _ = surfaces(CompleteOutput.failure("t", error), "generic")
     assert "\nDetails (longer than 1000 characters; incomplete):\n" in receipt.text

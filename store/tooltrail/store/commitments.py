@@ -26,11 +26,14 @@ from tooltrail.records.tool_calls import storable
 from tooltrail.store._reading.listing import Listed, id_of, iter_pages, spelled
 from tooltrail.store._recording.stream_facts import streams_in
 from tooltrail.store.reader import Reader
-from tooltrail.store.tables import InvocationRow, LedgerEntryRow, SessionRow
+from tooltrail.store.tables import InvocationRow, LedgerEntryRow, MessageRow, SessionRow
 from tooltrail.store.views import InvocationDetail
 
 _STARTED: EntryKind = "invocation.started"
 _FINISHED: EntryKind = "invocation.finished"
+
+_ORIGIN = frozenset({"message", "position"})
+"""What the start commits to where a message asked for the call."""
 
 _MISSING: Final = object()
 """Stands for a surface that is not there."""
@@ -126,6 +129,9 @@ def _difference(reader: Reader, detail: InvocationDetail, entries: _Places) -> s
             return f"the ledger has {len(found)} entries {kind} of it"
     facts = _facts_of_start(detail)
     committed = _committed(reader, entries[_STARTED][0], "started_at")
+    if detail.message_id is None and not _is_there(reader, committed.get("message")):
+        # A message that was never in this store has nothing here to compare with.
+        committed = {name: fact for name, fact in committed.items() if name not in _ORIGIN}
     if ended:
         facts |= _facts_of_end(detail)
         committed |= _committed(reader, entries[_FINISHED][0], "finished_at")
@@ -149,7 +155,26 @@ def _facts_of_start(detail: InvocationDetail) -> dict[str, Any]:
         "policy_digest": detail.policy_digest,
         "arguments_digest": digest_of(detail.arguments),
         "started_at": summary.started_at,
+        **_origin(detail),
     }
+
+
+def _origin(detail: InvocationDetail) -> dict[str, Any]:
+    """Which message asked for it, where one is known to have done so."""
+    if detail.message_id is None:
+        return {}
+    return {"message": str(detail.message_id), "position": detail.position}
+
+
+def _is_there(reader: Reader, message: object) -> bool:
+    if message is None:
+        return False
+    try:
+        name = UUID(str(message))
+    except ValueError:
+        return True
+    with reader.database.read() as connection:
+        return connection.scalar(select(MessageRow.key).where(MessageRow.id == name)) is not None
 
 
 def _facts_of_end(detail: InvocationDetail) -> dict[str, Any]:

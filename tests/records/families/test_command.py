@@ -274,7 +274,7 @@ def test_bytes_that_are_no_text_are_named_by_their_encoding() -> None:
     assert "stdout_encoding" not in result_of(run(command(b"plain"))[0])
 
 
-def test_json_that_is_cut_is_said_to_becut_off() -> None:
+def test_json_that_is_cut_is_said_to_be_incomplete() -> None:
     data = json.dumps({"rows": [{"id": n, "name": f"row {n}"} for n in range(9000)]}).encode()
     projection, receipt = run(command(data))
     assert result_of(projection)["truncated"] is True

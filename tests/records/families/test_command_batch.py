@@ -337,7 +337,7 @@ def test_a_command_cannot_pass_for_another_item() -> None:
     )
 
 
-def test_json_of_each_item_is_laid_out_and_cut_json_is_said_to_becut_off() -> None:
+def test_json_of_each_item_is_laid_out_and_cut_json_is_said_to_be_incomplete() -> None:
     rows = b'{"rows": [' + b'{"id": 1}, ' * 9000
     _, receipt = run(batch(ran(1, "a", b'{"a":1}'), ran(2, "b", rows)))
     assert '\n[1] a    exit=0\nstdout:\n{\n  "a": 1\n}\n\n[2] b' in receipt.text

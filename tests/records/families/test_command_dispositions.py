@@ -205,7 +205,7 @@ def test_the_initial_output_is_cut_within_the_budget_of_the_family() -> None:
     assert len(receipt.text) <= 34_000
 
 
-def test_json_that_is_cut_is_said_to_becut_off() -> None:
+def test_json_that_is_cut_is_said_to_be_incomplete() -> None:
     data = b'{"rows": [' + b'{"id": 1}, ' * 9000
     for output in (promoted(data), combined(data)):
         assert "\n[the JSON above is incomplete]\n" in run(output)[1].text

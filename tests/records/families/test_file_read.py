@@ -110,14 +110,14 @@ def test_json_is_shown_as_the_file_has_it() -> None:
     assert run(read(text.encode()))[1].text == text
 
 
-def test_json_that_is_cut_is_said_to_becut_off() -> None:
+def test_json_that_is_cut_is_said_to_be_incomplete() -> None:
     output = read(json.dumps([*range(2000)]).encode())
     preview = result_of(output, SMALL)["content_preview"]
     assert preview.startswith("[0, 1, 2")
     assert f"{preview}\n[the JSON above is incomplete]\n\nArtifacts:" in run(output, SMALL)[1].text
 
 
-def test_whole_json_of_a_file_with_a_long_path_is_not_calledcut_off() -> None:
+def test_whole_json_of_a_file_with_a_long_path_is_not_called_incomplete() -> None:
     output = read(b'{"a":1}\n', path="d/" * 200)
     assert run(output)[1].text == '{"a":1}\n'
     result = result_of(output)

@@ -58,7 +58,7 @@ def test_a_text_that_was_cut_does_not_stand_for_the_structured_value() -> None:
     assert receipt.text == golden("generic_said_in_cut_text")
 
 
-def test_a_structured_value_that_does_not_fit_is_a_preview_said_to_becut_off() -> None:
+def test_a_structured_value_that_does_not_fit_is_a_preview_said_to_be_incomplete() -> None:
     rows: list[JsonValue] = ["a row of the table"] * 200
     value: JsonValue = {"rows": rows}
     output = returned("tool", "two rows", structured=value)

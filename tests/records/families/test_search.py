@@ -153,7 +153,7 @@ def test_names_that_are_no_text_are_named_by_their_encoding() -> None:
     assert result["matches_preview"] == "caf\\xe9 au lait.txt"
 
 
-def test_json_that_is_cut_is_said_to_becut_off() -> None:
+def test_json_that_is_cut_is_said_to_be_incomplete() -> None:
     _, receipt = run(search(json.dumps([*range(2000)]).encode(), 2000), SMALL)
     assert "\n[the JSON above is incomplete]\n" in receipt.text
 

@@ -181,7 +181,7 @@ def test_output_that_is_no_text_says_how_it_is_shown() -> None:
     assert inner["output_encoding"] == "binary"
 
 
-def test_json_is_laid_out_and_cut_json_is_said_to_becut_off() -> None:
+def test_json_is_laid_out_and_cut_json_is_said_to_be_incomplete() -> None:
     _, receipt = run(answer("success", task(b'{"a":1}')))
     assert receipt.text.endswith('\nOutput:\n{\n  "a": 1\n}\n')
     _, receipt = run(answer("success", task(b'{"rows": [' + b'{"id": 1}, ' * 2000)))

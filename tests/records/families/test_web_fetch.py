@@ -231,14 +231,14 @@ def test_long_labels_are_cut_and_counted() -> None:
     assert omitted(projection.omissions, "content_type", "chars") == 3
 
 
-def test_whole_json_from_a_long_address_is_not_calledcut_off() -> None:
+def test_whole_json_from_a_long_address_is_not_called_incomplete() -> None:
     output = fetch(b'{"a":1}', url="https://example.org/" + "a" * 900)
     assert run(output)[1].text.endswith('bytes)\n\n{\n  "a": 1\n}\n')
     result = result_of(output)
     assert (result["truncated"], result["text_truncated"]) == (True, False)
 
 
-def test_json_that_is_cut_is_said_to_becut_off() -> None:
+def test_json_that_is_cut_is_said_to_be_incomplete() -> None:
     _, receipt = run(fetch(json.dumps([*range(2000)]).encode()), SMALL)
     assert "\n[the JSON above is incomplete]\n\nArtifacts:\n" in receipt.text
 

@@ -8,8 +8,8 @@ import pytest
 from tests.support.outputs import returned
 from tests.support.recording import captured, command_output, fail_tool, run_command, run_tool
 
-from tooltrail.records import ToolCall, UnavailableError
-from tooltrail.store import InvocationDetail, Reader, Store
+from tooltrail.records import CallBlock, Message, ToolCall, UnavailableError
+from tooltrail.store import InvocationDetail, Reader, Session, Store, new_id
 from tooltrail.store._engines.sqlite import sqlite3
 from tooltrail.store._engines.targets import SqliteTarget
 from tooltrail.store.commitments import RecordCheck, iter_record_checks
@@ -69,6 +69,54 @@ def test_what_was_recorded_is_what_the_ledger_commits_to(
     assert list(iter_record_checks(store.reader)) == [RecordCheck(str(n), "") for n in names]
     of_first = iter_record_checks(store.reader, session=first.id)
     assert [found.name for found in of_first] == [str(names[1]), str(names[3])]
+
+
+def asked_for(session: Session) -> list[UUID]:
+    """A message with two calls, started in the other order, one of which has ended."""
+    message = Message(
+        role="assistant",
+        blocks=tuple(
+            CallBlock(call=ToolCall(tool_name="Bash", call_id=f"call_{n}", position=n))
+            for n in range(2)
+        ),
+    )
+    name = session.record_message(message, payload=b"{}")
+    calls = [call.model_copy(update={"message_id": name}) for call in message.calls]
+    started = [session.start(call) for call in reversed(calls)]
+    started[0].finish(returned("Bash", "done"))
+    whole = session.record(calls[1], returned("Bash", "done"))
+    return [*(one.id for one in started), whole.invocation_id]
+
+
+def test_which_message_asked_for_a_call_is_what_the_ledger_commits_to(store: Store) -> None:
+    names = asked_for(store.open_session())
+    assert list(iter_record_checks(store.reader)) == [RecordCheck(str(n), "") for n in names]
+
+
+def test_calls_of_a_message_that_was_never_here_are_right(store: Store) -> None:
+    session = store.open_session()
+    call = ToolCall(tool_name="Bash", message_id=new_id(), position=3)
+    session.start(call)
+    session.record(call, returned("Bash", "done"))
+    assert problems(store) == ["", ""]
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ("UPDATE call_origins SET position = 7", "position"),
+        ("UPDATE call_origins SET message_key = 2", "message"),
+        ("DELETE FROM call_origins", "message, position"),
+    ],
+)
+def test_another_message_than_the_one_that_asked_is_named(
+    sqlite_store: Store, change: str, told: str
+) -> None:
+    session = sqlite_store.open_session()
+    asked_for(session)
+    session.add_message("user", "another")
+    alter(sqlite_store, change)
+    assert problems(sqlite_store) == [f"not what the ledger commits to: {told}"] * 3
 
 
 @pytest.mark.parametrize(

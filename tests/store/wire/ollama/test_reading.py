@@ -228,7 +228,7 @@ def test_an_error_is_a_failure(payload: JsonObject, message: str, kind: str | No
     assert response.unread == ()
 
 
-def test_an_error_beside_calls_makes_themcut_off() -> None:
+def test_an_error_beside_calls_makes_them_incomplete() -> None:
     response = read_response(calling(called("f", {}), error="overloaded"))
     assert response.failure is not None
     assert response.calls[0].flags == ("incomplete",)
