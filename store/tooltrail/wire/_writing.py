@@ -15,6 +15,7 @@ from tooltrail.records import (
 from tooltrail.wire._clean_text import CleanText, compact
 from tooltrail.wire._descriptions import describe_block
 from tooltrail.wire._identifiers import ToolNames
+from tooltrail.wire._numbers import rounded_numbers
 from tooltrail.wire.capabilities import Capabilities
 from tooltrail.wire.exports import (
     ChangeKind,
@@ -29,6 +30,7 @@ from tooltrail.wire.requests import SCHEMA_NAME, StructuredFormat
 ERROR_PREFIX = "ERROR: "
 """What the text of a failure begins with in formats without an error flag."""
 
+_SHOWN_CHARS = 40
 _INVALID = "invalid_json"
 _WRAPPED = "arguments"
 
@@ -139,6 +141,8 @@ class Writing:
         if call.parse_error is not None:
             self.note("arguments_wrapped", where, f"no JSON ({call.parse_error}); in {_INVALID!r}")
             return {_INVALID: self.clean.text(call.arguments_raw, where)}
+        if call.kind != "custom" and (rounded := rounded_numbers(call.arguments_raw)):
+            self.note("number_rounded", where, _counted(rounded))
         value = self.clean.value(call.arguments, where)
         if isinstance(value, dict):
             return value
@@ -183,3 +187,9 @@ class Writing:
             return dict(extras)
         self.note("provider_data_dropped", where, ", ".join(sorted(extras)))
         return {}
+
+
+def _counted(numbers: list[str]) -> str:
+    """The first one, and how many there are besides."""
+    more = f" and {len(numbers) - 1:,} more" if len(numbers) > 1 else ""
+    return f"{numbers[0][:_SHOWN_CHARS]}{more} has more digits than a double"

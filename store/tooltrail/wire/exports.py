@@ -21,6 +21,7 @@ ChangeKind = Literal[
     "message_empty",
     "messages_merged",
     "name_renamed",
+    "number_rounded",
     "order_changed",
     "output_empty",
     "provider_data_dropped",

@@ -120,7 +120,7 @@ def _write_call(writing: Writing, message: Message, answered: Answered) -> JsonO
     if count := sum(1 for _ in _unsafe_integers(arguments)):
         noun = "integer" if count == 1 else "integers"
         told = f"{count:,} {noun} beyond 2**53 here, which the server may round"
-        writing.note("text_replaced", where, told)
+        writing.note("number_rounded", where, told)
     extras = object_in(writing.clean.value(writing.extras(message, call.extras, where), where))
     function: JsonObject = {
         **object_in(extras.get("function")),
