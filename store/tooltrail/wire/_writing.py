@@ -89,10 +89,14 @@ class Writing:
             if isinstance(block, TextBlock):
                 texts.append(block.text)
                 self.note_extras(block, where)
+                if block.is_refusal:
+                    self.note("block_described", where, "the words of a refusal are text here")
             else:
                 described = describe_block(block)
                 self.note("block_described", where, described)
                 texts.append(described)
+        if len(texts) > 1:
+            self.note("messages_merged", where, "its texts are one, each on a line of its own")
         return self.clean.text("\n".join(texts), where)
 
     def result_text(
@@ -112,12 +116,29 @@ class Writing:
                 self.note("structured_dropped", where, "the structured value beside the content")
             else:
                 text = compact(self.clean.value(result.structured, where))
-        if result.is_error and result.status != "error" and not has_status:
-            self.note("status_flattened", where, f"{result.status} is an error here")
-        if prefix and result.is_error and not text.startswith(ERROR_PREFIX):
-            text = ERROR_PREFIX + text
-            self.note("error_as_prefix", where, f"the text begins with {ERROR_PREFIX!r}")
+                self.note("structured_as_text", where, "the structured value is told as JSON")
+        if not has_status:
+            self._note_status(result, where)
+        if prefix:
+            text = self._prefixed(text, result, where)
         return text or self._empty_output(where)
+
+    def _note_status(self, result: ResultBlock, where: str) -> None:
+        if result.is_error and result.status != "error":
+            self.note("status_flattened", where, f"{result.status} is an error here")
+        elif result.status == "unknown" and self.capabilities.has_error_flag:
+            self.note("status_flattened", where, "unknown is a success here")
+
+    def _prefixed(self, text: str, result: ResultBlock, where: str) -> str:
+        """The text, beginning with `ERROR_PREFIX` where the call failed."""
+        has_prefix = text.startswith(ERROR_PREFIX)
+        if result.is_error and not has_prefix:
+            self.note("error_as_prefix", where, f"the text begins with {ERROR_PREFIX!r}")
+            return ERROR_PREFIX + text
+        if has_prefix and result.status == "ok":
+            told = f"a success that begins with {ERROR_PREFIX!r} reads as a failure"
+            self.note("error_as_prefix", where, told)
+        return text
 
     def _empty_output(self, where: str) -> str:
         able = self.capabilities

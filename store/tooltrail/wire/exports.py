@@ -32,6 +32,7 @@ ChangeKind = Literal[
     "role_changed",
     "schema_reduced",
     "status_flattened",
+    "structured_as_text",
     "structured_dropped",
     "text_replaced",
 ]

@@ -45,7 +45,7 @@ def result(
     ("recorded", "text", "kinds"),
     [
         (result("18 C"), "18 C", []),
-        (result("a", "b"), "a\nb", []),
+        (result("a", "b"), "a\nb", ["messages_merged"]),
         (result("18 C", status="unknown"), "18 C", []),
         (result("broke", status="error"), "ERROR: broke", ["error_as_prefix"]),
         (result("ERROR: broke", status="error"), "ERROR: broke", []),
@@ -60,15 +60,16 @@ def result(
         (
             result("see", blocks=(PICTURE,)),
             "see\n[image image/png, https://example.org/a.png]",
-            ["block_described"],
+            ["block_described", "messages_merged"],
         ),
+        (result("ERROR: fine"), "ERROR: fine", ["error_as_prefix"]),
         (result("x\0"), "x\ufffd", ["text_replaced"]),
         (
             ResultBlock(structured={"b": 1, "a": [2]}, has_structured=True),
             '{"b":1,"a":[2]}',
-            [],
+            ["structured_as_text"],
         ),
-        (ResultBlock(structured=None, has_structured=True), "null", []),
+        (ResultBlock(structured=None, has_structured=True), "null", ["structured_as_text"]),
         (
             result("18 C").model_copy(update={"structured": {"t": 18}, "has_structured": True}),
             "18 C",

@@ -154,10 +154,6 @@ def _write_result(writing: Writing, answered: Answered) -> JsonObject:
             images.append(block)
         else:
             others.append(block)
-    if len(others) > 1:
-        writing.note("text_replaced", where, f"{len(others):,} blocks are one text here")
-    if result.has_structured and not others:
-        writing.note("structured_dropped", where, "the structured value is a text here")
     rest = result.model_copy(update={"content": tuple(others)})
     is_told = rest.content or rest.has_structured or rest.is_error or not images
     given: JsonObject = {} if answered.wire_id is None else {"tool_call_id": answered.wire_id}
@@ -207,7 +203,7 @@ def _text(writing: Writing, block: MessageBlock, where: str) -> str:
         writing.note("block_described", where, describe_block(block))
         return writing.clean.text(describe_block(block), where)
     if block.is_refusal:
-        writing.note("provider_data_dropped", where, "the refusal is a plain text here")
+        writing.note("block_described", where, "the words of a refusal are text here")
     return writing.clean.text(block.text, where)
 
 
@@ -216,7 +212,7 @@ def _joined(writing: Writing, texts: list[str], where: str) -> str:
     if len(spoken) < len(texts):
         writing.note("message_empty", where, "an empty text is left out")
     if len(spoken) > 1:
-        writing.note("text_replaced", where, f"{len(spoken):,} texts are one here")
+        writing.note("messages_merged", where, f"{len(spoken):,} texts are one here")
     return "\n".join(spoken)
 
 

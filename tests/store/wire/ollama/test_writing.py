@@ -171,7 +171,7 @@ def test_the_order_of_blocks_is_that_of_the_format_and_a_change_is_told() -> Non
     message = Message(role="user", blocks=(IMAGE, TextBlock(text="a"), TextBlock(text="b")))
     export = exported(message)
     assert natives(export) == [{"role": "user", "content": "a\nb", "images": [PNG]}]
-    assert kinds(export) == ["order_changed", "text_replaced"]
+    assert kinds(export) == ["order_changed", "messages_merged"]
 
 
 def test_text_behind_a_call_stands_before_it_and_is_told() -> None:
@@ -267,7 +267,7 @@ def test_what_else_a_result_is_said_to_be_is_dropped_and_told() -> None:
     assert kinds(export) == [
         "provider_data_dropped",
         "provider_data_dropped",
-        "text_replaced",
+        "messages_merged",
         "structured_dropped",
     ]
 
@@ -276,7 +276,7 @@ def test_a_structured_value_alone_is_the_text() -> None:
     result = ResultBlock(structured={"a": [1, None]}, has_structured=True)
     export = exported(asking(ToolCall(tool_name="f")), answering(result))
     assert natives(export)[1]["content"] == '{"a":[1,null]}'
-    assert kinds(export) == ["structured_dropped"]
+    assert kinds(export) == ["structured_as_text"]
 
 
 def test_what_a_message_cannot_say_here_is_told() -> None:
@@ -299,7 +299,7 @@ def test_what_a_message_cannot_say_here_is_told() -> None:
         "role_changed",
         "message_empty",
         "message_empty",
-        "provider_data_dropped",
+        "block_described",
         "role_changed",
         "result_missing",
         "status_flattened",

@@ -338,7 +338,10 @@ def test_a_failure_with_media_says_so_in_front() -> None:
 
 
 def test_a_structured_value_stands_for_missing_content_alone() -> None:
-    assert output_of(structured={"ä": [1]}, has_structured=True) == ('{"ä":[1]}', [])
+    assert output_of(structured={"ä": [1]}, has_structured=True) == (
+        '{"ä":[1]}',
+        ["structured_as_text"],
+    )
     assert output_of(TEXT, structured=1, has_structured=True) == ("ok", ["structured_dropped"])
     (parts, changes) = output_of(TEXT, PNG, structured=1, has_structured=True)
     assert isinstance(parts, list)
