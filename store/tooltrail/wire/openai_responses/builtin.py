@@ -36,7 +36,11 @@ def write_builtin(writing: Writing, answered: Answered) -> Pair | None:
     if call is None:
         return None
     output = _OUTPUTS[kind](writing, answered)
-    return None if output is None else (call, output)
+    if output is None:
+        return None
+    if (namespace := answered.call.namespace) is not None:
+        writing.note("provider_data_dropped", answered.where, f"namespace {namespace[:60]!a}")
+    return call, output
 
 
 def _write_call(writing: Writing, answered: Answered, kind: str) -> JsonObject | None:
