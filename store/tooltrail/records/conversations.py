@@ -6,7 +6,7 @@ is said by equal keys, else by the provider's ids, else by their order.
 """
 
 from collections.abc import Iterable
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, JsonValue
 
@@ -49,7 +49,30 @@ class Origin(Record):
     extras: Extras = Field(default_factory=dict[str, JsonValue])
 
 
-class Message(Record):
+class _Document(Record):
+    """A record that is stored as canonical JSON, without what has its default."""
+
+    called: ClassVar[str]
+
+    @classmethod
+    def from_json(cls, data: bytes | str) -> Self:
+        """The record behind its canonical JSON.
+
+        Raises:
+            InvalidRecordError: it is no such JSON.
+        """
+        try:
+            return cls.model_validate(canonical_json.decode(data))
+        except ValueError as error:
+            raise InvalidRecordError(f"no {cls.called}: {error}") from error
+
+    def to_json(self) -> bytes:
+        """Canonical JSON; what has its default is left out."""
+        dumped = self.model_dump(exclude_defaults=True)
+        return canonical_json.encode(canonical_json.with_lists(dumped))
+
+
+class Message(_Document):
     """One entry of a conversation.
 
     Attributes:
@@ -58,6 +81,8 @@ class Message(Record):
         origin: which answer it is; None for a message that no provider gave.
         is_complete: false when the answer ended before it was whole.
     """
+
+    called = "message"
 
     role: Role
     blocks: tuple[MessageBlock, ...] = ()
@@ -68,23 +93,6 @@ class Message(Record):
     def of(cls, role: Role, text: str) -> Self:
         """A message of one text."""
         return cls(role=role, blocks=(TextBlock(text=text),))
-
-    @classmethod
-    def from_json(cls, data: bytes | str) -> Self:
-        """The message behind its canonical JSON.
-
-        Raises:
-            InvalidRecordError: it is no such JSON.
-        """
-        try:
-            return cls.model_validate(canonical_json.decode(data))
-        except ValueError as error:
-            raise InvalidRecordError(f"no message: {error}") from error
-
-    def to_json(self) -> bytes:
-        """Canonical JSON; what has its default is left out."""
-        dumped = self.model_dump(exclude_defaults=True)
-        return canonical_json.encode(canonical_json.with_lists(dumped))
 
     @property
     def text(self) -> str:
@@ -108,7 +116,7 @@ class Message(Record):
         return tuple(block for block in self.blocks if isinstance(block, ResultBlock))
 
 
-class ToolDefinition(Record):
+class ToolDefinition(_Document):
     """One version of a tool as it is offered to a model.
 
     Attributes:
@@ -122,6 +130,8 @@ class ToolDefinition(Record):
         extras: what else the provider was told of the tool, verbatim.
     """
 
+    called = "definition of a tool"
+
     name: str
     description: str | None = None
     parameters: dict[str, JsonValue] | None = None
@@ -130,23 +140,6 @@ class ToolDefinition(Record):
     strict: bool | None = None
     wire_format: str | None = None
     extras: Extras = Field(default_factory=dict[str, JsonValue])
-
-    @classmethod
-    def from_json(cls, data: bytes | str) -> Self:
-        """The definition behind its canonical JSON.
-
-        Raises:
-            InvalidRecordError: it is no such JSON.
-        """
-        try:
-            return cls.model_validate(canonical_json.decode(data))
-        except ValueError as error:
-            raise InvalidRecordError(f"no definition of a tool: {error}") from error
-
-    def to_json(self) -> bytes:
-        """Canonical JSON; what has its default is left out."""
-        dumped = self.model_dump(exclude_defaults=True)
-        return canonical_json.encode(canonical_json.with_lists(dumped))
 
     @property
     def digest(self) -> Digest:
