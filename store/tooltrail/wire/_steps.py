@@ -117,6 +117,9 @@ class _Planner:
     def _without_results(self, message: Message, where: str) -> Message | None:
         """What a message says beside results; None when that is nothing."""
         kept = tuple(block for block in message.blocks if not isinstance(block, ResultBlock))
+        if message.role == "tool" and message.origin is not None and message.origin.extras:
+            told = ", ".join(sorted(message.origin.extras))
+            self._writing.note("provider_data_dropped", where, told)
         if message.role == "tool" and kept:
             self._writing.note("role_changed", where, "what is no result is said by the user")
             return Message(role="user", blocks=kept)

@@ -17,6 +17,7 @@ from tooltrail.records import (
     Conversation,
     Message,
     MessageBlock,
+    Origin,
     ProviderBlock,
     ResultBlock,
     Role,
@@ -243,6 +244,14 @@ def test_what_stands_beside_results_is_said_by_the_user_and_that_is_told() -> No
     found, writing = taken([asked, both])
     assert found[1] == Said(Message.of("user", "by the way"), "messages[1]")
     assert kinds(writing) == ["role_changed"]
+
+
+def test_what_a_provider_said_of_a_message_of_results_is_told_to_stay_behind() -> None:
+    asked, answers = batch("a")
+    origin = Origin(wire_format="openai", extras={"tone": 1, "cache": 2})
+    _, writing = taken([asked, answers.model_copy(update={"origin": origin})])
+    (change,) = writing.report
+    assert (change.kind, change.detail) == ("provider_data_dropped", "cache, tone")
 
 
 def test_a_user_message_with_results_keeps_what_else_it_says() -> None:

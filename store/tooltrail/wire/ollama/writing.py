@@ -62,9 +62,6 @@ def _note_tool_messages(writing: Writing, conversation: Conversation) -> None:
         where = f"messages[{index}]"
         if not all(isinstance(block, ResultBlock) for block in message.blocks):
             writing.note("role_changed", where, "what is said beside results is the user's here")
-        if message.origin is not None and message.origin.extras:
-            told = ", ".join(sorted(message.origin.extras))
-            writing.note("provider_data_dropped", where, told)
         if not message.blocks:
             writing.note("message_empty", where, "a message without results is left out")
 
