@@ -7,6 +7,7 @@ from tooltrail.records import (
     Message,
     MessageBlock,
     ProviderBlock,
+    ReasoningBlock,
     ResultBlock,
     TextBlock,
     ToolCall,
@@ -176,6 +177,18 @@ class Writing:
             self.note("provider_data_dropped", where, describe_block(block))
         else:
             self.note("block_dropped", where, describe_block(block))
+
+    def note_thoughts(self, block: ReasoningBlock, native: str, where: str) -> None:
+        """Say that reasoning goes back as its provider has it, where its text says another thing.
+
+        Args:
+            block: that is written.
+            native: what is shown of the provider's own.
+            where: it stands in the conversation.
+        """
+        if block.text != native:
+            told = f"{describe_block(block)}: the provider's own text goes back in its place"
+            self.note("block_dropped", where, told)
 
     def note_extras(self, block: MessageBlock, where: str) -> None:
         """Say that what a provider said of a block is left out."""

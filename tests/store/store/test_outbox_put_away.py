@@ -57,24 +57,24 @@ def test_an_entry_of_a_newer_program_waits_for_one_with_all_that_is_behind_it(
     ]
     mine.append(messages[0])
 
-    def third(_: object) -> int:
-        return 3
+    def of_years_to_come(_: object) -> int:
+        return 99
 
     with monkeypatch.context() as newer:
-        newer.setattr(entries, "_version_of", third)
+        newer.setattr(entries, "_version_of", of_years_to_come)
         mine.append(messages[1])
     mine.append(messages[2])
     for delivered_count in (1, 0):
         done = repair(patient).outbox
         assert (done.delivered_count, done.waiting_count, done.kept) == (delivered_count, 3, [])
-        told = "is of version 3, this program reads up to 2: it waits for a newer program"
+        told = "is of version 99, this program reads up to 3: it waits for a newer program"
         assert done.failure.endswith(told)
         assert done.failure.startswith("line 2 of ")
     without_pause(patient)
     session.add_message("user", "4")
     (sealed, journal) = mine.journal.files()
     assert [line.number for line in iter_lines(journal)] == [1]
-    text = sealed.read_bytes().splitlines()[1].partition(b" ")[2].replace(b'"v":3', b'"v":1')
+    text = sealed.read_bytes().splitlines()[1].partition(b" ")[2].replace(b'"v":99', b'"v":1')
     lines = sealed.read_bytes().splitlines(keepends=True)
     lines[1] = digest_of(text).encode() + b" " + text + b"\n"
     sealed.write_bytes(b"".join(lines))

@@ -10,6 +10,7 @@ from tests.support.conversations import json_objects
 
 from tooltrail.records import (
     ContentBlock,
+    Conversation,
     MediaBlock,
     Message,
     Origin,
@@ -20,7 +21,7 @@ from tooltrail.records import (
     TextBlock,
     ToolCall,
 )
-from tooltrail.wire import Capabilities, ExportPolicy
+from tooltrail.wire import Capabilities, ExportPolicy, JsonObject, wire_format
 from tooltrail.wire._writing import Writing
 
 PICTURE = MediaBlock(kind="image", media_type="image/png", uri="https://example.org/a.png")
@@ -213,3 +214,29 @@ def test_what_is_left_out_is_told_by_its_kind() -> None:
         ("block_dropped", "b", "[reasoning, 2 characters]"),
         ("provider_data_dropped", "d", "a, b"),
     ]
+
+
+ANTHROPIC: JsonObject = {"type": "thinking", "thinking": "hm", "signature": "x"}
+RESPONSES: JsonObject = {
+    "id": "rs_1",
+    "summary": [{"type": "summary_text", "text": "hm"}],
+    "encrypted_content": "x",
+}
+
+
+@pytest.mark.parametrize("text", ["hm", "another thought", ""])
+@pytest.mark.parametrize(
+    ("name", "own"), [("anthropic", ANTHROPIC), ("openai-responses", RESPONSES)]
+)
+def test_sealed_reasoning_goes_back_as_it_came_and_a_text_that_differs_is_told(
+    name: str, own: JsonObject, text: str
+) -> None:
+    message = Message(
+        role="assistant",
+        blocks=(ReasoningBlock(text=text, extras=own), TextBlock(text="ok")),
+        origin=Origin(wire_format=name),
+    )
+    export = wire_format(name).write_history(Conversation.of([message]), ExportPolicy())
+    assert json.dumps(own)[1:-1] in json.dumps(export.request)
+    kept = [] if text == "hm" else ["the provider's own text goes back in its place"]
+    assert [one.detail.partition(": ")[2] for one in export.report.of_kind("block_dropped")] == kept

@@ -25,7 +25,7 @@ from tooltrail.wire._writing import Writing
 from tooltrail.wire.anthropic.limits import CAPABILITIES, NAME
 from tooltrail.wire.anthropic.media import write_media
 from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export, ExportPolicy
-from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in
+from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in, text_in
 
 _BEGINNING = "(the conversation begins with the assistant)"
 _SYSTEM = ("system", "developer")
@@ -165,6 +165,7 @@ def _block(
             else:
                 writing.note("block_dropped", where, "[text without a word]")
         case ReasoningBlock() if writing.replays(message) and "type" in block.extras:
+            writing.note_thoughts(block, text_in(block.extras.get("thinking")) or "", where)
             yield dict(block.extras)
         case ProviderBlock() if writing.replays(message):
             yield block.native

@@ -17,6 +17,9 @@ _NOT_TAKEN = {
 }
 """What the provider says of a call and does not take back."""
 
+_ID_PREFIXES = {"function_call": "fc", "custom_tool_call": "ctc"}
+"""What the id of an item begins with; the provider refuses others, and does without any."""
+
 
 def write_answered(writing: Writing, answered: Answered, *, replays: bool) -> Pair:
     """The item of a call and that of its output."""
@@ -50,6 +53,8 @@ def _besides(writing: Writing, answered: Answered, kind: str, *, replays: bool) 
         else:
             writing.note("provider_data_dropped", where, f"namespace {call.namespace[:60]!a}")
     taken = {name: call.extras[name] for name in call.extras if name not in _NOT_TAKEN[kind]}
+    if not str(taken.get("id", "")).startswith(_ID_PREFIXES[kind]):
+        taken.pop("id", None)
     if len(taken) < len(call.extras) and replays:
         dropped = ", ".join(sorted(call.extras.keys() - taken.keys()))
         writing.note("provider_data_dropped", where, dropped)

@@ -65,7 +65,7 @@ class ItemReader:
         elif type_of(item) == "message" and item.get("role") in ("assistant", None):
             self._take_message(item, where)
         elif type_of(item) == "reasoning":
-            self.blocks.append(ReasoningBlock(text=_thoughts(item), extras=_proof(item)))
+            self.blocks.append(ReasoningBlock(text=thoughts_in(item), extras=_proof(item)))
         else:
             self._take_other(item, where)
 
@@ -130,7 +130,7 @@ def _proof(item: JsonObject) -> JsonObject:
     return {"encrypted_content": None, **extras} if "encrypted_content" in item else extras
 
 
-def _thoughts(item: JsonObject) -> str:
+def thoughts_in(item: JsonObject) -> str:
     """What is shown of the reasoning: its summary, or else the text itself."""
     for member in ("summary", "content"):
         texts = [

@@ -18,7 +18,7 @@ from tooltrail.wire._steps import Answered, Answers, Said
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import JsonObject, object_in, text_in
 from tooltrail.wire.openai_responses.answering import write_answered
-from tooltrail.wire.openai_responses.items import ITEM, is_reference
+from tooltrail.wire.openai_responses.items import ITEM, is_reference, thoughts_in
 from tooltrail.wire.openai_responses.parts import cleaned, kept_extras
 
 
@@ -143,6 +143,7 @@ class _Turn:
     def _take_reasoning(self, block: ReasoningBlock) -> None:
         extras = block.extras
         if self.replays and "id" in extras and isinstance(extras.get("summary"), list):
+            self.writing.note_thoughts(block, thoughts_in(extras), self.where)
             native = cleaned(self.writing, extras, self.where)
             self.items.append({"type": "reasoning", **native})
         else:

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from typing import Literal
 
 import pytest
 from tests.support.wire.checks import history_problems
@@ -314,6 +315,18 @@ def test_what_the_provider_does_not_take_back_is_told() -> None:
     assert [change.detail for change in export.report] == ["created_by, status"]
     shell = own("shell", {"commands": []}, created_by="x")
     assert [one.detail for one in written(shell, answered(result(TEXT))).report] == ["created_by"]
+
+
+@pytest.mark.parametrize(("kind", "own_id"), [("function", "fc_1"), ("custom", "ctc_1")])
+@pytest.mark.parametrize("item_id", ["fc_1", "ctc_1", "", "item_1", "msg_1"])
+def test_an_id_goes_back_with_an_item_of_the_type_that_it_names(
+    kind: Literal["function", "custom"], own_id: str, item_id: str
+) -> None:
+    one = call(kind=kind, extras={"id": item_id})
+    export = written(asked(one, origin=OWN), answered(result(TEXT)))
+    is_own = item_id == own_id
+    assert items_of(export)[0].get("id") == (own_id if is_own else None)
+    assert [change.detail for change in export.report] == ([] if is_own else ["id"])
 
 
 def test_one_text_is_a_text_and_anything_more_is_parts() -> None:
