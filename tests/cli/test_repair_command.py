@@ -200,6 +200,7 @@ def test_status_says_how_many_can_be_repaired(cli: Cli) -> None:
         "elsewhere": 0,
         "unknown": 0,
         "killed": 2,
+        "answers": 0,
         "waiting": 0,
         "leftover": 0,
         "set_aside": 0,

@@ -8,6 +8,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from types import FrameType
 
 Task = Callable[[], None]
@@ -25,7 +26,7 @@ def count_moments(task: Task) -> int:
     os.close(write)
     with os.fdopen(read, "rb") as answer:
         count = answer.read()
-    assert _exit_of(child) == 0
+    assert end_of(child) == 0
     return int(count)
 
 
@@ -35,9 +36,25 @@ def run_and_kill(task: Task, moment: int) -> bool:
     if child == 0:
         _run(task, _Counter(moment))
         os._exit(0)
-    code = _exit_of(child)
+    code = end_of(child)
     assert code in (0, -signal.SIGKILL)
     return code == 0
+
+
+class Said:
+    """What a process that may be killed said before that, in a file that outlives it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        path.write_text("")
+
+    def __call__(self, line: str) -> None:
+        with self._path.open("a") as file:
+            file.write(f"{line}\n")
+
+    def of(self, word: str) -> list[str]:
+        lines = self._path.read_text().splitlines()
+        return [line.split()[-1] for line in lines if line.split()[0] == word]
 
 
 class _Counter:
@@ -62,6 +79,7 @@ def _run(task: Task, counter: _Counter) -> None:
         os._exit(1)
 
 
-def _exit_of(child: int) -> int:
+def end_of(child: int) -> int:
+    """How a fork ended: its exit code, or the negated number of the signal."""
     _, status = os.waitpid(child, 0)
     return os.waitstatus_to_exitcode(status)

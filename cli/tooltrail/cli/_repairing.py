@@ -9,6 +9,7 @@ from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._output import counted, print_records, printable, say, size_of
 from tooltrail.records.errors import TooltrailError, UnavailableError
 from tooltrail.store import (
+    CutOffAnswer,
     Delivery,
     Repairable,
     RepairedFolder,
@@ -44,6 +45,7 @@ def waiting_sentence(found: Repairable, *, outbox: bool = False) -> str:
         (found.waiting, "invocation", " with output that waits for the artifacts"),
         (found.leftover, "invocation", " ended with something left in the spool"),
         (found.set_aside, "record", " set aside"),
+        (found.answers, "answer", " of models cut off by a kill"),
     )
     told = [f"{counted(len(ids), noun)}{what}" for ids, noun, what in kinds if ids]
     if outbox:
@@ -67,6 +69,7 @@ def summary_of(report: RepairReport, *, dry_run: bool) -> Iterator[str]:
         f"{size_of(sum(one.recovered_bytes for one in report.folders))} {acted}recovered, "
         f"{outcomes['running']:,} running"
     )
+    yield from _answer_summary(report.answers, acted)
     if outcomes["waiting"]:
         yield f"{counted(outcomes['waiting'], 'invocation')} of killed programs in the outbox still"
     if outcomes["failed"]:
@@ -87,7 +90,7 @@ def print_report(report: RepairReport, style: str, chosen: str | None) -> None:
     """Print for programs what became of each invocation, and what was put away of the outbox.
 
     A record of the outbox that cannot be delivered has no id here, since it may be none that can be
-    read; its outcome is `undeliverable`.
+    read; its outcome is `undeliverable`. Nor has an answer, which is no invocation.
     """
     folders = [asdict(one) for one in report.folders]
     nothing = {"invocation_id": None, "recovered_bytes": 0, "lost_bytes": 0}
@@ -100,14 +103,34 @@ def print_report(report: RepairReport, style: str, chosen: str | None) -> None:
         }
         for one in report.outbox.kept
     ]
+    answers = [
+        {
+            **nothing,
+            "outcome": "unreadable" if one.problem else "answer",
+            "recovered_bytes": one.byte_count,
+            "reason": one.problem or f"message {one.message_id}",
+            "kept_in": None,
+        }
+        for one in report.answers
+    ]
     names = [field.name for field in fields(RepairedFolder)]
-    print_records([*folders, *kept], style, chosen, names=names)
+    print_records([*folders, *answers, *kept], style, chosen, names=names)
 
 
 def say_acknowledged(store: Store, also: Sequence[Path]) -> None:
     """Acknowledge what was lost so far, and say where it is now."""
     for folder in acknowledge_losses(store, also=also):
         say(f"what was dropped, or could not be delivered, moved to {printable(str(folder))}")
+
+
+def _answer_summary(answers: Sequence[CutOffAnswer], acted: str) -> Iterator[str]:
+    if taken := [one for one in answers if not one.problem]:
+        size = size_of(sum(one.byte_count for one in taken))
+        cut_off = f"{counted(len(taken), 'answer')} of models cut off by a kill"
+        yield f"{cut_off} {acted}recorded, {size}"
+    for one in answers:
+        if one.problem:
+            yield printable(f"what came of message {one.message_id} is left: {one.problem}")
 
 
 def _outbox_summary(outbox: Delivery, *, dry_run: bool) -> Iterator[str]:
@@ -132,6 +155,6 @@ def code_of_report(report: RepairReport) -> ExitCode:
     if "failed" in outcomes or report.outbox.failure:
         return ExitCode.UNAVAILABLE
     is_left = outcomes & {"unknown", "unreadable"} or any(one.kept_in for one in report.folders)
-    if report.outbox.kept:
+    if report.outbox.kept or any(one.problem for one in report.answers):
         return ExitCode.INCOMPLETE
     return ExitCode.INCOMPLETE if is_left else ExitCode.OK

@@ -60,6 +60,11 @@ def _unsettled_warnings(status: dict[str, Any], *, utc: bool) -> Iterator[str]:
             f"{counted(count, 'invocation')} {'has' if count == 1 else 'have'} ended with output"
             f" that waits in the spool{since}: `tooltrail repair` stores it{when}"
         )
+    if count := unsettled["answers"]:
+        yield (
+            f"{counted(count, 'answer')} of models cut off by the end of their program: "
+            "`tooltrail repair` records what had come"
+        )
     if count := unsettled["leftover"]:
         yield (
             f"{counted(count, 'invocation')} {'has' if count == 1 else 'have'} ended and left"

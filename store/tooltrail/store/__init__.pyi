@@ -1,5 +1,6 @@
 from ._clock import new_id, now
 from ._outbox.delivering import Delivery, KeptEntry
+from ._repairing.answers import CutOffAnswer
 from ._repairing.repaired import RepairedFolder
 from ._roots.maintenance import refuse_read_only
 from .asides import Aside, WantedStore, open_aside, wanted_store
@@ -97,6 +98,7 @@ __all__ = [
     "Backup",
     "CallEnded",
     "CallStarted",
+    "CutOffAnswer",
     "Delivery",
     "Downgrade",
     "Durability",

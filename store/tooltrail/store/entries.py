@@ -8,13 +8,16 @@ import binascii
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
-from typing import Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from uuid import UUID
 
 from tooltrail.records.canonical_json import decode, encode, encode_text
 from tooltrail.records.digests import digest_of
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.store._clock import new_id, now
+
+if TYPE_CHECKING:
+    from tooltrail.records import Message
 
 _VERSIONS = (1, 2, 3)
 """Those that this program reads; see `_version_of`."""
@@ -79,6 +82,28 @@ class MessageAdded:
     payload: bytes | None = field(default=None, repr=False)
     wire_format: str | None = None
     tools: tuple[str, ...] | None = field(default=None, repr=False)
+
+    @classmethod
+    def of(
+        cls, session: UUID, message: "Message", *, message_id: UUID, payload: bytes | None
+    ) -> "MessageAdded":
+        """The entry of a whole message, said now.
+
+        Args:
+            session: that it is of.
+            message: with all that is in it.
+            message_id: of it.
+            payload: what the provider sent of it, if anything.
+        """
+        return cls(
+            session=session,
+            role=message.role,
+            text=message.text,
+            id=message_id,
+            document=message.to_json().decode(),
+            payload=payload,
+            wire_format=None if message.origin is None else message.origin.wire_format,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeVar
 from uuid import UUID
 
 from sqlalchemy import Connection
@@ -24,10 +24,11 @@ from tooltrail.records import (
     ToolCall,
     ToolDefinition,
 )
-from tooltrail.store._clock import now
+from tooltrail.store._clock import new_id, now
 from tooltrail.store._outbox.kept_calls import kept_call
 from tooltrail.store._reading.offers import OFFERING
 from tooltrail.store._recording import writes
+from tooltrail.store._recording.answer_journal import AnswerBeginning, AnswerJournal
 from tooltrail.store._recording.batches import BatchRecorder
 from tooltrail.store._recording.ended_invocation import EndedInvocation
 from tooltrail.store._recording.group_commit import Write
@@ -47,6 +48,8 @@ from tooltrail.store.on_unavailable import SessionAwayError
 
 if TYPE_CHECKING:
     from tooltrail.store.store import Store
+
+T = TypeVar("T")
 
 
 class Session:
@@ -224,7 +227,9 @@ class Session:
         """
         return self._add(MessageAdded(session=self.id, role=role, text=text))
 
-    def record_message(self, message: Message, *, payload: bytes | None = None) -> UUID:
+    def record_message(
+        self, message: Message, *, payload: bytes | None = None, message_id: UUID | None = None
+    ) -> UUID:
         """Record a message with all that is in it: calls, results, media, reasoning.
 
         A call of it that is started with the id that this gives, as `ToolCall.message_id`, and its
@@ -233,6 +238,7 @@ class Session:
         Args:
             message: as it was read, or as it is sent.
             payload: what the provider sent of it, kept byte for byte.
+            message_id: that it gets, of no other message; by default a new one.
 
         Returns:
             The id of the message.
@@ -241,16 +247,36 @@ class Session:
             SessionClosedError: the session was closed.
             UnavailableError: the store cannot be written now.
         """
-        return self._add(
-            MessageAdded(
-                session=self.id,
-                role=message.role,
-                text=message.text,
-                document=message.to_json().decode(),
-                payload=payload,
-                wire_format=None if message.origin is None else message.origin.wire_format,
-            )
+        name = message_id or new_id()
+        return self._add(MessageAdded.of(self.id, message, message_id=name, payload=payload))
+
+    def begin_answer(self, wire_format: str, provider: str | None = None) -> AnswerBeginning:
+        """What is known of an answer before anything of it has come; nothing is recorded yet.
+
+        Args:
+            wire_format: in which it comes.
+            provider: whose server gives it, where the format does not say that.
+        """
+        return AnswerBeginning(
+            store=self._store.info.id,
+            session=self.id,
+            wire_format=wire_format,
+            provider=provider,
+            id=new_id(),
+            at=now(),
         )
+
+    def journal_answer(self, beginning: AnswerBeginning) -> AnswerJournal:
+        """Where what comes of an answer is written down until it is recorded."""
+        return AnswerJournal(self._store.spool, self._store.owner, beginning)
+
+    async def run_in_thread(self, task: Callable[[], T]) -> T:
+        """Record something without holding the loop up; see `arecord`, also for what is cancelled.
+
+        Args:
+            task: uses this session.
+        """
+        return await self._store.threads.run(task)
 
     def offer_tools(self, tools: Iterable[ToolDefinition]) -> UUID:
         """Record which tools the model is offered from here on, in place of those before.

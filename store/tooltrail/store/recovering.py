@@ -33,6 +33,7 @@ from tooltrail.store._outbox.known_invocations import (
     find_known_invocation,
     find_known_invocation_for_sure,
 )
+from tooltrail.store._repairing.answers import CutOffAnswer, take_in_answers
 from tooltrail.store._repairing.asides import repair_asides
 from tooltrail.store._repairing.repaired import RepairedFolder, as_interrupted, clear, put_away
 from tooltrail.store._repairing.spooled import interrupt, look_at, remove_staging
@@ -54,11 +55,14 @@ class RepairReport:
             record that was set aside, for other stores too.
         elsewhere_count: invocations that have not ended and are in none of the spools.
         outbox: what became of the records that waited in outboxes.
+        answers: those of models that were cut off by the end of their program; what had come of
+            them is recorded, by way of the outbox.
     """
 
     folders: tuple[RepairedFolder, ...]
     elsewhere_count: int
     outbox: Delivery = field(default_factory=Delivery)
+    answers: tuple[CutOffAnswer, ...] = ()
 
 
 def repair(
@@ -67,7 +71,7 @@ def repair(
     """End the records of all invocations of this spool whose process is gone.
 
     Records that were set aside or put into the outbox while this store was away are taken into it,
-    those of the outbox first.
+    those of the outbox first, and what had come of a model's answer.
 
     Idempotent. Of several repairs of one spool one works and the others wait. Running invocations
     are left alone, and so is whatever another store shares this spool with. A folder that cannot
@@ -77,7 +81,8 @@ def repair(
     Args:
         store: whose spool it is.
         dry_run: look, and change nothing.
-        also: other spools in which records may have been set aside; nothing else there is touched.
+        also: other spools in which records may have been set aside or wait in the outbox, or in
+            which answers were cut off; nothing else there is touched.
         retry_kept: deliver behind what waits what could not be delivered before, and can be read;
             nothing in a dry run.
 
@@ -88,6 +93,7 @@ def repair(
     store.confirm()
     if not dry_run and store.reserve.is_needed():
         store.make_room()
+    answers = take_in_answers(store, also, dry_run=dry_run)
     # The sessions of what was set aside may be among them.
     busy = _retry_kept(store, also) if retry_kept and not dry_run else ""
     outbox = _drain(store, also, dry_run=dry_run)
@@ -97,7 +103,7 @@ def repair(
     for spool in distinct_spools(store.spool, *also):
         asides += repair_asides(store, spool, dry_run=dry_run)
     found, elsewhere_count = _repair_folders(store, also, dry_run=dry_run)
-    report = RepairReport((*found, *asides), elsewhere_count, outbox)
+    report = RepairReport((*found, *asides), elsewhere_count, outbox, tuple(answers))
     if not dry_run:
         _leave_account(store, began_at, report)
         store.reserve.hold()
@@ -165,7 +171,8 @@ def _leave_account(store: Store, began_at: datetime, report: RepairReport) -> No
     """A row for a repair that has done something; it comes last, so that a killed one has none."""
     done = [one for one in report.folders if one.outcome not in _NOTHING_DONE]
     outbox = report.outbox
-    if not done and not outbox.delivered_count and not outbox.kept:
+    answers = [one for one in report.answers if not one.problem]
+    if not done and not answers and not outbox.delivered_count and not outbox.kept:
         return
     record_finished_run(
         store.database,
@@ -184,8 +191,15 @@ def _leave_account(store: Store, began_at: datetime, report: RepairReport) -> No
                 for one in done
             ],
         }
+        | _answers_account(answers)
         | _outbox_account(outbox),
     )
+
+
+def _answers_account(answers: Sequence[CutOffAnswer]) -> dict[str, Any]:
+    """What the account of a repair says of cut-off answers, if there were any."""
+    told = [{"message_id": str(one.message_id), "byte_count": one.byte_count} for one in answers]
+    return {"answers": told} if told else {}
 
 
 def _outbox_account(outbox: Delivery) -> dict[str, Any]:

@@ -18,6 +18,9 @@ KEPT_FOLDER = "kept"
 OUTBOX_PREFIX = "outbox-"
 """How the names of outboxes in a spool begin; behind it stands the id of a store."""
 
+ANSWER_PREFIX = "answer-"
+"""How the names of files begin that hold what has come of an answer; see `answer_journal`."""
+
 WAITING_FOLDER = "waiting"
 """The name of that in an outbox which is there only while something waits."""
 
@@ -51,7 +54,8 @@ def may_wait_in(spool: Path) -> bool:
     """Whether anything may wait in a spool, for whichever store; also when nobody can tell.
 
     An outbox stays when all in it was delivered, and what repairs have kept waits for nothing. What
-    else is a folder holds output, or is for those who know it; files are locks of those who record.
+    else is a folder holds output, or is for those who know it; files are locks of those who
+    record, and what has come of answers.
     """
     try:
         with os.scandir(spool) as entries:
@@ -68,6 +72,8 @@ def _may_wait(entry: os.DirEntry[str]) -> bool:
     Raises:
         OSError: nobody can tell.
     """
+    if entry.name.startswith(ANSWER_PREFIX):
+        return True
     if not entry.is_dir() or entry.name in (KNOWN_FOLDER, KEPT_FOLDER):
         return False
     if not entry.name.startswith(OUTBOX_PREFIX):

@@ -9,7 +9,8 @@ call knows its message and its place in it; so a call is recorded with the batch
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+import threading
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Generic, Self, TypeVar, cast
@@ -22,14 +23,13 @@ from tooltrail.records import (
     Conversation,
     InvalidRecordError,
     Message,
-    MessageBlock,
-    Origin,
     ResultBlock,
     TextBlock,
     ToolCall,
     result_status,
 )
-from tooltrail.store._clock import new_id
+from tooltrail.store._recording.answer_journal import AnswerBeginning
+from tooltrail.store._recording.answers import messages_of
 from tooltrail.store.finished import Finished
 from tooltrail.wire import (
     DEFAULT_EXPORT_POLICY,
@@ -85,15 +85,19 @@ def record_response(
     known = wire_format(format_name)
     data = _bytes_of(payload)
     response = known.read_response(_object_of(payload))
-    return _recorded(session, format_name, response, data, provider)
+    return _recorded(session, session.begin_answer(format_name, provider), response, data)
 
 
 class RecordedStream(Generic[ChunkT]):
     """The chunks of an answer as they come, recorded when the last one has passed.
 
     Made by `record_stream`. Iterate over it in place of the stream, which gives the very chunks of
-    it. When the stream ends, fails, or is left before its end, what has come is recorded; what was
-    cut off is flagged. Use it as a context manager where the loop over it may be left early.
+    it: with `async for` over the stream of an asynchronous client. When the stream ends, fails, or
+    is left before its end, what has come is recorded; what was cut off is flagged. Use it as a
+    context manager, `async with` for tasks, where the loop over it may be left early.
+
+    Each chunk is in the spool before it is handed on: of a program that is killed meanwhile,
+    `repair` records what had come.
 
     Attributes:
         answer: what was recorded.
@@ -103,34 +107,70 @@ class RecordedStream(Generic[ChunkT]):
         self,
         session: "Session",
         format_name: str,
-        chunks: Iterable[ChunkT],
+        chunks: Iterable[ChunkT] | AsyncIterable[ChunkT],
         *,
         provider: str | None = None,
     ) -> None:
         self._session = session
-        self._format_name = format_name
         self._chunks = chunks
-        self._provider = provider
         self._stream = ResponseStream(wire_format(format_name))
         self._data: list[bytes] = []
+        self._beginning = session.begin_answer(format_name, provider)
+        self._journal = session.journal_answer(self._beginning)
+        self._response: Response | None = None
+        # A loop that is left early may be closed by the interpreter while the caller does the same.
+        self._closing = threading.RLock()
+        self._is_closing = False
         self._answer: RecordedAnswer | None = None
 
     def __iter__(self) -> Iterator[ChunkT]:
+        if not isinstance(self._chunks, Iterable):
+            raise TypeError("the stream is asynchronous: use `async for`")
         try:
             for chunk in self._chunks:
-                self._stream.feed(chunk)
-                self._data.append(_line_of(chunk))
+                self._take(chunk)
                 yield chunk
         finally:
             self.close()
 
+    async def __aiter__(self) -> AsyncIterator[ChunkT]:
+        if not isinstance(self._chunks, AsyncIterable):
+            raise TypeError("the stream is not asynchronous: use `for`")
+        try:
+            async for chunk in self._chunks:
+                self._take(chunk)
+                yield chunk
+        finally:
+            await self.aclose()
+
     def close(self) -> None:
-        """Record what has come; nothing to do where that is recorded."""
-        if self._answer is None:
-            response, data = self._stream.finish(), b"".join(self._data)
-            self._answer = _recorded(
-                self._session, self._format_name, response, data, self._provider
-            )
+        """Record what has come; nothing to do where that is recorded.
+
+        Raises:
+            SessionClosedError, UnavailableError: see `Session.record_message`. It can be tried
+                again, and what has come stays in the spool.
+        """
+        with self._closing:
+            if self._answer is not None or self._is_closing:
+                return
+            self._is_closing = True
+            try:
+                self._journal.close()
+                self._response = self._response or self._stream.finish()
+                data = b"".join(self._data)
+                self._answer = _recorded(self._session, self._beginning, self._response, data)
+                self._journal.remove()
+            finally:
+                self._is_closing = False
+
+    async def aclose(self) -> None:
+        """As `close`, for a task: it is done in a thread of the store, and the loop goes on."""
+        await self._session.run_in_thread(self.close)
+
+    @property
+    def message_id(self) -> UUID:
+        """Of the message that the first choice becomes."""
+        return self._beginning.id
 
     @property
     def answer(self) -> RecordedAnswer:
@@ -143,6 +183,12 @@ class RecordedStream(Generic[ChunkT]):
             raise InvalidRecordError("the stream has not ended: iterate over it, or close it")
         return self._answer
 
+    def _take(self, chunk: ChunkT) -> None:
+        data = _line_of(chunk)
+        self._journal.append(data)
+        self._data.append(data)
+        self._stream.feed(chunk)
+
     def __enter__(self) -> Self:
         return self
 
@@ -154,11 +200,22 @@ class RecordedStream(Generic[ChunkT]):
     ) -> None:
         self.close()
 
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
 
 def record_stream(
     session: "Session",
     format_name: str,
-    chunks: Iterable[ChunkT],
+    chunks: Iterable[ChunkT] | AsyncIterable[ChunkT],
     *,
     provider: str | None = None,
 ) -> RecordedStream[ChunkT]:
@@ -167,7 +224,8 @@ def record_stream(
     Args:
         session: that it belongs to.
         format_name: of the wire format that it is in.
-        chunks: as they come: pieces of the body, cut anywhere, or the events of an official client.
+        chunks: as they come: pieces of the body, cut anywhere, or the events of an official client,
+            which may be an asynchronous one.
         provider: see `record_response`.
 
     Raises:
@@ -225,46 +283,18 @@ def _told(finished: Finished) -> ResultBlock:
 
 
 def _recorded(
-    session: "Session", format_name: str, response: Response, data: bytes, provider: str | None
+    session: "Session", beginning: AnswerBeginning, response: Response, data: bytes
 ) -> RecordedAnswer:
-    # An answer that is nothing but an error is part of the record as well.
-    messages = response.messages or (_without_words(format_name),)
-    ids: list[UUID] = []
-    first: Message | None = None
-    for message in messages:
-        whole = _with_ids(_with_provider(message, provider))
+    named, provider = beginning.wire_format, beginning.provider
+    messages = [*messages_of(response, named, provider, beginning.id)]
+    for message_id, message in messages:
         # The bytes are of all choices, and kept once.
-        ids.append(session.record_message(whole, payload=data if first is None else None))
-        first = first or whole
-    calls = () if first is None else first.calls
-    named = tuple(call.model_copy(update={"message_id": ids[0]}) for call in calls)
-    return RecordedAnswer(response, tuple(ids), named)
-
-
-def _without_words(format_name: str) -> Message:
-    return Message(role="assistant", origin=Origin(wire_format=format_name), is_complete=False)
-
-
-def _with_provider(message: Message, provider: str | None) -> Message:
-    if provider is None or message.origin is None:
-        return message
-    origin = message.origin.model_copy(update={"provider": provider})
-    return message.model_copy(update={"origin": origin})
-
-
-def _with_ids(message: Message) -> Message:
-    """The message with an id for each call; those that were made are flagged."""
-    if all(call.call_id for call in message.calls):
-        return message
-    blocks = tuple(map(_with_id, message.blocks))
-    return message.model_copy(update={"blocks": blocks})
-
-
-def _with_id(block: MessageBlock) -> MessageBlock:
-    if not isinstance(block, CallBlock) or block.call.call_id:
-        return block
-    made = {"call_id": f"call_{new_id().hex}", "flags": (*block.call.flags, "id_synthesised")}
-    return block.model_copy(update={"call": block.call.model_copy(update=made)})
+        payload = data if message_id == beginning.id else None
+        session.record_message(message, payload=payload, message_id=message_id)
+    ids = tuple(message_id for message_id, _ in messages)
+    _, first = messages[0]
+    calls = tuple(call.model_copy(update={"message_id": ids[0]}) for call in first.calls)
+    return RecordedAnswer(response, ids, calls)
 
 
 def _object_of(payload: Chunk) -> JsonObject:

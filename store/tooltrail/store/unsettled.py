@@ -1,6 +1,6 @@
-"""Invocations that are not settled: running, killed, or with something that waits in a spool.
+"""What is not settled: running, killed, or with something that waits in a spool.
 
-Each is counted once, by what became of it.
+Each invocation is counted once, by what became of it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,6 +21,7 @@ from tooltrail.artifacts import (
     spooled_streams,
 )
 from tooltrail.records import UnavailableError
+from tooltrail.store._recording.answer_journal import iter_answers
 from tooltrail.store._repairing.asides import iter_asides_for
 from tooltrail.store._repairing.spooled import started_ids
 from tooltrail.store.asides import AsideFolder, distinct_spools
@@ -34,7 +35,7 @@ _MANY = 500
 
 @dataclass(frozen=True, slots=True)
 class Repairable:
-    """The invocations that `repair` would do something about, each once, the oldest first.
+    """What `repair` would do something about: each invocation once, the oldest first.
 
     Attributes:
         killed: they have not ended, and their program is gone; those whose end waits in the outbox
@@ -43,16 +44,18 @@ class Repairable:
         leftover: they have ended, and nothing waits; only their folder is there still.
         set_aside: records whose program is gone or has ended them, and whose end is in no store
             yet; nor is their start, unless it was recorded and nobody said so.
+        answers: messages, of answers that had not ended when their program did.
     """
 
     killed: tuple[UUID, ...] = ()
     waiting: tuple[UUID, ...] = ()
     leftover: tuple[UUID, ...] = ()
     set_aside: tuple[UUID, ...] = ()
+    answers: tuple[UUID, ...] = ()
 
     def __bool__(self) -> bool:
         """Whether there is anything to repair."""
-        return bool(self.killed or self.waiting or self.leftover or self.set_aside)
+        return any((self.killed, self.waiting, self.leftover, self.set_aside, self.answers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +100,7 @@ def find_repairable(store: Store, *, also: Sequence[Path] = ()) -> Repairable:
         waiting=tuple(name for name in ended if name in waiting),
         leftover=tuple(n for n in ended if n not in waiting and (n in aside or _is_left(store, n))),
         set_aside=tuple(sorted(aside.difference(ended))),
+        answers=tuple(_answers(store, spools)),
     )
 
 
@@ -158,6 +162,13 @@ def find_unended(store: Store, *, also: Sequence[Path] = ()) -> Unended:
     ]
     running.update(aside.id for aside in found.asides if aside.is_running)
     return Unended(len(running & found.started), len(found.elsewhere), len(unknown))
+
+
+def _answers(store: Store, spools: Sequence[Path]) -> Iterator[UUID]:
+    """Messages of cut-off answers; also of those whose file nobody can read."""
+    for answer in (one for spool in spools for one in iter_answers(spool)):
+        if not answer.is_running and answer.may_be_of(store.info.id):
+            yield answer.id
 
 
 def _waiting(store: Store, also: Sequence[Path]) -> frozenset[UUID]:

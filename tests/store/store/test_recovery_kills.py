@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pytest
 from tests.support.evidence import check_evidence
-from tests.support.killing import count_moments, run_and_kill
+from tests.support.killing import Said, count_moments, run_and_kill
 from tests.support.recording import content_of, stream_of
 from tests.support.spools import names_in
 
@@ -61,22 +61,6 @@ def call(database: str, seed: int, said: Callable[[str], None]) -> None:
 def mend(database: str) -> None:
     with open_store(database) as store:
         repair(store)
-
-
-class Said:
-    """What a process that may be killed said before that, in a file that outlives it."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        path.write_text("")
-
-    def __call__(self, line: str) -> None:
-        with self._path.open("a") as file:
-            file.write(f"{line}\n")
-
-    def of(self, word: str) -> list[str]:
-        lines = self._path.read_text().splitlines()
-        return [line.split()[-1] for line in lines if line.split()[0] == word]
 
 
 def check(store: Store, seed: int, said: Said) -> str:

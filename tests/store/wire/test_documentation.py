@@ -1,5 +1,6 @@
 """`docs/wire.md` says what is so: its tables are those of the code, and its examples run."""
 
+import asyncio
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -228,23 +229,40 @@ def test_the_example_for_each_client_runs_and_is_on_record(
     assert list(map(meaning, exported[: len(sent)])) == list(map(meaning, sent))
 
 
+STREAMED = [code for title, code in examples() if title == "OpenAI Chat Completions"]
+
+STORY = (
+    b'data: {"id":"c","choices":[{"index":0,"delta":{"content":"Once "}}]}\n\nda',
+    b'ta: {"id":"c","choices":[{"index":0,"delta":{"content":"upon."},',
+    b'"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n',
+)
+
+
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # the examples leave the client open
 def test_the_example_of_a_stream_prints_and_records_it(
     sqlite_store: Store, provider: FakeProvider, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("openai")
-    streamed = [code for title, code in examples() if title == "OpenAI Chat Completions"][1]
-    provider.will_stream(
-        [
-            b'data: {"id":"c","choices":[{"index":0,"delta":{"content":"Once "}}]}\n\nda',
-            b'ta: {"id":"c","choices":[{"index":0,"delta":{"content":"upon."},',
-            b'"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n',
-        ]
-    )
+    provider.will_stream(STORY)
     with sqlite_store.open_session() as session:
         given: dict[str, Any] = {"session": session}
-        exec(compile(streamed, "stream", "exec"), given)
+        exec(compile(STREAMED[1], "stream", "exec"), given)
     assert capsys.readouterr().out == "Once upon."
     assert given["answer"].response.message.text == "Once upon."
+    (view,) = sqlite_store.reader.conversation(session.id)[1]
+    assert (view.role, view.text, view.wire_format) == ("assistant", "Once upon.", "openai")
+
+
+def test_the_example_of_an_asynchronous_stream_prints_and_records_it(
+    sqlite_store: Store, provider: FakeProvider, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("openai")
+    provider.will_stream(STORY)
+    with sqlite_store.open_session() as session:
+        given: dict[str, Any] = {"session": session}
+        exec(compile(STREAMED[2], "asynchronous stream", "exec"), given)
+        answer = asyncio.run(given["answered"]([{"role": "user", "content": "Tell me a story."}]))
+    assert capsys.readouterr().out == "Once upon."
+    assert answer.response.message.text == "Once upon."
     (view,) = sqlite_store.reader.conversation(session.id)[1]
     assert (view.role, view.text, view.wire_format) == ("assistant", "Once upon.", "openai")

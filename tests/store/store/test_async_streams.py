@@ -1,0 +1,139 @@
+"""Answers that an asynchronous client streams are recorded as those of any other."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import openai
+import pytest
+from tests.support.cut_off_answers import CHUNKS
+from tests.support.spools import left_in
+from tests.support.wire.fake_provider import fake_provider
+
+from tooltrail.records import Message
+from tooltrail.store import MessageView, Session, Store
+from tooltrail.store.traffic import RecordedStream, record_stream
+
+BODY = b"".join(CHUNKS)
+
+
+async def coming(chunks: tuple[bytes, ...] = CHUNKS) -> AsyncIterator[bytes]:
+    for chunk in chunks:
+        await asyncio.sleep(0)
+        yield chunk
+
+
+async def breaking() -> AsyncIterator[bytes]:
+    async for chunk in coming(CHUNKS[:2]):
+        yield chunk
+    raise ConnectionError("the line is dead")
+
+
+async def standing_still() -> AsyncIterator[bytes]:
+    yield CHUNKS[0]
+    await asyncio.sleep(3600)
+
+
+def the_message(store: Store, session: Session) -> MessageView:
+    (view,) = store.reader.conversation(session.id, payloads=True)[1]
+    assert left_in(store.spool) == []
+    return view
+
+
+def test_chunks_pass_through_and_are_recorded_at_their_end(store: Store) -> None:
+    async def hear(session: Session) -> RecordedStream[bytes]:
+        stream = record_stream(session, "openai", coming())
+        assert tuple([chunk async for chunk in stream]) == CHUNKS
+        return stream
+
+    with store.open_session() as session:
+        stream = asyncio.run(hear(session))
+        (call,) = stream.answer.calls
+        assert (call.arguments, call.message_id) == ({"a": 1}, stream.message_id)
+    assert the_message(store, session).payload == BODY
+
+
+def test_the_official_client_s_stream_is_recorded(store: Store) -> None:
+    async def hear(url: str, session: Session) -> list[str]:
+        client = openai.AsyncOpenAI(base_url=f"{url}/v1", api_key="x", max_retries=0)
+        async with client:
+            asked = await client.chat.completions.create(
+                model="m", messages=[{"role": "user", "content": "add"}], stream=True
+            )
+            stream = record_stream(session, "openai", asked)
+            return [
+                choice.delta.content or "" async for chunk in stream for choice in chunk.choices
+            ]
+
+    with fake_provider() as provider, store.open_session() as session:
+        provider.will_stream(CHUNKS)
+        said = asyncio.run(hear(provider.url, session))
+    assert "".join(said) == "Let me add."
+    message = Message.from_json(the_message(store, session).document or b"")
+    assert message.text == "Let me add."
+    assert [call.arguments_raw for call in message.calls] == ['{"a":1}']
+
+
+def test_what_is_left_early_is_recorded_as_far_as_it_came(store: Store) -> None:
+    async def hear(session: Session) -> None:
+        async with RecordedStream(session, "openai", coming()) as stream:
+            async for _ in stream:
+                break
+
+    with store.open_session() as session:
+        asyncio.run(hear(session))
+    assert the_message(store, session).payload == CHUNKS[0]
+
+
+def test_what_breaks_is_recorded_as_far_as_it_came(store: Store) -> None:
+    async def hear(session: Session) -> None:
+        async for _ in RecordedStream(session, "openai", breaking()):
+            pass
+
+    with store.open_session() as session, pytest.raises(ConnectionError, match="dead"):
+        asyncio.run(hear(session))
+    view = the_message(store, session)
+    assert view.payload == b"".join(CHUNKS[:2])
+    assert not Message.from_json(view.document or b"").is_complete
+
+
+def test_what_is_cancelled_is_recorded_as_far_as_it_came(store: Store) -> None:
+    async def hear(session: Session, came: asyncio.Event) -> None:
+        async for _ in RecordedStream(session, "openai", standing_still()):
+            came.set()
+
+    async def cancel(session: Session) -> None:
+        came = asyncio.Event()
+        task = asyncio.create_task(hear(session, came))
+        await came.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    with store.open_session() as session:
+        asyncio.run(cancel(session))
+    assert the_message(store, session).payload == CHUNKS[0]
+
+
+def test_the_wrong_loop_is_refused(store: Store) -> None:
+    async def hear(session: Session) -> None:
+        async for _ in RecordedStream(session, "openai", CHUNKS):
+            pass
+
+    with store.open_session() as session:
+        with pytest.raises(TypeError, match="use `async for`"):
+            tuple(RecordedStream(session, "openai", coming()))
+        with pytest.raises(TypeError, match="use `for`"):
+            asyncio.run(hear(session))
+    assert store.reader.conversation(session.id)[1] == []
+
+
+def test_two_who_close_it_record_it_once(store: Store) -> None:
+    async def hear(session: Session) -> None:
+        stream = RecordedStream(session, "openai", coming())
+        chunks = stream.__aiter__()
+        await anext(chunks)
+        await asyncio.gather(*(stream.aclose() for _ in range(8)))
+
+    with store.open_session() as session:
+        asyncio.run(hear(session))
+    assert the_message(store, session).payload == CHUNKS[0]
