@@ -1,5 +1,6 @@
 """Fixtures that every wing's tests share: real databases, fresh stores."""
 
+import gc
 import signal
 import uuid
 from collections.abc import Iterator
@@ -17,6 +18,9 @@ from tooltrail.store import OnUnavailable, Store, create_store
 
 # How long an example takes says something of the machine only.
 settings.register_profile("tooltrail", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "explore", settings.get_profile("tooltrail"), max_examples=1200, derandomize=False
+)
 settings.load_profile("tooltrail")
 
 
@@ -30,6 +34,19 @@ def pytest_configure() -> None:
         if signal.getsignal(number) is signal.SIG_IGN:
             handler = signal.default_int_handler if number is signal.SIGINT else signal.SIG_DFL
             signal.signal(number, handler)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that Hypothesis gives their examples: coverage makes them twice as slow."""
+    for item in items:
+        if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+            item.add_marker("property")
+
+
+def pytest_collection_finish() -> None:
+    """Leave the collected tests out of what Python's collector goes through ever after."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

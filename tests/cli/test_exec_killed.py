@@ -15,8 +15,8 @@ import zstandard
 from tests.support.cli import Cli, python, without_coverage
 from tests.support.evidence import check_evidence
 
-KILLS = 32
-MIN_MIDWAY = 8
+KILLS = 20
+MIN_MIDWAY = 5
 """Kills that must hit a running command, or the test proves too little."""
 
 # Another content in each run, so that every run publishes an artifact of its own.

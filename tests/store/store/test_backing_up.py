@@ -40,7 +40,7 @@ MIB = 1024 * 1024
 WAIT_S = 60
 """Seconds for what is certain to happen; a test that waits longer has failed."""
 
-KILLS = int(os.environ.get("TOOLTRAIL_TEST_KILLS", "100")) // 4
+KILLS = int(os.environ.get("TOOLTRAIL_TEST_KILLS", "60")) // 4
 """Moments at which a backup is killed, spread over the whole of it."""
 
 

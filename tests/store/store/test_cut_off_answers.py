@@ -31,7 +31,7 @@ from tooltrail.store._recording.answer_journal import AnswerBeginning, iter_answ
 from tooltrail.store.tables import MaintenanceRunRow
 from tooltrail.store.traffic import RecordedStream
 
-KILLS = int(os.environ.get("TOOLTRAIL_TEST_KILLS", "60"))
+KILLS = int(os.environ.get("TOOLTRAIL_TEST_KILLS", "40"))
 """Kills of a program; set it to 200 or more for a longer look."""
 
 BODY = b"".join(CHUNKS)

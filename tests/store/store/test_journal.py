@@ -175,6 +175,7 @@ def test_attempts_that_come_to_nothing_seal_one_file_among_them(tmp_path: Path) 
     assert [[line.data for line in iter_lines(path)] for path in journal.seal()] == [[b"1", b"2"]]
 
 
+@pytest.mark.fault
 def test_a_writer_that_is_killed_at_any_moment_leaves_what_it_acknowledged(tmp_path: Path) -> None:
     moment = 0
     journal = Journal(tmp_path / "outbox")
@@ -184,7 +185,8 @@ def test_a_writer_that_is_killed_at_any_moment_leaves_what_it_acknowledged(tmp_p
         journal.append(b"%d" % moment)
         (tmp_path / f"ack-{moment}").touch()
 
-    for moment in range(1, count_moments(append) + 1):
+    moments = count_moments(append)
+    for moment in range(1, moments + 1, max(1, moments // 250)):
         run_and_kill(append, moment)
         if (tmp_path / f"ack-{moment}").exists():
             acknowledged.append(b"%d" % moment)

@@ -27,10 +27,10 @@ from tooltrail.migrations import VERSION_TABLE
 from tooltrail.records import StoreExistsError
 from tooltrail.store import check_database, create_store, open_store, upgrade_store
 
-CUTS = 24
+CUTS = 14
 """Moments that are tried of each run, with three images each."""
 
-CUTS_OF_MAKING = 60
+CUTS_OF_MAKING = 40
 """Of the making of a store, where a moment that matters is short, and an image is quickly tried."""
 
 pytestmark = [pytest.mark.fault, pytest.mark.timeout(1200)]

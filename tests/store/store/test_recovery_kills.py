@@ -18,7 +18,7 @@ from tooltrail.artifacts import CapturedStream
 from tooltrail.records import CommandOutput, CompleteOutput, ToolCall
 from tooltrail.store import InvocationDetail, Store, find_repairable, open_store, repair
 
-KILLS = int(os.environ.get("TOOLTRAIL_TEST_KILLS", "100"))
+KILLS = int(os.environ.get("TOOLTRAIL_TEST_KILLS", "60"))
 """Kills of a writer, and as many of a repair; set it to 200 or more for a longer look."""
 
 STEPS = 24

@@ -33,7 +33,7 @@ from tooltrail.store.tables import MaintenanceRunRow, metadata
 
 RUNS = metadata.tables["maintenance_runs"]
 
-KILLS = int(os.environ.get("TOOLTRAIL_TEST_KILLS", "100")) // 5
+KILLS = int(os.environ.get("TOOLTRAIL_TEST_KILLS", "60")) // 5
 """Moments at which one who moves a schema is killed, spread over the whole move."""
 
 STATEMENTS = (
