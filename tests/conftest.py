@@ -37,10 +37,13 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that Hypothesis gives their examples: coverage makes them twice as slow."""
+    """Mark what coverage would tell little more of, and make twice as slow."""
     for item in items:
         if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
             item.add_marker("property")
+        callspec = getattr(item, "callspec", None)
+        if callspec is not None and callspec.params.get("database") == "postgresql":
+            item.add_marker("server")
 
 
 def pytest_collection_finish() -> None:
