@@ -58,11 +58,15 @@ Message = Annotated[str, BeforeValidator(_worded)]
 """A sentence that is never blank: `str(ValueError())` is, and its failure must be recorded too."""
 
 
+UNNAMED = "(unnamed)"
+"""What a blank name of a tool becomes."""
+
+
 def _named(value: object) -> object:
     if not isinstance(value, str):
         return value
     name = spelled_out(value).replace("\0", "\\0")
-    return shorten(name, TOOL_NAME_CHARS) if name.strip() else "(unnamed)"
+    return shorten(name, TOOL_NAME_CHARS) if name.strip() else UNNAMED
 
 
 ToolName = Annotated[str, BeforeValidator(_named)]

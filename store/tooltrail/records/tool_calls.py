@@ -8,7 +8,7 @@ from uuid import UUID
 from pydantic import Field, JsonValue, PlainSerializer
 
 from tooltrail.records import canonical_json
-from tooltrail.records._model import Record, ToolName
+from tooltrail.records._model import UNNAMED, Record, ToolName
 from tooltrail.records._text_cuts import shorten
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.records.foreign_json import read_json
@@ -96,8 +96,9 @@ class ToolCall(Record):
 
     @property
     def is_executable(self) -> bool:
-        """Whether the call is whole, can be read, and is for the caller to run."""
-        return not (self.by_provider or "incomplete" in self.flags or self.parse_error)
+        """Whether the call is whole, can be read, names a tool, and is for the caller to run."""
+        is_whole = "incomplete" not in self.flags and self.tool_name != UNNAMED
+        return is_whole and not (self.by_provider or self.parse_error)
 
     @property
     def arguments_bytes(self) -> bytes:

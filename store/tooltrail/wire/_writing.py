@@ -1,5 +1,6 @@
 """What all exporters share: texts, arguments and results made to fit, and an account of it."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from tooltrail.records import (
@@ -26,7 +27,7 @@ from tooltrail.wire.exports import (
     ExportReport,
 )
 from tooltrail.wire.members import JsonObject
-from tooltrail.wire.requests import SCHEMA_NAME, StructuredFormat
+from tooltrail.wire.requests import SCHEMA_NAME, StructuredFormat, ToolChoice
 
 ERROR_PREFIX = "ERROR: "
 """What the text of a failure begins with in formats without an error flag."""
@@ -63,6 +64,28 @@ class Writing:
     def note(self, kind: ChangeKind, where: str, detail: str) -> None:
         """Add a change to the report."""
         self.report.add(kind, where, detail)
+
+    def note_free_choice(self, choice: ToolChoice, where: str) -> None:
+        """Tell that any tool may be called, where a choice that forces none names some."""
+        if choice.names and choice.mode in ("auto", "required"):
+            told = f"any tool may be called, not only {', '.join(choice.names)}"
+            self.note("choice_not_enforced", where, told)
+
+    def offered(self, tools: Iterable[ToolDefinition]) -> Iterator[tuple[str, ToolDefinition]]:
+        """Each tool once, with its place: of several of one name the last one counts.
+
+        Those that the provider brings are told apart by what it says of them, not by name. That
+        the same definition stands there twice is no change.
+        """
+        numbered = list(enumerate(tools))
+        last = {tool.name: (place, tool) for place, tool in numbered if not _is_provided(tool)}
+        for place, tool in numbered:
+            where = f"tools[{place}]"
+            if _is_provided(tool) or last[tool.name][0] == place:
+                yield where, tool
+            elif last[tool.name][1] != tool:
+                told = f"another definition of {tool.name!a} stands behind it"
+                self.note("tool_repeated", where, told)
 
     def export(self, request: JsonObject) -> Export:
         """What was written, with the report.
@@ -119,18 +142,19 @@ class Writing:
                 text = compact(self.clean.value(result.structured, where))
                 self.note("structured_as_text", where, "the structured value is told as JSON")
         if not has_status:
-            self._note_status(result, where)
+            self.note_status(result, where)
         if prefix:
-            text = self._prefixed(text, result, where)
+            text = self.prefixed(text, result, where)
         return text or self._empty_output(where)
 
-    def _note_status(self, result: ResultBlock, where: str) -> None:
+    def note_status(self, result: ResultBlock, where: str) -> None:
+        """Tell what a flag for errors does not say of how a call came out."""
         if result.is_error and result.status != "error":
             self.note("status_flattened", where, f"{result.status} is an error here")
         elif result.status == "unknown" and self.capabilities.has_error_flag:
             self.note("status_flattened", where, "unknown is a success here")
 
-    def _prefixed(self, text: str, result: ResultBlock, where: str) -> str:
+    def prefixed(self, text: str, result: ResultBlock, where: str) -> str:
         """The text, beginning with `ERROR_PREFIX` where the call failed."""
         has_prefix = text.startswith(ERROR_PREFIX)
         if result.is_error and not has_prefix:
@@ -221,6 +245,10 @@ class Writing:
             return dict(extras)
         self.note("provider_data_dropped", where, ", ".join(sorted(extras)))
         return {}
+
+
+def _is_provided(tool: ToolDefinition) -> bool:
+    return "type" in tool.extras or tool.name in tool.extras
 
 
 def _counted(numbers: list[str]) -> str:

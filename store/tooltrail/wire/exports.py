@@ -35,6 +35,7 @@ ChangeKind = Literal[
     "structured_as_text",
     "structured_dropped",
     "text_replaced",
+    "tool_repeated",
 ]
 """What may happen to a part of a conversation on its way into a format; see docs/wire.md."""
 

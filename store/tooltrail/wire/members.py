@@ -31,6 +31,13 @@ def objects_in(value: JsonValue) -> list[JsonObject]:
     return [item for item in list_in(value) if isinstance(item, dict)]
 
 
+def are_objects(value: JsonValue) -> bool:
+    """Whether nothing is passed over by `objects_in`."""
+    return value is None or (
+        isinstance(value, list) and all(isinstance(item, dict) for item in value)
+    )
+
+
 def others(value: JsonObject, known: frozenset[str]) -> JsonObject:
     """The members that are not known, without those that are null: kept as extras."""
     return {

@@ -23,7 +23,7 @@ def write_tools(tools: Iterable[ToolDefinition]) -> Export:
     """`{"tools": […]}`; a tool without parameters has the schema of an empty object."""
     writing = _writing()
     natives: list[JsonValue] = [
-        _write_tool(writing, tool, f"tools[{position}]") for position, tool in enumerate(tools)
+        _write_tool(writing, tool, where) for where, tool in writing.offered(tools)
     ]
     return writing.export({"tools": natives} if natives else {})
 
@@ -81,6 +81,7 @@ def write_choice(choice: ToolChoice) -> Export:
         writing.note("choice_not_enforced", "tool_choice", told)
     if choice.parallel is not None and choice.mode != "none":
         native["disable_parallel_tool_use"] = not choice.parallel
+    writing.note_free_choice(choice, "tool_choice")
     return writing.export({"tool_choice": native})
 
 

@@ -6,6 +6,7 @@ every block that is not known, is kept as it came.
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import groupby
 
 from pydantic import JsonValue
@@ -41,6 +42,7 @@ _RESULT = frozenset({"type", "tool_use_id", "content", "is_error"})
 _TEXT = frozenset({"type", "text"})
 _ROLES: Mapping[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
 NO_RAW: Mapping[int, str] = {}
+NONE_CUT: AbstractSet[int] = frozenset()
 
 
 def read_response(payload: JsonObject) -> Response:
@@ -64,7 +66,11 @@ def read_failure(payload: JsonObject) -> ProviderFailure | None:
 
 
 def read_message(
-    native: JsonObject, *, raw: Mapping[int, str] = NO_RAW, is_complete: bool = True
+    native: JsonObject,
+    *,
+    raw: Mapping[int, str] = NO_RAW,
+    is_complete: bool = True,
+    cut: AbstractSet[int] = NONE_CUT,
 ) -> Message:
     """The message of an answer.
 
@@ -73,11 +79,12 @@ def read_message(
         raw: the arguments as the model wrote them, by the place of their block, where they are
             known.
         is_complete: whether the answer came to its end.
+        cut: the places of blocks that may not be whole all the same.
     """
     blocks = list(_blocks(native.get("content"), raw))
     is_cut = text_in(native.get("stop_reason")) in _CUT_SHORT
     for number, block in enumerate(blocks):
-        if not is_complete or (is_cut and number == len(blocks) - 1):
+        if not is_complete or number in cut or (is_cut and number == len(blocks) - 1):
             blocks[number] = cut_off(block)
     origin = Origin(
         wire_format=NAME,

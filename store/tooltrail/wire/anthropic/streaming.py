@@ -6,10 +6,11 @@ unfinished text without a word. The `input` of the first event counts where no f
 """
 
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 from pydantic import JsonValue
 
-from tooltrail.records import Message
+from tooltrail.records import InvalidRecordError, Message, read_json
 from tooltrail.wire.anthropic.reading import read_failure, read_message, read_response
 from tooltrail.wire.members import JsonObject, list_in, object_in
 from tooltrail.wire.responses import ProviderFailure, Response
@@ -29,6 +30,7 @@ class _Block:
 
     native: JsonObject
     pieces: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    has_ended: bool = False
 
     def whole(self) -> JsonObject:
         """The block with its pieces, other than those of the arguments."""
@@ -43,13 +45,23 @@ class _Block:
         """The fragments of the arguments; empty where the first event has them, if any."""
         return "".join(self.pieces.get("partial_json", ()))
 
+    def may_be_cut(self) -> bool:
+        """Whether arguments may be missing: nobody said that it ended, nor do they themselves."""
+        if self.has_ended or (self.native.get("input") and not self.raw()):
+            return False
+        try:
+            return not isinstance(read_json(self.raw()), dict)
+        except InvalidRecordError:
+            return True
+
 
 class MessagesAssembler:
     """Puts the events of one answer together."""
 
     def __init__(self) -> None:
         self._message: JsonObject | None = None
-        self._blocks: dict[int, _Block] = {}
+        self._blocks: list[tuple[int, _Block]] = []
+        self._open: dict[int, _Block] = {}
         self._failure: ProviderFailure | None = None
         self._whole: JsonObject | None = None
         self._has_ended = False
@@ -62,9 +74,9 @@ class MessagesAssembler:
             case "content_block_delta":
                 self._take_delta(event)
             case "content_block_start":
-                index, block = event.get("index"), event.get("content_block")
-                if isinstance(index, int) and isinstance(block, dict):
-                    self._blocks[index] = _Block(block)
+                self._take_start(event)
+            case "content_block_stop":
+                self._take_stop(event)
             case "message_start":
                 self._begin(dict(object_in(event.get("message"))))
             case "message_delta":
@@ -87,12 +99,37 @@ class MessagesAssembler:
             self._has_ended = False
         # The first event may bring whole blocks, of calls that a running program asks for.
         begun = enumerate(list_in(message.get("content")))
-        self._blocks = {index: _Block(object_in(block)) for index, block in begun}
+        self._blocks = [(n, _Block(object_in(block), has_ended=True)) for n, block in begun]
+        self._open = dict(self._blocks)
         self._message = message
+
+    def _take_start(self, event: JsonObject) -> None:
+        index, block = event.get("index"), event.get("content_block")
+        if not isinstance(block, dict):
+            self._unread.append("an event that begins a block has none")
+            return
+        if not isinstance(index, int):
+            self._unread.append("a block begins that has no index")
+            index = max((place for place, _ in self._blocks), default=-1) + 1
+        elif index in self._open:
+            self._unread.append(f"another block {index} begins")
+        self._open[index] = _Block(block)
+        self._blocks.append((index, self._open[index]))
+
+    def _take_stop(self, event: JsonObject) -> None:
+        block = self._block_of(event.get("index"))
+        if block is not None:
+            block.has_ended = True
+
+    def _block_of(self, index: JsonValue) -> _Block | None:
+        """The block that an event is of; without an index, the one that began last."""
+        if isinstance(index, int):
+            return self._open.get(index)
+        return self._blocks[-1][1] if self._blocks else None
 
     def _take_delta(self, event: JsonObject) -> None:
         index, delta = event.get("index"), object_in(event.get("delta"))
-        block = self._blocks.get(index) if isinstance(index, int) else None
+        block = self._block_of(index)
         if block is None:
             self._unread.append(f"a delta of block {index}, which has not begun")
             return
@@ -120,9 +157,10 @@ class MessagesAssembler:
         return Response(messages, self._failure, tuple(self._unread))
 
     def _read(self, *, is_done: bool) -> Message:
-        blocks = [block for _, block in sorted(self._blocks.items())]
+        blocks = [block for _, block in sorted(self._blocks, key=itemgetter(0))]
         content: list[JsonValue] = [block.whole() for block in blocks]
         raw = {number: raw for number, block in enumerate(blocks) if (raw := block.raw())}
         ended = (self._has_ended or is_done) and self._failure is None
         native: JsonObject = {**(self._message or {}), "content": content}
-        return read_message(native, raw=raw, is_complete=ended)
+        cut = {number for number, block in enumerate(blocks) if block.may_be_cut()}
+        return read_message(native, raw=raw, is_complete=ended, cut=cut)

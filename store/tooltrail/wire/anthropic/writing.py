@@ -136,6 +136,7 @@ def _result(writing: Writing, answered: Answered) -> JsonObject:
         native["content"] = writing.result_text(result, where, prefix=False)
     else:
         native["content"] = list(_content(writing, result, where))
+        writing.note_status(result, where)
     if result.is_error:
         native["is_error"] = True
     writing.note_extras(result, where)
@@ -150,6 +151,8 @@ def _content(writing: Writing, result: ResultBlock, where: str) -> Iterator[Json
             yield native
         elif (text := writing.content_text((block,), where)).strip():
             yield _text(text)
+        else:
+            writing.note("block_dropped", where, "[text without a word]")
     if result.has_structured:
         writing.note("structured_dropped", where, "the structured value beside the content")
 

@@ -26,8 +26,8 @@ def write_tools(tools: Iterable[ToolDefinition]) -> Export:
     writing = _writing()
     declarations: list[JsonValue] = []
     provided: list[JsonValue] = []
-    for position, tool in enumerate(tools):
-        native = _write_tool(writing, tool, f"tools[{position}]")
+    for where, tool in writing.offered(tools):
+        native = _write_tool(writing, tool, where)
         (declarations if "name" in native else provided).append(native)
     ours: list[JsonValue] = [{"functionDeclarations": declarations}] if declarations else []
     return writing.export({"tools": [*ours, *provided]} if ours or provided else {})
@@ -107,6 +107,7 @@ def write_choice(choice: ToolChoice) -> Export:
     if choice.parallel is False:
         told = "nothing keeps the model from calling several tools at once"
         writing.note("choice_not_enforced", "toolConfig", told)
+    writing.note_free_choice(choice, "toolConfig")
     return writing.export({"toolConfig": {"functionCallingConfig": config}})
 
 

@@ -26,7 +26,15 @@ from tooltrail.wire._reading import is_for_provider
 from tooltrail.wire.gemini.asking import read_tools
 from tooltrail.wire.gemini.limits import NAME
 from tooltrail.wire.gemini.parts import camel, media_of_part
-from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in, others, text_in
+from tooltrail.wire.members import (
+    JsonObject,
+    are_objects,
+    list_in,
+    object_in,
+    objects_in,
+    others,
+    text_in,
+)
 from tooltrail.wire.responses import ProviderFailure, Response
 
 _WHOLE = {None, "STOP", "FINISH_REASON_UNSPECIFIED", "CONTINUATION"}
@@ -57,8 +65,16 @@ def read_response(payload: JsonObject) -> Response:
         for position, candidate in enumerate(candidates)
     )
     failure = read_failure(payload) or failed_call(candidates)
-    unread = () if candidates or failure else ("the answer has neither candidates nor an error",)
-    return Response(messages, failure, unread)
+    unread = [] if candidates or failure else ["the answer has neither candidates nor an error"]
+    for candidate in candidates:
+        unread += unread_of(candidate)
+    return Response(messages, failure, tuple(unread))
+
+
+def unread_of(candidate: JsonObject) -> tuple[str, ...]:
+    """What a candidate has in the place of parts that is none."""
+    is_read = are_objects(object_in(candidate.get("content")).get("parts"))
+    return () if is_read else ("parts of the content is not what it is to be",)
 
 
 def read_failure(payload: JsonObject) -> ProviderFailure | None:

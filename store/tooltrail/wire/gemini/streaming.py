@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from tooltrail.records import InvalidRecordError, Message
 from tooltrail.wire.gemini.partial_arguments import PartialArguments
 from tooltrail.wire.gemini.parts import camel
-from tooltrail.wire.gemini.reading import failed_call, read_candidate, read_failure
+from tooltrail.wire.gemini.reading import failed_call, read_candidate, read_failure, unread_of
 from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in
 from tooltrail.wire.responses import ProviderFailure, Response
 
@@ -123,6 +123,7 @@ class ContentAssembler:
             self._take(self._candidates[index], camel(candidate))
 
     def _take(self, state: _Candidate, candidate: JsonObject) -> None:
+        self._unread += unread_of(candidate)
         for part in list_in(object_in(candidate.get("content")).get("parts")):
             try:
                 state.take(camel(object_in(part)))

@@ -35,7 +35,7 @@ def _writing() -> Writing:
 def write_tools(tools: Iterable[ToolDefinition]) -> Export:
     """`{"tools": […]}`, as a server lists them."""
     writing = _writing()
-    natives = [_write_tool(writing, tool, f"tools[{n}]") for n, tool in enumerate(tools)]
+    natives = [_write_tool(writing, tool, where) for where, tool in writing.offered(tools)]
     return writing.export({"tools": [*natives]} if natives else {})
 
 
@@ -97,6 +97,7 @@ def write_choice(choice: ToolChoice) -> Export:
     if choice.mode != "auto" or choice.parallel is False:
         told = "no model is spoken to here: whoever sends a request has chosen"
         writing.note("choice_not_enforced", "tool_choice", told)
+    writing.note_free_choice(choice, "tool_choice")
     return writing.export({})
 
 

@@ -30,7 +30,7 @@ def _writing() -> Writing:
 def write_tools(tools: Iterable[ToolDefinition]) -> Export:
     """`{"tools": […]}`, with schemas as they are; the report has what the server drops of them."""
     writing = _writing()
-    natives = [_write_tool(writing, tool, f"tools[{n}]") for n, tool in enumerate(tools)]
+    natives = [_write_tool(writing, tool, where) for where, tool in writing.offered(tools)]
     return writing.export({"tools": [*natives]} if natives else {})
 
 
@@ -88,6 +88,7 @@ def write_choice(choice: ToolChoice) -> Export:
     if choice.parallel is False:
         told = "the model may call several tools at once"
         writing.note("choice_not_enforced", "parallel", told)
+    writing.note_free_choice(choice, "tool_choice")
     return writing.export({})
 
 

@@ -1,7 +1,7 @@
 """What a Chat Completions request asks for besides its messages: tools, choice, shape."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import JsonValue
 
@@ -24,7 +24,7 @@ def write_tools(tools: Iterable[ToolDefinition]) -> Export:
     """`{"tools": […]}`. `strict` is sent where a definition says so, and left out elsewhere."""
     writing = _writing()
     natives: list[JsonValue] = [
-        _write_tool(writing, tool, f"tools[{position}]") for position, tool in enumerate(tools)
+        _write_tool(writing, tool, where) for where, tool in writing.offered(tools)
     ]
     return writing.export({"tools": natives} if natives else {})
 
@@ -81,15 +81,19 @@ def write_choice(choice: ToolChoice) -> Export:
     """`tool_choice`, and `parallel_tool_calls` where the choice says something of it."""
     writing = _writing()
     request: JsonObject = {"tool_choice": choice.mode}
-    if choice.mode == "tool":
-        named: list[JsonValue] = [
-            {"type": "function", "function": {"name": writing.names.of(name, "tool_choice")}}
-            for name in choice.names
-        ]
-        allowed: JsonObject = {"mode": "required", "tools": named}
-        request["tool_choice"] = (
-            named[0] if len(named) == 1 else {"type": "allowed_tools", "allowed_tools": allowed}
-        )
+    named: list[JsonValue] = []
+    for name in choice.names:
+        kind = "custom" if name in choice.custom_names else "function"
+        named.append({"type": kind, kind: {"name": writing.names.of(name, "tool_choice")}})
+    if choice.mode == "tool" and not named:
+        writing.note("choice_not_enforced", "tool_choice", "no tool is named; any may be called")
+        request["tool_choice"] = "required"
+    elif choice.mode == "tool" and len(named) == 1:
+        request["tool_choice"] = named[0]
+    elif named and choice.mode != "none":
+        mode = "auto" if choice.mode == "auto" else "required"
+        allowed: JsonObject = {"mode": mode, "tools": named}
+        request["tool_choice"] = {"type": "allowed_tools", "allowed_tools": allowed}
     if choice.parallel is not None:
         request["parallel_tool_calls"] = choice.parallel
     return writing.export(request)
@@ -103,13 +107,20 @@ def read_choice(request: JsonObject) -> ToolChoice | None:
     match native:
         case "auto" | "none" | "required":
             return ToolChoice(native, parallel=is_parallel)
-        case {"type": "allowed_tools", "allowed_tools": {"tools": tools}}:
-            names = tuple(_named(tool) for tool in objects_in(tools))
-            return ToolChoice("tool", names, parallel=is_parallel)
+        case {"type": "allowed_tools", "allowed_tools": {"tools": tools, **rest}}:
+            is_free = rest.get("mode") == "auto"
+            return _among("auto" if is_free else "tool", objects_in(tools), is_parallel)
         case dict():
-            return ToolChoice("tool", (_named(native),), parallel=is_parallel)
+            return _among("tool", [native], is_parallel)
         case _:
             return None if is_parallel is None else ToolChoice("auto", parallel=is_parallel)
+
+
+def _among(
+    mode: Literal["auto", "tool"], tools: list[JsonObject], is_parallel: bool | None
+) -> ToolChoice:
+    custom = frozenset(_named(tool) for tool in tools if tool.get("type") == "custom")
+    return ToolChoice(mode, tuple(map(_named, tools)), is_parallel, custom)
 
 
 def _named(native: JsonObject) -> str:

@@ -28,7 +28,15 @@ from tooltrail.records import (
 )
 from tooltrail.wire._reading import cut_off, is_for_provider, result_of_text
 from tooltrail.wire.media_uris import media_of_uri
-from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in, others, text_in
+from tooltrail.wire.members import (
+    JsonObject,
+    are_objects,
+    list_in,
+    object_in,
+    objects_in,
+    others,
+    text_in,
+)
 from tooltrail.wire.openai_chat.asking import read_tools
 from tooltrail.wire.openai_chat.limits import NAME
 from tooltrail.wire.responses import ProviderFailure, Response
@@ -58,12 +66,20 @@ def read_response(payload: JsonObject) -> Response:
     """An answer that was not streamed, with one message for each choice."""
     failure = read_failure(payload)
     choices = objects_in(payload.get("choices"))
-    unread = () if choices or failure else ("the answer has neither choices nor an error",)
+    unread = [] if choices or failure else ["the answer has neither choices nor an error"]
+    for choice in choices:
+        unread += unread_of(object_in(choice.get("message")))
     messages = tuple(
         read_choice_message(object_in(choice.get("message")), origin_of(payload, choice, position))
         for position, choice in enumerate(choices)
     )
-    return Response(messages, failure, unread)
+    return Response(messages, failure, tuple(unread))
+
+
+def unread_of(native: JsonObject) -> tuple[str, ...]:
+    """What a message, or a delta of one, has in the place of calls that is none."""
+    is_read = are_objects(native.get("tool_calls"))
+    return () if is_read else ("tool_calls of the message is not what it is to be",)
 
 
 def read_failure(payload: JsonObject) -> ProviderFailure | None:

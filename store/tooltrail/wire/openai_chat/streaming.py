@@ -20,6 +20,7 @@ from tooltrail.wire.openai_chat.reading import (
     read_choice_message,
     read_failure,
     read_response,
+    unread_of,
 )
 from tooltrail.wire.responses import ProviderFailure, Response
 
@@ -78,6 +79,7 @@ class _Choice:
     by_id: dict[str, _Call] = field(default_factory=dict[str, _Call])
     head: JsonObject = field(default_factory=dict[str, JsonValue])
     extras: JsonObject = field(default_factory=dict[str, JsonValue])
+    unread: tuple[str, ...] = ()
 
     def native(self) -> JsonObject:
         """The message as an answer that is not streamed has it."""
@@ -92,6 +94,7 @@ class _Choice:
                 if isinstance(value, str):
                     self.texts.setdefault(name, []).append(value)
             elif name == "tool_calls":
+                self.unread = self.unread or unread_of(delta)
                 for fragment in objects_in(value):
                     self._fragment(fragment)
             elif name == "function_call":
@@ -183,8 +186,10 @@ class ChatAssembler:
         """The answer; calls of one that did not come to its end are incomplete."""
         if self._whole is not None and not self._choices:
             return read_response(self._whole)
-        unread = () if self._choices or self._failure else ("the stream has no choices",)
-        return Response(tuple(self._messages(is_done=is_done)), self._failure, unread)
+        unread = [] if self._choices or self._failure else ["the stream has no choices"]
+        for choice in self._choices.values():
+            unread += choice.unread
+        return Response(tuple(self._messages(is_done=is_done)), self._failure, tuple(unread))
 
     def _messages(self, *, is_done: bool) -> Iterator[Message]:
         for index, choice in sorted(self._choices.items()):

@@ -75,6 +75,8 @@ def _output(writing: Writing, result: ResultBlock, where: str, *, replays: bool)
         told = result.model_copy(update={"content": (first,), "has_structured": False})
         prefixed = writing.result_text(told, where)
         blocks.insert(0, TextBlock(text=prefixed, extras=first.extras))
+    elif isinstance(blocks[0], TextBlock):
+        writing.prefixed(blocks[0].text, result, where)
     if result.has_structured:
         writing.note("structured_dropped", where, "the structured value beside the content")
     parts.extend(_part(writing, block, where, replays=replays) for block in blocks)

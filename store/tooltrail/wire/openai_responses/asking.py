@@ -6,6 +6,7 @@ whole, as extras.
 """
 
 from collections.abc import Iterable
+from typing import Literal
 
 from pydantic import JsonValue
 
@@ -54,7 +55,7 @@ def write_tools(tools: Iterable[ToolDefinition]) -> Export:
     """`{"tools": […]}`."""
     writing = _writing()
     natives: list[JsonValue] = [
-        _write_tool(writing, tool, f"tools[{position}]") for position, tool in enumerate(tools)
+        _write_tool(writing, tool, where) for where, tool in writing.offered(tools)
     ]
     return writing.export({"tools": natives} if natives else {})
 
@@ -140,7 +141,11 @@ def write_choice(choice: ToolChoice) -> Export:
     """
     writing = _writing()
     named: list[JsonValue] = [
-        {"type": "function", "name": writing.names.of(name, "tool_choice")} for name in choice.names
+        {
+            "type": "custom" if name in choice.custom_names else "function",
+            "name": writing.names.of(name, "tool_choice"),
+        }
+        for name in choice.names
     ]
     native: JsonValue = choice.mode
     if choice.mode == "tool" and not named:
@@ -165,13 +170,19 @@ def read_choice(request: JsonObject) -> ToolChoice | None:
         case ("auto" | "none" | "required") as mode:
             return ToolChoice(mode, parallel=is_parallel)
         case {"type": "allowed_tools", "tools": tools, **rest}:
-            names = tuple(map(_named, objects_in(tools)))
             is_free = rest.get("mode") == "auto"
-            return ToolChoice("auto" if is_free else "tool", names, parallel=is_parallel)
+            return _among("auto" if is_free else "tool", objects_in(tools), is_parallel)
         case dict(native):
-            return ToolChoice("tool", (_named(native),), parallel=is_parallel)
+            return _among("tool", [native], is_parallel)
         case _:
             return None if is_parallel is None else ToolChoice("auto", parallel=is_parallel)
+
+
+def _among(
+    mode: Literal["auto", "tool"], tools: list[JsonObject], is_parallel: bool | None
+) -> ToolChoice:
+    custom = frozenset(_named(tool) for tool in tools if tool.get("type") == "custom")
+    return ToolChoice(mode, tuple(map(_named, tools)), is_parallel, custom)
 
 
 def _named(native: JsonObject) -> str:

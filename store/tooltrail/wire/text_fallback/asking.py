@@ -32,7 +32,7 @@ _CUSTOM = frozenset({"name", "description", "format"})
 def write_tools(family: TextFamily, tools: Iterable[ToolDefinition]) -> Export:
     """`{"messages": […]}` with the one message that is to stand before all others."""
     writing = Writing(NAME, CAPABILITIES, DEFAULT_EXPORT_POLICY)
-    lines = list(starmap(_Telling(writing).line, enumerate(tools)))
+    lines = list(starmap(_Telling(writing).line, writing.offered(tools)))
     if not lines:
         return writing.export({})
     example = family.write_calls([ToldCall("NAME", None, '{"PARAMETER": "VALUE"}')])
@@ -44,8 +44,7 @@ class _Telling:
     def __init__(self, writing: Writing) -> None:
         self._writing = writing
 
-    def line(self, position: int, tool: ToolDefinition) -> str:
-        where = f"tools[{position}]"
+    def line(self, where: str, tool: ToolDefinition) -> str:
         native: JsonObject = {"name": tool.name}
         if tool.description is not None:
             native["description"] = tool.description
@@ -112,6 +111,7 @@ def write_choice(choice: ToolChoice) -> Export:
         writing.note("choice_not_enforced", "tool_choice", told)
     if choice.parallel is not None:
         writing.note("choice_not_enforced", "tool_choice", f"parallel: {choice.parallel}")
+    writing.note_free_choice(choice, "tool_choice")
     return writing.export({})
 
 

@@ -306,7 +306,10 @@ def test_a_choice_of_no_tool_at_all_is_any_tool_and_reported() -> None:
         ({}, None),
         ({"tool_choice": None}, None),
         ({"parallel_tool_calls": True}, ToolChoice("auto", parallel=True)),
-        ({"tool_choice": {"type": "custom", "name": "sql"}}, ToolChoice("tool", ("sql",))),
+        (
+            {"tool_choice": {"type": "custom", "name": "sql"}},
+            ToolChoice("tool", ("sql",), custom_names=frozenset({"sql"})),
+        ),
         ({"tool_choice": {"type": "shell"}}, ToolChoice("tool", ("shell",))),
         ({"tool_choice": {"type": "mcp", "server_label": "d"}}, ToolChoice("tool", ("d",))),
         ({"tool_choice": {}}, ToolChoice("tool", ("",))),
