@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
-from threading import Barrier, Event, Semaphore, Thread, Timer, get_ident
+from threading import Barrier, Event, Thread, get_ident
 from threading import enumerate as enumerate_threads
 from typing import cast
 
@@ -27,6 +27,7 @@ from tooltrail.store import (
     open_store,
     repair,
 )
+from tooltrail.store._recording import side_by_side
 from tooltrail.store._recording.side_by_side import Task, in_order
 from tooltrail.store.entries import CallEnded, EndedStream, complete_output_json
 
@@ -72,34 +73,51 @@ def test_where_no_thread_can_be_started_everything_is_done_here(
 
 
 class Held:
-    """Three tasks that wait, of which the second and the third are done at once; then others."""
+    """Three tasks that wait, of which two threads do the second and the third; then others."""
 
     def __init__(self, error: BaseException | None = None) -> None:
-        self.begun, self.let_go = Semaphore(0), Event()
+        self.failing, self.to_fail = Event(), Event()
+        self.holding, self.let_go = Event(), Event()
         self.done: list[str] = []
         first: Task[object] = waiting(lambda: "first")
         self.tasks = [first, waiting(lambda: self._fail(error)), waiting(self._hold)]
         self.tasks += [waiting(lambda: self.done.append("not begun"))] * 3
 
     def _fail(self, error: BaseException | None) -> object:
-        # Only when another thread has begun the next one.
-        assert self.begun.acquire(timeout=HANG_S)
+        self.failing.set()
+        assert self.to_fail.wait(HANG_S)
         if error is not None:
             raise error
         return None
 
     def _hold(self) -> object:
-        self.begun.release()
+        self.holding.set()
         assert self.let_go.wait(HANG_S)
         self.done.append("held")
         return None
 
+    def fail_now(self) -> None:
+        """Have the second fail, once the third has begun."""
+        assert self.failing.wait(HANG_S)
+        assert self.holding.wait(HANG_S)
+        self.to_fail.set()
 
-def test_an_error_comes_in_its_turn_when_what_has_begun_is_done_and_nothing_else_begins() -> None:
+
+def test_an_error_comes_in_its_turn_when_what_has_begun_is_done_and_nothing_else_begins(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     held = Held(ValueError("no"))
-    results = in_order(held.tasks, 3)
+    ahead = vars(side_by_side)["_Ahead"]
+    leave = ahead.leave
+
+    def left(self: object) -> None:
+        leave(self)
+        held.let_go.set()
+
+    monkeypatch.setattr(ahead, "leave", left)
+    results = in_order(held.tasks, 2)
     assert next(results) == "first"
-    Timer(0.05, held.let_go.set).start()
+    held.fail_now()
     with pytest.raises(ValueError, match="no"):
         next(results)
     assert held.done == ["held"]
@@ -107,8 +125,9 @@ def test_an_error_comes_in_its_turn_when_what_has_begun_is_done_and_nothing_else
 
 def test_an_interrupt_waits_for_nothing_that_has_begun() -> None:
     held = Held(KeyboardInterrupt())
-    results = in_order(held.tasks, 3)
+    results = in_order(held.tasks, 2)
     assert next(results) == "first"
+    held.fail_now()
     with pytest.raises(KeyboardInterrupt):
         next(results)
     assert held.done == []
