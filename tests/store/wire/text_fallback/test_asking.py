@@ -1,6 +1,7 @@
 """The row of the mapping table for text: tools in words, no choice and no shape enforced."""
 
 import json
+from operator import attrgetter
 
 import pytest
 from hypothesis import given
@@ -55,7 +56,7 @@ def test_the_mapping_table_tool_definition() -> None:
 
 
 @families
-@given(st.lists(definitions, max_size=3))
+@given(st.lists(definitions, max_size=3, unique_by=attrgetter("name")))
 def test_tools_come_back_and_are_no_calls(family: str, tools: list[ToolDefinition]) -> None:
     able = text_format(family)
     export = able.write_tools(tools)
