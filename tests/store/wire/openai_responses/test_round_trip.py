@@ -94,7 +94,7 @@ def _expected_result(result: ResultBlock) -> ResultBlock:
     """No flag tells an error, but the prefix does; an output does not repeat the name."""
     content = list(result.content)
     if result.is_error:
-        first = content[0]
+        first = content[0] if content else None
         if not isinstance(first, TextBlock):
             content.insert(0, TextBlock(text=PREFIX))
         elif not first.text.startswith(PREFIX):
@@ -108,11 +108,11 @@ def _expected_result(result: ResultBlock) -> ResultBlock:
 def _expected_native(result: ResultBlock, tool_name: str) -> ResultBlock:
     update: dict[str, object] = {"tool_name": None}
     if tool_name == "shell":
-        (block,) = result.content
-        assert isinstance(block, TextBlock)
+        # Nothing is what a command without output wrote; other content is told in the report.
+        text = "".join(block.text for block in result.content if isinstance(block, TextBlock))
         exited = {"type": "exit", "exit_code": int(result.status == "error")}
         outcome = {"type": "timeout"} if result.status == "timeout" else exited
-        entry = {"stdout": block.text, "stderr": "", "outcome": outcome}
+        entry = {"stdout": text, "stderr": "", "outcome": outcome}
         update |= {"structured": [entry], "has_structured": True}
     return result.model_copy(update=update)
 
@@ -485,13 +485,22 @@ def _normal(conversation: Conversation) -> Conversation | None:
 
 
 def _respelled(conversation: Conversation) -> Conversation:
-    """Blank arguments are an empty object; that is no loss, and nothing reports it."""
+    """Arguments as they are spelled there; that is no loss, and nothing reports it.
+
+    Blank ones are an empty object, and those of the format's own tools are a value and no text.
+    """
+
+    def spelling(call: ToolCall) -> str:
+        if not call.arguments_raw.strip() and call.kind != "custom":
+            return "{}"
+        if call.kind == "builtin" and call.tool_name in NATIVE and isinstance(call.arguments, dict):
+            return json.dumps(call.arguments, separators=(",", ":"), ensure_ascii=False)
+        return call.arguments_raw
 
     def blocks(message: Message) -> Iterator[MessageBlock]:
         for block in message.blocks:
-            is_blank = isinstance(block, CallBlock) and not block.call.arguments_raw.strip()
-            if isinstance(block, CallBlock) and is_blank and block.call.kind != "custom":
-                call = block.call.model_copy(update={"arguments_raw": "{}"})
+            if isinstance(block, CallBlock):
+                call = block.call.model_copy(update={"arguments_raw": spelling(block.call)})
                 yield block.model_copy(update={"call": call})
             else:
                 yield block
