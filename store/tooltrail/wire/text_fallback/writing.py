@@ -148,11 +148,14 @@ def _pieces(
 
 
 def _is_dropped(writing: Writing, block: MessageBlock | Answered, where: str) -> bool:
-    """Whether a block has no place in text; blocks without text come apart no calls."""
+    """Whether a block has no place in text; one without a word parts no calls."""
     if isinstance(block, ReasoningBlock | ProviderBlock):
         writing.dropped_block(block, where)
         return True
-    return isinstance(block, TextBlock) and not block.text and not block.extras
+    if isinstance(block, TextBlock) and not block.text:
+        writing.note_extras(block, where)
+        return True
+    return False
 
 
 def _texts(writing: Writing, blocks: Sequence[MessageBlock], where: str) -> Iterator[str]:

@@ -31,6 +31,7 @@ from tooltrail.wire import (
     ExportRefusedError,
     wire_format,
 )
+from tooltrail.wire.members import objects_in
 from tooltrail.wire.text_fallback import FAMILIES, TextFamily, text_format
 
 families = pytest.mark.parametrize("family", sorted(FAMILIES))
@@ -369,6 +370,17 @@ def test_an_assistant_that_says_nothing_is_left_out(blocks: tuple[MessageBlock, 
     export = written(Conversation.of([Message.of("user", ""), silent]))
     assert export.request == {"messages": [{"role": "user", "content": ""}]}
     assert "message_empty" in {change.kind for change in export.report}
+
+
+def test_a_text_without_a_word_parts_no_calls_whatever_else_it_has() -> None:
+    calls = [CallBlock(call=ToolCall(tool_name=name, arguments_raw="{}")) for name in ("a", "b")]
+    silent = TextBlock(text="", extras={"citations": []})
+    said = Message(role="assistant", blocks=(calls[0], silent, calls[1]))
+    export = written(Conversation.of([said]), "anthropic-xml")
+    (message, _) = objects_in(export.request["messages"])
+    assert str(message["content"]).count("<function_calls>") == 1
+    (dropped,) = export.report.of_kind("provider_data_dropped")
+    assert dropped.detail == "citations"
 
 
 def test_a_custom_call_is_told_to_be_one_only_by_the_generic_family() -> None:
