@@ -21,6 +21,7 @@ from tooltrail.records import (
 from tooltrail.store import Session, Store
 from tooltrail.transcripts import (
     FORMATS,
+    Transcript,
     conversation_of,
     export_transcript,
     fit,
@@ -126,6 +127,25 @@ def test_a_recorded_result_of_a_call_that_nobody_ran_here_counts(store: Store) -
         },
         {"role": "tool", "tool_call_id": "x", "content": "from elsewhere"},
     ]
+
+
+def test_a_recorded_result_counts_where_the_invocation_has_none(store: Store) -> None:
+    call = ToolCall.of("f", {}, call_id="x")
+    result = ResultBlock(call_id="x", content=(TextBlock(text="said by the message"),))
+    with store.open_session() as session:
+        session.record_message(Message(role="assistant", blocks=(CallBlock(call=call),)))
+        session.start(call)
+        session.record_message(Message(role="tool", blocks=(result,)))
+    transcript = load_transcript(store.reader, "@last")
+    assert [text_of(one) for one in _results(transcript)] == ["said by the message"]
+    export = export_transcript(transcript, "anthropic")
+    assert not export.report.of_kind("result_missing")
+    assert "said by the message" in json.dumps(export.request)
+
+
+def _results(transcript: Transcript) -> list[ResultBlock]:
+    messages = conversation_of(transcript).messages
+    return [result for message in messages for result in message.results]
 
 
 def test_what_is_not_known_is_marked_and_not_made_up(recorded: Store) -> None:

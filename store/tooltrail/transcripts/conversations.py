@@ -53,11 +53,19 @@ class _Draft:
 
 @dataclass(slots=True)
 class _Place:
-    """Where a call stands, and the key of it and its result once it has an invocation."""
+    """Where a call stands, and the key of it and its result once it has an invocation.
+
+    Attributes:
+        draft: of the message with the call.
+        number: of the block of the call in it.
+        key: the id of its invocation.
+        is_answered: whether the invocation says what the model was shown.
+    """
 
     draft: _Draft
     number: int
     key: str | None = None
+    is_answered: bool = False
 
     @property
     def block(self) -> CallBlock:
@@ -84,7 +92,7 @@ class _Building:
         """A message as it was recorded, or what can be made of an older one, which is text."""
         message = _message(view)
         draft = self._add(message)
-        draft.blocks.extend(block for block in message.blocks if not self._is_told(block))
+        draft.blocks.extend(filter(None, map(self._untold, message.blocks)))
         calls = (n for n, block in enumerate(draft.blocks) if isinstance(block, CallBlock))
         for position, number in enumerate(calls):
             place = self._asked[view.id, position] = _Place(draft, number)
@@ -102,6 +110,7 @@ class _Building:
         place.draft.blocks[place.number] = place.block.model_copy(update={"key": place.key})
         result = self._result(detail, place.key)
         if result is not None:
+            place.is_answered = True
             self._answers().blocks.append(result)
 
     def _place_of(self, detail: InvocationDetail) -> _Place | None:
@@ -144,12 +153,16 @@ class _Building:
         last = self._drafts[-1]
         return last if last.message.role == "tool" else self._add(Message(role="tool"))
 
-    def _is_told(self, block: MessageBlock) -> bool:
-        """Whether it is a recorded result of a call of which an invocation tells already."""
+    def _untold(self, block: MessageBlock) -> MessageBlock | None:
+        """The block; None for the recorded result of a call whose invocation tells it already."""
         if not isinstance(block, ResultBlock):
-            return False
-        places = self._named.get(block.call_id or "", ())
-        return any(place.key is not None for place in places[-1:])
+            return block
+        places = self._named.get(block.call_id or "")
+        if not places or places[-1].key is None:
+            return block
+        place = places[-1]
+        # A call of which nothing was kept but that it ran: what the message says of it counts.
+        return None if place.is_answered else block.model_copy(update={"key": place.key})
 
 
 def _message(view: MessageView) -> Message:
