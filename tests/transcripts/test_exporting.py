@@ -106,6 +106,28 @@ def test_a_result_goes_to_the_call_of_its_message_by_id_where_no_message_is_name
     assert len(export.report.of_kind("id_renamed")) == 3
 
 
+def test_a_result_without_any_id_goes_to_the_call_that_is_spelled_alike(store: Store) -> None:
+    asked = [ToolCall.of("f", {"n": n}) for n in (1, 2, 2)]
+    with store.open_session() as session:
+        session.record_message(
+            Message(role="assistant", blocks=tuple(CallBlock(call=call) for call in asked))
+        )
+        for call in (asked[1], asked[0], asked[2], ToolCall.of("f", {"n": 3})):
+            called(session, call, f"of {call.arguments_raw}")
+    conversation = conversation_of(load_transcript(store.reader, "@last"))
+    assert [len(one.calls) for one in conversation.messages] == [3, 0, 1, 0]
+    results = {
+        one.key: text_of(one) for message in conversation.messages for one in message.results
+    }
+    told = [
+        (block.call.arguments_raw, results[block.key])
+        for message in conversation.messages
+        for block in message.blocks
+        if isinstance(block, CallBlock)
+    ]
+    assert told == [(raw, f"of {raw}\n") for raw in ('{"n":1}', '{"n":2}', '{"n":2}', '{"n":3}')]
+
+
 def text_of(result: ResultBlock) -> str:
     return "".join(block.text for block in result.content if isinstance(block, TextBlock))
 

@@ -1,9 +1,9 @@
 """A transcript as a conversation: what any provider can be told of a session.
 
 An invocation belongs to the call of a message that asked for it: the one that it names, else the
-latest one with its call id. Where no message asked, as of commands that people run, the call stands
-in a message of its own: who asked for what together cannot be told from times. What the model was
-shown of a call is its receipt.
+latest one with its call id, or, where neither has an id, with its tool and its arguments. Where no
+message asked, as of commands that people run, the call stands in a message of its own: who asked
+for what together cannot be told from times. What the model was shown of a call is its receipt.
 """
 
 from collections import defaultdict
@@ -27,6 +27,9 @@ from tooltrail.transcripts._wording import arguments, compact_json
 from tooltrail.transcripts.transcript import Transcript
 
 _ROLES: frozenset[str] = frozenset(get_args(Role))
+
+_Spelling = tuple[str, str]
+"""The tool of a call without an id, and its arguments."""
 
 
 def conversation_of(transcript: Transcript) -> Conversation:
@@ -78,7 +81,7 @@ class _Building:
         self._compacted = transcript.compacted
         self._drafts: list[_Draft] = []
         self._asked: dict[tuple[UUID, int], _Place] = {}
-        self._named: defaultdict[str, list[_Place]] = defaultdict(list)
+        self._named: defaultdict[str | _Spelling, list[_Place]] = defaultdict(list)
 
     def messages(self) -> list[Message]:
         """All of them, as far as they have come."""
@@ -96,8 +99,8 @@ class _Building:
         calls = (n for n, block in enumerate(draft.blocks) if isinstance(block, CallBlock))
         for position, number in enumerate(calls):
             place = self._asked[view.id, position] = _Place(draft, number)
-            if call_id := place.block.call.call_id:
-                self._named[call_id].append(place)
+            call = place.block.call
+            self._named[call.call_id or (call.tool_name, call.arguments_raw)].append(place)
 
     def take_invocation(self, detail: InvocationDetail) -> None:
         """Its call, unless a message asked for it, and what the model was shown."""
@@ -119,8 +122,9 @@ class _Building:
             if place is not None:
                 return place
         found: _Place | None = None
+        name = detail.summary.call_id or (detail.summary.tool_name, arguments(detail))
         # Ids repeat: the first free call of the latest message that has one.
-        for place in reversed(self._named.get(detail.summary.call_id or "", ())):
+        for place in reversed(self._named.get(name, ())):
             if found is not None and place.draft is not found.draft:
                 break
             if place.key is None:
