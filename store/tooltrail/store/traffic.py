@@ -10,7 +10,7 @@ call knows its message and its place in it; so a call is recorded with the batch
 
 import json
 import threading
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Generic, Self, TypeVar, cast
@@ -184,10 +184,13 @@ class RecordedStream(Generic[ChunkT]):
         return self._answer
 
     def _take(self, chunk: ChunkT) -> None:
-        data = _line_of(chunk)
+        is_event = not isinstance(chunk, bytes | str)
+        # What a client's object says is asked of it once.
+        told = event_of(chunk) if is_event else chunk
+        data = _bytes_of(told) + (b"\n" if is_event else b"")
         self._journal.append(data)
         self._data.append(data)
-        self._stream.feed(chunk)
+        self._stream.feed(told)
 
     def __enter__(self) -> Self:
         return self
@@ -316,9 +319,3 @@ def _bytes_of(chunk: Chunk) -> bytes:
         return chunk.encode("utf-8", "surrogatepass")
     # A client's object is no longer what came over the connection; its JSON is what there is.
     return json.dumps(event_of(chunk), separators=(",", ":")).encode()
-
-
-def _line_of(chunk: Chunk) -> bytes:
-    data = _bytes_of(chunk)
-    is_event = isinstance(chunk, Mapping) or not isinstance(chunk, bytes | str)
-    return data + b"\n" if is_event else data
