@@ -4,11 +4,15 @@ Each function gives the value if it is of the kind, and None, or something empty
 Readers that must not pass over a member of another kind compare with what was there.
 """
 
+import json
 from typing import TypeAlias
 
 from pydantic import JsonValue
 
 JsonObject: TypeAlias = dict[str, JsonValue]
+
+# Made once: `json.dumps` with these options makes one for each value, which costs as much again.
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 def text_in(value: JsonValue) -> str | None:
@@ -43,3 +47,12 @@ def others(value: JsonObject, known: frozenset[str]) -> JsonObject:
     return {
         name: member for name, member in value.items() if name not in known and member is not None
     }
+
+
+def spelled(value: JsonValue) -> str:
+    """The value as JSON, as arguments are kept that came parsed.
+
+    Without white space, in the order of its members, with characters and numbers as they are; NaN
+    and infinities are spelled as Python spells them.
+    """
+    return _ENCODER.encode(value)

@@ -4,7 +4,6 @@ An answer's blocks keep their order, and so do text and calls. What the provider
 every block that is not known, is kept as it came.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import groupby
@@ -30,7 +29,15 @@ from tooltrail.wire._reading import cut_off, is_for_provider
 from tooltrail.wire.anthropic.asking import read_tools
 from tooltrail.wire.anthropic.limits import NAME
 from tooltrail.wire.anthropic.media import read_media
-from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in, others, text_in
+from tooltrail.wire.members import (
+    JsonObject,
+    list_in,
+    object_in,
+    objects_in,
+    others,
+    spelled,
+    text_in,
+)
 from tooltrail.wire.responses import ProviderFailure, Response
 
 _CUT_SHORT = {"max_tokens", "model_context_window_exceeded", "refusal"}
@@ -167,7 +174,7 @@ def _block(part: JsonValue, position: int, raw: str | None) -> MessageBlock:
 
 def _call(native: JsonObject, position: int, raw: str | None) -> ToolCall:
     if raw is None:
-        raw = json.dumps(native.get("input", {}), ensure_ascii=False, separators=(",", ":"))
+        raw = spelled(native.get("input", {}))
     return ToolCall(
         tool_name=text_in(native.get("name")) or "",
         arguments_raw=raw,

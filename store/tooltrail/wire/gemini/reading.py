@@ -1,6 +1,5 @@
 """Gemini's answers and contents into the canonical conversation."""
 
-import json
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from itertools import groupby
@@ -33,6 +32,7 @@ from tooltrail.wire.members import (
     object_in,
     objects_in,
     others,
+    spelled,
     text_in,
 )
 from tooltrail.wire.responses import ProviderFailure, Response
@@ -203,7 +203,7 @@ def _call(part: JsonObject, position: int, flags: tuple[CallFlag, ...]) -> ToolC
     args = told.get("args")
     return ToolCall(
         tool_name=text_in(told.get("name")) or "",
-        arguments_raw=_dumped({} if args is None else args),
+        arguments_raw=spelled({} if args is None else args),
         call_id=text_in(told.get("id")),
         position=position,
         flags=flags,
@@ -215,7 +215,7 @@ def _provider_call(part: JsonObject, member: str, tool_name: str) -> ToolCall:
     told = camel(object_in(part[member]))
     return ToolCall(
         tool_name=text_in(told.get("toolType")) or tool_name,
-        arguments_raw=_dumped(told.get("args", told)),
+        arguments_raw=spelled(told.get("args", told)),
         call_id=text_in(told.get("id")),
         kind="builtin",
         by_provider=True,
@@ -244,7 +244,3 @@ def _result(told: JsonObject) -> ResultBlock:
         has_structured=not is_text,
         extras=others(told, _RESPONSE),
     )
-
-
-def _dumped(value: JsonValue) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

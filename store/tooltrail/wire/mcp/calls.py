@@ -4,8 +4,6 @@ The protocol has no id of a tool call: that of JSON-RPC belongs to the request, 
 several rounds has several. It stands in the extras; the id that a model gave is not sent.
 """
 
-import json
-
 from pydantic import ValidationError
 
 from tooltrail.records import InvalidRecordError, ToolCall
@@ -21,7 +19,7 @@ from tooltrail.wire.mcp.limits import (
     Revision,
 )
 from tooltrail.wire.mcp.outcomes import RPC, TOO_DEEP
-from tooltrail.wire.members import JsonObject, object_in, others, text_in
+from tooltrail.wire.members import JsonObject, object_in, others, spelled, text_in
 
 _PARAMS = frozenset({"name", "arguments"})
 
@@ -44,11 +42,7 @@ def read_call(request: JsonObject) -> ToolCall:
     if request_id is not None:
         extras[RPC] = {"id": request_id}
     arguments = params.get("arguments")
-    raw = (
-        ""
-        if arguments is None
-        else json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
-    )
+    raw = "" if arguments is None else spelled(arguments)
     try:
         return ToolCall(
             tool_name=text_in(params.get("name")) or "",

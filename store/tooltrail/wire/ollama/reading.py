@@ -6,7 +6,6 @@ the calls: `done_reason` is `stop` with them and without. Members that are not k
 members of another kind than theirs become provider blocks.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 
 from pydantic import JsonValue, ValidationError
@@ -27,7 +26,7 @@ from tooltrail.records import (
     ToolCall,
 )
 from tooltrail.wire._reading import cut_off, result_of_text
-from tooltrail.wire.members import JsonObject, object_in, others, text_in
+from tooltrail.wire.members import JsonObject, object_in, others, spelled, text_in
 from tooltrail.wire.ollama.asking import read_tools
 from tooltrail.wire.ollama.images import image_of_base64
 from tooltrail.wire.ollama.limits import NAME
@@ -279,4 +278,4 @@ def _raw_arguments(value: JsonValue) -> str:
     if isinstance(value, str):
         # Servers in between that speak another format send the text that the model wrote.
         return value
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return spelled(value)

@@ -4,13 +4,12 @@ Arguments of functions and custom tools are text on the wire. The tools that the
 an object each (`action`, `operation`), whose JSON text is the arguments.
 """
 
-import json
 from collections.abc import Mapping
 
 from pydantic import JsonValue
 
 from tooltrail.records import CallFlag, ToolCall
-from tooltrail.wire.members import JsonObject, object_in, others, text_in
+from tooltrail.wire.members import JsonObject, object_in, others, spelled, text_in
 
 BUILTIN_MEMBERS: Mapping[str, str] = {
     "local_shell_call": "action",
@@ -177,4 +176,4 @@ def _spelled(value: JsonValue) -> str:
         return ""
     if isinstance(value, str):
         return value
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return spelled(value)

@@ -20,7 +20,15 @@ from tooltrail.records import (
 )
 from tooltrail.wire._reading import result_of_text
 from tooltrail.wire.media_uris import media_of_uri
-from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in, others, text_in
+from tooltrail.wire.members import (
+    JsonObject,
+    list_in,
+    object_in,
+    objects_in,
+    others,
+    spelled,
+    text_in,
+)
 from tooltrail.wire.openai_responses.parts import read_part
 
 OUTPUT_TYPES = frozenset(
@@ -162,7 +170,7 @@ def local_shell_output(text: str) -> str:
     """The JSON text of what the local shell wrote; `local_shell_text` gives it back."""
     if _json_of(text) is not None and local_shell_text(text) == text:
         return text
-    return json.dumps({_STDOUT: text}, ensure_ascii=False, separators=(",", ":"))
+    return spelled({_STDOUT: text})
 
 
 def _json_of(text: str) -> JsonValue:
