@@ -18,7 +18,6 @@ from typing import Any, TypeVar, overload
 
 from pydantic import JsonValue
 
-from tooltrail.records import canonical_json
 from tooltrail.records._argument_problems import SchemaProblem
 from tooltrail.records._exception_details import control_flow_in, worded
 from tooltrail.records._returned_values import close_if_coroutine, output_of
@@ -27,9 +26,11 @@ from tooltrail.records.errors import InvalidRecordError
 from tooltrail.records.failures import (
     error_of_exception,
     error_of_invalid_arguments,
+    error_of_refusal,
     error_of_timeout,
     error_of_truncated_call,
 )
+from tooltrail.records.foreign_json import read_json
 from tooltrail.records.tool_calls import ToolCall
 from tooltrail.records.tool_errors import ToolError
 
@@ -82,7 +83,7 @@ def invoke(
     Args:
         handler: takes the parsed arguments.
         call: its arguments are read as JSON, blank ones as `{}`; those of a custom tool are text.
-            One that the model did not finish does not run.
+            One that the model did not finish, or that the provider runs itself, does not run.
         record: called exactly once, `Invocation.finish` for instance. What it raises is the
             caller's affair and reaches the caller; on the way of an exception that goes on it is
             left behind as a note of that exception.
@@ -233,6 +234,9 @@ def _parsed(call: ToolCall, parse: Callable[[JsonValue], Any] | None) -> object:
     if "incomplete" in call.flags:
         # What is there may be JSON by chance, and still not what the model was about to ask for.
         raise _ArgumentsRefusedError(error_of_truncated_call(call.tool_name, call.arguments_raw))
+    if call.by_provider:
+        reason = "the provider runs this tool itself"
+        raise _ArgumentsRefusedError(error_of_refusal(refused_by="invoke", reason=reason))
     arguments = _arguments(call, refused)
     if parse is None:
         if not isinstance(arguments, dict) and call.kind != "custom":
@@ -250,7 +254,8 @@ def _arguments(call: ToolCall, refused: Callable[[Exception | str], ToolError]) 
     if call.kind == "custom":
         return call.arguments_raw
     try:
-        return canonical_json.decode(call.arguments_raw if call.arguments_raw.strip() else "{}")
+        # What a model wrote is no text of ours: a mark in it stays what it is.
+        return read_json(call.arguments_raw if call.arguments_raw.strip() else "{}")
     except InvalidRecordError as error:
         syntax = isinstance(error.__cause__, json.JSONDecodeError)
         raise _ArgumentsRefusedError(refused(error if syntax else _NOT_CARRIED)) from error

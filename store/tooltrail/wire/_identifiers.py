@@ -8,6 +8,7 @@ never a cut alone, which would make one of two long ids that begin alike.
 import re
 from hashlib import sha256
 
+from tooltrail.records import ToolCall
 from tooltrail.wire.capabilities import Capabilities
 from tooltrail.wire.exports import ExportReport
 
@@ -15,6 +16,7 @@ _PREFIX = "call_"
 _ID_DIGITS = 24
 _NAME_DIGITS = 8
 _ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]")
+_LOOKS_MADE = re.compile(rf"_[0-9a-f]{{{_NAME_DIGITS}}}\Z")
 _SHOWN_CHARS = 60
 
 
@@ -72,7 +74,12 @@ class CallIds:
 
 
 class ToolNames:
-    """The names of one export's tools; the same one for definitions, choice, calls and results."""
+    """The names of one export's tools; the same one for definitions, choice, calls and results.
+
+    What becomes of a name is told by the name alone, so that exports of the tools and of the
+    history agree, whatever else each of them names. That is injective because a legal name that
+    looks like one that was made is made anew.
+    """
 
     def __init__(self, capabilities: Capabilities, report: ExportReport) -> None:
         self._capabilities = capabilities
@@ -82,9 +89,11 @@ class ToolNames:
 
     def of(self, name: str, where: str) -> str:
         """The name on the wire."""
+        # A call has its name as a record can hold it, and a definition as its author wrote it.
+        name = ToolCall(tool_name=name).tool_name
         if name in self.renamed:
             return self.renamed[name]
-        if self._is_legal(name) and self._owners.setdefault(name, name) == name:
+        if self._is_legal(name):
             return name
         attempt = 0
         while self._owners.setdefault(wire_name := self._made(name, attempt), name) != name:
@@ -95,7 +104,8 @@ class ToolNames:
 
     def _is_legal(self, name: str) -> bool:
         able = self._capabilities
-        return len(name) <= able.tool_name_length and able.tool_name.fullmatch(name) is not None
+        is_fit = len(name) <= able.tool_name_length and able.tool_name.fullmatch(name) is not None
+        return is_fit and _LOOKS_MADE.search(name) is None
 
     def _made(self, name: str, attempt: int) -> str:
         seed = name if attempt == 0 else f"{attempt}\0{name}"

@@ -5,12 +5,15 @@ from typing import TypeVar
 from tooltrail.records import (
     CallBlock,
     ContentBlock,
+    MediaBlock,
+    Message,
     MessageBlock,
     ProviderBlock,
     ResultBlock,
     TextBlock,
 )
 from tooltrail.wire._writing import ERROR_PREFIX
+from tooltrail.wire.media_uris import is_file_name
 
 BlockT = TypeVar("BlockT", bound=MessageBlock)
 
@@ -24,10 +27,20 @@ def cut_off(block: BlockT) -> BlockT:
     return block.model_copy(update={"call": call})
 
 
+def cut_message(message: Message) -> Message:
+    """The message of the assistant as one that did not come to its end, any other as it is."""
+    if message.role != "assistant":
+        return message
+    blocks = tuple(map(cut_off, message.blocks))
+    return message.model_copy(update={"blocks": blocks, "is_complete": False})
+
+
 def is_for_provider(block: MessageBlock) -> bool:
     """Whether a block says something that its provider alone can be told."""
     if isinstance(block, CallBlock):
         return bool(block.call.extras)
+    if isinstance(block, MediaBlock) and is_file_name(block.uri):
+        return True
     return isinstance(block, ProviderBlock) or bool(block.extras)
 
 

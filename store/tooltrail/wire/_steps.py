@@ -103,15 +103,15 @@ class _Planner:
         paired = pair(conversation, self._writing.report)
         for index, message in enumerate(conversation.messages):
             where = f"messages[{index}]"
+            if not message.is_complete:
+                self._writing.note("incomplete_unsaid", where, "the answer broke off")
             if index in paired.batches:
                 yield from self._batch(paired.batches[index], where)
             elif said := self._without_results(message, where):
                 yield Said(said, where)
             if index in paired.orphans:
-                told = [
-                    self._told(one.tool_name, one.call_id, one, where)
-                    for one in paired.orphans[index]
-                ]
+                orphans = paired.orphans[index]
+                told = [self._told(one.tool_name, one.call_id, one, where) for one in orphans]
                 yield Said(Message.of("user", self._family.write_results(told)), where)
 
     def _without_results(self, message: Message, where: str) -> Message | None:
@@ -163,14 +163,22 @@ class _Planner:
 
     def _answered(self, asked: Asked, batch: int) -> Answered:
         call, where = asked.block.call, asked.where
+        self._note_incomplete(call, where)
+        self._writing.note_extras(asked.block, where)
         needs_id = self._writing.capabilities.needs_call_ids
+        is_kept = self._writing.policy.identifiers == "keep"
+        wire_id: str | None
         # An id that was made for a call without one stays away from a format that needs none.
         if call.call_id and (needs_id or "id_synthesised" not in call.flags):
-            wire_id: str | None = self._ids.given(call.call_id, batch, where)
+            wire_id = call.call_id if is_kept else self._ids.given(call.call_id, batch, where)
         else:
             wire_id = self._ids.synthesised(batch, call.position, where) if needs_id else None
-        name = self._writing.names.of(call.tool_name, where)
+        name = call.tool_name if is_kept else self._writing.names.of(call.tool_name, where)
         return Answered(call, wire_id, name, asked.result or self._no_result(), where)
+
+    def _note_incomplete(self, call: ToolCall, where: str) -> None:
+        if "incomplete" in call.flags:
+            self._writing.note("incomplete_unsaid", where, "the call was cut off, or may have been")
 
     def _batch_as_text(self, batch: Batch, kept: list[Asked], where: str) -> Iterator[Step]:
         self._writing.note("batch_as_text", where, "a call has no id, which this format needs")
@@ -190,6 +198,11 @@ class _Planner:
 
     def _asked(self, asked: Asked) -> ToldCall:
         call = asked.block.call
+        self._note_incomplete(call, asked.where)
+        self._writing.note_extras(asked.block, asked.where)
+        if call.extras:
+            told = ", ".join(sorted(call.extras))
+            self._writing.note("provider_data_dropped", asked.where, told)
         arguments = self._writing.arguments_text(call, asked.where)
         kind: TextKind = "custom" if call.kind == "custom" else "function"
         return ToldCall(_name_of(call), call.call_id or None, arguments, kind)
@@ -197,6 +210,7 @@ class _Planner:
     def _told(
         self, tool_name: str | None, call_id: str | None, result: ResultBlock, where: str
     ) -> ToldResult:
+        self._writing.note_extras(result, where)
         text = self._writing.result_text(
             result,
             where,

@@ -1,10 +1,11 @@
 """What all exporters share: texts, arguments and results made to fit, and an account of it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tooltrail.records import (
     ContentBlock,
+    MediaBlock,
     Message,
     MessageBlock,
     ProviderBlock,
@@ -26,6 +27,7 @@ from tooltrail.wire.exports import (
     ExportRefusedError,
     ExportReport,
 )
+from tooltrail.wire.media_uris import is_file_name, is_public
 from tooltrail.wire.members import JsonObject
 from tooltrail.wire.requests import SCHEMA_NAME, StructuredFormat, ToolChoice
 
@@ -112,16 +114,24 @@ class Writing:
         for block in blocks:
             if isinstance(block, TextBlock):
                 texts.append(block.text)
-                self.note_extras(block, where)
-                if block.is_refusal:
-                    self.note("block_described", where, "the words of a refusal are text here")
+                self.note_text(block, where)
             else:
                 described = describe_block(block)
                 self.note("block_described", where, described)
                 texts.append(described)
+        return self.clean.text(self.joined(texts, where), where)
+
+    def joined(self, texts: Sequence[str], where: str) -> str:
+        """Several texts as the one that the format has a place for."""
         if len(texts) > 1:
             self.note("messages_merged", where, "its texts are one, each on a line of its own")
-        return self.clean.text("\n".join(texts), where)
+        return "\n".join(texts)
+
+    def note_text(self, block: TextBlock, where: str) -> None:
+        """Tell what a plain text does not say of a block."""
+        self.note_extras(block, where)
+        if block.is_refusal:
+            self.note("block_described", where, "the words of a refusal are text here")
 
     def result_text(
         self, result: ResultBlock, where: str, *, prefix: bool = True, has_status: bool = False
@@ -236,6 +246,24 @@ class Writing:
         if any(unsaid.values()):
             told = ", ".join(name for name, is_unsaid in unsaid.items() if is_unsaid)
             self.note("schema_reduced", where, f"dropped: {told}")
+
+    def message_extras(self, message: Message, where: str) -> JsonObject:
+        """What a provider said of a whole message, if it goes back to it."""
+        return {} if message.origin is None else self.extras(message, message.origin.extras, where)
+
+    def tells_place(self, message: Message, media: MediaBlock) -> bool:
+        """Whether the place of media means anything to who is told of it.
+
+        Any server can fetch a public one; a name of a file means something to its provider alone.
+        """
+        return is_public(media.uri) or (is_file_name(media.uri) and self.replays(message))
+
+    def note_media(self, block: MediaBlock, where: str, *members: str) -> None:
+        """Tell what is not said of media: extras, and these members where they have a value."""
+        unsaid = [name for name in members if getattr(block, name)]
+        if unsaid:
+            self.note("block_described", where, f"of {block.kind}: no {', '.join(unsaid)} here")
+        self.note_extras(block, where)
 
     def extras(self, message: Message, extras: JsonObject, where: str) -> JsonObject:
         """What goes back to the provider that said it; dropped and noted for any other."""

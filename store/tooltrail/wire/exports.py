@@ -8,6 +8,7 @@ from tooltrail.records import InvalidRecordError
 from tooltrail.wire.members import JsonObject
 
 ChangeKind = Literal[
+    "alternative_dropped",
     "arguments_wrapped",
     "batch_as_text",
     "block_described",
@@ -17,6 +18,7 @@ ChangeKind = Literal[
     "id_dropped",
     "id_renamed",
     "id_synthesised",
+    "incomplete_unsaid",
     "message_added",
     "message_empty",
     "messages_merged",
@@ -25,6 +27,7 @@ ChangeKind = Literal[
     "order_changed",
     "output_empty",
     "provider_data_dropped",
+    "result_compacted",
     "result_missing",
     "result_moved",
     "result_orphaned",
@@ -128,6 +131,8 @@ class ExportPolicy:
         text_family: the text format of batches that are told as text.
         replay_provider_data: whether extras and provider blocks go back to the format that they
             came from.
+        identifiers: `fit` makes ids and names legal for the format; `keep` leaves them as they are,
+            for results of calls whose message the provider has already.
         provider: to whom it goes; with it, provider data of another provider that speaks the
             same format is left out.
     """
@@ -138,6 +143,7 @@ class ExportPolicy:
     empty_output: str = "(no output)"
     text_family: str = "tool_result"
     replay_provider_data: bool = True
+    identifiers: Literal["fit", "keep"] = "fit"
     provider: str | None = None
 
 

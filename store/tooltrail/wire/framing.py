@@ -11,6 +11,7 @@ from typing import Literal, cast
 
 from pydantic import JsonValue
 
+from tooltrail.wire._sturdy import MOST_LEVELS, TOO_DEEP, bounded, is_bounded
 from tooltrail.wire.members import JsonObject
 
 _DONE = b"[DONE]"
@@ -110,7 +111,7 @@ class EventFraming:
             else:
                 self._kind = "lines"
                 self._count += 1
-                self._take_items(value, found)
+                self._take_items(self._bounded(value), found)
                 return
         if self._kind == "document":
             self._data.append(line)
@@ -136,10 +137,19 @@ class EventFraming:
         except ValueError as error:
             self.unread.append(f"event {self._count} is no JSON: {error}")
             return
+        # Counting brackets is quick, and nearly always enough.
+        if text.count(b"[") + text.count(b"{") > MOST_LEVELS:
+            value = self._bounded(value)
         if isinstance(value, dict):
             found.append(value)
         else:
             self._take_items(value, found)
+
+    def _bounded(self, value: JsonValue) -> JsonValue:
+        if is_bounded(value):
+            return value
+        self.unread.append(f"event {self._count}: {TOO_DEEP}")
+        return bounded(value)
 
     def _take_items(self, value: JsonValue, found: list[JsonObject]) -> None:
         for item in value if isinstance(value, list) else [value]:

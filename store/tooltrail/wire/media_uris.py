@@ -6,6 +6,9 @@ import binascii
 from tooltrail.records import MediaBlock
 from tooltrail.records.blocks import MediaKind
 
+FILE = "file:"
+"""What a provider's own name for a file begins with in a record."""
+
 _BASE64 = ";base64"
 
 
@@ -23,6 +26,16 @@ def uri_of_media(block: MediaBlock) -> str | None:
     if block.data is None:
         return block.uri
     return f"data:{block.media_type or ''}{_BASE64},{block.data}"
+
+
+def is_file_name(uri: str | None) -> bool:
+    """Whether it is a provider's own name for a file, which means nothing to anybody else."""
+    return uri is not None and uri.startswith(FILE) and not uri.startswith(f"{FILE}/")
+
+
+def is_public(uri: str | None) -> bool:
+    """Whether any server can be told to fetch it."""
+    return uri is not None and uri.startswith(("https://", "http://"))
 
 
 def has_bytes(block: MediaBlock) -> bool:

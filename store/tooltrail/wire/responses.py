@@ -1,10 +1,13 @@
 """What a provider answered, read into the canonical conversation."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Self
 
 from pydantic import JsonValue
 
 from tooltrail.records import InvalidRecordError, Message, ToolCall
+from tooltrail.wire._reading import cut_message
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +27,7 @@ class ProviderFailure:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """One answer.
+    """One answer; `of` makes one.
 
     Attributes:
         messages: one for each choice or candidate, by its index; most answers have one.
@@ -36,6 +39,23 @@ class Response:
     messages: tuple[Message, ...] = ()
     failure: ProviderFailure | None = None
     unread: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        messages: Iterable[Message] = (),
+        failure: ProviderFailure | None = None,
+        unread: Iterable[str] = (),
+    ) -> Self:
+        """An answer; no call of it may run when it tells an error, or was not read as a whole.
+
+        What could not be read may have been a part of any call, and a call that lacks a part may
+        still be JSON.
+        """
+        told, read = tuple(unread), tuple(messages)
+        if failure is not None or told:
+            read = tuple(map(cut_message, read))
+        return cls(read, failure, told)
 
     @property
     def message(self) -> Message:

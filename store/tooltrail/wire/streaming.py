@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
 from tooltrail.records import InvalidRecordError
+from tooltrail.wire._sturdy import FAULTS, TOO_DEEP, bounded_event, is_bounded
 from tooltrail.wire.framing import EventFraming
 from tooltrail.wire.members import JsonObject
 from tooltrail.wire.responses import Response
@@ -56,6 +57,7 @@ class ResponseStream:
     def __init__(self, wire_format: "WireFormat") -> None:
         self._framing = EventFraming()
         self._assembler = wire_format.new_assembler()
+        self._unread: list[str] = []
 
     def feed(self, chunk: Chunk) -> None:
         """Take what came next.
@@ -64,22 +66,36 @@ class ResponseStream:
             InvalidRecordError: it is nothing that a stream consists of.
         """
         for event in self._events(chunk):
-            self._assembler.feed(event)
+            self._take(event)
 
     def finish(self) -> Response:
         """The answer; called once, when nothing follows."""
         for event in self._framing.finish():
+            self._take(event)
+        unread = (*self._framing.unread, *self._unread)
+        try:
+            response = self._assembler.finish(is_done=self._framing.is_done)
+        except FAULTS as error:
+            return Response.of(unread=(*unread, f"the answer cannot be put together: {error}"))
+        # A piece that could not be read may be missing from any call.
+        return Response.of(response.messages, response.failure, (*unread, *response.unread))
+
+    def _take(self, event: JsonObject) -> None:
+        try:
             self._assembler.feed(event)
-        response = self._assembler.finish(is_done=self._framing.is_done)
-        unread = (*self._framing.unread, *response.unread)
-        return Response(response.messages, response.failure, unread)
+        except FAULTS as error:
+            self._unread.append(f"an event cannot be taken: {error}")
 
     def _events(self, chunk: Chunk) -> Iterable[JsonObject]:
         if isinstance(chunk, bytes):
             return self._framing.feed(chunk)
         if isinstance(chunk, str):
             return self._framing.feed(chunk.encode("utf-8", "surrogatepass"))
-        return [event_of(chunk)]
+        event = event_of(chunk)
+        if not is_bounded(event):
+            self._unread.append(TOO_DEEP)
+            event = bounded_event(event)
+        return [event]
 
 
 def event_of(chunk: object) -> JsonObject:

@@ -4,6 +4,7 @@ Source: the types of the official client, version 2, which speaks revision 2026-
 answers of 2023-06-01 are read as well.
 """
 
+from tooltrail.wire._sturdy import sturdy
 from tooltrail.wire.anthropic.asking import (
     read_choice,
     read_structured,
@@ -18,18 +19,20 @@ from tooltrail.wire.anthropic.streaming import MessagesAssembler
 from tooltrail.wire.anthropic.writing import is_result, write_history
 from tooltrail.wire.formats import WireFormat
 
-FORMAT = WireFormat(
-    name=NAME,
-    capabilities=CAPABILITIES,
-    read_response=read_response,
-    new_assembler=MessagesAssembler,
-    read_history=read_history,
-    write_history=write_history,
-    is_result=is_result,
-    write_tools=write_tools,
-    read_tools=read_tools,
-    write_choice=write_choice,
-    read_choice=read_choice,
-    write_structured=write_structured,
-    read_structured=read_structured,
+FORMAT = sturdy(
+    WireFormat(
+        name=NAME,
+        capabilities=CAPABILITIES,
+        read_response=read_response,
+        new_assembler=MessagesAssembler,
+        read_history=read_history,
+        write_history=write_history,
+        is_result=is_result,
+        write_tools=write_tools,
+        read_tools=read_tools,
+        write_choice=write_choice,
+        read_choice=read_choice,
+        write_structured=write_structured,
+        read_structured=read_structured,
+    )
 )

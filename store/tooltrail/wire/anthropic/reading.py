@@ -56,10 +56,10 @@ def read_response(payload: JsonObject) -> Response:
     """An answer that was not streamed."""
     failure = read_failure(payload)
     if failure is not None:
-        return Response(failure=failure)
+        return Response.of(failure=failure)
     if not isinstance(payload.get("content"), list):
-        return Response(unread=("the answer has neither content nor an error",))
-    return Response((read_message(payload),))
+        return Response.of(unread=("the answer has neither content nor an error",))
+    return Response.of((read_message(payload),))
 
 
 def read_failure(payload: JsonObject) -> ProviderFailure | None:

@@ -152,9 +152,9 @@ class MessagesAssembler:
             if self._whole is not None:
                 return read_response(self._whole)
             unread = () if self._failure else ("the stream has no message",)
-            return Response((), self._failure, (*self._unread, *unread))
+            return Response.of((), self._failure, (*self._unread, *unread))
         messages = (*self._earlier, self._read(is_done=is_done))
-        return Response(messages, self._failure, tuple(self._unread))
+        return Response.of(messages, self._failure, tuple(self._unread))
 
     def _read(self, *, is_done: bool) -> Message:
         blocks = [block for _, block in sorted(self._blocks, key=itemgetter(0))]

@@ -68,7 +68,7 @@ def read_response(payload: JsonObject) -> Response:
     unread = [] if candidates or failure else ["the answer has neither candidates nor an error"]
     for candidate in candidates:
         unread += unread_of(candidate)
-    return Response(messages, failure, tuple(unread))
+    return Response.of(messages, failure, tuple(unread))
 
 
 def unread_of(candidate: JsonObject) -> tuple[str, ...]:

@@ -141,7 +141,7 @@ class ContentAssembler:
         failure = self._failure or failed_call(list(natives.values()))
         unread = self._unread or ([] if natives or failure else ["the stream has no candidates"])
         messages = tuple(self._message(index, natives[index], is_done) for index in natives)
-        return Response(messages, failure, tuple(unread))
+        return Response.of(messages, failure, tuple(unread))
 
     def _message(self, index: int, native: JsonObject, is_done: bool) -> Message:
         ended = is_done or native.get("finishReason") is not None

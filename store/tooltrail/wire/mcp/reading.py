@@ -49,11 +49,11 @@ def read_response(payload: JsonObject) -> Response:
         outcome = read_outcome(payload)
         block = outcome if isinstance(outcome, ResultBlock) else _kept(payload)
     except InvalidRecordError as error:
-        return Response((), failure, (str(error),))
+        return Response.of((), failure, (str(error),))
     message = Message(
         role="tool", blocks=(block,), origin=origin, is_complete=isinstance(outcome, ResultBlock)
     )
-    return Response((message,), failure, tuple(_unread(outcome, result)))
+    return Response.of((message,), failure, tuple(_unread(outcome, result)))
 
 
 def _kept(native: JsonValue) -> ProviderBlock:

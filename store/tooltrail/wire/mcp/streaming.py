@@ -42,4 +42,4 @@ class McpAssembler:
         """The responses, one message each; none where the stream ended before one came."""
         if not self._messages:
             self._unread.append("the stream has no response")
-        return Response(tuple(self._messages), self._failure, tuple(self._unread))
+        return Response.of(tuple(self._messages), self._failure, tuple(self._unread))

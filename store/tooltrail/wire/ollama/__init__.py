@@ -4,6 +4,7 @@ Source: the server's api/types.go of August 2026 and the official client, versio
 drops ids on both ways, so requests are to be posted as they are, without it.
 """
 
+from tooltrail.wire._sturdy import sturdy
 from tooltrail.wire.formats import WireFormat
 from tooltrail.wire.ollama.asking import (
     read_choice,
@@ -18,18 +19,20 @@ from tooltrail.wire.ollama.reading import read_history, read_response
 from tooltrail.wire.ollama.streaming import OllamaAssembler
 from tooltrail.wire.ollama.writing import is_result, write_history
 
-FORMAT = WireFormat(
-    name="ollama",
-    capabilities=CAPABILITIES,
-    read_response=read_response,
-    new_assembler=OllamaAssembler,
-    read_history=read_history,
-    write_history=write_history,
-    is_result=is_result,
-    write_tools=write_tools,
-    read_tools=read_tools,
-    write_choice=write_choice,
-    read_choice=read_choice,
-    write_structured=write_structured,
-    read_structured=read_structured,
+FORMAT = sturdy(
+    WireFormat(
+        name="ollama",
+        capabilities=CAPABILITIES,
+        read_response=read_response,
+        new_assembler=OllamaAssembler,
+        read_history=read_history,
+        write_history=write_history,
+        is_result=is_result,
+        write_tools=write_tools,
+        read_tools=read_tools,
+        write_choice=write_choice,
+        read_choice=read_choice,
+        write_structured=write_structured,
+        read_structured=read_structured,
+    )
 )

@@ -53,7 +53,7 @@ def read_response(payload: JsonObject) -> Response:
     if isinstance(message, dict):
         return read_answer(message, payload, failure)
     unread = () if failure else ("the answer has neither a message nor an error",)
-    return Response((), failure, unread)
+    return Response.of((), failure, unread)
 
 
 def read_failure(payload: JsonObject) -> ProviderFailure | None:
@@ -87,7 +87,7 @@ def read_answer(
     try:
         return _read_answer(native, last, failure, is_done=is_done, odd=odd)
     except ValidationError:
-        return Response((), failure, (_TOO_DEEP,))
+        return Response.of((), failure, (_TOO_DEEP,))
 
 
 def _read_answer(
@@ -121,7 +121,7 @@ def _read_answer(
         origin=origin,
         is_complete=is_whole and not is_cut,
     )
-    return Response((message,), failure, tuple(unread))
+    return Response.of((message,), failure, tuple(unread))
 
 
 def _unread(native: JsonObject, blocks: list[MessageBlock]) -> Iterator[str]:

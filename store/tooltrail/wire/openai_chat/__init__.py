@@ -5,6 +5,7 @@ as it comes, and flagged where it matters: no index, the same index for all call
 missing or repeated, arguments that are an object.
 """
 
+from tooltrail.wire._sturdy import sturdy
 from tooltrail.wire.formats import WireFormat
 from tooltrail.wire.openai_chat.asking import (
     read_choice,
@@ -19,18 +20,20 @@ from tooltrail.wire.openai_chat.reading import read_history, read_response
 from tooltrail.wire.openai_chat.streaming import ChatAssembler
 from tooltrail.wire.openai_chat.writing import is_result, write_history
 
-FORMAT = WireFormat(
-    name="openai",
-    capabilities=CAPABILITIES,
-    read_response=read_response,
-    new_assembler=ChatAssembler,
-    read_history=read_history,
-    write_history=write_history,
-    is_result=is_result,
-    write_tools=write_tools,
-    read_tools=read_tools,
-    write_choice=write_choice,
-    read_choice=read_choice,
-    write_structured=write_structured,
-    read_structured=read_structured,
+FORMAT = sturdy(
+    WireFormat(
+        name="openai",
+        capabilities=CAPABILITIES,
+        read_response=read_response,
+        new_assembler=ChatAssembler,
+        read_history=read_history,
+        write_history=write_history,
+        is_result=is_result,
+        write_tools=write_tools,
+        read_tools=read_tools,
+        write_choice=write_choice,
+        read_choice=read_choice,
+        write_structured=write_structured,
+        read_structured=read_structured,
+    )
 )

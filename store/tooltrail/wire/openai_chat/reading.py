@@ -73,7 +73,7 @@ def read_response(payload: JsonObject) -> Response:
         read_choice_message(object_in(choice.get("message")), origin_of(payload, choice, position))
         for position, choice in enumerate(choices)
     )
-    return Response(messages, failure, tuple(unread))
+    return Response.of(messages, failure, tuple(unread))
 
 
 def unread_of(native: JsonObject) -> tuple[str, ...]:

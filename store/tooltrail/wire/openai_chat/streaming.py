@@ -189,7 +189,7 @@ class ChatAssembler:
         unread = [] if self._choices or self._failure else ["the stream has no choices"]
         for choice in self._choices.values():
             unread += choice.unread
-        return Response(tuple(self._messages(is_done=is_done)), self._failure, tuple(unread))
+        return Response.of(tuple(self._messages(is_done=is_done)), self._failure, tuple(unread))
 
     def _messages(self, *, is_done: bool) -> Iterator[Message]:
         for index, choice in sorted(self._choices.items()):

@@ -116,26 +116,33 @@ def _assistant(
     writing: Writing, message: Message, blocks: Sequence[MessageBlock], where: str
 ) -> JsonObject:
     native: JsonObject = {"role": "assistant", "content": None}
+    members: dict[str, list[str]] = {}
     spoken: list[MessageBlock] = []
     for block in blocks:
         if isinstance(block, ReasoningBlock):
-            native.update(_reasoning(writing, message, block, where))
+            if member := _reasoning_member(writing, message, block, where):
+                members.setdefault(member, []).append(block.text)
         elif isinstance(block, TextBlock) and block.is_refusal:
-            native["refusal"] = writing.clean.text(block.text, where)
+            writing.note_extras(block, where)
+            members.setdefault("refusal", []).append(writing.clean.text(block.text, where))
         else:
             spoken.append(block)
-    if message.origin is not None:
-        native.update(writing.extras(message, message.origin.extras, where))
+    for name, texts in members.items():
+        native[name] = writing.joined(texts, where)
+    native.update(writing.message_extras(message, where))
     native["content"] = _text(writing, spoken, where)
     return native
 
 
-def _reasoning(writing: Writing, message: Message, block: ReasoningBlock, where: str) -> JsonObject:
+def _reasoning_member(
+    writing: Writing, message: Message, block: ReasoningBlock, where: str
+) -> str | None:
+    """The member in which reasoning goes back to who said it; None where it does not."""
     member = block.extras.get("member")
     if isinstance(member, str) and writing.replays(message):
-        return {member: block.text}
+        return member
     writing.dropped_block(block, where)
-    return {}
+    return None
 
 
 def _text(writing: Writing, blocks: Sequence[MessageBlock], where: str) -> str:
@@ -143,15 +150,13 @@ def _text(writing: Writing, blocks: Sequence[MessageBlock], where: str) -> str:
     for block in blocks:
         if isinstance(block, TextBlock):
             texts.append(writing.clean.text(block.text, where))
-            writing.note_extras(block, where)
+            writing.note_text(block, where)
         elif isinstance(block, ProviderBlock):
             writing.dropped_block(block, where)
         else:
             writing.note("block_described", where, describe_block(block))
             texts.append(describe_block(block))
-    if len(texts) > 1:
-        writing.note("messages_merged", where, "its texts are one, each on a line of its own")
-    return "\n".join(texts)
+    return writing.joined(texts, where)
 
 
 def _parts(

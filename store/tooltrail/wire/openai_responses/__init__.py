@@ -5,6 +5,7 @@ its output, and the id of its item is the platform's own, which goes back to it 
 speak the format differently are taken as they come, and what is odd is flagged or told.
 """
 
+from tooltrail.wire._sturdy import sturdy
 from tooltrail.wire.formats import WireFormat
 from tooltrail.wire.openai_responses.asking import (
     read_choice,
@@ -20,18 +21,20 @@ from tooltrail.wire.openai_responses.reading import read_response
 from tooltrail.wire.openai_responses.streaming import ResponsesAssembler
 from tooltrail.wire.openai_responses.writing import is_result, write_history
 
-FORMAT = WireFormat(
-    name=NAME,
-    capabilities=CAPABILITIES,
-    read_response=read_response,
-    new_assembler=ResponsesAssembler,
-    read_history=read_history,
-    write_history=write_history,
-    is_result=is_result,
-    write_tools=write_tools,
-    read_tools=read_tools,
-    write_choice=write_choice,
-    read_choice=read_choice,
-    write_structured=write_structured,
-    read_structured=read_structured,
+FORMAT = sturdy(
+    WireFormat(
+        name=NAME,
+        capabilities=CAPABILITIES,
+        read_response=read_response,
+        new_assembler=ResponsesAssembler,
+        read_history=read_history,
+        write_history=write_history,
+        is_result=is_result,
+        write_tools=write_tools,
+        read_tools=read_tools,
+        write_choice=write_choice,
+        read_choice=read_choice,
+        write_structured=write_structured,
+        read_structured=read_structured,
+    )
 )

@@ -70,7 +70,7 @@ def read_answer(
             ),
         )
     )
-    return Response(messages, failure, tuple(unread))
+    return Response.of(messages, failure, tuple(unread))
 
 
 def read_failure(payload: JsonObject) -> ProviderFailure | None:

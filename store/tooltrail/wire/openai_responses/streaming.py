@@ -129,7 +129,7 @@ class ResponsesAssembler:
             return read_response(self._whole)
         if not self._head and not self._slots and self._failure is None:
             self._unread.append("the stream has no answer")
-            return Response(unread=tuple(self._unread))
+            return Response.of(unread=tuple(self._unread))
         told = self._end is not None
         has_ended = told or (is_done and all(slot.is_done for slot in self._slots))
         if not told and self._failure is None:

@@ -59,7 +59,7 @@ def read_response(family: TextFamily, payload: JsonObject | str) -> Response:
         read_answer(family, object_in(one.get("message")), origin_of(told, one, position), unread)
         for position, one in enumerate(choices)
     )
-    return Response(messages, failure, tuple(unread))
+    return Response.of(messages, failure, tuple(unread))
 
 
 def read_failure(payload: JsonObject) -> ProviderFailure | None:

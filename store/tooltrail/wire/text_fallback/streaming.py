@@ -88,12 +88,12 @@ class TextAssembler:
         """The answer; calls of one that did not come to its end are incomplete."""
         if self._whole is not None and not self._choices:
             whole = read_response(self._family, self._whole)
-            return Response(whole.messages, self._failure or whole.failure, whole.unread)
+            return Response.of(whole.messages, self._failure or whole.failure, whole.unread)
         unread: list[str] = []
         if not self._choices and self._failure is None:
             unread.append("the stream has no choices")
         messages = tuple(self._messages(unread, is_done=is_done))
-        return Response(messages, self._failure, tuple(unread))
+        return Response.of(messages, self._failure, tuple(unread))
 
     def _messages(self, unread: list[str], *, is_done: bool) -> Iterator[Message]:
         for index, choice in sorted(self._choices.items()):

@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 
 from tooltrail.records import Conversation
+from tooltrail.wire._sturdy import sturdy
 from tooltrail.wire.exports import Export, ExportPolicy
 from tooltrail.wire.formats import WireFormat
 from tooltrail.wire.text_fallback.asking import (
@@ -37,20 +38,22 @@ def text_format(family_name: str) -> WireFormat:
 
 def _format(family_name: str, write: Callable[[Conversation, ExportPolicy], Export]) -> WireFormat:
     family = text_family(family_name)
-    return WireFormat(
-        name=NAME,
-        capabilities=CAPABILITIES,
-        read_response=partial(read_response, family),
-        new_assembler=partial(TextAssembler, family),
-        read_history=partial(read_history, family),
-        write_history=write,
-        is_result=is_result,
-        write_tools=partial(write_tools, family),
-        read_tools=read_tools,
-        write_choice=write_choice,
-        read_choice=read_choice,
-        write_structured=write_structured,
-        read_structured=read_structured,
+    return sturdy(
+        WireFormat(
+            name=NAME,
+            capabilities=CAPABILITIES,
+            read_response=partial(read_response, family),
+            new_assembler=partial(TextAssembler, family),
+            read_history=partial(read_history, family),
+            write_history=write,
+            is_result=is_result,
+            write_tools=partial(write_tools, family),
+            read_tools=read_tools,
+            write_choice=write_choice,
+            read_choice=read_choice,
+            write_structured=write_structured,
+            read_structured=read_structured,
+        )
     )
 
 

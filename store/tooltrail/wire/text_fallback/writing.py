@@ -87,7 +87,7 @@ def _write_said(writing: Writing, family: TextFamily, step: Said) -> JsonObject:
     if message.role == "assistant":
         return _assistant(writing, family, message, message.blocks, where)
     texts = _texts(writing, message.blocks, where)
-    return {**_extras(writing, message, where), "role": role, "content": "\n".join(texts)}
+    return {**writing.message_extras(message, where), "role": role, "content": "\n".join(texts)}
 
 
 def _write_answers(writing: Writing, family: TextFamily, step: Answers) -> JsonObject:
@@ -108,7 +108,7 @@ def _assistant(
         read = read_calls(content, family.name)
         if _said(read.blocks) != [one.calls or one.text for one in pieces]:
             content = _joined(family, pieces, everywhere=True)
-    return {**_extras(writing, message, where), "role": "assistant", "content": content}
+    return {**writing.message_extras(message, where), "role": "assistant", "content": content}
 
 
 def _joined(family: TextFamily, pieces: Sequence[_Piece], *, everywhere: bool) -> str:
@@ -203,7 +203,3 @@ def _told_result(writing: Writing, family: TextFamily, answered: Answered) -> To
 
 def _name(call: ToolCall) -> str:
     return spelled_name(call.namespace, call.tool_name)
-
-
-def _extras(writing: Writing, message: Message, where: str) -> JsonObject:
-    return {} if message.origin is None else writing.extras(message, message.origin.extras, where)
