@@ -56,12 +56,12 @@ from .relocation_report import RelocationReport
 from .rerendering import Rerendering, RerenderingState, Wording, iter_rerenderings, rerender
 from .spools import user_spool, user_spools
 from .store import Store
+from .told_results import tool_results_message
 from .traffic import (
     RecordedAnswer,
     RecordedStream,
     record_response,
     record_stream,
-    tool_results_message,
 )
 from .unsettled import Repairable, Unended, find_repairable, find_unended
 from .upgrading import (

@@ -45,8 +45,13 @@ class Finished:
     recorded_in: Literal["store", "outbox", "nowhere"] = "store"
 
 
-def as_recorded(reader: Reader, invocation_id: UUID) -> Finished:
+def as_recorded(reader: Reader, invocation_id: UUID, call: ToolCall) -> Finished:
     """What an end came to that was recorded whole, as it was told then.
+
+    Args:
+        reader: of the store.
+        invocation_id: of the invocation.
+        call: what it was recorded for.
 
     Raises:
         NotFoundError, DamageError, UnavailableError: it is not there or damaged, or the store
@@ -64,11 +69,6 @@ def as_recorded(reader: Reader, invocation_id: UUID) -> Finished:
         tuple(one for one in stored.omissions if one.stage == "rendering"),
     )
     canonical = CanonicalResult.from_json(stored.canonical_json)
-    call = ToolCall(
-        tool_name=stored.summary.tool_name,
-        arguments_raw=stored.arguments.decode("utf-8", "surrogatepass"),
-        call_id=stored.summary.call_id,
-    )
     return Finished(invocation_id, call, stored.summary.state, canonical, receipt)
 
 

@@ -1,8 +1,7 @@
-"""A provider's answers put into a session as they come, and results told back.
+"""A provider's answers put into a session as they come.
 
     answer = record_response(session, "openai", client.chat.completions.create(...))
     for call in answer.calls: finished.append(invoke(tool, call, session.start(call).finish))
-    messages += tool_results_message("openai", finished)
 
 The message is recorded with the provider's own bytes before its calls are handed out, and each
 call knows its message and its place in it; so a call is recorded with the batch that it is of.
@@ -16,32 +15,20 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Generic, Self, TypeVar, cast
 from uuid import UUID
 
-from pydantic import JsonValue
-
 from tooltrail.records import (
-    CallBlock,
-    Conversation,
     InvalidRecordError,
-    Message,
-    ResultBlock,
-    TextBlock,
     ToolCall,
-    result_status,
 )
 from tooltrail.store._recording.answer_journal import AnswerBeginning
 from tooltrail.store._recording.answers import messages_of
-from tooltrail.store.finished import Finished
 from tooltrail.wire import (
-    DEFAULT_EXPORT_POLICY,
     Chunk,
-    ExportPolicy,
     JsonObject,
     Response,
     ResponseStream,
     event_of,
     wire_format,
 )
-from tooltrail.wire.members import list_in, object_in
 
 if TYPE_CHECKING:
     from tooltrail.store.recorder import Session
@@ -85,7 +72,7 @@ def record_response(
     known = wire_format(format_name)
     data = _bytes_of(payload)
     response = known.read_response(_object_of(payload))
-    return _recorded(session, session.begin_answer(format_name, provider), response, data)
+    return _Recording(session, session.begin_answer(format_name, provider)).record(response, data)
 
 
 class RecordedStream(Generic[ChunkT]):
@@ -94,7 +81,9 @@ class RecordedStream(Generic[ChunkT]):
     Made by `record_stream`. Iterate over it in place of the stream, which gives the very chunks of
     it: with `async for` over the stream of an asynchronous client. When the stream ends, fails, or
     is left before its end, what has come is recorded; what was cut off is flagged. Use it as a
-    context manager, `async with` for tasks, where the loop over it may be left early.
+    context manager, `async with` for tasks, where the loop over it may be left early: then the
+    answer is recorded at the end of the block, and another loop in it goes on where the first was
+    left. Without one a loop that is left has ended the answer, and nothing more of it is handed on.
 
     Each chunk is in the spool before it is handed on: of a program that is killed meanwhile,
     `repair` records what had come.
@@ -121,6 +110,8 @@ class RecordedStream(Generic[ChunkT]):
         # A loop that is left early may be closed by the interpreter while the caller does the same.
         self._closing = threading.RLock()
         self._is_closing = False
+        self._is_managed = False
+        self._recorded_count = 0
         self._answer: RecordedAnswer | None = None
 
     def __iter__(self) -> Iterator[ChunkT]:
@@ -130,8 +121,14 @@ class RecordedStream(Generic[ChunkT]):
             for chunk in self._chunks:
                 self._take(chunk)
                 yield chunk
-        finally:
+        except GeneratorExit:
+            if not self._is_managed:
+                self.close()
+            raise
+        except BaseException:
             self.close()
+            raise
+        self.close()
 
     async def __aiter__(self) -> AsyncIterator[ChunkT]:
         if not isinstance(self._chunks, AsyncIterable):
@@ -140,8 +137,14 @@ class RecordedStream(Generic[ChunkT]):
             async for chunk in self._chunks:
                 self._take(chunk)
                 yield chunk
-        finally:
+        except GeneratorExit:
+            if not self._is_managed:
+                await self.aclose()
+            raise
+        except BaseException:
             await self.aclose()
+            raise
+        await self.aclose()
 
     def close(self) -> None:
         """Record what has come; nothing to do where that is recorded.
@@ -158,7 +161,11 @@ class RecordedStream(Generic[ChunkT]):
                 self._journal.close()
                 self._response = self._response or self._stream.finish()
                 data = b"".join(self._data)
-                self._answer = _recorded(self._session, self._beginning, self._response, data)
+                recording = _Recording(self._session, self._beginning, self._recorded_count)
+                try:
+                    self._answer = recording.record(self._response, data)
+                finally:
+                    self._recorded_count = recording.count
                 self._journal.remove()
             finally:
                 self._is_closing = False
@@ -184,6 +191,11 @@ class RecordedStream(Generic[ChunkT]):
         return self._answer
 
     def _take(self, chunk: ChunkT) -> None:
+        if self._response is not None:
+            raise InvalidRecordError(
+                "the answer ended when the loop over it was left, and is recorded as far as it had "
+                "come: leave such a loop within a `with` block"
+            )
         is_event = not isinstance(chunk, bytes | str)
         # What a client's object says is asked of it once.
         told = event_of(chunk) if is_event else chunk
@@ -193,6 +205,7 @@ class RecordedStream(Generic[ChunkT]):
         self._stream.feed(told)
 
     def __enter__(self) -> Self:
+        self._is_managed = True
         return self
 
     def __exit__(
@@ -204,6 +217,7 @@ class RecordedStream(Generic[ChunkT]):
         self.close()
 
     async def __aenter__(self) -> Self:
+        self._is_managed = True
         return self
 
     async def __aexit__(
@@ -237,67 +251,37 @@ def record_stream(
     return RecordedStream(session, format_name, chunks, provider=provider)
 
 
-def tool_results_message(
-    format_name: str,
-    finished: Iterable[Finished],
-    policy: ExportPolicy = DEFAULT_EXPORT_POLICY,
-) -> list[JsonValue]:
-    """What the next request tells of calls that have ended: items for its messages.
+@dataclass
+class _Recording:
+    """Records one answer, a message for each choice; may be tried again.
 
-    They go behind the answer that asked for the calls, which the caller has from its provider: one
-    message for each result, or one for all, as the format wants it. The model is shown the
-    receipts.
-
-    Args:
-        format_name: of the wire format.
-        finished: the calls of one answer, in their order, as they were recorded.
-        policy: see `tooltrail.wire`. A call without an id, where the format needs one, has its
-            result told as text, and all others of the batch with it.
-
-    Raises:
-        NotFoundError: there is no such format.
-        ExportRefusedError: something would be changed, and the policy is strict.
+    Attributes:
+        session: that it belongs to.
+        beginning: what was known before anything of it came.
+        count: of the messages that are recorded.
     """
-    known, ended = wire_format(format_name), list(finished)
-    asked = Message(role="assistant", blocks=tuple(_asked(one) for one in ended))
-    told = Message(role="tool", blocks=tuple(_told(one) for one in ended))
-    export = known.write_history(Conversation.of([asked, told]), policy)
-    histories = (list_in(value) for value in export.request.values() if isinstance(value, list))
-    items: list[JsonValue] = next(histories, list[JsonValue]())
-    if export.report.of_kind("batch_as_text"):
-        # The calls as text, which the caller has in the answer, and then the results.
-        return items[-1:]
-    return [item for item in items if known.is_result(object_in(item))]
 
+    session: "Session"
+    beginning: AnswerBeginning
+    count: int = 0
 
-def _asked(finished: Finished) -> CallBlock:
-    return CallBlock(call=finished.call, key=str(finished.invocation_id))
+    def record(self, response: Response, data: bytes) -> RecordedAnswer:
+        """Record the messages that are not yet.
 
-
-def _told(finished: Finished) -> ResultBlock:
-    error = finished.canonical.error
-    return ResultBlock(
-        call_id=finished.call.call_id,
-        tool_name=finished.call.tool_name,
-        status=result_status(finished.state, None if error is None else error.kind),
-        content=(TextBlock(text=finished.receipt.text),),
-        key=str(finished.invocation_id),
-    )
-
-
-def _recorded(
-    session: "Session", beginning: AnswerBeginning, response: Response, data: bytes
-) -> RecordedAnswer:
-    named, provider = beginning.wire_format, beginning.provider
-    messages = [*messages_of(response, named, provider, beginning.id)]
-    for message_id, message in messages:
-        # The bytes are of all choices, and kept once.
-        payload = data if message_id == beginning.id else None
-        session.record_message(message, payload=payload, message_id=message_id)
-    ids = tuple(message_id for message_id, _ in messages)
-    _, first = messages[0]
-    calls = tuple(call.model_copy(update={"message_id": ids[0]}) for call in first.calls)
-    return RecordedAnswer(response, ids, calls)
+        Raises:
+            SessionClosedError, UnavailableError: see `Session.record_message`.
+        """
+        named, provider = self.beginning.wire_format, self.beginning.provider
+        messages = [*messages_of(response, named, provider, self.beginning.id)]
+        for message_id, message in messages[self.count :]:
+            # The bytes are of all choices, and kept once.
+            payload = data if message_id == self.beginning.id else None
+            self.session.record_message(message, payload=payload, message_id=message_id)
+            self.count += 1
+        ids = tuple(message_id for message_id, _ in messages)
+        _, first = messages[0]
+        calls = tuple(call.model_copy(update={"message_id": ids[0]}) for call in first.calls)
+        return RecordedAnswer(response, ids, calls)
 
 
 def _object_of(payload: Chunk) -> JsonObject:

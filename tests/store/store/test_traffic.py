@@ -11,7 +11,8 @@ from tests.support.wire.fake_provider import fake_provider, request_problems
 
 from tooltrail.records import InvalidRecordError, Message, NotFoundError, ToolCall, invoke
 from tooltrail.store import Store
-from tooltrail.store.traffic import RecordedStream, record_response, tool_results_message
+from tooltrail.store.told_results import tool_results_message
+from tooltrail.store.traffic import RecordedStream, record_response
 from tooltrail.transcripts import conversation_of, export_transcript, load_transcript
 from tooltrail.wire import ExportPolicy
 

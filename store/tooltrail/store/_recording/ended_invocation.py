@@ -151,7 +151,8 @@ class EndedInvocation(Invocation):
             DamageError, UnavailableError: the store cannot be asked, or what it has is damaged.
         """
         self.refuse_conflict(taken)
-        return as_recorded(self._store.reader, taken.subject_id)
+        # By its key it is the call that is given now, which has what no row of it keeps.
+        return as_recorded(self._store.reader, taken.subject_id, self.ended.call)
 
     def refuse_conflict(self, taken: Taken) -> None:
         """Raise unless what its key names is the same.

@@ -1,0 +1,100 @@
+"""Results told back to the provider whose answer asked for the calls.
+
+    messages += tool_results_message("openai", finished)
+
+The caller has the answer itself from its provider; what is made here is what goes behind it.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from pydantic import JsonValue
+
+from tooltrail.records import (
+    CallBlock,
+    Conversation,
+    Message,
+    ResultBlock,
+    TextBlock,
+    result_status,
+)
+from tooltrail.store.finished import Finished
+from tooltrail.wire import (
+    DEFAULT_EXPORT_POLICY,
+    ChangeKind,
+    ExportPolicy,
+    ExportRefusedError,
+    ExportReport,
+    wire_format,
+)
+from tooltrail.wire.members import list_in, object_in
+
+_OF_THE_ASKING: frozenset[ChangeKind] = frozenset(
+    {"arguments_wrapped", "id_dropped", "message_added", "provider_data_dropped"}
+)
+"""Changes of the message that asked, which is not sent: the caller has it from its provider."""
+
+
+def tool_results_message(
+    format_name: str,
+    finished: Iterable[Finished],
+    policy: ExportPolicy = DEFAULT_EXPORT_POLICY,
+) -> list[JsonValue]:
+    """What the next request tells of calls that have ended: items for its messages.
+
+    They go behind the answer that asked for the calls, which the caller has from its provider: one
+    message for each result, or one for all, as the format wants it. The model is shown the
+    receipts. Ids and names are those of the answer, whatever the format says of such.
+
+    Args:
+        format_name: of the wire format.
+        finished: the calls of one answer, in their order, as they were recorded.
+        policy: see `tooltrail.wire`. A call without an id, where the format needs one, has its
+            result told as text, and all others of the batch with it.
+
+    Raises:
+        NotFoundError: there is no such format.
+        ExportRefusedError: something would be changed, and the policy is strict.
+    """
+    known, ended = wire_format(format_name), list(finished)
+    asked = Message(role="assistant", blocks=tuple(_asked(one) for one in ended))
+    told = Message(role="tool", blocks=tuple(_told(one) for one in ended))
+    lax = replace(policy, strict=False, identifiers="keep")
+    export = known.write_history(Conversation.of([asked, told]), lax)
+    if policy.strict:
+        _refuse_changes(export.report)
+    histories = (list_in(value) for value in export.request.values() if isinstance(value, list))
+    items: list[JsonValue] = next(histories, list[JsonValue]())
+    if export.report.of_kind("batch_as_text"):
+        # The calls as text, which the caller has in the answer, and then the results.
+        return items[-1:]
+    return [item for item in items if known.is_result(object_in(item))]
+
+
+def _refuse_changes(report: ExportReport) -> None:
+    refused = ExportReport()
+    for change in report:
+        if change.kind not in _OF_THE_ASKING:
+            refused.add(change.kind, change.where, change.detail)
+    if refused:
+        raise ExportRefusedError(refused)
+
+
+def _asked(finished: Finished) -> CallBlock:
+    call = finished.call
+    if call.kind == "function":
+        # Its arguments and what else was said of it stand in the answer.
+        flags = tuple(flag for flag in call.flags if flag == "id_synthesised")
+        call = call.model_copy(update={"arguments_raw": "{}", "flags": flags, "extras": {}})
+    return CallBlock(call=call, key=str(finished.invocation_id))
+
+
+def _told(finished: Finished) -> ResultBlock:
+    error = finished.canonical.error
+    return ResultBlock(
+        call_id=finished.call.call_id,
+        tool_name=finished.call.tool_name,
+        status=result_status(finished.state, None if error is None else error.kind),
+        content=(TextBlock(text=finished.receipt.text),),
+        key=str(finished.invocation_id),
+    )
