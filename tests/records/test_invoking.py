@@ -2,7 +2,6 @@
 
 import asyncio
 import functools
-import math
 from collections.abc import Callable, Coroutine, Generator
 from typing import Any
 
@@ -33,8 +32,17 @@ def test_a_handler_gets_the_arguments_of_the_call() -> None:
     seen: list[object] = []
     run(seen.append, ToolCall(tool_name="Tool", arguments_raw='{"a": [1, null]}'))
     run(seen.append, ToolCall(tool_name="Tool", arguments_raw=" \n"))
-    run(seen.append, ToolCall.of("Tool", {"a": math.inf}))
-    assert seen[::2] == seen[1::2] == [{"a": [1, None]}, {}, {"a": math.inf}]
+    # What a model wrote is never turned into a value that JSON does not have.
+    marked = '{"a": {"$tooltrail.float": "Infinity"}, "$$tooltrail.b": 1}'
+    run(seen.append, ToolCall(tool_name="Tool", arguments_raw=marked))
+    written = {"a": {"$tooltrail.float": "Infinity"}, "$$tooltrail.b": 1}
+    assert seen[::2] == seen[1::2] == [{"a": [1, None]}, {}, written]
+
+
+def test_a_call_that_its_provider_runs_never_reaches_the_handler() -> None:
+    call = ToolCall(tool_name="web_search", by_provider=True)
+    error = error_of(run(refusing(AssertionError("it was called")), call))
+    assert error.kind == "permission_denied"
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import re
 
 from pydantic import JsonValue
 
+from tooltrail.records import InvalidRecordError, read_json
 from tooltrail.wire.exports import ExportReport
 
 _REPLACEMENT = "\ufffd"
@@ -65,6 +66,9 @@ class CleanText:
         if not count or not _is_json(clean):
             return clean
         self._replaced(count, where)
+        if _is_read(clean) and not _is_read(spelled):
+            # Two keys that differ in what cannot be sent stay two.
+            return compact(_Mapping().of(read_json(clean)))
         return spelled
 
     def value(self, value: JsonValue, where: str) -> JsonValue:
@@ -126,6 +130,14 @@ def _is_json(text: str) -> bool:
     except RecursionError:
         return True
     except ValueError:
+        return False
+    return True
+
+
+def _is_read(text: str) -> bool:
+    try:
+        read_json(text)
+    except InvalidRecordError:
         return False
     return True
 

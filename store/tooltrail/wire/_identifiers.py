@@ -89,17 +89,22 @@ class ToolNames:
 
     def of(self, name: str, where: str) -> str:
         """The name on the wire."""
-        # A call has its name as a record can hold it, and a definition as its author wrote it.
-        name = ToolCall(tool_name=name).tool_name
         if name in self.renamed:
             return self.renamed[name]
+        # A call has its name as a record can hold it, and a definition as its author wrote it.
+        wire_name = self._fit(ToolCall(tool_name=name).tool_name)
+        if wire_name != name:
+            self.renamed[name] = wire_name
+            detail = f"{name[:_SHOWN_CHARS]!a} is {wire_name} here"
+            self._report.add("name_renamed", where, detail)
+        return wire_name
+
+    def _fit(self, name: str) -> str:
         if self._is_legal(name):
             return name
         attempt = 0
         while self._owners.setdefault(wire_name := self._made(name, attempt), name) != name:
             attempt += 1
-        self.renamed[name] = wire_name
-        self._report.add("name_renamed", where, f"{name[:_SHOWN_CHARS]!a} is {wire_name} here")
         return wire_name
 
     def _is_legal(self, name: str) -> bool:

@@ -84,7 +84,8 @@ def test_an_answer_of_several_choices_can_be_recorded_again_where_it_was_left(
 ) -> None:
     two = [
         b'data: {"choices":[{"index":0,"delta":{"content":"a"}},',
-        b'{"index":1,"delta":{"content":"b"}}]}\n\ndata: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"},',
+        b'{"index":1,"delta":{"content":"b"}}]}\n\n',
+        b'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"},',
         b'{"index":1,"delta":{},"finish_reason":"stop"}]}\n\n',
     ]
     times: list[int] = []

@@ -134,3 +134,10 @@ def test_numbers_that_json_does_not_have_become_text_and_are_told(
 def test_compact_json_has_its_characters_as_they_are(text: str) -> None:
     assert json.loads(compact({"b": text, "a": [1, 2]})) == {"b": text, "a": [1, 2]}
     assert compact({"b": "\u00e9", "a": [1, 2]}) == '{"b":"\u00e9","a":[1,2]}'
+
+
+def test_keys_that_differ_in_what_cannot_be_sent_stay_two() -> None:
+    report = ExportReport()
+    raw = r'{"\ud800": 1, "\ud801": [2, "\ud802"]}'
+    assert CleanText(report).json_text(raw, "x") == '{"\ufffd":1,"\ufffd\ufffd":[2,"\ufffd"]}'
+    assert [change.detail for change in report] == ["3 characters that cannot be sent"]

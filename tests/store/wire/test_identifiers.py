@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tooltrail.records import ToolCall
 from tooltrail.wire._identifiers import CallIds, ToolNames
 from tooltrail.wire.capabilities import COMMON_NAME, Capabilities
 from tooltrail.wire.exports import ExportReport
@@ -118,22 +119,30 @@ def test_names_are_legal_and_differ_where_the_tools_do(tools: list[str]) -> None
     wire_names = [named.of(tool, "tools") for tool in tools]
     for wire_name in wire_names:
         assert COMMON_NAME.fullmatch(wire_name)
-    assert len(set(wire_names)) == len(set(tools))
+    # Names that a record spells alike are of one tool.
+    assert len(set(wire_names)) == len({ToolCall(tool_name=tool).tool_name for tool in tools})
     assert [named.of(tool, "again") for tool in tools] == wire_names
     changed = {tool: wire for tool, wire in zip(tools, wire_names, strict=True) if tool != wire}
     assert named.renamed == changed
     assert len(report.of_kind("name_renamed")) == len(changed)
 
 
-def test_a_legal_name_keeps_away_from_one_that_was_made() -> None:
+def test_what_becomes_of_a_name_is_told_by_the_name_alone() -> None:
     made = ToolNames(Capabilities(), ExportReport()).of("read file", "")
+    assert made == "read_file_1214148e"  # echo -n 'read file' | sha256sum
+    # A legal name that looks like it is another tool's, so it is made anew, whoever comes first.
+    for order in (["read file", made], [made, "read file"]):
+        named = ToolNames(Capabilities(), ExportReport())
+        wire = {name: named.of(name, "") for name in order}
+        assert wire["read file"] == made
+        assert wire[made] == "read_file_1214148e_31fcfc73"
+
+
+def test_a_definition_has_the_name_that_a_call_of_it_has() -> None:
     named = ToolNames(Capabilities(), ExportReport())
-    assert named.of("read file", "") == made
-    assert named.of(made, "") != made
-    # And the other way round: a made one keeps away from the legal one that came first.
-    other = ToolNames(Capabilities(), ExportReport())
-    assert other.of(made, "") == made
-    assert other.of("read file", "") != made
+    for name in ("x" * 300, "a\0b", "\ud800", "", " "):
+        recorded = ToolCall(tool_name=name).tool_name
+        assert named.of(name, "tools") == named.of(recorded, "calls")
 
 
 @pytest.mark.parametrize(
@@ -142,7 +151,7 @@ def test_a_legal_name_keeps_away_from_one_that_was_made() -> None:
         ("read file", "read_file_"),
         ("a.b:c", "a_b_c_"),
         ("7up", "_7up_"),
-        ("", "_"),
+        ("", "_unnamed_"),
         ("\u00e9t\u00e9", "_t__"),
     ],
 )
