@@ -10,7 +10,14 @@ from tests.support.sinks import retold
 
 from tooltrail.artifacts import FrameIndex
 from tooltrail.cli._output import print_array
-from tooltrail.records import Family, FamilyRegistry, ToolCall, default_families
+from tooltrail.records import (
+    Family,
+    FamilyRegistry,
+    Message,
+    ToolCall,
+    ToolDefinition,
+    default_families,
+)
 from tooltrail.store import Session, open_store
 from tooltrail.store._engines.sqlite import sqlite3
 
@@ -20,11 +27,14 @@ VERSION = default_families().named("command").renderer.version
 DRIFT = f"it was worded by renderer command 0, today's is command {VERSION}"
 
 
-def summaries(record: str, receipt: str, artifact: str) -> str:
+NO_MESSAGES = "0 messages compared with the ledger, 0 damaged"
+
+
+def summaries(record: str, receipt: str, artifact: str, message: str = NO_MESSAGES) -> str:
     """What a whole check says at its end."""
     return (
-        f"{record}\n{receipt}\n{artifact}\n"
-        "not checked: the ledger's own chain, sessions, messages, "
+        f"{record}\n{message}\n{receipt}\n{artifact}\n"
+        "not checked: the ledger's own chain, sessions, "
         "and what lists show besides, as the exit status\n"
     )
 
@@ -75,16 +85,34 @@ def test_what_today_s_program_recorded_is_right(cli: Cli) -> None:
         run_tool(session, "text", tool="lookup")
         fail_tool(session)
         session.start(ToolCall(tool_name="Bash"))
+        session.add_message("user", "run it")
+        session.record_message(Message.of("assistant", "done"), payload=b"{}")
+        session.offer_tools([ToolDefinition(name="Bash")])
     ended = cli.ok("verify")
     assert ended.text == ""
     assert ended.message == summaries(
         "5 records compared with the ledger, 0 damaged",
         "4 receipts worded anew, 0 drifted",
         "1 artifact checked, 0 damaged",
+        "3 messages compared with the ledger, 0 damaged",
     )
     assert cli.ok("verify", "--receipts").message == of_receipts(
         "4 receipts worded anew, 0 drifted"
     )
+
+
+def test_a_message_that_was_altered_has_a_line(cli: Cli) -> None:
+    with cli.open() as store:
+        session = store.open_session()
+        session.add_message("user", "no, stop")
+        altered = session.add_message("user", "go on")
+    other = "(SELECT body_digest FROM messages WHERE seq = 1)"
+    alter(cli, "messages_no_update", f"UPDATE messages SET body_digest = {other} WHERE seq = 2")
+    ended = cli.run("verify")
+    assert ended.code == 1
+    told = "not what the ledger commits to: body digest"
+    assert ended.lines == [f"damaged      message  {altered}: {told}"]
+    assert "2 messages compared with the ledger, 1 damaged" in ended.message.splitlines()
 
 
 def test_each_receipt_that_drifted_has_a_line(cli: Cli) -> None:

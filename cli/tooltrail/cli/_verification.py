@@ -10,7 +10,7 @@ from tooltrail.cli._artifacts import verify_artifacts
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._output import counted, printable
 from tooltrail.records import DamageError
-from tooltrail.store import Store, iter_record_checks, iter_rerenderings
+from tooltrail.store import Store, iter_message_checks, iter_record_checks, iter_rerenderings
 
 _CODES = {
     "drifted": ExitCode.DAMAGED,
@@ -23,14 +23,14 @@ _CODES = {
 
 _SUMMARIES = {
     "record": ("compared with the ledger", "damaged"),
+    "message": ("compared with the ledger", "damaged"),
     "receipt": ("worded anew", "drifted"),
     "artifact": ("checked", "damaged"),
 }
 """How each check looked, and what its summary counts even when there is none."""
 
 _UNCHECKED = (
-    "not checked: the ledger's own chain, sessions, messages, "
-    "and what lists show besides, as the exit status"
+    "not checked: the ledger's own chain, sessions, and what lists show besides, as the exit status"
 )
 """What no check looks at yet; said after all of them, so that nobody takes them for more."""
 
@@ -40,9 +40,9 @@ class Finding:
     """How one stored thing is.
 
     Attributes:
-        check: which check looked: `record`, `receipt` or `artifact`.
-        name: the id of the invocation, or the path of the artifact; where neither can be read,
-            what is damaged.
+        check: which check looked: `record`, `message`, `receipt` or `artifact`.
+        name: the id of the invocation or message, or the path of the artifact; where none can be
+            read, what is damaged.
         state: `ok`, `drifted`, `incomparable`, `damaged`, `missing` or `unreadable`.
         reason: one sentence, empty when it is right.
     """
@@ -114,6 +114,11 @@ def _check_records(store: Store, session: UUID | None) -> Iterator[Finding]:
         yield Finding("record", found.name, "damaged" if found.problem else "ok", found.problem)
 
 
+def _check_messages(store: Store, session: UUID | None) -> Iterator[Finding]:
+    for found in iter_message_checks(store.reader, session=session):
+        yield Finding("message", found.name, "damaged" if found.problem else "ok", found.problem)
+
+
 def _check_receipts(store: Store, session: UUID | None) -> Iterator[Finding]:
     for found in iter_rerenderings(store.reader, store.families, session=session):
         state = "ok" if found.state == "same" else found.state
@@ -135,6 +140,7 @@ def _check_artifacts(store: Store, session: UUID | None) -> Iterator[Finding]:
 
 _CHECKS: dict[str, Callable[[Store, UUID | None], Iterator[Finding]]] = {
     "record": _check_records,
+    "message": _check_messages,
     "receipt": _check_receipts,
     "artifact": _check_artifacts,
 }

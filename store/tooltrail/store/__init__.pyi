@@ -36,6 +36,7 @@ from .invocation import Invocation
 from .limits import StoreLimits
 from .local_room import LocalRoom, find_local_room
 from .lookup import ArtifactPlace, look_up_artifact, look_up_store_id
+from .message_commitments import iter_message_checks
 from .newest import Newest, look_up_newest
 from .on_unavailable import OnUnavailable
 from .opening import (
@@ -165,6 +166,7 @@ __all__ = [
     "find_unended",
     "index_invocations",
     "is_waiting",
+    "iter_message_checks",
     "iter_problems",
     "iter_record_checks",
     "iter_rerenderings",

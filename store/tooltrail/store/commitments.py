@@ -7,14 +7,13 @@ as it is: who alters a record and its entry alike is not found out here.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import exists, select
 
 from tooltrail.artifacts import artifact_path
 from tooltrail.records import (
-    DamageError,
     Omission,
     TooltrailError,
     UnavailableError,
@@ -23,6 +22,14 @@ from tooltrail.records import (
 )
 from tooltrail.records.ledger import EntryKind
 from tooltrail.records.tool_calls import storable
+from tooltrail.store._reading.committed import (
+    MISSING,
+    Places,
+    committed,
+    count_problem,
+    difference,
+    places_of,
+)
 from tooltrail.store._reading.listing import Listed, id_of, iter_pages, spelled
 from tooltrail.store._recording.stream_facts import streams_in
 from tooltrail.store.reader import Reader
@@ -35,19 +42,10 @@ _FINISHED: EntryKind = "invocation.finished"
 _ORIGIN = frozenset({"message", "position"})
 """What the start commits to where a message asked for the call."""
 
-_MISSING: Final = object()
-"""Stands for a surface that is not there."""
-
-_Place = tuple[int, int]
-"""Where an entry is: the key of its session and its `n`."""
-
-_Places = Mapping[str, list[_Place]]
-"""Where the entries about an invocation are, by their kind."""
-
 
 @dataclass(frozen=True, slots=True)
 class RecordCheck:
-    """One invocation beside what the ledger says of it.
+    """One invocation, or one message, beside what the ledger says of it.
 
     Attributes:
         name: its id; a description of its row when that has no readable id.
@@ -81,29 +79,12 @@ def iter_record_checks(reader: Reader, *, session: UUID | None = None) -> Iterat
     yield from _lost(reader, session)
 
 
-def _places(reader: Reader, page: Sequence[Listed]) -> Mapping[UUID, _Places]:
-    """Where the entries about some invocations are, read without what might be damaged."""
-    row, database = LedgerEntryRow, reader.database
+def _places(reader: Reader, page: Sequence[Listed]) -> Mapping[UUID, Places]:
     sessions = {listed.id: listed.session_key for listed in page if listed.id is not None}
-    # By session and not by invocation: an entry is found by its place in its chain alone.
-    query = select(
-        row.session_key, row.n, row.kind, spelled(database, row.subject_id).label("digits")
-    ).where(
-        row.session_key.in_(set(sessions.values())),
-        row.kind.in_((_STARTED, _FINISHED)),
-        row.subject_id.in_(list(sessions)),
-    )
-    found: dict[UUID, dict[str, list[_Place]]] = {}
-    with database.read() as connection:
-        for entry in connection.execute(query):
-            subject = UUID(entry.digits)
-            if sessions.get(subject) == entry.session_key:
-                of_kind = found.setdefault(subject, {}).setdefault(entry.kind, [])
-                of_kind.append((entry.session_key, entry.n))
-    return found
+    return places_of(reader.database, sessions, (_STARTED, _FINISHED))
 
 
-def _problem(reader: Reader, listed: Listed, places: Mapping[UUID, _Places]) -> str:
+def _problem(reader: Reader, listed: Listed, places: Mapping[UUID, Places]) -> str:
     if listed.id is None:
         return "its row has no readable id"
     try:
@@ -119,30 +100,21 @@ def _problem(reader: Reader, listed: Listed, places: Mapping[UUID, _Places]) -> 
         return str(error)
 
 
-def _difference(reader: Reader, detail: InvocationDetail, entries: _Places) -> str:
+def _difference(reader: Reader, detail: InvocationDetail, entries: Places) -> str:
     ended = detail.summary.state != "started" or _FINISHED in entries
     for kind in (_STARTED, _FINISHED) if ended else (_STARTED,):
-        found = entries.get(kind, [])
-        if not found:
-            return f"the ledger has no entry {kind} of it"
-        if len(found) > 1:
-            return f"the ledger has {len(found)} entries {kind} of it"
+        if problem := count_problem(entries, kind):
+            return problem
     facts = _facts_of_start(detail)
-    committed = _committed(reader, entries[_STARTED][0], "started_at")
-    if detail.message_id is None and not _is_there(reader, committed.get("message")):
+    database = reader.database
+    promised = committed(database, entries[_STARTED][0], "started_at")
+    if detail.message_id is None and not _is_there(reader, promised.get("message")):
         # A message that was never in this store has nothing here to compare with.
-        committed = {name: fact for name, fact in committed.items() if name not in _ORIGIN}
+        promised = {name: fact for name, fact in promised.items() if name not in _ORIGIN}
     if ended:
         facts |= _facts_of_end(detail)
-        committed |= _committed(reader, entries[_FINISHED][0], "finished_at")
-    names = sorted({*facts, *committed})
-    missing = [_words(name) for name in names if facts.get(name) is _MISSING]
-    if missing:
-        return f"missing: {', '.join(missing)}"
-    altered = [_words(name) for name in names if facts.get(name) != committed.get(name)]
-    if altered:
-        return f"not what the ledger commits to: {', '.join(altered)}"
-    return _stream_problem(reader, detail)
+        promised |= committed(database, entries[_FINISHED][0], "finished_at")
+    return difference(facts, promised) or _stream_problem(reader, detail)
 
 
 def _facts_of_start(detail: InvocationDetail) -> dict[str, Any]:
@@ -183,7 +155,7 @@ def _facts_of_end(detail: InvocationDetail) -> dict[str, Any]:
         "state": detail.summary.state,
         "complete_output": _digest_of_document(detail.complete_json),
         "canonical_result": _digest_of_document(detail.canonical_json),
-        "receipt": _MISSING if receipt is None else receipt.digest,
+        "receipt": MISSING if receipt is None else receipt.digest,
         "renderer": receipt and f"{receipt.renderer_name} {receipt.renderer_version}",
         "omissions": digest_of(canonical_json.encode([_omission_row(o) for o in detail.omissions])),
         "finished_at": detail.summary.finished_at,
@@ -191,7 +163,7 @@ def _facts_of_end(detail: InvocationDetail) -> dict[str, Any]:
 
 
 def _digest_of_document(document: str | None) -> object:
-    return _MISSING if document is None else digest_of(document.encode())
+    return MISSING if document is None else digest_of(document.encode())
 
 
 def _omission_row(omission: Omission) -> dict[str, Any]:
@@ -204,21 +176,6 @@ def _omission_row(omission: Omission) -> dict[str, Any]:
         "after_count": omission.after,
         "reason": omission.reason,
     }
-
-
-def _committed(reader: Reader, place: _Place, moment: str) -> dict[str, Any]:
-    """What an entry commits to, texts as the tables spell them, and when it happened."""
-    session_key, n = place
-    row = LedgerEntryRow
-    query = select(row.payload, row.happened_at).where(row.session_key == session_key, row.n == n)
-    with reader.database.read() as connection:
-        payload, happened_at = connection.execute(query).one()
-    text = cast("object", payload)  # SQLite keeps a blob where text belongs
-    members = canonical_json.decode(text) if isinstance(text, str) else None
-    if not isinstance(members, dict):
-        raise DamageError(f"entry {n} of its ledger is damaged", path="ledger_entries")
-    spelled_out = {k: storable(v) if isinstance(v, str) else v for k, v in members.items()}
-    return {**spelled_out, moment: happened_at}
 
 
 def _stream_problem(reader: Reader, detail: InvocationDetail) -> str:
@@ -261,7 +218,3 @@ def _lost(reader: Reader, session: UUID | None) -> Iterator[RecordCheck]:
         found = connection.scalars(query).all()
     for name in found:
         yield RecordCheck(str(id_of(name) or name), "the ledger has entries of it, but it is gone")
-
-
-def _words(name: str) -> str:
-    return name.replace("_", " ")

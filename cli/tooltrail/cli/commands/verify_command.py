@@ -15,15 +15,16 @@ from tooltrail.cli._output import print_array, say, write
 @click.option("--session", metavar="SESSION", help="What belongs to this session alone.")
 @json_option
 def command(location: Location, receipts: bool, session: str | None, as_json: bool) -> int:
-    """Check invocations, receipts and artifacts, and print a line for each that is not right.
+    """Check invocations, messages, receipts and artifacts: a line for each that is not right.
 
     Records: every invocation has its three surfaces, and they, its input and its state are what
-    its entries in the ledger commit to. Receipts: each one is what today's renderer gives for the
-    stored canonical result and policy; `show ID --rerender` prints the difference. Artifacts: each
-    one is read through, as by `artifact verify`. Nothing is written.
+    its entries in the ledger commit to. Messages: so are each one's text, its document, what the
+    provider sent, and the tools that it offers. Receipts: each one is what today's renderer gives
+    for the stored canonical result and policy; `show ID --rerender` prints the difference.
+    Artifacts: each one is read through, as by `artifact verify`. Nothing is written.
 
-    Not checked yet: the ledger's own chain, sessions, messages, and what lists show besides, as
-    the exit status. `db check` looks at the database itself.
+    Not checked yet: the ledger's own chain, sessions, and what lists show besides, as the exit
+    status. `db check` looks at the database itself.
     """
     from tooltrail.cli._verification import CHECKS, Tally, findings_of
 

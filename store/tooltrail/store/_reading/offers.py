@@ -82,6 +82,21 @@ def with_offers(
     ]
 
 
+def offers_of(connection: Connection, message_key: int) -> list[ToolView]:
+    """What one message offers, in its order.
+
+    Raises:
+        DamageError: a definition is not what its digest names.
+    """
+    query = (
+        select(*_COLUMNS)
+        .join(ToolOfferRow, ToolOfferRow.tool_digest == ToolRow.digest)
+        .where(ToolOfferRow.message_key == message_key)
+        .order_by(ToolOfferRow.position)
+    )
+    return [_tool_view(row) for row in connection.execute(query)]
+
+
 def _tool_view(row: AnyRow) -> ToolView:
     document = cast("object", row.document)
     if not isinstance(document, str):  # SQLite keeps a blob where text belongs

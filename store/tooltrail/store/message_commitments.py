@@ -1,0 +1,169 @@
+"""Whether each message is still what the ledger committed to when it was recorded.
+
+Besides what stands in its row that is its text, the whole of it where the text is not all, what its
+provider sent, and the tools that it offers: all of their bytes are read. See `commitments` for what
+is not found out here.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from sqlalchemy import Connection, Select, exists, select
+
+from tooltrail.records import TooltrailError, UnavailableError
+from tooltrail.records.ledger import EntryKind
+from tooltrail.store._reading.committed import (
+    Places,
+    committed,
+    count_problem,
+    difference,
+    places_of,
+)
+from tooltrail.store._reading.listing import PAGE, id_of, spelled
+from tooltrail.store._reading.offers import OFFERING, offers_of
+from tooltrail.store._recording.bodies import decode_body
+from tooltrail.store.commitments import RecordCheck
+from tooltrail.store.reader import Reader
+from tooltrail.store.tables import (
+    BodyRow,
+    LedgerEntryRow,
+    MessageDocumentRow,
+    MessageRow,
+    SessionRow,
+)
+
+_MESSAGE: EntryKind = "message"
+
+
+class _Listed(NamedTuple):
+    key: int
+    session_key: int
+    id: UUID | None
+
+    @property
+    def name(self) -> str:
+        return str(self.id or f"row {self.key} of messages")
+
+
+def iter_message_checks(reader: Reader, *, session: UUID | None = None) -> Iterator[RecordCheck]:
+    """Compare every message with its entry in the ledger, the oldest first.
+
+    At constant memory. A message that is damaged does not end it.
+
+    Args:
+        reader: of the store.
+        session: the messages of this session alone.
+
+    Raises:
+        UnavailableError: the store cannot be reached.
+        DamageError: not even the keys of its rows can be read.
+    """
+    for page in _iter_pages(reader, session):
+        sessions = {listed.id: listed.session_key for listed in page if listed.id is not None}
+        places = places_of(reader.database, sessions, (_MESSAGE,))
+        for listed in page:
+            of_it = {} if listed.id is None else places.get(listed.id, {})
+            yield RecordCheck(listed.name, _problem(reader, listed, of_it))
+    yield from _lost(reader, session)
+
+
+def _iter_pages(reader: Reader, session: UUID | None) -> Iterator[list[_Listed]]:
+    row, after = MessageRow, 0
+    digits = spelled(reader.database, row.id).label("digits")
+    query = select(row.key, row.session_key, digits).order_by(row.key)
+    if session is not None:
+        query = query.where(row.session_key.in_(_key_of(session)))
+    while True:
+        with reader.database.read() as connection:
+            rows = connection.execute(query.where(row.key > after).limit(PAGE)).all()
+        if not rows:
+            return
+        yield [_Listed(r.key, r.session_key, id_of(r.digits)) for r in rows]
+        after = rows[-1].key
+
+
+def _problem(reader: Reader, listed: _Listed, places: Places) -> str:
+    if listed.id is None:
+        return "its row has no readable id"
+    if problem := count_problem(places, _MESSAGE):
+        return problem
+    try:
+        promised = committed(reader.database, places[_MESSAGE][0], "created_at")
+        with reader.database.read() as connection:
+            facts = _facts(connection, listed.key)
+        return difference(facts, promised)
+    except UnavailableError:
+        raise
+    except TooltrailError as error:
+        return str(error)
+
+
+def _facts(connection: Connection, key: int) -> dict[str, Any]:
+    """What is stored of a message; its bodies are read and are what their digests name.
+
+    Raises:
+        DamageError: something of it cannot be read, or is not what its digest names.
+    """
+    row, whole = MessageRow, MessageDocumentRow
+    query = (
+        select(
+            row.seq,
+            row.role,
+            row.created_at,
+            row.body_digest,
+            whole.document_digest,
+            whole.payload_digest,
+            whole.wire_format,
+        )
+        .outerjoin(whole, whole.message_key == row.key)
+        .where(row.key == key)
+    )
+    seq, role, created_at, text, document, payload, wire_format = connection.execute(query).one()
+    facts: dict[str, Any] = {
+        "seq": seq,
+        "role": role,
+        "created_at": created_at,
+        "body_digest": text,
+    }
+    if document is not None:
+        facts |= {"document_digest": document, "payload_digest": payload}
+        facts["wire_format"] = wire_format
+    for digest in filter(None, (text, document, payload)):
+        _read_body(connection, digest)
+    offers = [tool.digest for tool in offers_of(connection, key)]
+    if offers or role == OFFERING:
+        facts["tools"] = offers
+    return facts
+
+
+def _read_body(connection: Connection, digest: str) -> None:
+    """Read a body through.
+
+    Raises:
+        DamageError: it is gone, or is not what its digest names.
+    """
+    row = BodyRow
+    found = connection.execute(
+        select(row.size, row.encoding, row.data).where(row.digest == digest)
+    ).one_or_none()
+    size, encoding, data = (0, "", None) if found is None else found
+    decode_body(digest, size, encoding, data)
+
+
+def _lost(reader: Reader, session: UUID | None) -> Iterator[RecordCheck]:
+    """The messages that the ledger speaks of and that have no row."""
+    entry = LedgerEntryRow
+    digits = spelled(reader.database, entry.subject_id).label("digits")
+    there = exists().where(MessageRow.id == entry.subject_id)
+    query = select(digits).distinct().order_by(digits).where(entry.kind == _MESSAGE, ~there)
+    if session is not None:
+        query = query.where(entry.session_key.in_(_key_of(session)))
+    with reader.database.read() as connection:
+        found = connection.scalars(query).all()
+    for name in found:
+        yield RecordCheck(str(id_of(name) or name), "the ledger has an entry of it, but it is gone")
+
+
+def _key_of(session: UUID) -> Select[int]:
+    return select(SessionRow.key).where(SessionRow.id == session)

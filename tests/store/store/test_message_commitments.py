@@ -1,0 +1,148 @@
+"""Every message beside what the ledger committed to, and what was altered behind its back."""
+
+from contextlib import closing
+from uuid import UUID
+
+import pytest
+
+from tooltrail.records import CallBlock, Message, TextBlock, ToolCall, ToolDefinition
+from tooltrail.store import Session, Store, iter_message_checks
+from tooltrail.store._engines.sqlite import sqlite3
+from tooltrail.store._engines.targets import SqliteTarget
+from tooltrail.store.commitments import RecordCheck
+
+TOOLS = [ToolDefinition(name="one"), ToolDefinition(name="two", description="\0 \ud800")]
+
+
+def talked(session: Session) -> list[UUID]:
+    """A message of each kind: a text, one with a document and bytes, an offer, and no offer."""
+    asking = Message(
+        role="assistant",
+        blocks=(TextBlock(text="I look. \udfff"), CallBlock(call=ToolCall(tool_name="one"))),
+    )
+    return [
+        session.add_message("odd \0 role", "text \0 \ud800"),
+        session.record_message(asking, payload=b"\xff\0{}"),
+        session.offer_tools(TOOLS),
+        session.offer_tools([]),
+        session.record_message(Message.of("user", "")),
+    ]
+
+
+def alter(store: Store, *statements: str) -> None:
+    """Change a file of SQLite behind the program's back, whatever forbids it."""
+    target = store.database.target
+    assert isinstance(target, SqliteTarget)
+    with closing(sqlite3.connect(target.path)) as connection, connection:
+        connection.execute("PRAGMA ignore_check_constraints = ON")
+        triggers = connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'")
+        for (trigger,) in triggers.fetchall():
+            connection.execute(f"DROP TRIGGER {trigger}")
+        for statement in statements:
+            connection.execute(statement)
+
+
+def problems(store: Store) -> list[str]:
+    return [found.problem for found in iter_message_checks(store.reader)]
+
+
+def test_what_was_said_is_what_the_ledger_commits_to(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tooltrail.store.message_commitments.PAGE", 2)
+    first, second = store.open_session(), store.open_session()
+    names = [*talked(first), *talked(second)]
+    assert list(iter_message_checks(store.reader)) == [RecordCheck(str(n), "") for n in names]
+    of_second = iter_message_checks(store.reader, session=second.id)
+    assert [found.name for found in of_second] == [str(name) for name in names[5:]]
+
+
+SECOND = "WHERE message_key = 2"
+TEXT_OF_FIRST = "(SELECT body_digest FROM messages WHERE key = 1)"
+
+
+@pytest.mark.parametrize(
+    ("statement", "place", "problem"),
+    [
+        ("UPDATE messages SET role = 'user' WHERE key = 1", 0, "role"),
+        ("UPDATE messages SET seq = 99 WHERE key = 1", 0, "seq"),
+        ("UPDATE messages SET created_at = '2020-01-01T00:00:00.000000Z' WHERE key = 1", 0,
+         "created at"),
+        (f"UPDATE messages SET body_digest = {TEXT_OF_FIRST} WHERE key = 2", 1, "body digest"),
+        (f"UPDATE message_documents SET document_digest = {TEXT_OF_FIRST} {SECOND}", 1,
+         "document digest"),
+        (f"UPDATE message_documents SET payload_digest = NULL {SECOND}", 1, "payload digest"),
+        (f"UPDATE message_documents SET wire_format = 'openai' {SECOND}", 1, "wire format"),
+        (f"DELETE FROM message_documents {SECOND}", 1, "document digest, payload digest"),
+        ("DELETE FROM tool_offers", 2, "tools"),
+        ("UPDATE tool_offers SET position = 1 - position", 2, "tools"),
+    ],
+)  # fmt: skip
+def test_what_was_altered_is_named(
+    sqlite_store: Store, statement: str, place: int, problem: str
+) -> None:
+    talked(sqlite_store.open_session())
+    # A primary key is not swapped in one statement.
+    parts = (
+        ["UPDATE tool_offers SET position = position + 10",
+         "UPDATE tool_offers SET position = 11 - position"]
+        if "1 - position" in statement
+        else [statement]
+    )  # fmt: skip
+    alter(sqlite_store, *parts)
+    expected = [""] * 5
+    expected[place] = f"not what the ledger commits to: {problem}"
+    assert problems(sqlite_store) == expected
+
+
+@pytest.mark.parametrize(
+    ("whose", "place"),
+    [
+        ("(SELECT body_digest FROM messages WHERE key = 1)", 0),
+        (f"(SELECT document_digest FROM message_documents {SECOND})", 1),
+        (f"(SELECT payload_digest FROM message_documents {SECOND})", 1),
+    ],
+)
+@pytest.mark.parametrize("change", ["DELETE FROM bodies", "UPDATE bodies SET data = x'00'"])
+def test_a_body_that_is_gone_or_altered_is_named(
+    sqlite_store: Store, whose: str, place: int, change: str
+) -> None:
+    talked(sqlite_store.open_session())
+    alter(sqlite_store, "PRAGMA foreign_keys = OFF", f"{change} WHERE digest = {whose}")
+    found = problems(sqlite_store)
+    assert found[place].startswith("body sha256:")
+    assert [problem for n, problem in enumerate(found) if n != place] == [""] * 4
+
+
+def test_a_definition_that_was_altered_is_named(sqlite_store: Store) -> None:
+    talked(sqlite_store.open_session())
+    alter(sqlite_store, "UPDATE tools SET document = '{}' WHERE name = 'two'")
+    found = problems(sqlite_store)
+    assert "the definition of tool 'two' is not what its digest" in found[2]
+    assert found[:2] + found[3:] == [""] * 4
+
+
+def test_a_message_that_is_gone_and_one_that_was_put_there_are_named(sqlite_store: Store) -> None:
+    names = talked(sqlite_store.open_session())
+    alter(
+        sqlite_store,
+        "DELETE FROM messages WHERE key = 5",
+        "INSERT INTO messages (id, session_key, seq, role, body_digest, created_at) SELECT "
+        "x'01890a5dac96774bbcceb302099a8057', session_key, 77, role, body_digest, created_at "
+        "FROM messages WHERE key = 1",
+    )
+    found = list(iter_message_checks(sqlite_store.reader))
+    assert [one.problem for one in found] == [
+        *[""] * 4,
+        "the ledger has no entry message of it",
+        "the ledger has an entry of it, but it is gone",
+    ]
+    assert found[-1].name == str(names[4])
+
+
+def test_a_message_without_an_id_has_a_line(sqlite_store: Store) -> None:
+    talked(sqlite_store.open_session())
+    alter(sqlite_store, "UPDATE messages SET id = x'00' WHERE key = 1")
+    found = list(iter_message_checks(sqlite_store.reader))
+    assert found[0] == RecordCheck("row 1 of messages", "its row has no readable id")
+    assert len(found) == 6
