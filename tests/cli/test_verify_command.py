@@ -106,8 +106,8 @@ def test_a_message_that_was_altered_has_a_line(cli: Cli) -> None:
         session = store.open_session()
         session.add_message("user", "no, stop")
         altered = session.add_message("user", "go on")
-    other = "(SELECT body_digest FROM messages WHERE seq = 1)"
-    alter(cli, "messages_no_update", f"UPDATE messages SET body_digest = {other} WHERE seq = 2")
+    other = "(SELECT body_digest FROM messages WHERE key = 1)"
+    alter(cli, "messages_no_update", f"UPDATE messages SET body_digest = {other} WHERE key = 2")
     ended = cli.run("verify")
     assert ended.code == 1
     told = "not what the ledger commits to: body digest"

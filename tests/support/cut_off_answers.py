@@ -2,6 +2,7 @@
 
 import os
 import signal
+from collections.abc import Sequence
 from pathlib import Path
 from uuid import UUID
 
@@ -25,12 +26,20 @@ CHUNKS = (
 """An answer in the format `openai`, as its body comes."""
 
 
-def cut_off_answer(database: str, session: UUID, count: int, spool: Path | None = None) -> None:
+def cut_off_answer(
+    database: str,
+    session: UUID,
+    count: int,
+    spool: Path | None = None,
+    *,
+    chunks: Sequence[bytes] = CHUNKS,
+    wire_format: str = "openai",
+) -> None:
     """Have a program record this many chunks of an answer, and be killed then."""
     child = os.fork()
     if child == 0:
         with open_store(database, spool=spool) as store:
-            stream = iter(RecordedStream(store.join_session(session), "openai", CHUNKS))
+            stream = iter(RecordedStream(store.join_session(session), wire_format, chunks))
             for _ in range(count):
                 next(stream)
             os.kill(os.getpid(), signal.SIGKILL)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, TypeVar
 from pydantic import JsonValue
 
 from tooltrail.records import InvalidRecordError
-from tooltrail.records.canonical_json import MAX_EMBEDDED_DEPTH, is_deeper_than
-from tooltrail.wire.members import JsonObject
+from tooltrail.records.canonical_json import MAX_EMBEDDED_DEPTH
+from tooltrail.wire.members import JsonObject, list_in
 from tooltrail.wire.responses import Response
 
 if TYPE_CHECKING:
@@ -45,7 +45,22 @@ def sturdy(known: "WireFormat") -> "WireFormat":
 
 def is_bounded(value: JsonValue) -> bool:
     """Whether a record can hold all of a value."""
-    return not is_deeper_than(value, MOST_LEVELS) and not _has_long_integer(value)
+    if not isinstance(value, dict | list):
+        return not _is_long(value)
+    level: list[JsonValue] = [value]
+    for _ in range(MOST_LEVELS):
+        # Of each level what may be too much: a walk over all else would cost as much as reading.
+        level = [
+            member
+            for part in level
+            for member in (part.values() if isinstance(part, dict) else list_in(part))
+            if isinstance(member, dict | list) or _is_long(member)
+        ]
+        if not level:
+            return True
+        if any(not isinstance(member, dict | list) for member in level):
+            return False
+    return False
 
 
 def bounded(value: JsonValue, levels: int = MOST_LEVELS) -> JsonValue:
@@ -58,7 +73,7 @@ def bounded(value: JsonValue, levels: int = MOST_LEVELS) -> JsonValue:
         return {name: bounded(member, levels - 1) for name, member in value.items()}
     if isinstance(value, list):
         return [bounded(item, levels - 1) for item in value]
-    return hex(value) if isinstance(value, int) and _is_long(value) else value
+    return hex(value) if type(value) is int and _is_long(value) else value
 
 
 def bounded_event(event: JsonObject) -> JsonObject:
@@ -68,25 +83,21 @@ def bounded_event(event: JsonObject) -> JsonObject:
 
 def _for_answers(read: Callable[[JsonObject], Response]) -> Callable[[JsonObject], Response]:
     def read_bounded(payload: JsonObject) -> Response:
-        try:
+        if is_bounded(payload):
             return read(payload)
-        except FAULTS:
-            # Looked for only now: hardly any answer has it.
-            response = read(bounded_event(payload))
-            return Response.of(response.messages, response.failure, (*response.unread, TOO_DEEP))
+        response = read(bounded_event(payload))
+        unread = (*response.unread, TOO_DEEP)
+        return Response.of(response.messages, response.failure, unread, response.remarks)
 
     return read_bounded
 
 
 def _refusing(read: Callable[[JsonObject], ReadT]) -> Callable[[JsonObject], ReadT]:
     def read_or_refuse(request: JsonObject) -> ReadT:
-        try:
-            return read(request)
-        except InvalidRecordError:
-            raise
-        except FAULTS as error:
+        if not is_bounded(request):
             told = "the request has what no record can hold: nested too deep, or too long a number"
-            raise InvalidRecordError(told) from error
+            raise InvalidRecordError(told)
+        return read(request)
 
     return read_or_refuse
 
@@ -98,18 +109,5 @@ def _text_of(value: JsonValue) -> str:
         return "[nested too deep to be told]"
 
 
-def _has_long_integer(value: JsonValue) -> bool:
-    waiting: list[JsonValue] = [value]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, dict):
-            waiting.extend(part.values())
-        elif isinstance(part, list):
-            waiting.extend(part)
-        elif _is_long(part):
-            return True
-    return False
-
-
 def _is_long(value: JsonValue) -> bool:
-    return isinstance(value, int) and value.bit_length() > _LONGEST_BITS
+    return type(value) is int and value.bit_length() > _LONGEST_BITS

@@ -32,13 +32,15 @@ class Response:
     Attributes:
         messages: one for each choice or candidate, by its index; most answers have one.
         failure: what went wrong on the provider's side.
-        unread: what of the answer was not as its format says, each one a sentence; it is in the
-            payload, and not in the messages.
+        unread: what of the answer could not be read, each one a sentence; it is in the payload, and
+            not in the messages.
+        remarks: what was read although it is not as the format says, each one a sentence.
     """
 
     messages: tuple[Message, ...] = ()
     failure: ProviderFailure | None = None
     unread: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -46,6 +48,7 @@ class Response:
         messages: Iterable[Message] = (),
         failure: ProviderFailure | None = None,
         unread: Iterable[str] = (),
+        remarks: Iterable[str] = (),
     ) -> Self:
         """An answer; no call of it may run when it tells an error, or was not read as a whole.
 
@@ -55,7 +58,7 @@ class Response:
         told, read = tuple(unread), tuple(messages)
         if failure is not None or told:
             read = tuple(map(cut_message, read))
-        return cls(read, failure, told)
+        return cls(read, failure, told, tuple(remarks))
 
     @property
     def message(self) -> Message:

@@ -78,7 +78,8 @@ class ResponseStream:
         except FAULTS as error:
             return Response.of(unread=(*unread, f"the answer cannot be put together: {error}"))
         # A piece that could not be read may be missing from any call.
-        return Response.of(response.messages, response.failure, (*unread, *response.unread))
+        unread += response.unread
+        return Response.of(response.messages, response.failure, unread, response.remarks)
 
     def _take(self, event: JsonObject) -> None:
         try:

@@ -74,6 +74,28 @@ def test_what_had_come_when_the_program_was_killed_is_recorded(
     check_evidence(store)
 
 
+def test_what_no_record_can_hold_keeps_no_answer_from_being_recorded(
+    store: Store, database: str
+) -> None:
+    session = a_session(store)
+    nested = "[" * 400 + "]" * 400
+    chunks = [
+        f"data: {event}\n\n".encode()
+        for event in (
+            '{"type":"message_start","message":{"type":"message","role":"assistant","content":[]}}',
+            f'{{"type":"content_block_start","index":0,"content_block":{{"type":"x","a":{nested}}}}}',
+            '{"type":"content_block_start","index":1,"content_block":{"type":"text","text":"so"}}',
+        )
+    ]
+    cut_off_answer(database, session, 3, store.spool, chunks=chunks, wire_format="anthropic")
+    (told,) = repair(store).answers
+    assert told.problem == ""
+    (view,) = messages_in(store, session)
+    assert view.payload == b"".join(chunks)
+    assert Message.from_json(view.document or b"").text == "so"
+    assert left_in(store.spool) == []
+
+
 def test_an_account_is_left_of_it(store: Store, database: str) -> None:
     cut_off_answer(database, a_session(store), 1, store.spool)
     (name,) = find_repairable(store).answers
