@@ -1,11 +1,13 @@
 """A session in the formats of providers, through the command line."""
 
 import json
+import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.cli import Cli
+from tests.support.cli import HANG_S, PROGRAM, Cli
 from tests.support.wire.fake_provider import request_problems
 
 from tooltrail.records import CompleteOutput, GenericOutput, ToolCall
@@ -134,6 +136,12 @@ def test_what_the_provider_sent_is_printed_byte_for_byte(talk: Cli) -> None:
         ("--provider", "x"),
         ("--report", "x"),
         ("--compact", "9", "--as-seen", "--format", "openai"),
+        ("--as-seen",),
+        ("--as-seen", "--json"),
+        ("--as-seen", "--provider-exact"),
+        ("--as-seen", "--unanswered", "drop", "--format", "openai"),
+        ("--as-seen", "--unanswered", "mark", "--format", "openai"),
+        ("--report", "-", "--format", "openai"),
         ("--provider-exact", "--format", "openai"),
         ("--provider-exact", "--compact", "9"),
     ],
@@ -145,8 +153,57 @@ def test_options_that_do_not_go_together_are_refused(talk: Cli, options: tuple[s
 
 def test_an_unknown_text_family_is_named(talk: Cli) -> None:
     ended = talk.run("transcript", "--format", "openai", "--text-family", "klingon")
-    assert ended.code == 3
-    assert "klingon" in ended.message
+    assert (ended.code, ended.stdout) == (2, b"")
+    assert ended.usage_error.startswith(
+        "there is no text format 'klingon'; there are anthropic-xml"
+    )
+
+
+def test_a_report_never_takes_the_place_of_the_document(talk: Cli, tmp_path: Path) -> None:
+    target, link = tmp_path / "request.json", tmp_path / "link"
+    link.symlink_to(target)
+    twin = tmp_path / "twin"
+    for before in (None, "before"):
+        if before is not None:
+            target.write_text(before)
+            twin.hardlink_to(target)
+        names = [target, tmp_path / "." / "request.json", link, *([twin] if before else [])]
+        for name in names:
+            ended = talk.run(
+                *("transcript", "--format", "openai", "-o", str(target), "--report", str(name))
+            )
+            assert (ended.code, ended.stdout) == (2, b"")
+            assert ended.usage_error == f"--report would overwrite the document: {name} has it"
+            assert (target.read_text() if target.exists() else None) == before
+
+
+@pytest.mark.parametrize("command", [("transcript",), ("tools", "export")])
+def test_a_report_never_takes_the_place_of_what_standard_output_leads_to(
+    talk: Cli, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    target = tmp_path / "request.json"
+    with target.open("wb") as file:
+        started = subprocess.Popen(
+            [*PROGRAM, *command, "--format", "openai", "--report", str(target)],
+            stdout=file,
+            stderr=subprocess.PIPE,
+            env=talk.full_environment,
+        )
+        _, message = started.communicate(timeout=HANG_S)
+    assert (started.returncode, target.read_bytes()) == (2, b"")
+    assert b"--report would overwrite the document" in message
+
+
+def test_a_device_takes_the_document_and_the_report(talk: Cli) -> None:
+    talk.ok("transcript", "--format", "openai", "-o", os.devnull, "--report", os.devnull)
+
+
+def test_nothing_is_printed_where_the_report_cannot_be_written(talk: Cli, tmp_path: Path) -> None:
+    target, report = tmp_path / "request.json", str(tmp_path / "no" / "report")
+    for output in ((), ("-o", str(target))):
+        ended = talk.run("transcript", "--format", "openai", "--report", report, *output)
+        assert (ended.code, ended.stdout, target.exists()) == (5, b"", False)
+        assert ended.sentence == f"{report} cannot be written: No such file or directory"
 
 
 def test_lines_of_json_are_entries(talk: Cli) -> None:
