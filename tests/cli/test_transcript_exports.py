@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.support.cli import HANG_S, PROGRAM, Cli
+from tests.support.recording import run_command
 from tests.support.wire.fake_provider import request_problems
 
 from tooltrail.records import CompleteOutput, GenericOutput, ToolCall
@@ -117,6 +118,43 @@ def test_the_session_up_to_an_entry_is_told(talk: Cli) -> None:
     # The call that never ended may be told of first.
     last = ended.message.splitlines()[-1]
     assert (ended.code, last) == (3, "tooltrail: the session has no entry that is named 'ffff'")
+
+
+def test_results_that_came_after_an_entry_are_not_told(cli: Cli) -> None:
+    with cli.open() as store, store.open_session() as session:
+        calls = [ToolCall.of("f", {}, call_id=f"c{n}") for n in (1, 2)]
+        started = [session.start(call) for call in calls]
+        said = session.add_message("user", "and?")
+        for one in started:
+            one.finish(CompleteOutput.success("f", GenericOutput.of("a secret of later")))
+    assert "secret" in cli.ok("transcript").text
+    for name in (str(said), "#0", str(started[0].id)):
+        text = cli.ok("transcript", "--until", name).text
+        assert "[started]\n" in text
+        assert "[no result: the invocation has not ended]\n" in text
+        assert "secret" not in text
+        ended = cli.ok("transcript", "--until", name, "--format", "openai")
+        assert "no result recorded" in ended.text
+        assert "secret" not in ended.text
+
+
+def test_what_was_compacted_is_told_and_a_strict_export_refuses_it(
+    cli: Cli, tmp_path: Path
+) -> None:
+    with cli.open() as store, store.open_session() as session:
+        call = ToolCall(tool_name="Bash", call_id="c1")
+        run_command(session, b"line\n" * 3_000, call=call)
+    report = tmp_path / "report.jsonl"
+    command = ("transcript", "--format", "openai", "--report", str(report), "--compact")
+    ended = cli.ok(*command, "500")
+    assert ended.sentence == "not in the export as in the record: 1 result_compacted"
+    (change,) = [json.loads(line) for line in report.read_text().splitlines()]
+    assert (change["kind"], change["where"]) == ("result_compacted", "messages[1].results[0]")
+    refused = cli.run(*command, "500", "--strict")
+    assert (refused.code, refused.stdout) == (1, b"")
+    assert json.loads(report.read_text()) == change
+    cli.ok(*command, "100000", "--strict")
+    assert report.read_text() == ""
 
 
 def test_what_the_provider_sent_is_printed_byte_for_byte(talk: Cli) -> None:

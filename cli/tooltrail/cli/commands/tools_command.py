@@ -75,8 +75,8 @@ def export(
 ) -> ExitCode:
     """Print definitions of tools as part of a request to a provider.
 
-    Of each tool the latest version, or with --session those that it offered last. What cannot be
-    told as it is in the record is counted on stderr.
+    Of each tool the version that was offered last, or with --session those that it offered last.
+    What cannot be told as it is in the record is counted on stderr.
     """
     from tooltrail.transcripts import write_export
     from tooltrail.wire import ExportRefusedError, wire_format
