@@ -389,6 +389,22 @@ def test_a_recorded_result_without_an_id_is_told_once(store: Store, name: str | 
         assert not export.report.of_kind("result_repeated")
 
 
+def test_a_recorded_result_without_an_id_is_of_a_call_with_one_if_all_have_ids(
+    store: Store,
+) -> None:
+    asked = [ToolCall.of("f", {"n": n}, call_id=f"x{n}") for n in range(2)]
+    told = [ResultBlock(content=(TextBlock(text=f"result {n}"),)) for n in range(2)]
+    with store.open_session() as session:
+        blocks = tuple(CallBlock(call=call) for call in asked)
+        session.record_message(Message(role="assistant", blocks=blocks))
+        for number, call in enumerate(asked):
+            called(session, call, f"result {number}")
+        session.record_message(Message(role="tool", blocks=tuple(told)))
+    export = export_transcript(load_transcript(store.reader, "@last"), "ollama")
+    assert json.dumps(export.request).count("result 1") == 1
+    assert not export.report.of_kind("result_repeated")
+
+
 @pytest.mark.parametrize("is_asked", [True, False])
 def test_a_result_that_was_written_down_before_its_call_was_run_is_told_once(
     store: Store, is_asked: bool

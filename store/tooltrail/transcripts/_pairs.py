@@ -3,9 +3,9 @@ which messages are alternatives.
 
 An invocation belongs to the call that it names, else to the latest one with its call id, or, where
 neither has an id, with its tool and its arguments. A result of a message belongs to the call with
-its id; without one, to the first call of its tool that has no id of its provider's either, in the
-latest answer. All of it is found out before anything is told: a result may have been written down
-before the invocation of its call.
+its id; without one, to the first call of its tool in the latest answer, of those without an id of
+their provider's if there are any. All of it is found out before anything is told: a result may have
+been written down before the invocation of its call.
 """
 
 from collections import defaultdict
@@ -188,10 +188,12 @@ class Pairs:
             name = ("key", block.key)
         else:
             name = ("id", block.call_id) if block.call_id else ("tool", block.tool_name)
-        waiting = self._untold.get(name)
-        asked = None if waiting is None else waiting.next(_is_untold)
-        if asked is None and waiting is not None and name[0] != "tool":
-            asked = waiting.latest
+        asked = self._untold[name].next(_is_untold)
+        if asked is None and name[0] == "tool":
+            # Some servers give ids and take results without.
+            asked = self._untold["any", block.tool_name].next(_is_untold)
+        elif asked is None:
+            asked = self._untold[name].latest
         if asked is None:
             self._early[name].append(place)
             return
@@ -242,8 +244,8 @@ def _name_of_run(call: ToolCall) -> _Name:
 def _names_of_result(call: ToolCall, key: str | None) -> list[_Name]:
     """By what a result may name a call; an id that was made for it no provider knows."""
     names: list[_Name] = [("id", call.call_id)] if call.call_id else []
-    if not call.call_id or "id_synthesised" in call.flags:
-        names += [("tool", call.tool_name), ("tool", None)]
+    kinds = ("tool", "any") if not call.call_id or "id_synthesised" in call.flags else ("any",)
+    names += [(kind, name) for kind in kinds for name in (call.tool_name, None)]
     return names if key is None else [*names, ("key", key)]
 
 
