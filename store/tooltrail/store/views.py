@@ -69,20 +69,6 @@ class InvocationView:
     lost_size: int | None = None
 
 
-_KNOWN_AT_THE_END = (
-    "finished_at",
-    "duration_ms",
-    "error_kind",
-    "exit_status",
-    "signal",
-    "timed_out",
-    "output_size",
-    "truncated",
-    "lost_size",
-)
-"""What an `InvocationView` has of an invocation that has ended alone."""
-
-
 @dataclass(frozen=True, slots=True)
 class StreamView:
     """One stream of a complete output; `Reader.open_stream` gives its bytes.
@@ -214,8 +200,19 @@ class InvocationDetail:
 
     def as_started(self) -> InvocationDetail:
         """The invocation as it was before it ended: what was known when it started."""
-        nothing = dict.fromkeys(_KNOWN_AT_THE_END)
-        summary = replace(self.summary, state="started", **nothing)
+        summary = replace(
+            self.summary,
+            state="started",
+            finished_at=None,
+            duration_ms=None,
+            error_kind=None,
+            exit_status=None,
+            signal=None,
+            timed_out=None,
+            output_size=None,
+            truncated=None,
+            lost_size=None,
+        )
         return InvocationDetail(
             summary,
             self.arguments,

@@ -131,7 +131,9 @@ class Pairs:
                 asked = Asked(block.call, answer, view.id)
                 self.calls[view.id, number] = self._placed[view.id, position] = asked
                 position += 1
-                self._unrun[_name_of_run(block.call)].add(asked)
+                call = block.call
+                name = _name_of_run(call.call_id, call.tool_name, call.arguments_raw)
+                self._unrun[name].add(asked)
                 self._wait(asked, block.key)
             elif isinstance(block, ResultBlock):
                 self._take_result((view.id, number), block)
@@ -160,7 +162,7 @@ class Pairs:
     def _take_invocation(self, detail: InvocationDetail) -> None:
         asked = self._call_of(detail)
         if asked is None:
-            asked = Asked(call_of(detail), Answer())
+            asked = Asked(_own_call(detail), Answer())
             self._wait(asked)
         asked.run = asked.run or detail
         self.runs[detail.summary.id] = asked
@@ -170,7 +172,9 @@ class Pairs:
             asked = self._placed.get((detail.message_id, detail.position or 0))
             if asked is not None:
                 return asked
-        waiting = self._unrun.get(_name_of_run(call_of(detail)))
+        summary = detail.summary
+        name = _name_of_run(summary.call_id, summary.tool_name, arguments(detail))
+        waiting = self._unrun.get(name)
         return None if waiting is None else waiting.next(_is_unrun)
 
     def _wait(self, asked: Asked, key: str | None = None) -> None:
@@ -220,7 +224,7 @@ def message_of(view: MessageView) -> Message:
     return Message(role="user", blocks=(TextBlock(text=view.text, extras={"role": view.role}),))
 
 
-def call_of(detail: InvocationDetail) -> ToolCall:
+def _own_call(detail: InvocationDetail) -> ToolCall:
     """The call of an invocation, as far as it says it itself."""
     summary = detail.summary
     return ToolCall(
@@ -237,8 +241,8 @@ def repeats_receipt(block: ResultBlock, run: InvocationDetail) -> bool:
     return "".join(texts).strip().removeprefix("ERROR: ") == run.receipt.text.strip()
 
 
-def _name_of_run(call: ToolCall) -> _Name:
-    return ("id", call.call_id) if call.call_id else ("call", call.tool_name, call.arguments_raw)
+def _name_of_run(call_id: str | None, tool_name: str, raw: str) -> _Name:
+    return ("id", call_id) if call_id else ("call", tool_name, raw)
 
 
 def _names_of_result(call: ToolCall, key: str | None) -> list[_Name]:

@@ -1,8 +1,7 @@
 """Invocations with all their surfaces, in a fixed handful of queries whatever their number."""
 
 from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
 from typing import Any
 from uuid import UUID
 
@@ -43,10 +42,7 @@ def details_of_session(connection: Connection, session_id: UUID) -> list[Invocat
     key = select(SessionRow.key).where(SessionRow.id == session_id).scalar_subquery()
     with collector_paused():
         ends = _ends(connection, key)
-        return [
-            replace(detail, ended_at_seq=ends.get(detail.summary.id))
-            for detail in _details(connection, InvocationRow.session_key == key)
-        ]
+        return _details(connection, InvocationRow.session_key == key, ends)
 
 
 def _ends(connection: Connection, session_key: ScalarSelect[int]) -> dict[UUID, int]:
@@ -132,7 +128,9 @@ def _message_view(row: AnyRow) -> MessageView:
     )
 
 
-def _details(connection: Connection, which: ColumnElement[bool]) -> list[InvocationDetail]:
+def _details(
+    connection: Connection, which: ColumnElement[bool], ends: Mapping[UUID, int] | None = None
+) -> list[InvocationDetail]:
     arguments = aliased(BodyRow)
     query = (
         select_invocations(
@@ -180,6 +178,7 @@ def _details(connection: Connection, which: ColumnElement[bool]) -> list[Invocat
                 tuple([_omission(child) for child in omissions.get(key, ())]),
                 message_id,
                 position,
+                None if ends is None else ends.get(summary.id),
             )
         )
     return details
