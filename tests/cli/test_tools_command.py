@@ -1,5 +1,7 @@
 """Tools that models were offered, through the command line."""
 
+import csv
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -85,6 +87,31 @@ def test_what_a_session_offered_is_told_in_its_order(offered: Cli) -> None:
             },
         ]
     }
+
+
+def test_of_a_name_that_a_session_offered_twice_the_last_is_told_and_the_other_in_the_report(
+    cli: Cli, tmp_path: Path
+) -> None:
+    with cli.open() as store, store.open_session() as session:
+        session.offer_tools([NEWER, ADD])
+    command = ("tools", "export", "--format", "openai", "--session", "@last")
+    report = tmp_path / "report"
+    ended = cli.ok(*command, "--report", str(report))
+    (tool,) = json.loads(ended.text)["tools"]
+    assert tool["function"]["description"] == "Adds\n one."
+    assert json.loads(report.read_text()) == {
+        "kind": "tool_repeated",
+        "where": "tools[0]",
+        "detail": "another definition of 'add' stands behind it",
+    }
+    refused = cli.run(*command, "--strict")
+    assert (refused.code, refused.stdout) == (1, b"")
+
+
+def test_a_definition_is_json_in_a_table_of_commas_too(offered: Cli) -> None:
+    text = offered.ok("tools", "ls", "--csv", "--tool", "add", "--fields", "name,definition").text
+    first, *_ = csv.DictReader(io.StringIO(text))
+    assert json.loads(first["definition"]) == ADD.model_dump(exclude_defaults=True)
 
 
 def test_what_cannot_be_told_is_counted_and_a_strict_export_prints_nothing(

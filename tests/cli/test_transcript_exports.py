@@ -1,11 +1,14 @@
 """A session in the formats of providers, through the command line."""
 
 import json
+import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.cli import Cli
+from tests.support.cli import HANG_S, PROGRAM, Cli
+from tests.support.recording import run_command
 from tests.support.wire.fake_provider import request_problems
 
 from tooltrail.records import CompleteOutput, GenericOutput, ToolCall
@@ -117,6 +120,43 @@ def test_the_session_up_to_an_entry_is_told(talk: Cli) -> None:
     assert (ended.code, last) == (3, "tooltrail: the session has no entry that is named 'ffff'")
 
 
+def test_results_that_came_after_an_entry_are_not_told(cli: Cli) -> None:
+    with cli.open() as store, store.open_session() as session:
+        calls = [ToolCall.of("f", {}, call_id=f"c{n}") for n in (1, 2)]
+        started = [session.start(call) for call in calls]
+        said = session.add_message("user", "and?")
+        for one in started:
+            one.finish(CompleteOutput.success("f", GenericOutput.of("a secret of later")))
+    assert "secret" in cli.ok("transcript").text
+    for name in (str(said), "#0", str(started[0].id)):
+        text = cli.ok("transcript", "--until", name).text
+        assert "[started]\n" in text
+        assert "[no result: the invocation has not ended]\n" in text
+        assert "secret" not in text
+        ended = cli.ok("transcript", "--until", name, "--format", "openai")
+        assert "no result recorded" in ended.text
+        assert "secret" not in ended.text
+
+
+def test_what_was_compacted_is_told_and_a_strict_export_refuses_it(
+    cli: Cli, tmp_path: Path
+) -> None:
+    with cli.open() as store, store.open_session() as session:
+        call = ToolCall(tool_name="Bash", call_id="c1")
+        run_command(session, b"line\n" * 3_000, call=call)
+    report = tmp_path / "report.jsonl"
+    command = ("transcript", "--format", "openai", "--report", str(report), "--compact")
+    ended = cli.ok(*command, "500")
+    assert ended.sentence == "not in the export as in the record: 1 result_compacted"
+    (change,) = [json.loads(line) for line in report.read_text().splitlines()]
+    assert (change["kind"], change["where"]) == ("result_compacted", "messages[1].results[0]")
+    refused = cli.run(*command, "500", "--strict")
+    assert (refused.code, refused.stdout) == (1, b"")
+    assert json.loads(report.read_text()) == change
+    cli.ok(*command, "100000", "--strict")
+    assert report.read_text() == ""
+
+
 def test_what_the_provider_sent_is_printed_byte_for_byte(talk: Cli) -> None:
     (text,) = talk.ok("transcript", "--provider-exact").lines
     line = json.loads(text)
@@ -134,6 +174,12 @@ def test_what_the_provider_sent_is_printed_byte_for_byte(talk: Cli) -> None:
         ("--provider", "x"),
         ("--report", "x"),
         ("--compact", "9", "--as-seen", "--format", "openai"),
+        ("--as-seen",),
+        ("--as-seen", "--json"),
+        ("--as-seen", "--provider-exact"),
+        ("--as-seen", "--unanswered", "drop", "--format", "openai"),
+        ("--as-seen", "--unanswered", "mark", "--format", "openai"),
+        ("--report", "-", "--format", "openai"),
         ("--provider-exact", "--format", "openai"),
         ("--provider-exact", "--compact", "9"),
     ],
@@ -145,8 +191,57 @@ def test_options_that_do_not_go_together_are_refused(talk: Cli, options: tuple[s
 
 def test_an_unknown_text_family_is_named(talk: Cli) -> None:
     ended = talk.run("transcript", "--format", "openai", "--text-family", "klingon")
-    assert ended.code == 3
-    assert "klingon" in ended.message
+    assert (ended.code, ended.stdout) == (2, b"")
+    assert ended.usage_error.startswith(
+        "there is no text format 'klingon'; there are anthropic-xml"
+    )
+
+
+def test_a_report_never_takes_the_place_of_the_document(talk: Cli, tmp_path: Path) -> None:
+    target, link = tmp_path / "request.json", tmp_path / "link"
+    link.symlink_to(target)
+    twin = tmp_path / "twin"
+    for before in (None, "before"):
+        if before is not None:
+            target.write_text(before)
+            twin.hardlink_to(target)
+        names = [target, tmp_path / "." / "request.json", link, *([twin] if before else [])]
+        for name in names:
+            ended = talk.run(
+                *("transcript", "--format", "openai", "-o", str(target), "--report", str(name))
+            )
+            assert (ended.code, ended.stdout) == (2, b"")
+            assert ended.usage_error == f"--report would overwrite the document: {name} has it"
+            assert (target.read_text() if target.exists() else None) == before
+
+
+@pytest.mark.parametrize("command", [("transcript",), ("tools", "export")])
+def test_a_report_never_takes_the_place_of_what_standard_output_leads_to(
+    talk: Cli, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    target = tmp_path / "request.json"
+    with target.open("wb") as file:
+        started = subprocess.Popen(
+            [*PROGRAM, *command, "--format", "openai", "--report", str(target)],
+            stdout=file,
+            stderr=subprocess.PIPE,
+            env=talk.full_environment,
+        )
+        _, message = started.communicate(timeout=HANG_S)
+    assert (started.returncode, target.read_bytes()) == (2, b"")
+    assert b"--report would overwrite the document" in message
+
+
+def test_a_device_takes_the_document_and_the_report(talk: Cli) -> None:
+    talk.ok("transcript", "--format", "openai", "-o", os.devnull, "--report", os.devnull)
+
+
+def test_nothing_is_printed_where_the_report_cannot_be_written(talk: Cli, tmp_path: Path) -> None:
+    target, report = tmp_path / "request.json", str(tmp_path / "no" / "report")
+    for output in ((), ("-o", str(target))):
+        ended = talk.run("transcript", "--format", "openai", "--report", report, *output)
+        assert (ended.code, ended.stdout, target.exists()) == (5, b"", False)
+        assert ended.sentence == f"{report} cannot be written: No such file or directory"
 
 
 def test_lines_of_json_are_entries(talk: Cli) -> None:

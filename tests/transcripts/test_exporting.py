@@ -14,11 +14,12 @@ from tooltrail.records import (
     GenericOutput,
     Message,
     NotFoundError,
+    Origin,
     ResultBlock,
     TextBlock,
     ToolCall,
 )
-from tooltrail.store import Session, Store
+from tooltrail.store import Session, Store, record_response
 from tooltrail.transcripts import (
     FORMATS,
     Transcript,
@@ -31,7 +32,7 @@ from tooltrail.transcripts import (
     write_export,
     write_payloads,
 )
-from tooltrail.wire import ExportPolicy
+from tooltrail.wire import Change, ExportPolicy, ExportRefusedError
 
 FORMAT_NAMES = ("openai", "openai-responses", "anthropic", "ollama", "gemini")
 
@@ -224,3 +225,224 @@ def test_formats_for_people_show_a_message_with_calls_by_its_text(store: Store) 
         session.record_message(Message(role="assistant", blocks=blocks))
     text = "".join(FORMATS["text"](load_transcript(store.reader, "@last")))
     assert "  I look\n" in text
+
+
+def test_a_compacted_result_is_in_the_report_and_refused_by_a_strict_export(store: Store) -> None:
+    with store.open_session() as session:
+        for number in range(3):
+            call = ToolCall.of("Bash", {}, call_id=f"call_{number}")
+            run_command(session, b"line\n" * 3_000, call=call)
+    transcript = load_transcript(store.reader, "@last")
+    strict = ExportPolicy(strict=True)
+    whole = export_transcript(transcript, "openai", strict)
+    writer = provider_writer("openai")
+    fitted = fit(transcript, len("".join(writer(transcript))) // 10, writer).transcript
+    assert len(fitted.compacted) == 2
+    export = export_transcript(fitted, "openai")
+    assert list(export.report) == [
+        Change("result_compacted", f"messages[{place}].results[0]", COMPACTED) for place in (1, 3)
+    ]
+    assert export.request["messages"] != whole.request["messages"]
+    with pytest.raises(ExportRefusedError, match="and 1 more") as refused:
+        export_transcript(fitted, "openai", strict)
+    assert list(refused.value.report) == list(export.report)
+
+
+COMPACTED = "the compaction of its canonical result is told"
+
+
+def test_changes_of_the_transcript_come_before_those_of_the_format(store: Store) -> None:
+    with store.open_session() as session:
+        run_command(session, b"line\n" * 3_000)
+    transcript = load_transcript(store.reader, "@last")
+    fitted = fit(transcript, 1, provider_writer("openai")).transcript
+    kinds = [change.kind for change in export_transcript(fitted, "openai").report]
+    assert kinds[0] == "result_compacted"
+    assert "batch_as_text" in kinds
+
+
+def choices(*texts: str, response_id: str = "r1") -> bytes:
+    """An answer with so many choices, each with a call."""
+    told = [
+        {
+            "index": index,
+            "finish_reason": "tool_calls",
+            "message": {
+                "role": "assistant",
+                "content": text,
+                "tool_calls": [
+                    {
+                        "id": f"call_{text}",
+                        "type": "function",
+                        "function": {"name": "f", "arguments": "{}"},
+                    }
+                ],
+            },
+        }
+        for index, text in enumerate(texts)
+    ]
+    return json.dumps({"id": response_id, "model": "m", "choices": told}).encode()
+
+
+def texts_of(transcript: Transcript) -> list[str]:
+    return [message.text for message in conversation_of(transcript).messages if message.text]
+
+
+def test_of_several_choices_the_one_that_was_continued_is_told(store: Store) -> None:
+    with store.open_session() as session:
+        session.add_message("user", "go")
+        answer = record_response(session, "openai", choices("a", "b", "c"))
+        second = answer.response.messages[1].calls[0]
+        call = second.model_copy(update={"message_id": answer.message_ids[1]})
+        called(session, call, "done")
+        session.add_message("user", "again")
+        # No id of the answer, and nothing was run: the first one.
+        record_response(session, "openai", choices("d", "e", response_id=""))
+    transcript = load_transcript(store.reader, "@last")
+    assert texts_of(transcript) == ["go", "b", "again", "d"]
+    export = export_transcript(transcript, "openai")
+    assert export.report.of_kind("alternative_dropped") == [
+        Change("alternative_dropped", "#1", "choice 0 was not continued"),
+        Change("alternative_dropped", "#3", "choice 2 was not continued"),
+        Change("alternative_dropped", "#7", "choice 1 was not continued"),
+    ]
+    assert [one.get("tool_call_id") for one in tool_messages(export.request)] == [
+        "call_b",
+        "call_d",
+    ]
+    with pytest.raises(ExportRefusedError):
+        export_transcript(transcript, "openai", ExportPolicy(strict=True))
+    # Before anything was run, the first choice is as good as any.
+    assert texts_of(until(transcript, "#3")) == ["go", "a"]
+
+
+def tool_messages(request: dict[str, Any]) -> list[dict[str, Any]]:
+    return [one for one in request["messages"] if one["role"] == "tool"]
+
+
+def answer_of(text: str, choice: int, response_id: str | None = "r") -> Message:
+    origin = Origin(wire_format="openai", response_id=response_id, choice=choice)
+    call = CallBlock(call=ToolCall.of("f", {}, call_id=f"call_{text}"))
+    return Message(role="assistant", blocks=(TextBlock(text=text), call), origin=origin)
+
+
+def test_a_choice_whose_result_a_message_tells_was_continued(store: Store) -> None:
+    with store.open_session() as session:
+        for text, choice in (("a", 0), ("b", 1)):
+            session.record_message(answer_of(text, choice))
+        result = ResultBlock(call_id="call_b", content=(TextBlock(text="done"),))
+        session.record_message(Message(role="tool", blocks=(result,)))
+    transcript = load_transcript(store.reader, "@last")
+    assert texts_of(transcript) == ["b"]
+    export = export_transcript(transcript, "openai")
+    assert [change.kind for change in export.report] == ["alternative_dropped"]
+
+
+def test_every_choice_that_was_run_is_told(store: Store) -> None:
+    with store.open_session() as session:
+        answer = record_response(session, "openai", choices("a", "b", "c"))
+        pairs = zip(answer.response.messages, answer.message_ids, strict=True)
+        for message, message_id in list(pairs)[:2]:
+            called(session, message.calls[0].model_copy(update={"message_id": message_id}), "x")
+    assert texts_of(load_transcript(store.reader, "@last")) == ["a", "b"]
+
+
+def test_answers_to_several_requests_are_no_alternatives(store: Store) -> None:
+    with store.open_session() as session:
+        session.record_message(answer_of("a", 0))
+        session.record_message(answer_of("b", 0))  # parts of one answer, as logs have them
+        session.record_message(answer_of("c", 1, "other"))
+        session.record_message(answer_of("d", 2, None))
+        session.record_message(answer_of("e", 3, None))
+        session.add_message("user", "f")
+        session.record_message(answer_of("g", 4, None))
+    transcript = load_transcript(store.reader, "@last")
+    assert texts_of(transcript) == list("abcdefg")
+
+
+@pytest.mark.parametrize("name", [None, "f"])
+def test_a_recorded_result_without_an_id_is_told_once(store: Store, name: str | None) -> None:
+    generated = {
+        "candidates": [
+            {
+                "content": {
+                    "role": "model",
+                    "parts": [{"functionCall": {"name": "f", "args": {"n": n}}} for n in range(2)],
+                }
+            }
+        ]
+    }
+    with store.open_session() as session:
+        answer = record_response(session, "gemini", json.dumps(generated).encode())
+        for call in answer.calls:
+            called(session, call, f"result {call.position}")
+        told = [
+            ResultBlock(tool_name=name, content=(TextBlock(text=f"result {n}"),)) for n in range(2)
+        ]
+        session.record_message(Message(role="tool", blocks=tuple(told)))
+    transcript = load_transcript(store.reader, "@last")
+    assert [text_of(one) for one in _results(transcript)] == ["result 0\n", "result 1\n"]
+    for style in ("gemini", "ollama"):
+        export = export_transcript(transcript, style)
+        assert json.dumps(export.request).count("result 1") == 1
+        assert not export.report.of_kind("result_orphaned")
+        assert not export.report.of_kind("result_repeated")
+
+
+def test_a_recorded_result_without_an_id_is_of_a_call_with_one_if_all_have_ids(
+    store: Store,
+) -> None:
+    asked = [ToolCall.of("f", {"n": n}, call_id=f"x{n}") for n in range(2)]
+    told = [ResultBlock(content=(TextBlock(text=f"result {n}"),)) for n in range(2)]
+    with store.open_session() as session:
+        blocks = tuple(CallBlock(call=call) for call in asked)
+        session.record_message(Message(role="assistant", blocks=blocks))
+        for number, call in enumerate(asked):
+            called(session, call, f"result {number}")
+        session.record_message(Message(role="tool", blocks=tuple(told)))
+    export = export_transcript(load_transcript(store.reader, "@last"), "ollama")
+    assert json.dumps(export.request).count("result 1") == 1
+    assert not export.report.of_kind("result_repeated")
+
+
+@pytest.mark.parametrize("is_asked", [True, False])
+def test_a_result_that_was_written_down_before_its_call_was_run_is_told_once(
+    store: Store, is_asked: bool
+) -> None:
+    call = ToolCall.of("f", {}, call_id="x")
+    result = ResultBlock(call_id="x", content=(TextBlock(text="done"),))
+    with store.open_session() as session:
+        if is_asked:
+            session.record_message(Message(role="assistant", blocks=(CallBlock(call=call),)))
+        session.record_message(Message(role="tool", blocks=(result,)))
+        called(session, call, "done")
+    transcript = load_transcript(store.reader, "@last")
+    assert [one.role for one in conversation_of(transcript).messages] == ["assistant", "tool"]
+    export = export_transcript(transcript, "openai", ExportPolicy(strict=True))
+    assert json.dumps(export.request).count("done") == 1
+
+
+def test_a_recorded_result_that_is_not_the_receipt_is_in_the_report(store: Store) -> None:
+    call = ToolCall.of("f", {}, call_id="x")
+    result = ResultBlock(call_id="x", content=(TextBlock(text="other words"),))
+    with store.open_session() as session:
+        session.record_message(Message(role="assistant", blocks=(CallBlock(call=call),)))
+        called(session, call, "done")
+        session.record_message(Message(role="tool", blocks=(result,)))
+    export = export_transcript(load_transcript(store.reader, "@last"), "openai")
+    assert list(export.report) == [
+        Change("result_repeated", "#2", "the receipt of #1 is told, and not what this says of it")
+    ]
+
+
+def test_an_entry_that_says_in_words_which_tools_are_on_offer_is_told_to_no_model(
+    store: Store,
+) -> None:
+    with store.open_session() as session:
+        session.add_message("user", "hello")
+        session.add_message("tools", "add, run")
+    transcript = load_transcript(store.reader, "@last")
+    assert texts_of(transcript) == ["hello"]
+    assert list(export_transcript(transcript, "openai").report) == [
+        Change("block_dropped", "#1", "it says which tools are on offer, in words alone")
+    ]

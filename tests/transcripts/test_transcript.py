@@ -3,9 +3,15 @@
 import pytest
 from tests.support.recording import run_command, run_tool
 
-from tooltrail.records import AmbiguousNameError, NotFoundError, ToolCall
+from tooltrail.records import (
+    AmbiguousNameError,
+    CompleteOutput,
+    GenericOutput,
+    NotFoundError,
+    ToolCall,
+)
 from tooltrail.store import InvocationDetail, MessageView, Store
-from tooltrail.transcripts import load_transcript
+from tooltrail.transcripts import Transcript, load_transcript, until
 
 
 def test_messages_and_calls_come_in_the_order_in_which_they_were_recorded(store: Store) -> None:
@@ -67,3 +73,48 @@ def test_a_session_is_named_as_everywhere(store: Store) -> None:
     store.open_session()
     with pytest.raises(AmbiguousNameError):
         load_transcript(store.reader, session.id.hex[:6])
+
+
+def shown(transcript: Transcript) -> list[str | None]:
+    """What the model was shown of each call, in the order in which they began."""
+    calls = [entry for entry in transcript.entries if isinstance(entry, InvocationDetail)]
+    return [None if call.receipt is None else call.receipt.text for call in calls]
+
+
+def output(text: str) -> CompleteOutput:
+    return CompleteOutput.success("f", GenericOutput.of(text))
+
+
+def test_up_to_an_entry_no_result_is_told_that_came_later(store: Store) -> None:
+    with store.open_session() as session:
+        first = session.start(ToolCall.of("f", {}, call_id="c1"))
+        second = session.start(ToolCall.of("f", {}, call_id="c2"))
+        said = session.add_message("user", "and?")
+        second.finish(output("two"))
+        later = session.add_message("user", "well?")
+        first.finish(output("one"))
+        whole = session.record(ToolCall.of("f", {}), output("three")).invocation_id
+        last = session.add_message("user", "thanks")
+    transcript = load_transcript(store.reader, str(session.id))
+    wanted = {
+        "#0": [None],
+        str(first.id): [None],
+        str(second.id): [None, None],
+        str(said): [None, None],
+        str(later): [None, "two\n"],
+        # Its own result came after it began, and its beginning after the end of all others.
+        str(whole): ["one\n", "two\n", None],
+        str(last): ["one\n", "two\n", "three\n"],
+    }
+    assert {name: shown(until(transcript, name)) for name in wanted} == wanted
+
+
+def test_up_to_an_entry_nothing_is_known_of_how_an_open_call_will_end(store: Store) -> None:
+    with store.open_session() as session:
+        run = session.start(ToolCall(tool_name="Bash", arguments_raw='{"command":"ls"}'))
+        before = store.reader.invocation(run.id)
+        run.finish(CompleteOutput.success("Bash", GenericOutput.of("a")))
+    transcript = until(load_transcript(store.reader, "@last"), "#0")
+    assert transcript.entries == (before,)
+    view = transcript.session
+    assert (view.closed_at, view.invocation_count, view.open_count) == (None, 1, 1)

@@ -1,8 +1,11 @@
 """Exports into the formats of providers: their options, their documents, their reports."""
 
 import json
+import os
+import sys
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import wraps
 from pathlib import Path
@@ -18,6 +21,9 @@ if TYPE_CHECKING:
 
 PROVIDERS = ("openai", "openai-responses", "anthropic", "ollama", "gemini", "text-fallback")
 """The wire formats that a conversation can be told in, known before they are imported."""
+
+STDOUT = Path("-")
+"""What stands for standard output where a file is named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +48,22 @@ class Exporting:
     provider: str | None
     report: Path | None
 
+    def refuse_contradictions(self, output: Path | None) -> None:
+        """Refuse what cannot be had together, or not at all.
+
+        Args:
+            output: the file of the document; None where it goes to standard output.
+
+        Raises:
+            click.UsageError: something of that kind was given.
+        """
+        if self.as_seen and self.unanswered:
+            raise click.UsageError("--as-seen says what becomes of calls without results itself")
+        if self.report is not None:
+            refuse_same_file(self.report, output)
+        if self.text_family is not None:
+            _refuse_unknown_family(self.text_family)
+
     def refuse_without_provider(self) -> None:
         """Refuse what only the format of a provider has an answer to.
 
@@ -50,6 +72,7 @@ class Exporting:
         """
         asked = {
             "--strict": self.strict,
+            "--as-seen": self.as_seen,
             "--ids": self.ids,
             "--unanswered": self.unanswered,
             "--text-family": self.text_family,
@@ -75,10 +98,60 @@ class Exporting:
         )
 
 
-def tell_report(report: "ExportReport", file: Path | None) -> None:
-    """Count what was changed, and write each change to the file, if one was named."""
+def refuse_same_file(report: Path, output: Path | None) -> None:
+    """Refuse a report that would take the place of the document.
+
+    Args:
+        report: the file of the report.
+        output: the file of the document; None for standard output, which may be a file as well.
+
+    Raises:
+        click.UsageError: both are one file, by whatever names.
+    """
+    is_same = _is_stdout(report) if output is None else _is_one_file(report, output)
+    if is_same:
+        raise click.UsageError(f"--report would overwrite the document: {report} has it")
+
+
+def _is_one_file(one: Path, other: Path) -> bool:
+    with suppress(OSError):
+        if one.exists() and other.exists():
+            # A device takes both, and keeps neither from the other.
+            return one.is_file() and one.samefile(other)
+    return one.resolve() == other.resolve()
+
+
+def _is_stdout(path: Path) -> bool:
+    # Standard output need not be a file, nor have a descriptor at all.
+    with suppress(OSError, ValueError):
+        return path.is_file() and os.path.samestat(path.stat(), os.fstat(sys.stdout.fileno()))
+    return False
+
+
+def _refuse_unknown_family(name: str) -> None:
+    from tooltrail.records import NotFoundError  # noqa: PLC0415  few exports name one
+    from tooltrail.wire.text_fallback.families import text_family  # noqa: PLC0415  the same
+
+    try:
+        text_family(name)
+    except NotFoundError as error:
+        raise click.UsageError(str(error)) from error
+
+
+def write_report(report: "ExportReport", file: Path | None) -> None:
+    """Write each change to the file, if one was named; before the document is printed.
+
+    Whoever asked for a report is not to get a document that nobody can tell the changes of.
+
+    Raises:
+        UnavailableError: the file cannot be written.
+    """
     if file is not None:
         write_file(file, _lines(report))
+
+
+def tell_report(report: "ExportReport", file: Path | None) -> None:
+    """Count what was changed, on stderr, and say where each change is told."""
     if report:
         counted = Counter(change.kind for change in report)
         told = ", ".join(f"{count:,} {kind}" for kind, count in sorted(counted.items()))
@@ -95,11 +168,20 @@ def strict_option(function: Decorated) -> Decorated:
     )(function)
 
 
+def _file_of_its_own(
+    _context: click.Context, _parameter: click.Parameter, file: Path | None
+) -> Path | None:
+    if file == STDOUT:
+        raise click.BadParameter("standard output is the document's: name a file")
+    return file
+
+
 def report_option(function: Decorated) -> Decorated:
     """`--report`: where each change is told."""
     return click.option(
         "--report",
         type=click.Path(path_type=Path, dir_okay=False),
+        callback=_file_of_its_own,
         metavar="FILE",
         help="Write each change to this file, a line of JSON each.",
     )(function)

@@ -31,20 +31,23 @@ class WantedTools:
 
         Args:
             reader: of the store.
-            latest: whether to leave out all but the latest version of each.
+            latest: whether to leave out all but the latest version of each. What a session offered
+                last is the latest, also where it has a name twice.
 
         Raises:
             NotFoundError: there is no such session, or no tool of a name that was asked for.
         """
         from tooltrail.records import NotFoundError  # noqa: PLC0415  not for --help
 
-        found = reader.tools() if self.session is None else reader.offered_tools(self.session)
+        if self.session is None:
+            found = reader.tools(latest=latest)
+        else:
+            found = reader.offered_tools(self.session)
         missing = [name for name in self.names if all(tool.name != name for tool in found)]
         if missing:
             where = "" if self.session is None else f" by session {self.session}"
             raise NotFoundError(f"no tool {missing[0]!r} was offered{where}")
-        wanted = [tool for tool in found if not self.names or tool.name in self.names]
-        return list({tool.name: tool for tool in wanted}.values()) if latest else wanted
+        return [tool for tool in found if not self.names or tool.name in self.names]
 
 
 def wanted_tools_options(function: Decorated) -> Decorated:

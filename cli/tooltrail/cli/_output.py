@@ -292,6 +292,8 @@ def _csv(rows: Sequence[Record], header: Sequence[str]) -> str:
 
 
 def _cell_value(value: object) -> object:
+    if isinstance(value, dict | list):
+        return json.dumps(value, ensure_ascii=False, default=_plain)
     return value if value is None or isinstance(value, str | int | float) else _plain(value)
 
 

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 import click
 
 from tooltrail.cli._exit_codes import ExitCode
-from tooltrail.cli._export_options import PROVIDERS, Exporting, tell_report
+from tooltrail.cli._export_options import (
+    PROVIDERS,
+    STDOUT,
+    Exporting,
+    tell_report,
+    write_report,
+)
 from tooltrail.cli._output import on_terminal, say, write, write_file
 
 if TYPE_CHECKING:
@@ -18,8 +24,6 @@ if TYPE_CHECKING:
 
 STYLES = ("text", "markdown", "json", "jsonl")
 """The names of all formats of `tooltrail.transcripts`, known before they are imported."""
-
-_STDOUT = Path("-")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,7 @@ class Transcribing:
         """
         if self.style not in PROVIDERS:
             self.exporting.refuse_without_provider()
+        self.exporting.refuse_contradictions(self._file)
         if self.tokens is not None and (self.exporting.as_seen or self.is_exact):
             raise click.UsageError("what was seen or sent is not compacted: leave out --compact")
         if self.is_exact and self.style != STYLES[0]:
@@ -86,12 +91,19 @@ class Transcribing:
         try:
             export = export_transcript(transcript, self.style, self.exporting.policy())
         except ExportRefusedError as refusal:
+            write_report(refusal.report, self.exporting.report)
             tell_report(refusal.report, self.exporting.report)
             say(f"tooltrail: {refusal}")
             return ExitCode.DAMAGED
+        write_report(export.report, self.exporting.report)
         self._print(write_export(export))
         tell_report(export.report, self.exporting.report)
         return ExitCode.OK
+
+    @property
+    def _file(self) -> Path | None:
+        """The file of the document; None where it goes to standard output."""
+        return None if self.output == STDOUT else self.output
 
     def _say_too_long(self, token_count: int) -> None:
         say(
@@ -100,8 +112,8 @@ class Transcribing:
         )
 
     def _print(self, pieces: Iterator[str]) -> None:
-        if self.output is not None and self.output != _STDOUT:
-            write_file(self.output, pieces)
+        if self._file is not None:
+            write_file(self._file, pieces)
             return
         for piece in pieces:
             write(on_terminal(piece) if sys.stdout.isatty() else piece)

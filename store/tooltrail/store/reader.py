@@ -149,17 +149,18 @@ class Reader:
                 details.details_of_session(connection, found),
             )
 
-    def tools(self, name: str | None = None) -> list[ToolView]:
+    def tools(self, name: str | None = None, *, latest: bool = False) -> list[ToolView]:
         """Every version of every tool that models were offered, by name and then by time.
 
         Args:
             name: of one tool; all when None.
+            latest: whether to give of each tool only the version that was offered last.
 
         Raises:
             DamageError: a definition is not what its digest names.
         """
         with self.database.read() as connection:
-            return offers.all_tools(connection, name)
+            return offers.all_tools(connection, name, latest=latest)
 
     def offered_tools(self, session: str | UUID) -> list[ToolView]:
         """The tools that a session offered last, in its order.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -176,6 +176,9 @@ class InvocationDetail:
         omissions: what was left out between the surfaces.
         message_id: of the message that asked for it; None where none did.
         position: of the call among those of the message.
+        ended_at_seq: how many entries of its session had begun when it ended: the one with this
+            `seq` and all behind it began later. Of one that was read with its session; None where
+            it has not ended, or the ledger does not say.
     """
 
     summary: InvocationView
@@ -189,10 +192,40 @@ class InvocationDetail:
     omissions: tuple[Omission, ...]
     message_id: UUID | None = None
     position: int | None = None
+    ended_at_seq: int | None = field(default=None, compare=False)
 
     def stream(self, role: str) -> StreamView | None:
         """The stream of this role."""
         return next((stream for stream in self.streams if stream.role == role), None)
+
+    def as_started(self) -> InvocationDetail:
+        """The invocation as it was before it ended: what was known when it started."""
+        summary = replace(
+            self.summary,
+            state="started",
+            finished_at=None,
+            duration_ms=None,
+            error_kind=None,
+            exit_status=None,
+            signal=None,
+            timed_out=None,
+            output_size=None,
+            truncated=None,
+            lost_size=None,
+        )
+        return InvocationDetail(
+            summary,
+            self.arguments,
+            self.policy_digest,
+            complete_json=None,
+            streams=(),
+            canonical_json=None,
+            artifacts=(),
+            receipt=None,
+            omissions=(),
+            message_id=self.message_id,
+            position=self.position,
+        )
 
 
 @dataclass(frozen=True, slots=True)

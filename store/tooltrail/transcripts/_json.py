@@ -6,6 +6,8 @@ from typing import Any
 
 from tooltrail.records import CanonicalResult
 from tooltrail.store import InvocationDetail, MessageView
+from tooltrail.transcripts._pairs import Pairs
+from tooltrail.transcripts._parts import members_of
 from tooltrail.transcripts._wording import arguments, compact_json
 from tooltrail.transcripts.transcript import Entry, Transcript
 
@@ -15,13 +17,16 @@ SCHEMA_VERSION = 1
 def write_json(transcript: Transcript) -> Iterator[str]:
     """`{"schema_version", "session", "entries": [{"type": "message" | "tool_call", …}]}`.
 
-    A tool call that is compacted has `compacted` in place of `receipt`, and goes on to name the
-    receipt by its digest.
+    A message that is more than its text has `blocks`, all that it holds in order. In them
+    `invocation_seq` stands for what the entry of that tool call tells: a call that was run, and a
+    result that is its receipt. A tool call that is compacted has `compacted` in place of `receipt`,
+    and goes on to name the receipt by its digest.
     """
+    pairs = Pairs(transcript)
     yield f'{{"schema_version":{SCHEMA_VERSION},"session":{_dump(_head(transcript))},"entries":['
     for number, entry in enumerate(transcript.entries):
         yield ",\n" if number else "\n"
-        yield _dump(_entry(transcript, entry))
+        yield _dump(_entry(transcript, entry, pairs))
     yield "\n]}\n"
 
 
@@ -30,10 +35,11 @@ def write_jsonl(transcript: Transcript) -> Iterator[str]:
 
     Each is one line, so that a long session can be read as it comes.
     """
+    pairs = Pairs(transcript)
     head = {"type": "session", "schema_version": SCHEMA_VERSION, **_head(transcript)}
     yield _dump(head) + "\n"
     for entry in transcript.entries:
-        yield _dump(_entry(transcript, entry)) + "\n"
+        yield _dump(_entry(transcript, entry, pairs)) + "\n"
 
 
 def _head(transcript: Transcript) -> dict[str, Any]:
@@ -48,13 +54,13 @@ def _head(transcript: Transcript) -> dict[str, Any]:
     }
 
 
-def _entry(transcript: Transcript, entry: Entry) -> dict[str, Any]:
+def _entry(transcript: Transcript, entry: Entry, pairs: Pairs) -> dict[str, Any]:
     if isinstance(entry, MessageView):
-        return _message(entry)
+        return _message(entry, pairs)
     return _call(entry, transcript.compacted.get(entry.summary.id))
 
 
-def _message(message: MessageView) -> dict[str, Any]:
+def _message(message: MessageView, pairs: Pairs) -> dict[str, Any]:
     offered = [{"name": tool.name, "digest": tool.digest} for tool in message.tools or ()]
     return {
         "type": "message",
@@ -63,6 +69,7 @@ def _message(message: MessageView) -> dict[str, Any]:
         "role": message.role,
         "text": message.text,
         "created_at": message.created_at.isoformat(),
+        **members_of(message, pairs),
         **({} if message.tools is None else {"tools": offered}),
     }
 

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 
 from tooltrail.records import CanonicalResult
 from tooltrail.store import InvocationDetail, MessageView
+from tooltrail.transcripts._pairs import Pairs
+from tooltrail.transcripts._parts import parts_of
 from tooltrail.transcripts._wording import (
     COMPACTED,
     SHOWN,
@@ -34,17 +36,25 @@ def write_markdown(transcript: Transcript) -> Iterator[str]:
     session = transcript.session
     yield f"# {_escape(session.title or f'Session {session.id}')}\n\n"
     yield f"Session `{session.id}`, opened {stamp(session.opened_at)}.\n"
+    pairs = Pairs(transcript)
     for entry in transcript.entries:
         if isinstance(entry, MessageView):
-            yield from _message(entry)
+            yield from _message(entry, pairs)
         else:
             yield from _call(entry, transcript.compacted.get(entry.summary.id))
     if session.closed_at is not None:
         yield f"\nClosed {stamp(session.closed_at)}.\n"
 
 
-def _message(message: MessageView) -> Iterator[str]:
-    yield f"\n## {message.seq}. {_escape(message.role)}\n\n{_quoted(message.text)}"
+def _message(message: MessageView, pairs: Pairs) -> Iterator[str]:
+    yield f"\n## {message.seq}. {_escape(message.role)}\n"
+    for part in parts_of(message, pairs):
+        if part.label:
+            label = _escape(part.label)
+            yield f"\n{label[0].upper()}{label[1:]}{':' if part.text else '.'}\n"
+        if part.text or not part.label:
+            is_said = part.style == "said"
+            yield f"\n{_quoted(part.text) if is_said else _fenced(part.text, part.style)}"
 
 
 def _call(detail: InvocationDetail, compacted: CanonicalResult | None) -> Iterator[str]:

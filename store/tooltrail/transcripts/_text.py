@@ -4,6 +4,8 @@ from collections.abc import Iterator
 
 from tooltrail.records import CanonicalResult
 from tooltrail.store import InvocationDetail, MessageView
+from tooltrail.transcripts._pairs import Pairs
+from tooltrail.transcripts._parts import parts_of
 from tooltrail.transcripts._wording import (
     COMPACTED,
     SHOWN,
@@ -26,18 +28,23 @@ def write_text(transcript: Transcript) -> Iterator[str]:
     session = transcript.session
     title = f" {one_line(session.title)}" if session.title else ""
     yield f"Session {session.id}{title}, opened {stamp(session.opened_at)}\n"
+    pairs = Pairs(transcript)
     for entry in transcript.entries:
         if isinstance(entry, MessageView):
-            yield from _message(entry)
+            yield from _message(entry, pairs)
         else:
             yield from _call(entry, transcript.compacted.get(entry.summary.id))
     if session.closed_at is not None:
         yield f"\nClosed {stamp(session.closed_at)}\n"
 
 
-def _message(message: MessageView) -> Iterator[str]:
+def _message(message: MessageView, pairs: Pairs) -> Iterator[str]:
     yield f"\n#{message.seq} {stamp(message.created_at)} {one_line(message.role)}\n"
-    yield indented(message.text)
+    for part in parts_of(message, pairs):
+        if part.label:
+            yield f"--- {part.label} ---\n"
+        if part.text or not part.label:
+            yield indented(part.text)
 
 
 def _call(detail: InvocationDetail, compacted: CanonicalResult | None) -> Iterator[str]:

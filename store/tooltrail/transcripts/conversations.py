@@ -1,15 +1,12 @@
 """A transcript as a conversation: what any provider can be told of a session.
 
-An invocation belongs to the call of a message that asked for it: the one that it names, else the
-latest one with its call id, or, where neither has an id, with its tool and its arguments. Where no
-message asked, as of commands that people run, the call stands in a message of its own: who asked
-for what together cannot be told from times. What the model was shown of a call is its receipt.
+Each call stands where a message asked for it. Where no message asked, as of commands that people
+run, the call stands in a message of its own: who asked for what together cannot be told from times.
+What the model was shown of a call is its receipt. Of several answers to one request the one is told
+that was continued. What is not told as it is in the record is listed, as in an export's report.
 """
 
-from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import cast, get_args
-from uuid import UUID
 
 from tooltrail.records import (
     CallBlock,
@@ -17,19 +14,28 @@ from tooltrail.records import (
     Message,
     MessageBlock,
     ResultBlock,
-    Role,
     TextBlock,
-    ToolCall,
     result_status,
 )
 from tooltrail.store import InvocationDetail, MessageView, ToolView
-from tooltrail.transcripts._wording import arguments, compact_json
+from tooltrail.transcripts._pairs import OFFERING, Asked, Pairs, repeats_receipt
+from tooltrail.transcripts._wording import compact_json
 from tooltrail.transcripts.transcript import Transcript
+from tooltrail.wire import Change, ChangeKind
 
-_ROLES: frozenset[str] = frozenset(get_args(Role))
 
-_Spelling = tuple[str, str]
-"""The tool of a call without an id, and its arguments."""
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What can be told of a session.
+
+    Attributes:
+        conversation: all of that.
+        changes: what is not in it as it is in the record. Where an entry has no place in the
+            conversation, `where` is `#SEQ`.
+    """
+
+    conversation: Conversation
+    changes: tuple[Change, ...]
 
 
 def conversation_of(transcript: Transcript) -> Conversation:
@@ -37,115 +43,122 @@ def conversation_of(transcript: Transcript) -> Conversation:
 
     The tools are those that it offered last.
     """
+    return tell(transcript).conversation
+
+
+def tell(transcript: Transcript) -> Told:
+    """The same, and what of the record is not in it."""
     building, offered = _Building(transcript), tuple[ToolView, ...]()
     for entry in transcript.entries:
-        if isinstance(entry, MessageView) and entry.tools is not None:
-            offered = entry.tools
-        elif isinstance(entry, MessageView):
-            building.take_message(entry)
-        else:
+        if isinstance(entry, InvocationDetail):
             building.take_invocation(entry)
-    return Conversation.of(building.messages(), [tool.definition for tool in offered])
+        elif entry.tools is not None:
+            offered = entry.tools
+        else:
+            building.take_message(entry)
+    drafts = building.kept()
+    messages = [
+        draft.message.model_copy(update={"blocks": tuple(draft.blocks)}) for draft in drafts
+    ]
+    compacted = [
+        Change("result_compacted", f"messages[{index}].results[{number}]", told)
+        for index, draft in enumerate(drafts)
+        for number, told in draft.compacted
+    ]
+    conversation = Conversation.of(messages, [tool.definition for tool in offered])
+    return Told(conversation, (*building.changes, *compacted))
 
 
 @dataclass(slots=True)
 class _Draft:
-    message: Message
-    blocks: list[MessageBlock] = field(default_factory=list[MessageBlock])
-
-
-@dataclass(slots=True)
-class _Place:
-    """Where a call stands, and the key of it and its result once it has an invocation.
+    """A message that is being made.
 
     Attributes:
-        draft: of the message with the call.
-        number: of the block of the call in it.
-        key: the id of its invocation.
-        is_answered: whether the invocation says what the model was shown.
+        message: of which the role and the origin count.
+        blocks: of it.
+        compacted: the results that are compactions, by their number among the results, in words.
     """
 
-    draft: _Draft
-    number: int
-    key: str | None = None
-    is_answered: bool = False
-
-    @property
-    def block(self) -> CallBlock:
-        """The call."""
-        return cast("CallBlock", self.draft.blocks[self.number])
+    message: Message
+    blocks: list[MessageBlock] = field(default_factory=list[MessageBlock])
+    compacted: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
 
 
 class _Building:
     def __init__(self, transcript: Transcript) -> None:
         self._compacted = transcript.compacted
+        self._pairs = Pairs(transcript)
         self._drafts: list[_Draft] = []
-        self._asked: dict[tuple[UUID, int], _Place] = {}
-        self._named: defaultdict[str | _Spelling, list[_Place]] = defaultdict(list)
+        self.changes: list[Change] = []
 
-    def messages(self) -> list[Message]:
-        """All of them, as far as they have come."""
-        return [
-            draft.message.model_copy(update={"blocks": tuple(draft.blocks)})
-            for draft in self._drafts
-            if draft.blocks or draft.message.role != "tool"
-        ]
+    def kept(self) -> list[_Draft]:
+        """The messages, without those whose results all stand elsewhere."""
+        return [draft for draft in self._drafts if draft.blocks or draft.message.role != "tool"]
 
     def take_message(self, view: MessageView) -> None:
         """A message as it was recorded, or what can be made of an older one, which is text."""
-        message = _message(view)
+        message = self._pairs.messages[view.id]
+        if view.id in self._pairs.left:
+            choice = 0 if message.origin is None else message.origin.choice
+            self._leave("alternative_dropped", view, f"choice {choice} was not continued")
+            return
+        if view.role == OFFERING and view.document is None:
+            self._leave("block_dropped", view, "it says which tools are on offer, in words alone")
+            return
         draft = self._add(message)
-        draft.blocks.extend(filter(None, map(self._untold, message.blocks)))
-        calls = (n for n, block in enumerate(draft.blocks) if isinstance(block, CallBlock))
-        for position, number in enumerate(calls):
-            place = self._asked[view.id, position] = _Place(draft, number)
-            call = place.block.call
-            self._named[call.call_id or (call.tool_name, call.arguments_raw)].append(place)
+        for number, block in enumerate(message.blocks):
+            told = self._told(view, number, block)
+            if told is not None:
+                draft.blocks.append(told)
 
     def take_invocation(self, detail: InvocationDetail) -> None:
         """Its call, unless a message asked for it, and what the model was shown."""
-        place = self._place_of(detail)
-        if place is None:
+        asked = self._pairs.runs[detail.summary.id]
+        if asked.message_id is None and asked.run is detail:
             draft = self._add(Message(role="assistant"))
-            draft.blocks.append(CallBlock(call=_call(detail)))
-            place = _Place(draft, 0)
-        place.key = place.key or str(detail.summary.id)
-        place.draft.blocks[place.number] = place.block.model_copy(update={"key": place.key})
-        result = self._result(detail, place.key)
-        if result is not None:
-            place.is_answered = True
-            self._answers().blocks.append(result)
-
-    def _place_of(self, detail: InvocationDetail) -> _Place | None:
-        if detail.message_id is not None:
-            place = self._asked.get((detail.message_id, detail.position or 0))
-            if place is not None:
-                return place
-        found: _Place | None = None
-        name = detail.summary.call_id or (detail.summary.tool_name, arguments(detail))
-        # Ids repeat: the first free call of the latest message that has one.
-        for place in reversed(self._named.get(name, ())):
-            if found is not None and place.draft is not found.draft:
-                break
-            if place.key is None:
-                found = place
-        return found
-
-    def _result(self, detail: InvocationDetail, key: str) -> ResultBlock | None:
-        summary, compacted = detail.summary, self._compacted.get(detail.summary.id)
-        if compacted is not None:
-            text = compact_json(compacted)
-        elif detail.receipt is not None:
-            text = detail.receipt.text
-        else:
-            return None
-        return ResultBlock(
+            draft.blocks.append(CallBlock(call=asked.call, key=_key_of(asked)))
+        text = self._shown(detail)
+        if text is None:
+            return
+        draft, summary = self._answers(), detail.summary
+        if summary.id in self._compacted:
+            number = sum(isinstance(block, ResultBlock) for block in draft.blocks)
+            draft.compacted.append((number, "the compaction of its canonical result is told"))
+        result = ResultBlock(
             call_id=summary.call_id,
             tool_name=summary.tool_name,
             status=result_status(summary.state, summary.error_kind),
             content=(TextBlock(text=text),),
-            key=key,
+            key=_key_of(asked),
         )
+        draft.blocks.append(result)
+
+    def _shown(self, detail: InvocationDetail) -> str | None:
+        compacted = self._compacted.get(detail.summary.id)
+        if compacted is not None:
+            return compact_json(compacted)
+        return None if detail.receipt is None else detail.receipt.text
+
+    def _told(self, view: MessageView, number: int, block: MessageBlock) -> MessageBlock | None:
+        """A block with the key of its call; None for a result that an invocation tells."""
+        if isinstance(block, CallBlock):
+            asked = self._pairs.calls[view.id, number]
+            return block if asked.run is None else block.model_copy(update={"key": _key_of(asked)})
+        if not isinstance(block, ResultBlock):
+            return block
+        found = self._pairs.results.get((view.id, number))
+        if found is None or found.run is None:
+            return block
+        if self._shown(found.run) is None:
+            # A call of which nothing was kept but that it ran: what the message says of it counts.
+            return block.model_copy(update={"key": _key_of(found)})
+        if not repeats_receipt(block, found.run):
+            told = f"the receipt of #{found.run.summary.seq} is told, and not what this says of it"
+            self._leave("result_repeated", view, told)
+        return None
+
+    def _leave(self, kind: ChangeKind, view: MessageView, detail: str) -> None:
+        self.changes.append(Change(kind, f"#{view.seq}", detail))
 
     def _add(self, message: Message) -> _Draft:
         draft = _Draft(message)
@@ -157,30 +170,7 @@ class _Building:
         last = self._drafts[-1]
         return last if last.message.role == "tool" else self._add(Message(role="tool"))
 
-    def _untold(self, block: MessageBlock) -> MessageBlock | None:
-        """The block; None for the recorded result of a call whose invocation tells it already."""
-        if not isinstance(block, ResultBlock):
-            return block
-        places = self._named.get(block.call_id or "")
-        if not places or places[-1].key is None:
-            return block
-        place = places[-1]
-        # A call of which nothing was kept but that it ran: what the message says of it counts.
-        return None if place.is_answered else block.model_copy(update={"key": place.key})
 
-
-def _message(view: MessageView) -> Message:
-    """A message as it was recorded; of one without a document there is its text."""
-    if view.document is not None:
-        return Message.from_json(view.document)
-    if view.role in _ROLES and view.role != "tool":
-        return Message.of(cast("Role", view.role), view.text)
-    # What a runtime calls its own kinds of messages is no role of a provider's.
-    return Message(role="user", blocks=(TextBlock(text=view.text, extras={"role": view.role}),))
-
-
-def _call(detail: InvocationDetail) -> ToolCall:
-    summary = detail.summary
-    return ToolCall(
-        tool_name=summary.tool_name, arguments_raw=arguments(detail), call_id=summary.call_id
-    )
+def _key_of(asked: Asked) -> str | None:
+    """The same for a call and all that came of it; None of a call that nobody ran."""
+    return None if asked.run is None else str(asked.run.summary.id)

@@ -2,17 +2,28 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 
-from tooltrail.transcripts.conversations import conversation_of
+from tooltrail.transcripts.conversations import tell
 from tooltrail.transcripts.formats import Writer
 from tooltrail.transcripts.transcript import Transcript
-from tooltrail.wire import DEFAULT_EXPORT_POLICY, Export, ExportPolicy, wire_format
+from tooltrail.wire import (
+    DEFAULT_EXPORT_POLICY,
+    Export,
+    ExportPolicy,
+    ExportRefusedError,
+    ExportReport,
+    wire_format,
+)
 
 
 def export_transcript(
     transcript: Transcript, format_name: str, policy: ExportPolicy = DEFAULT_EXPORT_POLICY
 ) -> Export:
     """A session as the messages of a request, each call with what the model was shown.
+
+    What of the session is not in the conversation as it is in the record comes first in the report,
+    and then what the format does not carry.
 
     Args:
         transcript: of the session; a call that is compacted has its compaction.
@@ -23,7 +34,14 @@ def export_transcript(
         NotFoundError: there is no such format.
         ExportRefusedError: something would be changed, and the policy is strict.
     """
-    return wire_format(format_name).write_history(conversation_of(transcript), policy)
+    told, report = tell(transcript), ExportReport()
+    lenient = replace(policy, strict=False)
+    export = wire_format(format_name).write_history(told.conversation, lenient)
+    for change in (*told.changes, *export.report):
+        report.add(change.kind, change.where, change.detail)
+    if policy.strict and report:
+        raise ExportRefusedError(report)
+    return replace(export, report=report)
 
 
 def write_export(export: Export) -> Iterator[str]:

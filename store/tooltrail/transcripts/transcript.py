@@ -48,6 +48,9 @@ def load_transcript(reader: Reader, session: str, *, payloads: bool = False) -> 
 def until(transcript: Transcript, name: str) -> Transcript:
     """The session as it was when one of its entries began: that one and all before it.
 
+    A call that had not ended by then is told as one that had not, whatever came of it later; so is
+    the one that is named. The session was open then.
+
     Args:
         transcript: the whole of it.
         name: of a message or an invocation: its id, a unique beginning or end of it of four digits
@@ -61,7 +64,33 @@ def until(transcript: Transcript, name: str) -> Transcript:
         raise NotFoundError(f"the session has no entry that is named {name!r}")
     if len(found) > 1:
         raise AmbiguousNameError(name, [str(_id(transcript.entries[one])) for one in found[::-1]])
-    return replace(transcript, entries=transcript.entries[: found[0] + 1])
+    return _as_of(transcript, found[0])
+
+
+def _as_of(transcript: Transcript, last: int) -> Transcript:
+    seq = _seq(transcript.entries[last])
+    entries = tuple(_known_by(seq, entry) for entry in transcript.entries[: last + 1])
+    calls = [entry.summary for entry in entries if isinstance(entry, InvocationDetail)]
+    session = replace(
+        transcript.session,
+        closed_at=None,
+        invocation_count=len(calls),
+        open_count=sum(call.state == "started" for call in calls),
+    )
+    compacted = {
+        call.id: transcript.compacted[call.id]
+        for call in calls
+        if call.state != "started" and call.id in transcript.compacted
+    }
+    return Transcript(session, entries, compacted)
+
+
+def _known_by(seq: int, entry: Entry) -> Entry:
+    """An entry as far as it was known when the one at this place began."""
+    if isinstance(entry, MessageView):
+        return entry
+    has_ended = entry.ended_at_seq is not None and entry.ended_at_seq <= seq
+    return entry if has_ended else entry.as_started()
 
 
 def _is_named(entry: Entry, name: str) -> bool:

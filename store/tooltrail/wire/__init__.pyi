@@ -1,3 +1,4 @@
+from ._descriptions import describe_block
 from .capabilities import Capabilities
 from .exports import (
     DEFAULT_EXPORT_POLICY,
@@ -34,6 +35,7 @@ __all__ = [
     "StructuredFormat",
     "ToolChoice",
     "WireFormat",
+    "describe_block",
     "event_of",
     "read_stream",
     "wire_format",

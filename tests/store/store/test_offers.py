@@ -71,6 +71,37 @@ def test_each_version_is_kept_once_and_each_offer_is_known(store: Store) -> None
     assert [one.tools for one in store.reader.conversation(second.id)[1]][-1] == ()
 
 
+def test_the_latest_version_is_the_one_that_was_offered_last(store: Store) -> None:
+    with store.open_session() as first, store.open_session() as second:
+        first.offer_tools([ADD, RUN])
+        second.offer_tools([NEWER])
+        assert definitions(store.reader.tools(latest=True)) == [RUN, NEWER]
+        first.offer_tools([ADD])
+    assert definitions(store.reader.tools(latest=True)) == [RUN, ADD]
+    assert definitions(store.reader.tools("add", latest=True)) == [ADD]
+    assert definitions(store.reader.tools()) == [RUN, ADD, NEWER]
+
+
+@pytest.mark.parametrize("is_reversed", [False, True])
+def test_versions_that_were_first_offered_together_are_in_the_order_of_the_offer(
+    store: Store, is_reversed: bool
+) -> None:
+    versions = sorted((ADD, NEWER), key=lambda tool: tool.digest, reverse=is_reversed)
+    with store.open_session() as session:
+        session.offer_tools(versions)
+    assert definitions(store.reader.tools()) == versions
+    assert definitions(store.reader.tools(latest=True)) == versions[1:]
+
+
+def test_what_a_runtime_says_in_the_role_of_offers_offers_nothing(store: Store) -> None:
+    with store.open_session() as session:
+        session.offer_tools([ADD])
+        session.add_message("tools", "add, run")
+        assert definitions(store.reader.offered_tools(session.id)) == [ADD]
+        session.offer_tools([])
+    assert store.reader.offered_tools(session.id) == []
+
+
 def test_a_conversation_has_the_tools_that_it_offered_last(store: Store) -> None:
     with store.open_session() as session:
         session.offer_tools([ADD])

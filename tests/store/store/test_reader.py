@@ -186,7 +186,7 @@ def test_a_conversation_takes_the_same_few_statements_whatever_its_length(
             with statements_of(at.database.engine) as statements:
                 _, messages, details = at.reader.conversation(session_id)
             assert len(details) == number
-            assert len(without_housekeeping(statements)) == 8
+            assert len(without_housekeeping(statements)) == 9
             assert len(messages) == (5 if at is store else 0)
 
 

@@ -5,7 +5,14 @@ from pathlib import Path
 import click
 
 from tooltrail.cli._exit_codes import ExitCode
-from tooltrail.cli._export_options import PROVIDERS, report_option, strict_option, tell_report
+from tooltrail.cli._export_options import (
+    PROVIDERS,
+    refuse_same_file,
+    report_option,
+    strict_option,
+    tell_report,
+    write_report,
+)
 from tooltrail.cli._location import Location
 from tooltrail.cli._offers import TOOL_FIELDS, WantedTools, tool_records, wanted_tools_options
 from tooltrail.cli._options import output_options, store_options, time_option
@@ -68,15 +75,18 @@ def export(
 ) -> ExitCode:
     """Print definitions of tools as part of a request to a provider.
 
-    Of each tool the latest version, or with --session those that it offered last. What cannot be
-    told as it is in the record is counted on stderr.
+    Of each tool the version that was offered last, or with --session those that it offered last.
+    What cannot be told as it is in the record is counted on stderr.
     """
     from tooltrail.transcripts import write_export
     from tooltrail.wire import ExportRefusedError, wire_format
 
+    if report is not None:
+        refuse_same_file(report, None)
     with location.open() as store:
         tools = wanted.read(store.reader, latest=True)
     written = wire_format(style).write_tools([tool.definition for tool in tools])
+    write_report(written.report, report)
     tell_report(written.report, report)
     if strict and written.report:
         say(f"tooltrail: {ExportRefusedError(written.report)}")

@@ -27,7 +27,8 @@ from tooltrail.cli._transcribing import STYLES, Transcribing
     "--until",
     "last",
     metavar="ID",
-    help="Up to this entry and no further: the id of a message or an invocation, or #SEQ.",
+    help="The session as it was when this entry began: the id of a message or an invocation, or "
+    "#SEQ.",
 )
 @click.option(
     "--compact",

@@ -1,11 +1,11 @@
 """Invocations with all their surfaces, in a fixed handful of queries whatever their number."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Connection, select
+from sqlalchemy import ColumnElement, Connection, ScalarSelect, case, select
 from sqlalchemy.orm import InstrumentedAttribute, aliased
 
 from tooltrail.records import Digest, DigestMismatchError, Omission, digest_of
@@ -20,6 +20,7 @@ from tooltrail.store.tables import (
     CompleteOutputRow,
     InvocationArtifactRow,
     InvocationRow,
+    LedgerEntryRow,
     MessageDocumentRow,
     MessageRow,
     OmissionRow,
@@ -40,7 +41,27 @@ def details_of_session(connection: Connection, session_id: UUID) -> list[Invocat
     """All invocations of a session in their order."""
     key = select(SessionRow.key).where(SessionRow.id == session_id).scalar_subquery()
     with collector_paused():
-        return _details(connection, InvocationRow.session_key == key)
+        ends = _ends(connection, key)
+        return _details(connection, InvocationRow.session_key == key, ends)
+
+
+def _ends(connection: Connection, session_key: ScalarSelect[int]) -> dict[UUID, int]:
+    """How many entries of the session had begun when each of its invocations ended.
+
+    By the order of the ledger, in which nothing is moved; clocks of several machines differ.
+    """
+    row, finished, begun = LedgerEntryRow, "invocation.finished", 0
+    ended = case((row.kind == finished, row.subject_id))
+    query = select(ended).where(
+        row.session_key == session_key, row.kind.in_((finished, "invocation.started", "message"))
+    )
+    ends: dict[UUID, int] = {}
+    for subject in connection.scalars(query.order_by(row.n)):
+        if subject is None:
+            begun += 1
+        else:
+            ends[subject] = begun
+    return ends
 
 
 def details_of(connection: Connection, invocation_id: UUID) -> InvocationDetail:
@@ -107,7 +128,9 @@ def _message_view(row: AnyRow) -> MessageView:
     )
 
 
-def _details(connection: Connection, which: ColumnElement[bool]) -> list[InvocationDetail]:
+def _details(
+    connection: Connection, which: ColumnElement[bool], ends: Mapping[UUID, int] | None = None
+) -> list[InvocationDetail]:
     arguments = aliased(BodyRow)
     query = (
         select_invocations(
@@ -155,6 +178,7 @@ def _details(connection: Connection, which: ColumnElement[bool]) -> list[Invocat
                 tuple([_omission(child) for child in omissions.get(key, ())]),
                 message_id,
                 position,
+                None if ends is None else ends.get(summary.id),
             )
         )
     return details

@@ -5,9 +5,10 @@ from dataclasses import replace
 from typing import Any, cast
 from uuid import UUID
 
-from sqlalchemy import Connection, Select, select
+from sqlalchemy import Connection, Select, Subquery, exists, func, select
 
 from tooltrail.records import DamageError, DigestMismatchError, ToolDefinition, digest_of
+from tooltrail.records.digests import EMPTY
 from tooltrail.store._reading.queries import AnyRow
 from tooltrail.store.tables import MessageRow, SessionRow, ToolOfferRow, ToolRow
 from tooltrail.store.views import MessageView, ToolView
@@ -18,16 +19,48 @@ OFFERING = "tools"
 _COLUMNS = (ToolRow.digest, ToolRow.name, ToolRow.family, ToolRow.created_at, ToolRow.document)
 
 
-def all_tools(connection: Connection, name: str | None = None) -> list[ToolView]:
+def all_tools(
+    connection: Connection, name: str | None = None, *, latest: bool = False
+) -> list[ToolView]:
     """Every version of every tool, or of one: by name, those offered first in front.
+
+    Args:
+        connection: within a transaction.
+        name: of the tool; all when None.
+        latest: whether to give of each tool only the version that was offered last, by the order in
+            which offers were recorded.
 
     Raises:
         DamageError: a definition is not what its digest names.
     """
-    query = select(*_COLUMNS).order_by(ToolRow.name, ToolRow.created_at, ToolRow.digest)
+    offers = _places(latest=latest)
+    place = (func.coalesce(offers.c.message_key, 0), func.coalesce(offers.c.position, 0))
+    query = select(*_COLUMNS).outerjoin(offers, offers.c.tool_digest == ToolRow.digest)
+    order = place if latest else (ToolRow.created_at, *place)
     if name is not None:
         query = query.where(ToolRow.name == name)
-    return [_tool_view(row) for row in connection.execute(query)]
+    rows = connection.execute(query.order_by(ToolRow.name, *order, ToolRow.digest)).all()
+    return [
+        _tool_view(row) for row in ({row.name: row for row in rows}.values() if latest else rows)
+    ]
+
+
+def _places(*, latest: bool) -> Subquery:
+    """The place of each version in the first offer that has it, or in the last one."""
+    row, end = ToolOfferRow, func.max if latest else func.min
+    # Aggregates need one pass; to sort all offers for a window takes several times as long.
+    offer = (
+        select(row.tool_digest, end(row.message_key).label("message_key"))
+        .group_by(row.tool_digest)
+        .subquery()
+    )
+    is_of_it = (row.tool_digest == offer.c.tool_digest) & (row.message_key == offer.c.message_key)
+    return (
+        select(row.tool_digest, row.message_key, end(row.position).label("position"))
+        .join(offer, is_of_it)
+        .group_by(row.tool_digest, row.message_key)
+        .subquery()
+    )
 
 
 def offered_tools(connection: Connection, session_id: UUID) -> list[ToolView]:
@@ -36,10 +69,16 @@ def offered_tools(connection: Connection, session_id: UUID) -> list[ToolView]:
     Raises:
         DamageError: a definition is not what its digest names.
     """
+    has_tools = exists().where(ToolOfferRow.message_key == MessageRow.key)
     last = (
         select(MessageRow.key)
         .join(SessionRow, SessionRow.key == MessageRow.session_key)
-        .where(SessionRow.id == session_id, MessageRow.role == OFFERING)
+        .where(
+            SessionRow.id == session_id,
+            MessageRow.role == OFFERING,
+            # What a runtime says in that role is text, and offers nothing.
+            has_tools | (MessageRow.body_digest == EMPTY),
+        )
         .order_by(MessageRow.seq.desc())
         .limit(1)
         .scalar_subquery()

@@ -1,0 +1,261 @@
+"""Which invocation ran which call of a message, which result of a message is of which call, and
+which messages are alternatives.
+
+An invocation belongs to the call that it names, else to the latest one with its call id, or, where
+neither has an id, with its tool and its arguments. A result of a message belongs to the call with
+its id; without one, to the first call of its tool in the latest answer, of those without an id of
+their provider's if there are any. All of it is found out before anything is told: a result may have
+been written down before the invocation of its call.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import cast, get_args
+from uuid import UUID
+
+from tooltrail.records import CallBlock, Message, ResultBlock, Role, TextBlock, ToolCall
+from tooltrail.store import InvocationDetail, MessageView
+from tooltrail.transcripts._wording import arguments
+from tooltrail.transcripts.transcript import Transcript
+
+OFFERING = "tools"
+"""The role of entries that say which tools are on offer, and are no words of anybody."""
+
+_ROLES: frozenset[str] = frozenset(get_args(Role))
+
+BlockPlace = tuple[UUID, int]
+"""The id of a message, and the number of a block in it."""
+
+_Name = tuple[str, str | None] | tuple[str, str, str]
+"""By what a call may be named: an id, a key, a tool, which may be any, or a tool and arguments."""
+
+
+@dataclass(slots=True, eq=False)
+class Answer:
+    """What a provider answered to one request: a message, or several that are alternatives.
+
+    Attributes:
+        views: the messages, in their order; none where no message asked for the call.
+        choices: of each of them.
+    """
+
+    views: list[MessageView] = field(default_factory=list[MessageView])
+    choices: list[int] = field(default_factory=list[int])
+
+
+@dataclass(slots=True, eq=False)
+class Asked:
+    """A call that a message asks for, or one that was run though no message asked for it.
+
+    Attributes:
+        call: what was asked for.
+        answer: that it stands in.
+        message_id: of the message; None where none asked for it.
+        run: the invocation of the call; None as long as none is known.
+        results: how many results of messages are of this call.
+    """
+
+    call: ToolCall
+    answer: Answer
+    message_id: UUID | None = None
+    run: InvocationDetail | None = None
+    results: int = 0
+
+
+class _Waiting:
+    """Calls of one name that may be free, those of the latest answer first."""
+
+    def __init__(self) -> None:
+        self._answers: list[list[Asked]] = []
+        self._latest: list[Asked] = []
+
+    def add(self, asked: Asked) -> None:
+        """A call that comes behind all others."""
+        if not self._latest or self._latest[0].answer is not asked.answer:
+            self._latest = []
+        if not self._answers or self._answers[-1] is not self._latest:
+            self._answers.append(self._latest)
+        self._latest.append(asked)
+
+    def next(self, is_free: Callable[[Asked], bool]) -> Asked | None:
+        """The first free call of the latest answer that has one; what is taken once stays so."""
+        while self._answers:
+            for asked in self._answers[-1]:
+                if is_free(asked):
+                    return asked
+            self._answers.pop()
+        return None
+
+    @property
+    def latest(self) -> Asked | None:
+        """The first call of the latest answer, free or not."""
+        return self._latest[0] if self._latest else None
+
+
+class Pairs:
+    """What belongs together in a transcript.
+
+    Attributes:
+        messages: as they were recorded, by their ids.
+        calls: of messages.
+        results: the call of each result of a message; of an orphan none.
+        runs: the call of each invocation.
+        left: messages that are alternatives to one that was continued, by their ids.
+    """
+
+    def __init__(self, transcript: Transcript) -> None:
+        self.messages: dict[UUID, Message] = {}
+        self.calls: dict[BlockPlace, Asked] = {}
+        self.results: dict[BlockPlace, Asked] = {}
+        self.runs: dict[UUID, Asked] = {}
+        self.left: set[UUID] = set()
+        self._placed: dict[tuple[UUID, int], Asked] = {}
+        self._unrun: defaultdict[_Name, _Waiting] = defaultdict(_Waiting)
+        self._untold: defaultdict[_Name, _Waiting] = defaultdict(_Waiting)
+        self._early: defaultdict[_Name, list[BlockPlace]] = defaultdict(list)
+        self._answers: list[Answer] = []
+        for entry in transcript.entries:
+            if isinstance(entry, InvocationDetail):
+                self._take_invocation(entry)
+            elif entry.tools is None:
+                self._take_message(entry)
+        self._choose()
+
+    def _take_message(self, view: MessageView) -> None:
+        message = self.messages[view.id] = message_of(view)
+        answer = self._answer_of(view, message)
+        position = 0
+        for number, block in enumerate(message.blocks):
+            if isinstance(block, CallBlock):
+                asked = Asked(block.call, answer, view.id)
+                self.calls[view.id, number] = self._placed[view.id, position] = asked
+                position += 1
+                call = block.call
+                name = _name_of_run(call.call_id, call.tool_name, call.arguments_raw)
+                self._unrun[name].add(asked)
+                self._wait(asked, block.key)
+            elif isinstance(block, ResultBlock):
+                self._take_result((view.id, number), block)
+
+    def _answer_of(self, view: MessageView, message: Message) -> Answer:
+        last = self._answers[-1] if self._answers else None
+        choice = 0 if message.origin is None else message.origin.choice
+        if last is None or not self._is_alternative(last, view, message):
+            last = Answer()
+            self._answers.append(last)
+        last.views.append(view)
+        last.choices.append(choice)
+        return last
+
+    def _is_alternative(self, last: Answer, view: MessageView, message: Message) -> bool:
+        """Whether a message is another choice of the answer that the last one is of."""
+        before = self.messages[last.views[-1].id]
+        mine, other = message.origin, before.origin
+        if mine is None or other is None or mine.choice in last.choices:
+            return False
+        # Ids that follow each other are those of one answer, see `record_response`.
+        follows = view.id.int == last.views[-1].id.int + 1
+        is_named_alike = mine.response_id == other.response_id and bool(mine.response_id)
+        return mine.wire_format == other.wire_format and (follows or is_named_alike)
+
+    def _take_invocation(self, detail: InvocationDetail) -> None:
+        asked = self._call_of(detail)
+        if asked is None:
+            asked = Asked(_own_call(detail), Answer())
+            self._wait(asked)
+        asked.run = asked.run or detail
+        self.runs[detail.summary.id] = asked
+
+    def _call_of(self, detail: InvocationDetail) -> Asked | None:
+        if detail.message_id is not None:
+            asked = self._placed.get((detail.message_id, detail.position or 0))
+            if asked is not None:
+                return asked
+        summary = detail.summary
+        name = _name_of_run(summary.call_id, summary.tool_name, arguments(detail))
+        waiting = self._unrun.get(name)
+        return None if waiting is None else waiting.next(_is_unrun)
+
+    def _wait(self, asked: Asked, key: str | None = None) -> None:
+        """Let results of messages find a call; one that came before its call finds it now."""
+        names = _names_of_result(asked.call, key)
+        for name in names:
+            self._untold[name].add(asked)
+        if asked.message_id is None and asked.call.call_id and self._early[names[0]]:
+            self.results[self._early[names[0]].pop(0)] = asked
+            asked.results += 1
+
+    def _take_result(self, place: BlockPlace, block: ResultBlock) -> None:
+        name: _Name
+        if block.key is not None:
+            name = ("key", block.key)
+        else:
+            name = ("id", block.call_id) if block.call_id else ("tool", block.tool_name)
+        asked = self._untold[name].next(_is_untold)
+        if asked is None and name[0] == "tool":
+            # Some servers give ids and take results without.
+            asked = self._untold["any", block.tool_name].next(_is_untold)
+        elif asked is None:
+            asked = self._untold[name].latest
+        if asked is None:
+            self._early[name].append(place)
+            return
+        asked.results += 1
+        self.results[place] = asked
+
+    def _choose(self) -> None:
+        """Of alternatives those stay whose calls were run, else had results, else the first."""
+        run = {one.message_id for one in self.calls.values() if one.run is not None}
+        told = {one.message_id for one in self.calls.values() if one.results}
+        for answer in self._answers:
+            ids = [view.id for view in answer.views]
+            kept = run.intersection(ids) or told.intersection(ids) or {ids[0]}
+            self.left.update(one for one in ids if one not in kept)
+
+
+def message_of(view: MessageView) -> Message:
+    """A message as it was recorded; of one without a document there is its text."""
+    if view.document is not None:
+        return Message.from_json(view.document)
+    if view.role in _ROLES and view.role != "tool":
+        return Message.of(cast("Role", view.role), view.text)
+    # What a runtime calls its own kinds of messages is no role of a provider's.
+    return Message(role="user", blocks=(TextBlock(text=view.text, extras={"role": view.role}),))
+
+
+def _own_call(detail: InvocationDetail) -> ToolCall:
+    """The call of an invocation, as far as it says it itself."""
+    summary = detail.summary
+    return ToolCall(
+        tool_name=summary.tool_name, arguments_raw=arguments(detail), call_id=summary.call_id
+    )
+
+
+def repeats_receipt(block: ResultBlock, run: InvocationDetail) -> bool:
+    """Whether a result of a message is what the receipt of its call says, and no more."""
+    texts = [one.text for one in block.content if isinstance(one, TextBlock)]
+    if len(texts) < len(block.content) or run.receipt is None:
+        return False
+    # The prefix is the one by which formats without a flag tell a failure.
+    return "".join(texts).strip().removeprefix("ERROR: ") == run.receipt.text.strip()
+
+
+def _name_of_run(call_id: str | None, tool_name: str, raw: str) -> _Name:
+    return ("id", call_id) if call_id else ("call", tool_name, raw)
+
+
+def _names_of_result(call: ToolCall, key: str | None) -> list[_Name]:
+    """By what a result may name a call; an id that was made for it no provider knows."""
+    names: list[_Name] = [("id", call.call_id)] if call.call_id else []
+    kinds = ("tool", "any") if not call.call_id or "id_synthesised" in call.flags else ("any",)
+    names += [(kind, name) for kind in kinds for name in (call.tool_name, None)]
+    return names if key is None else [*names, ("key", key)]
+
+
+def _is_unrun(asked: Asked) -> bool:
+    return asked.run is None
+
+
+def _is_untold(asked: Asked) -> bool:
+    return asked.results == 0

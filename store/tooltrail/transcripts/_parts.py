@@ -1,0 +1,219 @@
+"""What a message holds, part by part, for people and for programs: text, calls, results, and so on.
+
+A call that was run has an entry of its own, with its result: the message refers to that by its
+place, and nothing stands twice. What is no text is described.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from tooltrail.records import (
+    CallBlock,
+    MediaBlock,
+    Message,
+    MessageBlock,
+    ProviderBlock,
+    ReasoningBlock,
+    ResourceBlock,
+    ResultBlock,
+    TextBlock,
+    ToolCall,
+)
+from tooltrail.store import InvocationDetail, MessageView
+from tooltrail.transcripts._pairs import Pairs, repeats_receipt
+from tooltrail.transcripts._wording import one_line
+from tooltrail.wire import describe_block
+
+BROKEN_OFF = "the answer broke off here"
+
+_SAID = "said"
+_WORDLESS = "[not in words]"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a message, for people.
+
+    Attributes:
+        label: what it is, on one line; empty for a text that a message begins with.
+        text: of it; empty where the label is all.
+        style: how the text is to be read: as something said, as output, or as JSON.
+    """
+
+    label: str
+    text: str = ""
+    style: Literal["said", "text", "json"] = "said"
+
+
+def parts_of(view: MessageView, pairs: Pairs) -> Iterator[Part]:
+    """What a message holds, in its order; at least one part."""
+    message = _whole(view, pairs)
+    if message is None:
+        yield Part("", view.text)
+        return
+    parts: list[Part] = []
+    if label := _choice_of(view, message, pairs):
+        parts.append(Part(label))
+    for number, block in enumerate(message.blocks):
+        part = _part(block, _telling(view, number, block, pairs))
+        if not (part.label or part.text):
+            continue
+        if _is_said(part) and parts and _is_said(parts[-1]):
+            # One text may come in several blocks; they are read as one.
+            parts[-1] = replace(parts[-1], text=parts[-1].text + part.text)
+        else:
+            parts.append(replace(part, label=_SAID) if _is_said(part) and parts else part)
+    if not message.is_complete:
+        parts.append(Part(BROKEN_OFF))
+    yield from parts or [Part("")]
+
+
+def members_of(view: MessageView, pairs: Pairs) -> dict[str, Any]:
+    """What there is to say of a message beside its text, for programs; often nothing."""
+    message = _whole(view, pairs)
+    if message is None:
+        return {}
+    members: dict[str, Any] = {}
+    if not all(isinstance(block, TextBlock) and not block.is_refusal for block in message.blocks):
+        members["blocks"] = [
+            _spelled(block, _telling(view, number, block, pairs).run)
+            for number, block in enumerate(message.blocks)
+        ]
+    if not message.is_complete:
+        members["is_complete"] = False
+    if message.origin is not None and message.origin.choice:
+        members["choice"] = message.origin.choice
+    if view.id in pairs.left:
+        members["is_continued"] = False
+    return members
+
+
+def _whole(view: MessageView, pairs: Pairs) -> Message | None:
+    """The message, unless its text is all that is kept of it."""
+    return None if view.document is None else pairs.messages.get(view.id)
+
+
+def _choice_of(view: MessageView, message: Message, pairs: Pairs) -> str:
+    """Which of several answers a message is, if there are several."""
+    number = 0 if message.origin is None else message.origin.choice
+    left = ", not continued" if view.id in pairs.left else ""
+    return f"choice {number} of the answer{left}" if number or left else ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Telling:
+    """What else tells of the call of a block.
+
+    Attributes:
+        run: the invocation whose entry tells what the block says; None where the block must.
+        is_answered: whether a message tells a result of it.
+    """
+
+    run: InvocationDetail | None = None
+    is_answered: bool = False
+
+
+def _telling(view: MessageView, number: int, block: MessageBlock, pairs: Pairs) -> _Telling:
+    place = (view.id, number)
+    if isinstance(block, CallBlock):
+        asked = pairs.calls[place]
+        return _Telling(asked.run, is_answered=asked.results > 0)
+    found = pairs.results.get(place)
+    if isinstance(block, ResultBlock) and found is not None and found.run is not None:
+        return _Telling(found.run if repeats_receipt(block, found.run) else None)
+    return _Telling()
+
+
+def _is_said(part: Part) -> bool:
+    return part.label in {"", _SAID}
+
+
+def _part(block: MessageBlock, telling: _Telling) -> Part:
+    run = telling.run
+    match block:
+        case TextBlock():
+            part = Part("refusal" if block.is_refusal else "", block.text)
+        case ReasoningBlock():
+            part = Part("reasoning", block.text or _WORDLESS)
+        case CallBlock() if run is not None:
+            part = Part(f"asks for #{run.summary.seq}")
+        case CallBlock():
+            state = "run elsewhere" if telling.is_answered else "not run"
+            is_cut = "incomplete" in block.call.flags
+            named = _named(block.call, f"cut off, {state}" if is_cut else state)
+            part = Part(named, block.call.arguments_raw, "json")
+        case ResultBlock() if run is not None:
+            part = Part(f"tells the result of #{run.summary.seq}")
+        case ResultBlock():
+            name = one_line(f"{block.tool_name or ''} {block.call_id or ''}")
+            part = Part(one_line(f"result {name} [{block.status}]"), _content(block), "text")
+        case ProviderBlock(call=ToolCall() as call):
+            part = Part(_named(call, "run by the provider"), call.arguments_raw, "json")
+        case ResourceBlock(text=str(text)):
+            part = Part(describe_block(block), text, "text")
+        case _:
+            part = Part(describe_block(block))
+    return part
+
+
+def _named(call: ToolCall, state: str) -> str:
+    name = call.tool_name if call.namespace is None else f"{call.namespace}.{call.tool_name}"
+    return one_line(f"call {name} {call.call_id or ''} [{state}]")
+
+
+def _content(result: ResultBlock) -> str:
+    """What a result says, a block after the other."""
+    told = [_content_text(block) for block in result.content]
+    if result.has_structured:
+        told.append(json.dumps(result.structured, ensure_ascii=False, separators=(",", ":")))
+    return "\n".join(told)
+
+
+def _content_text(block: TextBlock | MediaBlock | ResourceBlock | ProviderBlock) -> str:
+    if isinstance(block, TextBlock):
+        return block.text
+    text = block.text if isinstance(block, ResourceBlock) else None
+    return describe_block(block) if text is None else f"{describe_block(block)}\n{text}"
+
+
+def _spelled(block: MessageBlock, run: InvocationDetail | None) -> dict[str, Any]:
+    return {"type": block.type, **({"invocation_seq": run.summary.seq} if run else _members(block))}
+
+
+def _members(block: MessageBlock) -> dict[str, Any]:
+    match block:
+        case TextBlock():
+            refusal = {"is_refusal": True} if block.is_refusal else {}
+            members: dict[str, Any] = {"text": block.text, **refusal}
+        case ReasoningBlock():
+            members = {"text": block.text}
+        case CallBlock():
+            members = _call(block.call)
+        case ResultBlock():
+            structured = {"structured": block.structured} if block.has_structured else {}
+            members = {
+                "call_id": block.call_id,
+                "tool_name": block.tool_name,
+                "status": block.status,
+                "content": [_spelled(one, None) for one in block.content],
+                **structured,
+            }
+        case ProviderBlock(call=ToolCall() as call):
+            members = {"description": describe_block(block), "call": _call(call)}
+        case ResourceBlock(text=str(text)):
+            members = {"description": describe_block(block), "text": text}
+        case _:
+            members = {"description": describe_block(block)}
+    return members
+
+
+def _call(call: ToolCall) -> dict[str, Any]:
+    return {
+        "call_id": call.call_id,
+        "namespace": call.namespace,
+        "tool_name": call.tool_name,
+        "arguments_raw": call.arguments_raw,
+        "flags": list(call.flags),
+    }

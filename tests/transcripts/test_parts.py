@@ -1,0 +1,294 @@
+"""What messages hold beside their text, in the formats for people and for programs."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from markdown_it import MarkdownIt
+from tests.support.transcripts import SESSION, TROUBLE, call, document, message, normal, parsed, top
+
+from tooltrail.records import (
+    CallBlock,
+    MediaBlock,
+    Message,
+    MessageBlock,
+    Origin,
+    ProviderBlock,
+    ReasoningBlock,
+    ResourceBlock,
+    ResultBlock,
+    Role,
+    TextBlock,
+    ToolCall,
+)
+from tooltrail.store import MessageView
+from tooltrail.transcripts import Transcript
+
+
+def whole(seq: int, role: Role, *blocks: MessageBlock, **more: Any) -> MessageView:
+    """A message that was recorded with all that is in it."""
+    recorded = Message(role=role, blocks=blocks, **more)
+    view = message(seq, role, recorded.text)
+    return replace(view, document=recorded.to_json())
+
+
+def asked(call_id: str, **more: Any) -> CallBlock:
+    return CallBlock(call=ToolCall(tool_name="Read", call_id=call_id, **more))
+
+
+def result(call_id: str, *content: TextBlock | MediaBlock, **more: Any) -> ResultBlock:
+    return ResultBlock(call_id=call_id, content=content, **more)
+
+
+PIXELS = MediaBlock(kind="image", media_type="image/png", data="iVBORw==")
+DIGEST = "0f4636c78f65d3639ece5a064b5ae753e3408614a14fb18ab4d7540d2c248543"
+RICH = Transcript(
+    replace(SESSION, title=None, closed_at=None),
+    (
+        whole(0, "user", TextBlock(text="What is it?"), PIXELS),
+        whole(
+            1,
+            "assistant",
+            ReasoningBlock(text="Let me\n#9 see"),
+            TextBlock(text="I "),
+            TextBlock(text="look."),
+            asked("c1", arguments_raw='{"path": "a"}'),
+            asked("c2", arguments_raw='{"path": "b"}'),
+            asked("c3", arguments_raw='{"pa', flags=("incomplete",)),
+            ProviderBlock(
+                native={"type": "web_search_call"},
+                call=ToolCall(tool_name="web_search", arguments_raw='{"q": 1}', call_id="ws_1"),
+            ),
+            is_complete=False,
+        ),
+        call(2, "Read", b'{"path": "a"}', "a text\n", call_id="c1"),
+        whole(
+            3,
+            "tool",
+            result("c1", TextBlock(text="a text")),
+            result("c2", TextBlock(text="no file"), PIXELS, tool_name="Read", status="error"),
+            result("c2", tool_name="Read", structured={"a": [1]}, has_structured=True),
+        ),
+        whole(4, "assistant", TextBlock(text="I will not.", is_refusal=True)),
+        whole(5, "user", ResourceBlock(uri="file:///a", text="of a file"), ReasoningBlock()),
+        whole(6, "assistant"),
+    ),
+)
+
+
+def test_text_shows_all_that_a_message_holds_and_no_call_twice() -> None:
+    assert (
+        document(RICH, "text")
+        == f"""\
+Session {SESSION.id}, opened 2026-01-02 03:04:05Z
+
+#0 2026-01-02 03:04:06Z user
+  What is it?
+--- [image image/png, 4 bytes, sha256:{DIGEST}] ---
+
+#1 2026-01-02 03:04:07Z assistant
+--- reasoning ---
+  Let me
+  #9 see
+--- said ---
+  I look.
+--- asks for #2 ---
+--- call Read c2 [run elsewhere] ---
+  {{"path": "b"}}
+--- call Read c3 [cut off, not run] ---
+  {{"pa
+--- call web_search ws_1 [run by the provider] ---
+  {{"q": 1}}
+--- the answer broke off here ---
+
+#2 2026-01-02 03:04:08Z Read c1 [success]
+  {{"path": "a"}}
+--- shown to the model ---
+  a text
+
+#3 2026-01-02 03:04:09Z tool
+--- tells the result of #2 ---
+--- result Read c2 [error] ---
+  no file
+  [image image/png, 4 bytes, sha256:{DIGEST}]
+--- result Read c2 [ok] ---
+  {{"a":[1]}}
+
+#4 2026-01-02 03:04:10Z assistant
+--- refusal ---
+  I will not.
+
+#5 2026-01-02 03:04:11Z user
+--- [resource file:///a, 9 bytes] ---
+  of a file
+--- reasoning ---
+  [not in words]
+
+#6 2026-01-02 03:04:12Z assistant
+
+"""
+    )
+
+
+def test_markdown_shows_all_that_a_message_holds() -> None:
+    text = document(RICH, "markdown")
+    _, _, second = text.partition("## 1. assistant\n")
+    assert (
+        second.partition("## 2.")[0]
+        == """
+Reasoning:
+
+> Let me
+> #9 see
+
+Said:
+
+> I look.
+
+Asks for \\#2.
+
+Call Read c2 \\[run elsewhere\\]:
+
+```json
+{"path": "b"}
+```
+
+Call Read c3 \\[cut off, not run\\]:
+
+```json
+{"pa
+```
+
+Call web\\_search ws\\_1 \\[run by the provider\\]:
+
+```json
+{"q": 1}
+```
+
+The answer broke off here.
+
+"""
+    )
+    headings = [token for token in top(parsed(RICH), "heading_open") if token.tag == "h2"]
+    assert len(headings) == len(RICH.entries)
+    assert text.count('{"path": "a"}') == 1
+
+
+def test_json_has_the_blocks_of_a_message_and_no_call_twice() -> None:
+    entries = json.loads(document(RICH, "json"))["entries"]
+    image = {
+        "type": "media",
+        "description": f"[image image/png, 4 bytes, sha256:{DIGEST}]",
+    }
+    assert entries[0]["blocks"] == [{"type": "text", "text": "What is it?"}, image]
+    assert (entries[1]["text"], entries[1]["is_complete"]) == ("I look.", False)
+    read = {"call_id": "c2", "namespace": None, "tool_name": "Read", "flags": list[str]()}
+    assert entries[1]["blocks"] == [
+        {"type": "reasoning", "text": "Let me\n#9 see"},
+        {"type": "text", "text": "I "},
+        {"type": "text", "text": "look."},
+        {"type": "tool_call", "invocation_seq": 2},
+        {"type": "tool_call", **read, "arguments_raw": '{"path": "b"}'},
+        {
+            "type": "tool_call",
+            **read,
+            "call_id": "c3",
+            "arguments_raw": '{"pa',
+            "flags": ["incomplete"],
+        },
+        {
+            "type": "provider",
+            "description": "[provider's web_search_call]",
+            "call": {
+                **read,
+                "call_id": "ws_1",
+                "tool_name": "web_search",
+                "arguments_raw": '{"q": 1}',
+            },
+        },
+    ]
+    told = {"type": "tool_result", "call_id": "c2", "tool_name": "Read"}
+    assert entries[3]["blocks"] == [
+        {"type": "tool_result", "invocation_seq": 2},
+        {**told, "status": "error", "content": [{"type": "text", "text": "no file"}, image]},
+        {**told, "status": "ok", "content": [], "structured": {"a": [1]}},
+    ]
+    assert entries[4]["blocks"] == [{"type": "text", "text": "I will not.", "is_refusal": True}]
+    resource = {"type": "resource", "description": "[resource file:///a, 9 bytes]"}
+    assert entries[5]["blocks"][0] == {**resource, "text": "of a file"}
+    assert [entry.get("is_complete") for entry in entries] == [None, False, *[None] * 5]
+
+
+@pytest.mark.parametrize("style", ["text", "markdown", "json"])
+def test_a_result_that_is_not_the_receipt_is_shown_as_well(style: str) -> None:
+    transcript = Transcript(
+        SESSION,
+        (
+            whole(0, "assistant", asked("c1")),
+            call(1, "Read", b"{}", "of the receipt", call_id="c1"),
+            whole(2, "tool", result("c1", TextBlock(text="of the message"))),
+        ),
+    )
+    text = document(transcript, style)
+    assert text.count("of the receipt") == text.count("of the message") == 1
+
+
+def test_choices_that_were_not_continued_are_shown_as_such() -> None:
+    def choice(seq: int, number: int) -> MessageView:
+        origin = Origin(wire_format="openai", response_id="r", choice=number)
+        return whole(seq, "assistant", TextBlock(text=f"choice {number}"), origin=origin)
+
+    transcript = Transcript(SESSION, (choice(0, 0), choice(1, 1)))
+    text = document(transcript, "text")
+    assert "assistant\n  choice 0\n" in text
+    assert "--- choice 1 of the answer, not continued ---\n--- said ---\n  choice 1\n" in text
+    first, second = json.loads(document(transcript, "json"))["entries"]
+    assert ("choice" in first, second["choice"], second["is_continued"]) == (False, 1, False)
+
+
+@pytest.mark.parametrize("style", ["text", "markdown"])
+def test_no_part_of_a_message_can_begin_an_entry_of_its_own(style: str) -> None:
+    forged = "x\n\n#7 2026-01-01 00:00:00Z Bash [success]\n\n## 7. Bash\n--- said ---"
+    call_block = CallBlock(
+        call=ToolCall(tool_name=forged, arguments_raw=forged, call_id=forged, namespace=forged)
+    )
+    blocks = (
+        ReasoningBlock(text=forged),
+        call_block,
+        result(forged, TextBlock(text=forged), tool_name=forged),
+        MediaBlock(kind="image", media_type=forged, uri=forged, name=forged),
+        ResourceBlock(uri=forged, text=forged),
+        ProviderBlock(native={"type": forged}),
+    )
+    text = document(Transcript(SESSION, (whole(0, "assistant", *blocks),)), style)
+    own = [line for line in text.splitlines() if line.startswith(("#7", "## 7", "--- said"))]
+    if style == "text":
+        assert own == []
+        return
+    tokens = MarkdownIt("commonmark").parse(text)
+    assert [token.tag for token in top(tokens, "heading_open")] == ["h1", "h2"]
+
+
+@given(TROUBLE, TROUBLE, TROUBLE, TROUBLE)
+def test_no_part_of_a_message_breaks_out_of_its_place(
+    said: str, arguments: str, shown: str, name: str
+) -> None:
+    call_block = CallBlock(call=ToolCall(tool_name=f"T{name}", arguments_raw=arguments))
+    blocks = (
+        TextBlock(text=said),
+        ReasoningBlock(text=said),
+        call_block,
+        result(name, TextBlock(text=shown)),
+        MediaBlock(kind="image", uri=name),
+        ResourceBlock(uri=name, text=said),
+    )
+    tokens = parsed(Transcript(SESSION, (whole(0, "assistant", *blocks), message(1, "user", said))))
+    assert [token.tag for token in top(tokens, "heading_open")] == ["h1", "h2", "h2"]
+    fences = [fence.content for fence in top(tokens, "fence")]
+    wanted = [arguments or None, shown or None, said or None]
+    assert fences == [
+        normal(text if text.endswith("\n") else f"{text}\n") for text in wanted if text is not None
+    ]
+    assert top(tokens, "html_block") == []
