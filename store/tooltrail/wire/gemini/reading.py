@@ -178,7 +178,7 @@ def read_history(request: JsonObject) -> Conversation:
         raise InvalidRecordError("the request has no contents")
     for position, native in enumerate(given):
         # A text, or a list of parts, is the user's, as the official client takes both.
-        content = native if isinstance(native, dict) else {"parts": native}
+        content: JsonObject = native if isinstance(native, dict) else {"parts": native}
         messages.extend(_read_messages(content, position))
     return Conversation.of(messages, read_tools(request))
 

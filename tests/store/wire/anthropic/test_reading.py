@@ -78,8 +78,8 @@ def test_no_input_is_an_empty_one() -> None:
 
 
 def test_thoughts_are_kept_whole_whether_they_can_be_read_or_not() -> None:
-    thought = {"type": "thinking", "thinking": "hm", "signature": "c2ln"}
-    hidden = {"type": "redacted_thinking", "data": "eHh4"}
+    thought: Any = {"type": "thinking", "thinking": "hm", "signature": "c2ln"}
+    hidden: Any = {"type": "redacted_thinking", "data": "eHh4"}
     assert answer(thought, hidden).message.blocks == (
         ReasoningBlock(text="hm", extras=thought),
         ReasoningBlock(text="", extras=hidden),
@@ -116,7 +116,7 @@ def test_nothing_of_a_result_is_lost(content: Any, expected: tuple[ContentBlock,
 
 def test_what_goes_back_to_anthropic_alone_says_whose_it_is() -> None:
     cached = {"type": "text", "text": "a", "cache_control": {"type": "ephemeral"}}
-    extras = {"cache_control": {"type": "ephemeral"}}
+    extras: Any = {"cache_control": {"type": "ephemeral"}}
     assert result(content="a")[1] is None
     assert result(content=[SEARCHED])[1] == OURS
     assert result(content=[cached])[1] == OURS

@@ -29,7 +29,7 @@ ANTHROPIC = wire_format("anthropic")
 OURS = Origin(wire_format="anthropic")
 BASE64 = st.sampled_from(["aGk=", "JVBERi0=", "/+8="])
 
-_cached = st.sampled_from([{}, {"cache_control": {"type": "ephemeral"}}])
+_cached: st.SearchStrategy[Any] = st.sampled_from([{}, {"cache_control": {"type": "ephemeral"}}])
 _texts = st.builds(TextBlock, text=spoken_texts)
 _images = st.builds(
     MediaBlock,
@@ -52,15 +52,21 @@ _places = st.builds(
     uri=st.sampled_from(["https://example.org/x", "file:f_1"]),
 )
 _media = _images | _files | _places
-_thoughts = st.builds(
-    lambda text: ReasoningBlock(
+
+
+def _thought(text: str) -> ReasoningBlock:
+    return ReasoningBlock(
         text=text, extras={"type": "thinking", "thinking": text, "signature": "c2ln"}
-    ),
-    spoken_texts,
-) | st.just(ReasoningBlock(extras={"type": "redacted_thinking", "data": "eHh4"}))
-_referred = st.builds(
-    lambda name: ProviderBlock(native={"type": "tool_reference", "tool_name": name}), tool_names
-)
+    )
+
+
+def _reference(name: str) -> ProviderBlock:
+    return ProviderBlock(native={"type": "tool_reference", "tool_name": name})
+
+
+_hidden = ReasoningBlock(extras={"type": "redacted_thinking", "data": "eHh4"})
+_thoughts = spoken_texts.map(_thought) | st.just(_hidden)
+_referred = tool_names.map(_reference)
 
 
 @st.composite

@@ -22,7 +22,7 @@ OURS = Origin(wire_format="gemini")
 
 
 def answer(*parts: Any, finish: str = "STOP") -> Response:
-    candidate = {"content": {"role": "model", "parts": list(parts)}, "finishReason": finish}
+    candidate: Any = {"content": {"role": "model", "parts": list(parts)}, "finishReason": finish}
     return GEMINI.read_response({"candidates": [candidate]})
 
 
@@ -50,14 +50,14 @@ def test_a_call_in_pieces_that_was_not_streamed_is_not_run() -> None:
 
 
 def test_what_stands_beside_a_call_and_in_it_is_kept() -> None:
-    told = {"name": "f", "args": {}, "brandNew": 1}
+    told: Any = {"name": "f", "args": {}, "brandNew": 1}
     (call,) = answer({"functionCall": told, "thoughtSignature": "c2ln"}).calls
     assert call.extras == {"thoughtSignature": "c2ln", "functionCall": {"brandNew": 1}}
     assert call.is_executable
 
 
 def test_two_calls_with_one_id_are_both_there_and_the_second_is_flagged() -> None:
-    asked = {"functionCall": {"name": "f", "id": "a", "args": {}}}
+    asked: Any = {"functionCall": {"name": "f", "id": "a", "args": {}}}
     bare = {"functionCall": {"name": "g"}}
     calls = answer(asked, asked, bare, bare).calls
     assert [call.flags for call in calls] == [(), ("id_repeated",), (), ()]
@@ -117,25 +117,25 @@ def test_what_stands_beside_media_and_in_them_is_kept() -> None:
 TEXT = (TextBlock(text="ok"),)
 
 
-@pytest.mark.parametrize(
-    ("response", "status", "content", "structured"),
-    [
-        ({"output": "ok"}, "ok", TEXT, None),
-        ({"output": "ok", "error": None}, "ok", TEXT, None),
-        ({"output": ""}, "ok", (), None),
-        ({"output": {"a": 1}}, "ok", (), ({"a": 1},)),
-        ({"output": None}, "ok", (), (None,)),
-        ({"a": 1}, "ok", (), ({"a": 1},)),
-        ({}, "ok", (), ({},)),
-        ({"error": "ok"}, "error", TEXT, None),
-        ({"error": {"code": 2}}, "error", (), ({"code": 2},)),
-        ({"output": "ok", "exit_code": 3}, "ok", (), ({"output": "ok", "exit_code": 3},)),
-        ({"output": "ok", "error": "full"}, "error", (), ({"output": "ok", "error": "full"},)),
-        ({"error": "x", "detail": "y"}, "error", (), ({"error": "x", "detail": "y"},)),
-        ("ok", "ok", TEXT, None),
-        (["x"], "ok", (), (["x"],)),
-    ],
-)
+RESPONSES: list[Any] = [
+    ({"output": "ok"}, "ok", TEXT, None),
+    ({"output": "ok", "error": None}, "ok", TEXT, None),
+    ({"output": ""}, "ok", (), None),
+    ({"output": {"a": 1}}, "ok", (), ({"a": 1},)),
+    ({"output": None}, "ok", (), (None,)),
+    ({"a": 1}, "ok", (), ({"a": 1},)),
+    ({}, "ok", (), ({},)),
+    ({"error": "ok"}, "error", TEXT, None),
+    ({"error": {"code": 2}}, "error", (), ({"code": 2},)),
+    ({"output": "ok", "exit_code": 3}, "ok", (), ({"output": "ok", "exit_code": 3},)),
+    ({"output": "ok", "error": "full"}, "error", (), ({"output": "ok", "error": "full"},)),
+    ({"error": "x", "detail": "y"}, "error", (), ({"error": "x", "detail": "y"},)),
+    ("ok", "ok", TEXT, None),
+    (["x"], "ok", (), (["x"],)),
+]
+
+
+@pytest.mark.parametrize(("response", "status", "content", "structured"), RESPONSES)
 def test_nothing_of_a_response_is_lost(
     response: Any, status: Any, content: Any, structured: Any
 ) -> None:
@@ -156,7 +156,7 @@ def test_what_stands_beside_a_response_and_in_it_is_kept() -> None:
 
 
 def test_parts_of_a_response_that_are_no_media_are_kept() -> None:
-    odd = {"brandNew": 1}
+    odd: Any = {"brandNew": 1}
     assert result(response={"output": ""}, parts=[odd, "x"]).content == (
         ProviderBlock(native=odd),
         ProviderBlock(native="x"),

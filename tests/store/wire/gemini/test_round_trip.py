@@ -35,15 +35,17 @@ GEMINI = wire_format("gemini")
 OURS = Origin(wire_format="gemini")
 BASE64 = st.sampled_from(["aGk=", "JVBERi0=", "/+8="])
 
-_signed = st.sampled_from([{}, {"thoughtSignature": "c2ln"}])
+_signed: st.SearchStrategy[Any] = st.sampled_from([{}, {"thoughtSignature": "c2ln"}])
 _plain = st.builds(TextBlock, text=spoken_texts)
 _texts = st.builds(TextBlock, text=spoken_texts, extras=_signed)
 _thoughts = st.builds(
-    lambda text, extras: ReasoningBlock(text=text, extras={"thought": True, **extras}),
-    spoken_texts,
-    _signed,
+    ReasoningBlock,
+    text=spoken_texts,
+    extras=_signed.map(lambda extras: {"thought": True, **extras}),
 )
-_ran = st.just({"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}})
+_ran: st.SearchStrategy[Any] = st.just(
+    {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}}
+)
 _TYPES: Any = [
     ("image", "image/png"),
     ("image", "image/bmp"),
@@ -84,6 +86,7 @@ def _results(draw: st.DrawFn, call: ToolCall) -> ResultBlock:
     text: list[ContentBlock] = [draw(_plain)] if is_text else []
     media = [] if is_error else draw(st.lists(_media(), max_size=2))
     value = None if is_text else draw(json_values.filter(lambda one: not isinstance(one, str)))
+    scheduled: st.SearchStrategy[Any] = st.sampled_from([{}, {"scheduling": "SILENT"}])
     return ResultBlock(
         call_id=call.call_id,
         tool_name=call.tool_name,
@@ -91,7 +94,7 @@ def _results(draw: st.DrawFn, call: ToolCall) -> ResultBlock:
         content=(*text, *media),
         structured=value,
         has_structured=not is_text,
-        extras=draw(st.sampled_from([{}, {"scheduling": "SILENT"}])),
+        extras=draw(scheduled),
     )
 
 

@@ -133,7 +133,7 @@ def test_signatures_go_back_to_gemini_and_to_nobody_else() -> None:
     )
     thought = ReasoningBlock(text="hm", extras={"thought": True, "thoughtSignature": "eA=="})
     said = TextBlock(text="so", extras={"thoughtSignature": "eQ=="})
-    ran = {"executableCode": {"code": "1"}}
+    ran: Any = {"executableCode": {"code": "1"}}
     blocks = (thought, said, ProviderBlock(native=ran), CallBlock(call=call))
     result = Message(
         role="tool", blocks=(ResultBlock(tool_name="f", content=(TextBlock(text="1"),)),)
@@ -204,7 +204,7 @@ def test_the_kind_of_a_call_is_told_to_be_unsaid(kind: Any) -> None:
 
 
 def test_a_call_in_pieces_goes_back_without_the_pieces() -> None:
-    members = {"willContinue": True, "partialArgs": [], "brandNew": 1}
+    members: Any = {"willContinue": True, "partialArgs": [], "brandNew": 1}
     call = ToolCall(
         tool_name="f", call_id="a", flags=("incomplete",), extras={"functionCall": members}
     )
@@ -248,7 +248,7 @@ def test_two_messages_of_the_system_are_one_and_told() -> None:
 
 
 def test_a_structured_value_is_the_output_or_the_error() -> None:
-    members = {"structured": {"output": 1}, "has_structured": True}
+    members: dict[str, Any] = {"structured": {"output": 1}, "has_structured": True}
     assert answered(**members) == ({"response": {"output": {"output": 1}}}, [])
     assert answered(**members, status="error") == ({"response": {"error": {"output": 1}}}, [])
     assert answered(PNG, **members) == (
@@ -304,7 +304,7 @@ def test_a_response_holds_the_types_that_the_server_takes(
 
 
 def test_what_gemini_was_told_of_a_result_goes_back_to_it_alone() -> None:
-    own = {"brandNew": 1}
+    own: Any = {"brandNew": 1}
     content = (TextBlock(text="a"), PNG.model_copy(update={"extras": {"x": 1}}))
     told, report = answered(
         *content, ProviderBlock(native=own), extras={"scheduling": "SILENT"}, origin=OURS
