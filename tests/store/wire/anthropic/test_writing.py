@@ -273,3 +273,17 @@ def test_no_word_of_calls_in_parallel_goes_with_no_calls_at_all() -> None:
         ("choice_not_enforced", "no word of calls in parallel, where none may be made")
     ]
     assert changes(ANTHROPIC.write_choice(ToolChoice("none"))) == []
+
+
+def test_of_several_results_the_last_one_says_whose_it_is() -> None:
+    text = TextBlock(text="a", extras=CACHED)
+    results = [ResultBlock(call_id="a", content=(text,)) for _ in range(2)]
+    call = CallBlock(call=ToolCall(tool_name="f", call_id="a"))
+    told, report = last(
+        GO,
+        assistant(call),
+        Message(role="tool", blocks=(results[0],)),
+        Message(role="tool", blocks=(results[1],), origin=OURS),
+    )
+    assert told[0]["content"] == [{"type": "text", "text": "a", **CACHED}]
+    assert [kind for kind, _ in report] == ["result_repeated"]

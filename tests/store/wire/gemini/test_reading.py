@@ -203,3 +203,18 @@ def test_thoughts_calls_and_words_of_a_model_keep_their_order() -> None:
     assert isinstance(g, CallBlock)
     assert [(one.call.tool_name, one.call.position) for one in (f, g)] == [("f", 0), ("g", 1)]
     assert message.origin == OURS
+
+
+def test_a_call_in_pieces_in_a_history_was_never_whole() -> None:
+    part = {"functionCall": {"name": "rm", "willContinue": True}}
+    (message,) = history({"role": "model", "parts": [part]}).messages
+    assert [call.flags for call in message.calls] == [("incomplete",)]
+
+
+@pytest.mark.parametrize(("uri", "origin"), [("gs://b/x", OURS), ("https://x/y", None)])
+def test_a_place_that_only_gemini_knows_says_whose_it_is(uri: str, origin: Origin | None) -> None:
+    part = {"fileData": {"mimeType": "image/png", "fileUri": uri}}
+    told = {"functionResponse": {"name": "f", "response": {"output": ""}, "parts": [part]}}
+    said, results = history({"parts": [part]}, {"parts": [told]}).messages
+    assert (said.role, said.origin) == ("user", origin)
+    assert (results.role, results.origin) == ("tool", origin)

@@ -85,6 +85,12 @@ def test_media_have_their_name_and_go_without_the_place_of_their_bytes() -> None
     assert report == [("block_described", "of image: no uri here")]
 
 
+def test_media_of_another_kind_than_their_type_are_told() -> None:
+    told, report = parts(user(PNG.model_copy(update={"kind": "document"})))
+    assert told == [PART]
+    assert report == [("block_described", "document of type image/png")]
+
+
 @pytest.mark.parametrize("uri", ["file:f_1", "s3://b/x", "gs://b/x", "files/abc"])
 def test_only_gemini_is_told_of_a_place_that_is_its_own(uri: str) -> None:
     media = MediaBlock(kind="document", media_type="application/pdf", uri=uri)
