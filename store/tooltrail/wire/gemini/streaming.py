@@ -52,12 +52,7 @@ class _Candidate:
 
     def _take_text(self, part: JsonObject, text: str) -> None:
         number = len(self.parts) - 1
-        is_rest = (
-            number in self.texts
-            and _SIGNATURE not in part
-            and others(self.parts[number], _TEXT) == others(part, _TEXT)
-        )
-        if not is_rest:
+        if number not in self.texts or not _continues(part, self.parts[number]):
             self.parts.append(part)
             number += 1
             self.texts[number] = []
@@ -120,6 +115,14 @@ class _Candidate:
         return {**self.head, "content": {"parts": parts}}
 
 
+def _continues(part: JsonObject, last: JsonObject) -> bool:
+    """Whether a text is the rest of the one before it: the same is said of both, and no more."""
+    if len(part) == len(last) == 1:
+        # Nearly all of them are texts alone.
+        return True
+    return _SIGNATURE not in part and others(last, _TEXT) == others(part, _TEXT)
+
+
 class ContentAssembler:
     """Puts the events of one answer together."""
 
@@ -133,7 +136,7 @@ class ContentAssembler:
         """Take one event, which may be the whole answer."""
         event = camel(event)
         self._head = self._head or event
-        self._unread += unread_of_event(event)
+        self._unread.extend(unread_of_event(event))
         if "error" in event or "promptFeedback" in event:
             self._failure = self._failure or read_failure(event)
         for position, candidate in enumerate(objects_in(event.get("candidates"))):
@@ -144,7 +147,7 @@ class ContentAssembler:
             self._take(self._candidates[index], camel(candidate))
 
     def _take(self, state: _Candidate, candidate: JsonObject) -> None:
-        self._unread += unread_of(candidate)
+        self._unread.extend(unread_of(candidate))
         for part in list_in(object_in(candidate.get("content")).get("parts")):
             state.take(camel(object_in(part)))
         if candidate.keys() - _CONTENT:
