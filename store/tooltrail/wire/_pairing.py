@@ -22,6 +22,7 @@ class Asked:
         where: it stands, as a report says it.
         result: what came of it; None as long as there is nothing.
         is_late: whether other messages stand between the call and its result.
+        source: the message that brought the result.
     """
 
     block: CallBlock
@@ -29,6 +30,7 @@ class Asked:
     where: str
     result: ResultBlock | None = None
     is_late: bool = False
+    source: Message | None = None
 
 
 @dataclass(slots=True)
@@ -115,7 +117,7 @@ class _Pairing:
             self._take_calls(index, message, calls)
         for number, result in enumerate(message.results):
             where = f"messages[{index}].results[{number}]"
-            if not self._place(result, where):
+            if not self._place(result, message, where):
                 self._report.add("result_orphaned", where, "no call has asked for it")
                 self.paired.orphans.setdefault(index, []).append(result)
 
@@ -132,12 +134,13 @@ class _Pairing:
             self._open[name].append(candidates)
         self._latest.update(named)
 
-    def _place(self, result: ResultBlock, where: str) -> bool:
+    def _place(self, result: ResultBlock, source: Message, where: str) -> bool:
         name = _name_of_result(result)
         waiting = self._open.get(name, [])
         while waiting:
             asked = waiting[-1].next()
             if asked is not None:
+                asked.source = source
                 self._answer(waiting[-1].batch, asked, result, where)
                 return True
             waiting.pop()
@@ -147,6 +150,7 @@ class _Pairing:
         taken = latest.calls[0]
         told = f"{taken.where} has a result already; this later one counts"
         self._report.add("result_repeated", where, told)
+        taken.source = source
         self._answer(latest.batch, taken, result, where)
         return True
 

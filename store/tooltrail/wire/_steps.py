@@ -50,6 +50,7 @@ class Answered:
         wire_name: the name of the tool.
         result: what came of it, or that nothing is recorded.
         where: the call stands in the conversation.
+        source: the message that brought the result; one that no provider said, where none did.
     """
 
     call: ToolCall
@@ -57,6 +58,7 @@ class Answered:
     wire_name: str
     result: ResultBlock
     where: str
+    source: Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +176,8 @@ class _Planner:
         else:
             wire_id = self._ids.synthesised(batch, call.position, where) if needs_id else None
         name = call.tool_name if is_kept else self._writing.names.of(call.tool_name, where)
-        return Answered(call, wire_id, name, asked.result or self._no_result(), where)
+        result, source = asked.result or self._no_result(), asked.source or Message(role="tool")
+        return Answered(call, wire_id, name, result, where, source)
 
     def _note_incomplete(self, call: ToolCall, where: str) -> None:
         if "incomplete" in call.flags:

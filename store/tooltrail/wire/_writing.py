@@ -192,8 +192,14 @@ class Writing:
             return self.clean.text(call.arguments_raw, where)
         return self.clean.json_text(call.arguments_raw, where)
 
-    def arguments_object(self, call: ToolCall, where: str) -> JsonObject:
-        """The arguments for a format that has them as an object; nothing of them is lost."""
+    def arguments_object(self, call: ToolCall, where: str, free_text: str = _WRAPPED) -> JsonObject:
+        """The arguments for a format that has them as an object; nothing of them is lost.
+
+        Args:
+            call: with them.
+            where: it stands.
+            free_text: the member that the format's tools of free text have their text in.
+        """
         if call.parse_error is not None:
             self.note("arguments_wrapped", where, f"no JSON ({call.parse_error}); in {_INVALID!r}")
             return {_INVALID: self.clean.text(call.arguments_raw, where)}
@@ -202,8 +208,9 @@ class Writing:
         value = self.clean.value(call.arguments, where)
         if isinstance(value, dict):
             return value
-        self.note("arguments_wrapped", where, f"no object; in {_WRAPPED!r}")
-        return {_WRAPPED: value}
+        wrapped = free_text if call.kind == "custom" else _WRAPPED
+        self.note("arguments_wrapped", where, f"no object; in {wrapped!r}")
+        return {wrapped: value}
 
     def dropped_block(self, block: MessageBlock, where: str) -> None:
         """Say that a block does not fit into this format."""
@@ -273,6 +280,19 @@ class Writing:
             return dict(extras)
         self.note("provider_data_dropped", where, ", ".join(sorted(extras)))
         return {}
+
+    def beside(
+        self, native: JsonObject, message: Message, extras: JsonObject, where: str
+    ) -> JsonObject:
+        """What is written, with what its provider said of it for itself, if it goes back to it.
+
+        What is null goes nowhere, for readers do not tell it from what is missing.
+        """
+        told = self.extras(message, extras, where)
+        unsaid = sorted(name for name, value in told.items() if name in native or value is None)
+        if unsaid:
+            self.note("provider_data_dropped", where, ", ".join(unsaid))
+        return {**native, **{name: told[name] for name in told if name not in unsaid}}
 
 
 def _is_provided(tool: ToolDefinition) -> bool:

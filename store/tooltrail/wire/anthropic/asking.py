@@ -79,7 +79,10 @@ def write_choice(choice: ToolChoice) -> Export:
     elif choice.mode == "tool":
         told = f"any tool may be called, not only {', '.join(choice.names)}"
         writing.note("choice_not_enforced", "tool_choice", told)
-    if choice.parallel is not None and choice.mode != "none":
+    if choice.parallel is not None and choice.mode == "none":
+        told = "no word of calls in parallel, where none may be made"
+        writing.note("choice_not_enforced", "tool_choice", told)
+    elif choice.parallel is not None:
         native["disable_parallel_tool_use"] = not choice.parallel
     writing.note_free_choice(choice, "tool_choice")
     return writing.export({"tool_choice": native})

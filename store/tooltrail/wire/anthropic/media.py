@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+from collections.abc import Iterator
 
 from tooltrail.records import MediaBlock
 from tooltrail.records.blocks import MediaKind
@@ -41,9 +42,14 @@ def read_media(native: JsonObject) -> MediaBlock | None:
     )
 
 
-def write_media(block: MediaBlock) -> JsonObject | None:
-    """The native block; None where the format has none for its kind or its type."""
-    source = _source(block)
+def write_media(block: MediaBlock, *, tells_place: bool) -> JsonObject | None:
+    """The native block; None where the format has none for its kind or its type.
+
+    Args:
+        block: that is told.
+        tells_place: whether the place of its bytes means anything to who is told.
+    """
+    source = _source(block, tells_place=tells_place)
     if source is None or block.kind == "audio":
         return None
     native: JsonObject = {"type": block.kind, "source": source}
@@ -52,9 +58,20 @@ def write_media(block: MediaBlock) -> JsonObject | None:
     return native
 
 
-def _source(block: MediaBlock) -> JsonObject | None:
+def unsaid_members(block: MediaBlock) -> Iterator[str]:
+    """What a native block does not say of media."""
+    if block.kind == "image" and block.name is not None:
+        yield "name"
     if block.data is None:
-        return None if block.uri is None else _place_source(block.uri)
+        yield "media_type"
+    else:
+        yield "uri"
+
+
+def _source(block: MediaBlock, *, tells_place: bool) -> JsonObject | None:
+    if block.data is None:
+        is_told = block.uri is not None and tells_place
+        return _place_source(block.uri or "") if is_told else None
     if not has_bytes(block):
         return None
     if block.kind == "document" and block.media_type == "text/plain":

@@ -33,7 +33,6 @@ from tooltrail.wire.members import (
     JsonObject,
     list_in,
     object_in,
-    objects_in,
     others,
     spelled,
     text_in,
@@ -49,27 +48,40 @@ _RESULT = frozenset({"type", "tool_use_id", "content", "is_error"})
 _TEXT = frozenset({"type", "text"})
 _ROLES: Mapping[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
 NO_RAW: Mapping[int, str] = {}
+NO_EXTRAS: JsonObject = {}
 NONE_CUT: AbstractSet[int] = frozenset()
 
 
 def read_response(payload: JsonObject) -> Response:
     """An answer that was not streamed."""
     failure = read_failure(payload)
-    if failure is not None:
-        return Response.of(failure=failure)
     if not isinstance(payload.get("content"), list):
-        return Response.of(unread=("the answer has neither content nor an error",))
-    return Response.of((read_message(payload),))
+        told = () if failure else ("the answer has neither content nor an error",)
+        return Response.of((), failure, told)
+    message = read_message(payload)
+    return Response.of((message,), failure, unread_of(payload, message))
+
+
+def unread_of(native: JsonObject, message: Message) -> Iterator[str]:
+    """What of an answer's blocks, and of the calls read of them, is not as it is to be."""
+    for block in list_in(native.get("content")):
+        if not isinstance(block, dict):
+            yield "a block of the content is no object"
+        elif block.get("type") == "tool_use" and text_in(block.get("name")) is None:
+            yield "a call has no name"
+    for call in message.calls:
+        if not isinstance(call.arguments, dict) and call.parse_error is None:
+            yield "the input of a call is no object"
 
 
 def read_failure(payload: JsonObject) -> ProviderFailure | None:
-    """The error that an answer, or an event of a stream, is."""
-    if payload.get("type") != "error":
+    """The error that an answer, or an event of a stream, is; proxies leave its type out."""
+    told = payload.get("error")
+    if payload.get("type") != "error" and ("type" in payload or told is None):
         return None
-    error = object_in(payload.get("error"))
-    return ProviderFailure(
-        text_in(error.get("message")) or "", text_in(error.get("type")), dict(payload)
-    )
+    error = object_in(told)
+    message = text_in(told if isinstance(told, str) else error.get("message"))
+    return ProviderFailure(message or "", text_in(error.get("type")), dict(payload))
 
 
 def read_message(
@@ -118,8 +130,9 @@ def read_history(request: JsonObject) -> Conversation:
     if not isinstance(natives, list):
         raise InvalidRecordError("the request has no messages")
     messages: list[Message] = []
-    if request.get("system"):
-        messages.append(Message(role="system", blocks=tuple(_blocks(request["system"]))))
+    if system := request.get("system"):
+        blocks = tuple(_blocks(system))
+        messages.append(Message(role="system", blocks=blocks, origin=_origin(blocks)))
     for position, native in enumerate(natives):
         messages.extend(_read_messages(object_in(native), position))
     return Conversation.of(messages, read_tools(request))
@@ -129,15 +142,28 @@ def _read_messages(native: JsonObject, position: int) -> Iterator[Message]:
     role = _ROLES.get(str(native.get("role")))
     if role is None:
         raise InvalidRecordError(f"messages[{position}] has no role that is known")
-    blocks = list(_blocks(native.get("content")))
+    blocks = tuple(_blocks(native.get("content")))
+    extras = others(native, frozenset({"role", "content"}))
     if role == "user" and any(isinstance(block, ResultBlock) for block in blocks):
         for is_result, group in groupby(blocks, key=lambda one: isinstance(one, ResultBlock)):
-            yield Message(role="tool" if is_result else "user", blocks=tuple(group))
+            said = tuple(group)
+            told_as: Role = "tool" if is_result else "user"
+            yield Message(role=told_as, blocks=said, origin=_origin(said, extras))
         return
-    extras = others(native, frozenset({"role", "content"}))
-    needs_origin = extras or any(is_for_provider(block) for block in blocks)
-    origin = Origin(wire_format=NAME, extras=extras) if needs_origin else None
-    yield Message(role=role, blocks=tuple(blocks), origin=origin)
+    yield Message(role=role, blocks=blocks, origin=_origin(blocks, extras))
+
+
+def _origin(blocks: Sequence[MessageBlock], extras: JsonObject = NO_EXTRAS) -> Origin | None:
+    """Whose words they are, where anything in them goes back to Anthropic alone."""
+    if not extras and not any(map(_is_ours, blocks)):
+        return None
+    return Origin(wire_format=NAME, extras=dict(extras))
+
+
+def _is_ours(block: MessageBlock) -> bool:
+    if isinstance(block, ResultBlock) and any(map(_is_ours, block.content)):
+        return True
+    return is_for_provider(block)
 
 
 def _blocks(content: JsonValue, raw: Mapping[int, str] = NO_RAW) -> Iterator[MessageBlock]:
@@ -146,10 +172,24 @@ def _blocks(content: JsonValue, raw: Mapping[int, str] = NO_RAW) -> Iterator[Mes
             yield TextBlock(text=content)
         return
     position = 0
-    for number, part in enumerate(list_in(content)):
-        block = _block(part, position, raw.get(number))
-        position += isinstance(block, CallBlock)
+    ids: set[str] = set()
+    for number, part in enumerate(_parts_of(content)):
+        is_text = isinstance(part, str)
+        block = TextBlock(text=part) if is_text else _block(part, position, raw.get(number))
+        if isinstance(block, CallBlock):
+            position += 1
+            if block.call.call_id in ids:
+                call = block.call.model_copy(update={"flags": (*block.call.flags, "id_repeated")})
+                block = block.model_copy(update={"call": call})
+            ids.update([block.call.call_id] if block.call.call_id else [])
         yield block
+
+
+def _parts_of(content: JsonValue) -> list[JsonValue]:
+    """The blocks of a content, of which one may stand by itself."""
+    if content is None:
+        return []
+    return content if isinstance(content, list) else [content]
 
 
 def _block(part: JsonValue, position: int, raw: str | None) -> MessageBlock:
@@ -174,7 +214,8 @@ def _block(part: JsonValue, position: int, raw: str | None) -> MessageBlock:
 
 def _call(native: JsonObject, position: int, raw: str | None) -> ToolCall:
     if raw is None:
-        raw = spelled(native.get("input", {}))
+        given = native.get("input")
+        raw = spelled({} if given is None else given)
     return ToolCall(
         tool_name=text_in(native.get("name")) or "",
         arguments_raw=raw,
@@ -202,13 +243,16 @@ def _result(native: JsonObject) -> ResultBlock:
 
 
 def _content(content: JsonValue) -> Sequence[ContentBlock]:
-    if isinstance(content, str):
-        return [TextBlock(text=content)] if content else []
-    return [_content_block(part) for part in objects_in(content)]
+    if content == "":
+        return []
+    return [_content_block(part) for part in _parts_of(content)]
 
 
-def _content_block(native: JsonObject) -> ContentBlock:
+def _content_block(part: JsonValue) -> ContentBlock:
+    if isinstance(part, str):
+        return TextBlock(text=part)
+    native = object_in(part)
     text = native.get("text")
     if native.get("type") == "text" and isinstance(text, str):
         return TextBlock(text=text, extras=others(native, _TEXT))
-    return read_media(native) or ProviderBlock(native=native)
+    return read_media(native) or ProviderBlock(native=part)

@@ -11,8 +11,13 @@ from operator import itemgetter
 from pydantic import JsonValue
 
 from tooltrail.records import InvalidRecordError, Message, read_json
-from tooltrail.wire.anthropic.reading import read_failure, read_message, read_response
-from tooltrail.wire.members import JsonObject, list_in, object_in
+from tooltrail.wire.anthropic.reading import (
+    read_failure,
+    read_message,
+    read_response,
+    unread_of,
+)
+from tooltrail.wire.members import JsonObject, are_objects, list_in, object_in
 from tooltrail.wire.responses import ProviderFailure, Response
 
 _PIECES = {
@@ -22,6 +27,14 @@ _PIECES = {
     "signature_delta": "signature",
 }
 """Kinds of deltas whose member is a piece of one text."""
+
+_OF = {
+    "text_delta": "text",
+    "thinking_delta": "thinking",
+    "input_json_delta": "tool_use",
+    "signature_delta": "thinking",
+}
+"""What the type of a block ends with that such a delta is of."""
 
 
 @dataclass(slots=True)
@@ -84,7 +97,8 @@ class MessagesAssembler:
                     self._message.update(object_in(event.get("delta")))
             case "message_stop":
                 self._has_ended = True
-            case "error":
+            case "error" | None:
+                # Proxies tell their own errors without a type.
                 self._failure = self._failure or read_failure(event)
             case "message":
                 self._whole = event
@@ -97,9 +111,13 @@ class MessagesAssembler:
             self._unread.append("the stream has more than one message")
             self._earlier.append(self._read(is_done=False))
             self._has_ended = False
+        elif self._blocks:
+            self._unread.append("blocks came before the message began")
         # The first event may bring whole blocks, of calls that a running program asks for.
-        begun = enumerate(list_in(message.get("content")))
-        self._blocks = [(n, _Block(object_in(block), has_ended=True)) for n, block in begun]
+        begun = list_in(message.get("content"))
+        if not are_objects(begun):
+            self._unread.append("a block of the content is no object")
+        self._blocks = [(n, _Block(object_in(one), has_ended=True)) for n, one in enumerate(begun)]
         self._open = dict(self._blocks)
         self._message = message
 
@@ -134,11 +152,8 @@ class MessagesAssembler:
             self._unread.append(f"a delta of block {index}, which has not begun")
             return
         kind = delta.get("type")
-        member = _PIECES.get(kind) if isinstance(kind, str) else None
-        if member is not None:
-            piece = delta.get(member)
-            if isinstance(piece, str):
-                block.pieces.setdefault(member, []).append(piece)
+        if isinstance(kind, str) and kind in _PIECES:
+            self._take_piece(block, kind, delta.get(_PIECES[kind]))
         elif kind == "citations_delta":
             cited = block.native.get("citations")
             before: list[JsonValue] = cited if isinstance(cited, list) else []
@@ -146,15 +161,37 @@ class MessagesAssembler:
         else:
             self._unread.append(f"a delta of the kind {kind!r}")
 
+    def _take_piece(self, block: _Block, kind: str, piece: JsonValue) -> None:
+        """Take a piece of a text; one that cannot be of its block may be missing in another."""
+        if not isinstance(piece, str):
+            self._unread.append(f"a piece ({kind}) without a text")
+            return
+        of = block.native.get("type")
+        if not (isinstance(of, str) and of.endswith(_OF[kind])):
+            self._unread.append(f"a piece ({kind}) of a block of the type {of!r}")
+        elif block.has_ended and piece:
+            self._unread.append(f"a piece ({kind}) of a block that has ended")
+        block.pieces.setdefault(_PIECES[kind], []).append(piece)
+
     def finish(self, *, is_done: bool = False) -> Response:
         """The answer; calls of one that did not come to its end are incomplete."""
         if self._message is None:
             if self._whole is not None:
-                return read_response(self._whole)
+                return self._read_whole(self._whole)
             unread = () if self._failure else ("the stream has no message",)
             return Response.of((), self._failure, (*self._unread, *unread))
-        messages = (*self._earlier, self._read(is_done=is_done))
-        return Response.of(messages, self._failure, tuple(self._unread))
+        if self._whole is not None:
+            self._unread.append("the stream has a whole message, too")
+        last = self._read(is_done=is_done)
+        content: list[JsonValue] = [block.native for _, block in self._blocks]
+        odd = unread_of({"content": content}, last)
+        return Response.of((*self._earlier, last), self._failure, (*self._unread, *odd))
+
+    def _read_whole(self, answer: JsonObject) -> Response:
+        """The answer of a server that did not stream, whatever else it sent."""
+        read = read_response(answer)
+        failure = self._failure or read.failure
+        return Response.of(read.messages, failure, (*self._unread, *read.unread))
 
     def _read(self, *, is_done: bool) -> Message:
         blocks = [block for _, block in sorted(self._blocks, key=itemgetter(0))]

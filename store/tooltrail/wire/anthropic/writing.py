@@ -10,25 +10,27 @@ from collections.abc import Iterator, Sequence
 from pydantic import JsonValue
 
 from tooltrail.records import (
+    ContentBlock,
     Conversation,
     MediaBlock,
     Message,
     MessageBlock,
     ProviderBlock,
     ReasoningBlock,
-    ResultBlock,
     TextBlock,
 )
 from tooltrail.wire._descriptions import describe_block
 from tooltrail.wire._steps import Answered, Answers, Said, steps
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.anthropic.limits import CAPABILITIES, NAME
-from tooltrail.wire.anthropic.media import write_media
+from tooltrail.wire.anthropic.media import unsaid_members, write_media
 from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export, ExportPolicy
 from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in, text_in
 
 _BEGINNING = "(the conversation begins with the assistant)"
 _SYSTEM = ("system", "developer")
+_PAIRED = ("tool_use", "tool_result")
+_THOUGHTS = ("thinking", "redacted_thinking")
 
 
 def write_history(
@@ -43,12 +45,15 @@ def write_history(
     turns = _Turns(writing)
     system: list[JsonValue] = []
     for step in steps(writing, conversation):
+        _note_origin(writing, step.message, step.where)
         if isinstance(step, Answers):
             turns.add("assistant", _calls(writing, step), step.where)
             results = [_result(writing, answered) for answered in step.answered]
             turns.add("user", results, step.where)
         elif step.message.role in _SYSTEM and not turns.messages:
             _note_role(writing, step.message.role, "system", step.where)
+            if system:
+                writing.note("messages_merged", step.where, "it is one with the message before")
             system.extend(_said(writing, step))
         else:
             role = "assistant" if step.message.role == "assistant" else "user"
@@ -83,9 +88,24 @@ class _Turns:
             before = [_text(content)] if isinstance(content, str) else list_in(content)
             if not _are_results(before):
                 self._writing.note("messages_merged", where, "it is one with the message before")
-            last["content"] = [*before, *blocks]
+            last["content"] = [*before, *self._behind(before, blocks, where)]
         else:
             self.messages.append({"role": role, "content": _simple(blocks)})
+
+    def _behind(
+        self, before: Sequence[JsonValue], blocks: Sequence[JsonValue], where: str
+    ) -> Iterator[JsonValue]:
+        """What can be said behind other blocks: no thoughts, unless the turn begins with some."""
+        may_think = _is_thought(before[0])
+        for block in blocks:
+            if may_think or not _is_thought(block):
+                yield block
+            else:
+                self._writing.note("block_dropped", where, "thoughts amid what others said")
+
+
+def _is_thought(block: JsonValue) -> bool:
+    return object_in(block).get("type") in _THOUGHTS
 
 
 def _are_results(blocks: Sequence[JsonValue]) -> bool:
@@ -96,6 +116,12 @@ def _are_results(blocks: Sequence[JsonValue]) -> bool:
 def _note_role(writing: Writing, role: str, told: str, where: str) -> None:
     if role != told:
         writing.note("role_changed", where, f"{role} is {told} here")
+
+
+def _note_origin(writing: Writing, message: Message, where: str) -> None:
+    """Tell of what was said of a whole message: a request has no place for it."""
+    if message.origin is not None and message.origin.extras:
+        writing.note("provider_data_dropped", where, ", ".join(sorted(message.origin.extras)))
 
 
 def _said(writing: Writing, step: Said) -> Iterator[JsonValue]:
@@ -115,46 +141,99 @@ def _calls(writing: Writing, step: Answers) -> list[JsonValue]:
 
 def _call(writing: Writing, message: Message, answered: Answered) -> JsonObject:
     call, where = answered.call, answered.where
-    extras = writing.extras(message, call.extras, where)
-    if call.namespace is not None:
-        extras.update(writing.extras(message, {"toolset_name": call.namespace}, where))
-    return {
-        **extras,
+    native: JsonObject = {
         "type": "tool_use",
         "id": answered.wire_id,
         "name": answered.wire_name,
-        "input": writing.arguments_object(call, where),
+        "input": writing.arguments_object(call, where, "input"),
     }
+    if call.namespace is not None:
+        native = writing.beside(native, message, {"toolset_name": call.namespace}, where)
+    if call.kind not in ("function", "custom"):
+        writing.note("provider_data_dropped", where, f"kind {call.kind}")
+    return writing.beside(native, message, call.extras, where)
 
 
 def _result(writing: Writing, answered: Answered) -> JsonObject:
     result, where = answered.result, answered.where
     native: JsonObject = {"type": "tool_result", "tool_use_id": answered.wire_id}
-    media = [block for block in result.content if isinstance(block, MediaBlock)]
-    if result.is_error or not any(map(write_media, media)):
-        # Beside an error the server takes text alone.
-        native["content"] = writing.result_text(result, where, prefix=False)
-    else:
-        native["content"] = list(_content(writing, result, where))
+    blocks = list(_content(writing, answered)) if _has_blocks(writing, answered) else []
+    if blocks:
+        native["content"] = blocks
         writing.note_status(result, where)
+    else:
+        native["content"] = writing.result_text(result, where, prefix=False)
     if result.is_error:
         native["is_error"] = True
-    writing.note_extras(result, where)
-    return native
+    return writing.beside(native, answered.source, result.extras, where)
 
 
-def _content(writing: Writing, result: ResultBlock, where: str) -> Iterator[JsonValue]:
+def _has_blocks(writing: Writing, answered: Answered) -> bool:
+    """Whether a result says more than one text can."""
+    return len(answered.result.content) > 1 or any(
+        _is_told(writing, answered, block) or (block.extras and writing.replays(answered.source))
+        for block in answered.result.content
+    )
+
+
+def _is_told(writing: Writing, answered: Answered, block: ContentBlock) -> bool:
+    """Whether a result has the block itself; beside an error the server takes text alone."""
+    return not answered.result.is_error and _is_native(writing, answered.source, block)
+
+
+def _is_native(writing: Writing, message: Message, block: MessageBlock) -> bool:
+    """Whether there is a block for what is neither text nor a call."""
+    match block:
+        case MediaBlock():
+            tells_place = writing.tells_place(message, block)
+            return write_media(block, tells_place=tells_place) is not None
+        case ProviderBlock():
+            kind = object_in(block.native).get("type")
+            # Half of a call and its result would be refused, with all that is said besides.
+            is_whole = isinstance(kind, str) and kind not in _PAIRED
+            return is_whole and writing.replays(message)
+        case _:
+            return False
+
+
+def _content(writing: Writing, answered: Answered) -> Iterator[JsonValue]:
+    result, source, where = answered.result, answered.source, answered.where
     for block in result.content:
-        native = write_media(block) if isinstance(block, MediaBlock) else None
-        if native is not None:
-            writing.note_extras(block, where)
-            yield native
-        elif (text := writing.content_text((block,), where)).strip():
-            yield _text(text)
-        else:
-            writing.note("block_dropped", where, "[text without a word]")
+        match block:
+            case MediaBlock() if not result.is_error and (
+                native := _media(writing, source, block, where)
+            ):
+                yield native
+            case ProviderBlock() if _is_told(writing, answered, block):
+                yield block.native
+            case TextBlock():
+                yield from _said_text(writing, source, block, where)
+            case _:
+                yield _text(writing.content_text((block,), where))
     if result.has_structured:
         writing.note("structured_dropped", where, "the structured value beside the content")
+
+
+def _media(writing: Writing, message: Message, block: MediaBlock, where: str) -> JsonObject | None:
+    """The block of media, if there is one; what of them it does not say is in the report."""
+    native = write_media(block, tells_place=writing.tells_place(message, block))
+    if native is None:
+        return None
+    bare = block.model_copy(update={"extras": {}})
+    writing.note_media(bare, where, *unsaid_members(block))
+    return writing.beside(native, message, block.extras, where)
+
+
+def _said_text(
+    writing: Writing, message: Message, block: TextBlock, where: str
+) -> Iterator[JsonValue]:
+    if block.is_refusal:
+        writing.note("block_described", where, "the words of a refusal are text here")
+    text = writing.clean.text(block.text, where)
+    if text.strip():
+        yield writing.beside(_text(text), message, block.extras, where)
+    else:
+        writing.note("block_dropped", where, "[text without a word]")
 
 
 def _block(
@@ -162,18 +241,16 @@ def _block(
 ) -> Iterator[JsonValue]:
     match block:
         case TextBlock():
-            text = writing.clean.text(block.text, where)
-            if text.strip():
-                yield {**_text(text), **writing.extras(message, block.extras, where)}
-            else:
-                writing.note("block_dropped", where, "[text without a word]")
-        case ReasoningBlock() if writing.replays(message) and "type" in block.extras:
+            yield from _said_text(writing, message, block, where)
+        case ReasoningBlock() if writing.replays(message) and _is_thought(block.extras):
             writing.note_thoughts(block, text_in(block.extras.get("thinking")) or "", where)
             yield dict(block.extras)
-        case ProviderBlock() if writing.replays(message):
+        case ProviderBlock() if _is_native(writing, message, block):
             yield block.native
-        case MediaBlock() if message.role == "user" and (native := write_media(block)):
-            yield {**native, **writing.extras(message, block.extras, where)}
+        case MediaBlock() if message.role == "user" and (
+            native := _media(writing, message, block, where)
+        ):
+            yield native
         case ReasoningBlock() | ProviderBlock():
             writing.dropped_block(block, where)
         case _:

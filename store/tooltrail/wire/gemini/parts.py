@@ -7,13 +7,22 @@ key of it is touched.
 
 import re
 
+from pydantic import JsonValue
+
 from tooltrail.records import MediaBlock
 from tooltrail.records.blocks import MediaKind
 from tooltrail.wire.media_uris import has_bytes
-from tooltrail.wire.members import JsonObject, object_in, text_in
+from tooltrail.wire.members import JsonObject, object_in, others, text_in
 
 _SNAKE = re.compile(r"_([a-z])")
 _KINDS: dict[str, MediaKind] = {"image": "image", "audio": "audio"}
+_MEDIA = {
+    "inlineData": frozenset({"mimeType", "data", "displayName"}),
+    "fileData": frozenset({"mimeType", "fileUri", "displayName"}),
+}
+"""The members that have media, and what of them a block has in places of its own."""
+
+_STANDARD = str.maketrans("-_", "+/")
 
 
 def camel(native: JsonObject) -> JsonObject:
@@ -25,27 +34,54 @@ def camel(native: JsonObject) -> JsonObject:
 
 def media_of_part(part: JsonObject) -> MediaBlock | None:
     """The block of a part with bytes or with the place of a file; None for any other."""
-    inline, file = object_in(part.get("inlineData")), object_in(part.get("fileData"))
-    told = camel(inline or file)
-    media_type = text_in(told.get("mimeType"))
-    kind = _KINDS.get((media_type or "").partition("/")[0], "document")
-    name = text_in(told.get("displayName"))
-    data, uri = text_in(told.get("data")), text_in(told.get("fileUri"))
-    if inline and data is not None:
-        return MediaBlock(kind=kind, media_type=media_type, data=data, name=name)
-    if file and uri is not None:
-        return MediaBlock(kind=kind, media_type=media_type, uri=uri, name=name)
+    for member, kept in _MEDIA.items():
+        told = camel(object_in(part.get(member)))
+        data, uri = text_in(told.get("data")), text_in(told.get("fileUri"))
+        if (data if member == "inlineData" else uri) is None:
+            continue
+        extras = others(part, frozenset({member}))
+        if more := others(told, kept):
+            extras[member] = more
+        media_type = text_in(told.get("mimeType"))
+        return MediaBlock(
+            kind=kind_of(media_type),
+            media_type=media_type,
+            data=_standard(data) if data is not None and member == "inlineData" else None,
+            uri=uri if member == "fileData" else None,
+            name=text_in(told.get("displayName")),
+            extras=extras,
+        )
     return None
 
 
-def part_of_media(block: MediaBlock) -> JsonObject | None:
-    """The part of a block; None where it has neither bytes in base64 nor a place, or no type."""
-    if block.media_type is None:
+def is_part(native: JsonValue) -> bool:
+    """Whether what was kept as it came can stand among parts: none may say nothing."""
+    return isinstance(native, dict) and bool(native)
+
+
+def _standard(data: str) -> str:
+    """Base64 in the alphabet of RFC 4648 section 4; the official client sends that of section 5."""
+    standard = data.translate(_STANDARD)
+    return standard + "=" * (-len(standard) % 4)
+
+
+def kind_of(media_type: str | None) -> MediaKind:
+    """What a block of that type is."""
+    return _KINDS.get((media_type or "").partition("/")[0], "document")
+
+
+def part_of_media(block: MediaBlock, *, tells_place: bool) -> JsonObject | None:
+    """The part of a block; None where it has neither bytes in base64 nor a place, or no type.
+
+    Args:
+        block: that is told.
+        tells_place: whether the place of its bytes means anything to who is told.
+    """
+    if block.media_type is None or (block.data is not None and not has_bytes(block)):
         return None
-    if block.data is not None and not has_bytes(block):
-        return None
+    named: JsonObject = {} if block.name is None else {"displayName": block.name}
     if block.data is not None:
-        return {"inlineData": {"mimeType": block.media_type, "data": block.data}}
-    if block.uri is not None:
-        return {"fileData": {"mimeType": block.media_type, "fileUri": block.uri}}
+        return {"inlineData": {"mimeType": block.media_type, "data": block.data, **named}}
+    if block.uri is not None and tells_place:
+        return {"fileData": {"mimeType": block.media_type, "fileUri": block.uri, **named}}
     return None

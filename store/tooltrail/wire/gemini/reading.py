@@ -8,16 +8,17 @@ from pydantic import JsonValue
 
 from tooltrail.records import (
     CallBlock,
-    CallFlag,
     ContentBlock,
     Conversation,
     InvalidRecordError,
+    MediaBlock,
     Message,
     MessageBlock,
     Origin,
     ProviderBlock,
     ReasoningBlock,
     ResultBlock,
+    Role,
     TextBlock,
     ToolCall,
 )
@@ -25,10 +26,10 @@ from tooltrail.wire._reading import is_for_provider
 from tooltrail.wire.gemini.asking import read_tools
 from tooltrail.wire.gemini.limits import NAME
 from tooltrail.wire.gemini.parts import camel, media_of_part
+from tooltrail.wire.media_uris import is_public
 from tooltrail.wire.members import (
     JsonObject,
     are_objects,
-    list_in,
     object_in,
     objects_in,
     others,
@@ -49,10 +50,13 @@ _FAILED = {
 """Reasons to finish that say that a call went wrong."""
 
 _CALL_PART = frozenset({"functionCall"})
-_CALL = frozenset({"id", "name", "args", "willContinue", "partialArgs"})
+_RESPONSE_PART = frozenset({"functionResponse"})
+_CALL = frozenset({"id", "name", "args"})
+_PIECES = frozenset({"willContinue", "partialArgs"})
 _TEXT = frozenset({"text"})
 _RESPONSE = frozenset({"id", "name", "response", "parts"})
 _BY_PROVIDER = {"executableCode": "code_execution", "toolCall": "tool"}
+_UNNAMED = ToolCall(tool_name="").tool_name
 NONE: AbstractSet[int] = frozenset()
 
 
@@ -65,16 +69,38 @@ def read_response(payload: JsonObject) -> Response:
         for position, candidate in enumerate(candidates)
     )
     failure = read_failure(payload) or failed_call(candidates)
-    unread = [] if candidates or failure else ["the answer has neither candidates nor an error"]
-    for candidate in candidates:
-        unread += unread_of(candidate)
+    unread = list(unread_of_event(payload))
+    if not (candidates or failure or unread):
+        unread = ["the answer has neither candidates nor an error"]
+    for candidate, message in zip(candidates, messages, strict=True):
+        unread += [*unread_of(candidate), *unread_calls(message)]
     return Response.of(messages, failure, tuple(unread))
 
 
+def unread_of_event(event: JsonObject) -> tuple[str, ...]:
+    """What an answer, or an event of a stream, has in the place of candidates that is none."""
+    is_read = are_objects(event.get("candidates"))
+    return () if is_read else ("the candidates are not what they are to be",)
+
+
 def unread_of(candidate: JsonObject) -> tuple[str, ...]:
-    """What a candidate has in the place of parts that is none."""
-    is_read = are_objects(object_in(candidate.get("content")).get("parts"))
+    """What a candidate has in the place of its content, or of parts, that is none."""
+    content = candidate.get("content")
+    if not isinstance(content, dict | None):
+        return ("the content is no object",)
+    is_read = are_objects(object_in(content).get("parts"))
     return () if is_read else ("parts of the content is not what it is to be",)
+
+
+def unread_calls(message: Message) -> Iterator[str]:
+    """What of the calls of an answer is not as it is to be."""
+    for call in message.calls:
+        if call.tool_name == _UNNAMED:
+            yield "a call has no name"
+        if not isinstance(call.arguments, dict) and call.parse_error is None:
+            yield "the arguments of a call are no object"
+        if not _PIECES.isdisjoint(object_in(call.extras.get("functionCall"))):
+            yield "a call is in pieces, and not whole"
 
 
 def read_failure(payload: JsonObject) -> ProviderFailure | None:
@@ -83,6 +109,8 @@ def read_failure(payload: JsonObject) -> ProviderFailure | None:
     if isinstance(error, dict):
         kind = text_in(error.get("status")) or str(error.get("code"))
         return ProviderFailure(text_in(error.get("message")) or "", kind, error)
+    if error is not None:
+        return ProviderFailure(error if isinstance(error, str) else "", None, error)
     feedback = camel(object_in(payload.get("promptFeedback")))
     reason = text_in(feedback.get("blockReason"))
     if reason is None:
@@ -127,7 +155,7 @@ def read_candidate(
         finish_reason=reason,
         choice=index if isinstance(index, int) and index >= 0 else position,
     )
-    parts = list_in(object_in(candidate.get("content")).get("parts"))
+    parts = _parts_of(candidate.get("content"))
     blocks = list(_blocks(parts, None if not is_whole else cut))
     return Message(role="assistant", blocks=tuple(blocks), origin=origin, is_complete=is_whole)
 
@@ -141,42 +169,72 @@ def read_history(request: JsonObject) -> Conversation:
     request = camel(request)
     given, system = request.get("contents"), request.get("systemInstruction")
     messages: list[Message] = []
-    if isinstance(system, dict):
-        blocks = tuple(_blocks(list_in(system.get("parts")), NONE))
-        messages.append(Message(role="system", blocks=blocks))
-    if isinstance(given, dict):
+    if system:
+        blocks = tuple(_blocks(_parts_of(system), NONE))
+        messages.append(Message(role="system", blocks=blocks, origin=_origin(blocks)))
+    if isinstance(given, dict | str):
         given = [given]
     if not isinstance(given, list):
         raise InvalidRecordError("the request has no contents")
     for position, native in enumerate(given):
-        messages.extend(_read_messages(object_in(native), position))
+        # A text, or a list of parts, is the user's, as the official client takes both.
+        content: JsonObject = native if isinstance(native, dict) else {"parts": native}
+        messages.extend(_read_messages(content, position))
     return Conversation.of(messages, read_tools(request))
 
 
 def _read_messages(native: JsonObject, position: int) -> Iterator[Message]:
-    blocks = tuple(_blocks(list_in(native.get("parts")), NONE))
+    blocks = tuple(_blocks(_parts_of(native), NONE))
     match native.get("role", "user"):
         case "model":
-            origin = Origin(wire_format=NAME) if any(map(is_for_provider, blocks)) else None
-            yield Message(role="assistant", blocks=blocks, origin=origin)
+            yield Message(role="assistant", blocks=blocks, origin=_origin(blocks))
         case "user" | "function":
             if not blocks:
                 yield Message(role="user")
             for is_result, group in groupby(blocks, key=lambda one: isinstance(one, ResultBlock)):
-                yield Message(role="tool" if is_result else "user", blocks=tuple(group))
+                said = tuple(group)
+                role: Role = "tool" if is_result else "user"
+                yield Message(role=role, blocks=said, origin=_origin(said))
         case _:
             raise InvalidRecordError(f"contents[{position}] has no role that is known")
+
+
+def _parts_of(content: JsonValue) -> list[JsonValue]:
+    """The parts of a content, of which one may stand by itself."""
+    parts = content.get("parts") if isinstance(content, dict) else content
+    if parts is None:
+        return []
+    return parts if isinstance(parts, list) else [parts]
+
+
+def _origin(blocks: tuple[MessageBlock, ...]) -> Origin | None:
+    """Whose words they are, where anything in them goes back to Gemini alone."""
+    return Origin(wire_format=NAME) if any(map(_is_ours, blocks)) else None
+
+
+def _is_ours(block: MessageBlock) -> bool:
+    if isinstance(block, ResultBlock) and any(map(_is_ours, block.content)):
+        return True
+    if isinstance(block, MediaBlock) and block.uri is not None and not is_public(block.uri):
+        return True
+    return is_for_provider(block)
 
 
 def _blocks(parts: list[JsonValue], cut: AbstractSet[int] | None) -> Iterator[MessageBlock]:
     """The blocks of parts; `cut` has the places of calls that are incomplete, None for all."""
     position = 0
+    ids: set[str] = set()
     for number, value in enumerate(parts):
         part = camel(object_in(value))
         if "functionCall" in part:
-            is_cut = cut is None or number in cut
-            yield CallBlock(call=_call(part, position, ("incomplete",) if is_cut else ()))
+            call = _call(part, position, is_cut=cut is None or number in cut)
+            if call.call_id in ids:
+                call = call.model_copy(update={"flags": (*call.flags, "id_repeated")})
+            ids.update([call.call_id] if call.call_id else [])
+            yield CallBlock(call=call)
             position += 1
+        elif isinstance(value, str):
+            yield TextBlock(text=value)
         else:
             yield _block(part, value)
 
@@ -188,25 +246,26 @@ def _block(part: JsonObject, native: JsonValue) -> MessageBlock:
             return ReasoningBlock(text=text, extras=others(part, _TEXT))
         return TextBlock(text=text, extras=others(part, _TEXT))
     if "functionResponse" in part:
-        return _result(camel(object_in(part["functionResponse"])))
+        return _result(part, camel(object_in(part["functionResponse"])))
     for member, tool_name in _BY_PROVIDER.items():
         if member in part:
             return ProviderBlock(native=native, call=_provider_call(part, member, tool_name))
     return media_of_part(part) or ProviderBlock(native=native)
 
 
-def _call(part: JsonObject, position: int, flags: tuple[CallFlag, ...]) -> ToolCall:
+def _call(part: JsonObject, position: int, *, is_cut: bool) -> ToolCall:
     told = camel(object_in(part["functionCall"]))
     extras = others(part, _CALL_PART)
     if more := others(told, _CALL):
         extras["functionCall"] = more
     args = told.get("args")
+    is_whole = not is_cut and _PIECES.isdisjoint(more)
     return ToolCall(
         tool_name=text_in(told.get("name")) or "",
         arguments_raw=spelled({} if args is None else args),
         call_id=text_in(told.get("id")),
         position=position,
-        flags=flags,
+        flags=() if is_whole else ("incomplete",),
         extras=extras,
     )
 
@@ -222,25 +281,26 @@ def _provider_call(part: JsonObject, member: str, tool_name: str) -> ToolCall:
     )
 
 
-def _result(told: JsonObject) -> ResultBlock:
-    response = object_in(told.get("response"))
-    is_error = "error" in response and "output" not in response
-    value: JsonValue = response.get("error" if is_error else "output")
-    if not is_error and "output" not in response:
-        # Without either key all of it is the output.
-        value = response
+def _result(part: JsonObject, told: JsonObject) -> ResultBlock:
+    response, extras = told.get("response"), others(told, _RESPONSE)
+    if beside := others(part, _RESPONSE_PART):
+        extras["part"] = beside
+    members = object_in(response)
+    keys = {name for name, member in members.items() if member is not None} or set(members)
+    # Beside other keys, or without either, all of it is the output.
+    (key,) = keys if keys in ({"error"}, {"output"}) else ("",)
+    value: JsonValue = members[key] if key else response
     media: list[ContentBlock] = [
-        media_of_part(camel(part)) or ProviderBlock(native=part)
-        for part in objects_in(told.get("parts"))
+        media_of_part(camel(object_in(one))) or ProviderBlock(native=one) for one in _parts_of(told)
     ]
-    is_text = isinstance(value, str)
     text: list[ContentBlock] = [TextBlock(text=value)] if isinstance(value, str) and value else []
+    has_structured = "response" in told and not isinstance(value, str)
     return ResultBlock(
         call_id=text_in(told.get("id")),
         tool_name=text_in(told.get("name")),
-        status="error" if is_error else "ok",
+        status="error" if "error" in keys else "ok",
         content=(*text, *media),
-        structured=None if is_text else value,
-        has_structured=not is_text,
-        extras=others(told, _RESPONSE),
+        structured=value if has_structured else None,
+        has_structured=has_structured,
+        extras=extras,
     )

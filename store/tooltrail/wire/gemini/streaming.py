@@ -10,14 +10,23 @@ from dataclasses import dataclass, field
 from pydantic import JsonValue
 
 from tooltrail.records import InvalidRecordError, Message
-from tooltrail.wire.gemini.partial_arguments import PartialArguments
+from tooltrail.wire.gemini.partial_arguments import PartialArguments, goes_on
 from tooltrail.wire.gemini.parts import camel
-from tooltrail.wire.gemini.reading import failed_call, read_candidate, read_failure, unread_of
-from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in
+from tooltrail.wire.gemini.reading import (
+    failed_call,
+    read_candidate,
+    read_failure,
+    unread_calls,
+    unread_of,
+    unread_of_event,
+)
+from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in, others
 from tooltrail.wire.responses import ProviderFailure, Response
 
 _SIGNATURE = "thoughtSignature"
 _CONTENT = frozenset({"content", "index"})
+_TEXT = frozenset({"text"})
+_PIECES = frozenset({"willContinue", "partialArgs"})
 
 
 @dataclass(slots=True)
@@ -27,15 +36,12 @@ class _Candidate:
     parts: list[JsonObject] = field(default_factory=list[JsonObject])
     texts: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
     head: JsonObject = field(default_factory=dict[str, JsonValue])
+    unread: list[str] = field(default_factory=list[str])
     open_call: PartialArguments | None = None
     cut: set[int] = field(default_factory=set[int])
 
     def take(self, part: JsonObject) -> None:
-        """Take one part.
-
-        Raises:
-            InvalidRecordError: a piece of arguments belongs nowhere.
-        """
+        """Take one part."""
         text = part.get("text")
         if "functionCall" in part:
             self._take_call(part, camel(object_in(part["functionCall"])))
@@ -45,36 +51,45 @@ class _Candidate:
             self.parts.append(part)
 
     def _take_text(self, part: JsonObject, text: str) -> None:
-        last = self.parts[-1] if self.parts else {}
-        is_rest = (
-            isinstance(last.get("text"), str)
-            and last.get("thought") == part.get("thought")
-            and _SIGNATURE not in last
-            and _SIGNATURE not in part
-        )
-        if not is_rest:
+        number = len(self.parts) - 1
+        if number not in self.texts or not _continues(part, self.parts[number]):
             self.parts.append(part)
-            self.texts[len(self.parts) - 1] = []
-        self.texts[len(self.parts) - 1].append(text)
+            number += 1
+            self.texts[number] = []
+        self.texts[number].append(text)
 
     def _take_call(self, part: JsonObject, told: JsonObject) -> None:
-        goes_on = told.get("willContinue") is True
-        if told.get("name") or self.open_call is None:
-            self.open_call = None
-            self.parts.append({**part, "functionCall": told})
-            if goes_on or "partialArgs" in told:
-                self.open_call = PartialArguments(dict(object_in(told.get("args"))))
+        is_begun = self.open_call is not None
+        if is_begun and told.get("name"):
+            self._cut("another call begins before the arguments of the one before it ended")
         if self.open_call is None:
+            self.parts.append({**part, "functionCall": others(told, _PIECES)})
+            if not (goes_on(told) or told.get("partialArgs") is not None):
+                return
+            self.open_call = PartialArguments(dict(object_in(told.get("args"))))
+        elif told.get("args"):
+            self._cut("arguments come whole and in pieces")
             return
+        self._take_pieces(self.open_call, part, told)
+
+    def _take_pieces(self, call: PartialArguments, part: JsonObject, told: JsonObject) -> None:
         try:
-            self.open_call.take(told.get("partialArgs"))
-        except InvalidRecordError:
-            self.cut.add(self._last_call())
-            raise
-        finally:
-            self._set_args(self.open_call.args, part)
-            if not goes_on:
-                self.open_call = None
+            call.take(told.get("partialArgs"))
+        except InvalidRecordError as error:
+            self._note_cut(f"a piece of a call's arguments: {error}")
+        self._set_args(call.args, part)
+        if not goes_on(told):
+            if call.has_open_text:
+                self._note_cut("a call ended before a text in its arguments did")
+            self.open_call = None
+
+    def _cut(self, told: str) -> None:
+        self._note_cut(told)
+        self.open_call = None
+
+    def _note_cut(self, told: str) -> None:
+        self.cut.add(self._last_call())
+        self.unread.append(told)
 
     def _set_args(self, args: JsonObject, part: JsonObject) -> None:
         number = self._last_call()
@@ -100,6 +115,14 @@ class _Candidate:
         return {**self.head, "content": {"parts": parts}}
 
 
+def _continues(part: JsonObject, last: JsonObject) -> bool:
+    """Whether a text is the rest of the one before it: the same is said of both, and no more."""
+    if len(part) == len(last) == 1:
+        # Nearly all of them are texts alone.
+        return True
+    return _SIGNATURE not in part and others(last, _TEXT) == others(part, _TEXT)
+
+
 class ContentAssembler:
     """Puts the events of one answer together."""
 
@@ -113,6 +136,7 @@ class ContentAssembler:
         """Take one event, which may be the whole answer."""
         event = camel(event)
         self._head = self._head or event
+        self._unread.extend(unread_of_event(event))
         if "error" in event or "promptFeedback" in event:
             self._failure = self._failure or read_failure(event)
         for position, candidate in enumerate(objects_in(event.get("candidates"))):
@@ -123,12 +147,9 @@ class ContentAssembler:
             self._take(self._candidates[index], camel(candidate))
 
     def _take(self, state: _Candidate, candidate: JsonObject) -> None:
-        self._unread += unread_of(candidate)
+        self._unread.extend(unread_of(candidate))
         for part in list_in(object_in(candidate.get("content")).get("parts")):
-            try:
-                state.take(camel(object_in(part)))
-            except InvalidRecordError as error:
-                self._unread.append(f"a piece of a call's arguments: {error}")
+            state.take(camel(object_in(part)))
         if candidate.keys() - _CONTENT:
             told = {name: value for name, value in candidate.items() if name != "content"}
             state.head = {**state.head, **told}
@@ -137,10 +158,13 @@ class ContentAssembler:
         """The answer; calls of one that did not come to its end are incomplete."""
         for candidate in self._candidates.values():
             candidate.end()
+            self._unread += candidate.unread
         natives = {index: one.native() for index, one in sorted(self._candidates.items())}
         failure = self._failure or failed_call(list(natives.values()))
-        unread = self._unread or ([] if natives or failure else ["the stream has no candidates"])
         messages = tuple(self._message(index, natives[index], is_done) for index in natives)
+        for message in messages:
+            self._unread += unread_calls(message)
+        unread = self._unread or ([] if natives or failure else ["the stream has no candidates"])
         return Response.of(messages, failure, tuple(unread))
 
     def _message(self, index: int, native: JsonObject, is_done: bool) -> Message:

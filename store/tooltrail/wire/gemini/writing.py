@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from pydantic import JsonValue
 
 from tooltrail.records import (
+    ContentBlock,
     Conversation,
     MediaBlock,
     Message,
@@ -23,7 +24,7 @@ from tooltrail.wire._steps import Answered, Answers, steps
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export, ExportPolicy
 from tooltrail.wire.gemini.limits import CAPABILITIES, NAME
-from tooltrail.wire.gemini.parts import part_of_media
+from tooltrail.wire.gemini.parts import is_part, kind_of, part_of_media
 from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in
 
 _BEGINNING = "(the conversation begins with the assistant)"
@@ -43,11 +44,14 @@ def write_history(
     system: list[JsonValue] = []
     for step in steps(writing, conversation):
         message, where = step.message, step.where
+        _note_origin(writing, message, where)
         if isinstance(step, Answers):
             turns.add("model", list(_parts(writing, message, step.blocks(), where)), where)
             turns.add("user", [_response(writing, one) for one in step.answered], where)
         elif message.role in _SYSTEM and not turns.contents:
             _note_role(writing, message.role, "system", where)
+            if system:
+                writing.note("messages_merged", where, "it is one with the message before")
             system.extend(_parts(writing, message, iter(message.blocks), where))
         else:
             role = "model" if message.role == "assistant" else "user"
@@ -90,6 +94,12 @@ def _note_role(writing: Writing, role: str, told: str, where: str) -> None:
         writing.note("role_changed", where, f"{role} is {told} here")
 
 
+def _note_origin(writing: Writing, message: Message, where: str) -> None:
+    """Tell of what was said of a whole message: a content has no place for it."""
+    if message.origin is not None and message.origin.extras:
+        writing.note("provider_data_dropped", where, ", ".join(sorted(message.origin.extras)))
+
+
 def _parts(
     writing: Writing, message: Message, blocks: Iterator[MessageBlock | Answered], where: str
 ) -> Iterator[JsonValue]:
@@ -99,11 +109,15 @@ def _parts(
                 yield _call(writing, message, block)
             case TextBlock():
                 yield from _text(writing, message, block, where)
-            case ReasoningBlock() if writing.replays(message) and block.extras:
-                yield {"text": block.text, **block.extras}
-            case ProviderBlock() if writing.replays(message):
+            case ReasoningBlock() if (
+                writing.replays(message) and block.extras.get("thought") is True
+            ):
+                yield _part(writing, {"text": block.text}, message, block.extras, where)
+            case ProviderBlock() if writing.replays(message) and is_part(block.native):
                 yield block.native
-            case MediaBlock() if message.role == "user" and (native := part_of_media(block)):
+            case MediaBlock() if (message.role == "user" or writing.replays(message)) and (
+                native := _media(writing, message, block, where)
+            ):
                 yield native
             case ReasoningBlock() | ProviderBlock():
                 writing.dropped_block(block, where)
@@ -112,56 +126,121 @@ def _parts(
                 yield {"text": describe_block(block)}
 
 
+def _part(
+    writing: Writing, native: JsonObject, message: Message, extras: JsonObject, where: str
+) -> JsonObject:
+    """A part of one member, with what Gemini said of it: within that member, and beside it."""
+    ((member, told),) = native.items()
+    within = extras.get(member)
+    if isinstance(told, dict) and isinstance(within, dict):
+        told = writing.beside(told, message, within, where)
+        extras = {name: value for name, value in extras.items() if name != member}
+    return writing.beside({member: told}, message, extras, where)
+
+
 def _text(writing: Writing, message: Message, block: TextBlock, where: str) -> Iterator[JsonValue]:
-    text, extras = (
-        writing.clean.text(block.text, where),
-        writing.extras(message, block.extras, where),
-    )
-    if text or extras:
-        yield {"text": text, **extras}
+    if block.is_refusal:
+        writing.note("block_described", where, "the words of a refusal are text here")
+    text = writing.clean.text(block.text, where)
+    part = _part(writing, {"text": text}, message, block.extras, where)
+    if text or len(part) > 1:
+        yield part
     else:
         writing.note("block_dropped", where, "[empty text]")
 
 
+def _media(writing: Writing, message: Message, block: MediaBlock, where: str) -> JsonObject | None:
+    """The part of media, if there is one; what of them it does not say is in the report."""
+    # Of Gemini's own files and buckets Gemini can be told, whatever they are called.
+    tells_place = writing.tells_place(message, block) or writing.replays(message)
+    native = part_of_media(block, tells_place=tells_place)
+    if native is None:
+        return None
+    if block.data is not None and block.uri is not None:
+        writing.note("block_described", where, f"of {block.kind}: no uri here")
+    if block.kind != kind_of(block.media_type):
+        writing.note("block_described", where, f"{block.kind} of type {block.media_type}")
+    return _part(writing, native, message, block.extras, where)
+
+
 def _call(writing: Writing, message: Message, answered: Answered) -> JsonObject:
     call, where = answered.call, answered.where
-    extras = writing.extras(message, call.extras, where)
     if call.namespace is not None:
         writing.note("provider_data_dropped", where, f"namespace {call.namespace}")
+    if call.kind not in ("function", "custom"):
+        writing.note("provider_data_dropped", where, f"kind {call.kind}")
     told: JsonObject = {
-        **object_in(extras.pop("functionCall", None)),
         "name": answered.wire_name,
-        "args": writing.arguments_object(call, where),
+        "args": writing.arguments_object(call, where, "input"),
     }
     if answered.wire_id is not None:
         told["id"] = answered.wire_id
-    return {"functionCall": told, **extras}
+    # Nobody is told of a call in pieces, but by the server.
+    said = {"willContinue": None, "partialArgs": None}
+    within = object_in(call.extras.get("functionCall"))
+    extras: JsonObject = dict(call.extras)
+    if not said.keys().isdisjoint(within):
+        extras["functionCall"] = {**within, **said}
+    return _part(writing, {"functionCall": told}, message, extras, where)
 
 
 def _response(writing: Writing, answered: Answered) -> JsonObject:
     result, where = answered.result, answered.where
-    media = [
-        native
-        for block in result.content
-        if isinstance(block, MediaBlock) and (native := part_of_media(block))
-    ]
+    native, rest = _split(writing, answered)
     response: JsonObject
-    if result.is_error:
-        response = {"error": writing.result_text(result, where, prefix=False)}
-    elif result.has_structured and not result.content:
-        response = {"output": writing.clean.value(result.structured, where)}
+    if result.has_structured and not rest:
+        if isinstance(result.structured, str):
+            writing.note("structured_as_text", where, "the structured value is a text here")
+        value = writing.clean.value(result.structured, where)
+        response = {"error" if result.is_error else "output": value}
+        writing.note_status(result, where)
     else:
-        texts = tuple(
-            one
-            for one in result.content
-            if not isinstance(one, MediaBlock) or part_of_media(one) is None
-        )
-        spoken = result.model_copy(update={"content": texts})
-        response = {"output": writing.result_text(spoken, where, prefix=False)}
+        spoken = result.model_copy(update={"content": rest})
+        text = writing.result_text(spoken, where, prefix=False)
+        response = {"error" if result.is_error else "output": text}
     told: JsonObject = {"name": answered.wire_name, "response": response}
     if answered.wire_id is not None:
         told["id"] = answered.wire_id
-    if media and not result.is_error:
-        told["parts"] = list(media)
-    writing.note_extras(result, where)
-    return {"functionResponse": told}
+    if native:
+        told["parts"] = native
+    beside = result.extras.get("part")
+    has_beside = isinstance(beside, dict)
+    within = {
+        name: value for name, value in result.extras.items() if name != "part" or not has_beside
+    }
+    extras: JsonObject = {**object_in(beside), "functionResponse": within}
+    return _part(writing, {"functionResponse": told}, answered.source, extras, where)
+
+
+def _split(
+    writing: Writing, answered: Answered
+) -> tuple[list[JsonValue], tuple[ContentBlock, ...]]:
+    """The parts of a response beside its text, and the blocks that are told in that text."""
+    native: list[JsonValue] = []
+    rest: list[ContentBlock] = []
+    for block in answered.result.content:
+        part = None if answered.result.is_error else _content(writing, answered, block)
+        if part is not None:
+            native.append(part)
+            continue
+        if native:
+            writing.note("order_changed", answered.where, "what is text comes first")
+        rest.append(block)
+    return native, tuple(rest)
+
+
+def _content(writing: Writing, answered: Answered, block: ContentBlock) -> JsonValue:
+    """A part of a response for what has one; None for what is told in its text."""
+    match block:
+        case MediaBlock() if _is_taken(block.media_type or ""):
+            return _media(writing, answered.source, block, answered.where)
+        case ProviderBlock() if writing.replays(answered.source) and is_part(block.native):
+            return block.native
+        case _:
+            return None
+
+
+def _is_taken(media_type: str) -> bool:
+    """Whether a response can hold it."""
+    kind = media_type.partition("/")[0]
+    return not CAPABILITIES.result_media.isdisjoint({media_type, f"{kind}/*"})

@@ -219,6 +219,104 @@ def test_what_belongs_nowhere_is_told_and_nothing_is_guessed() -> None:
     assert response.message.text == "a"
 
 
+def two_calls(*events: dict[str, Any]) -> Response:
+    return finished(
+        block(0, type="text", text=""),
+        end(0),
+        block(1, **CALL),
+        *events,
+        end(1),
+        block(2, **CALL | {"id": "toolu_2"}),
+        *arguments(2, "{}"),
+        end(2),
+    )
+
+
+@pytest.mark.parametrize(
+    ("event", "told_of"),
+    [
+        (
+            arguments(0, '"/tmp"')[0],
+            "a piece (input_json_delta) of a block of the type 'text'",
+        ),
+        (
+            piece(1, "text_delta", text="lost"),
+            "a piece (text_delta) of a block of the type 'tool_use'",
+        ),
+        (
+            piece(1, "input_json_delta", partial_json=None),
+            "a piece (input_json_delta) without a text",
+        ),
+        (piece(1, "input_json_delta", partial_json=7), "a piece (input_json_delta) without a text"),
+        (piece(1, "input_json_delta"), "a piece (input_json_delta) without a text"),
+        (arguments(9, "x")[0], "a delta of block 9, which has not begun"),
+    ],
+)
+def test_a_piece_that_may_be_missing_from_a_call_is_told_and_no_call_is_run(
+    event: dict[str, Any], told_of: str
+) -> None:
+    response = two_calls(*arguments(1, '{"a":1'), event, *arguments(1, "}"))
+    assert response.unread == (told_of,)
+    assert [call.flags for call in response.calls] == [("incomplete",)] * 2
+
+
+def test_a_piece_behind_the_end_of_its_block_is_told() -> None:
+    events = [block(0, **CALL), *arguments(0, "{}"), end(0), *arguments(0, "", " ")]
+    response = finished(*events)
+    assert response.unread == ("a piece (input_json_delta) of a block that has ended",)
+    assert [call.is_executable for call in response.calls] == [False]
+
+
+def test_blocks_in_front_of_their_message_are_told() -> None:
+    response = read_events(
+        "anthropic", block(0, **CALL), end(0), start(), block(0, **CALL), end(0), stopped(), STOP
+    )
+    assert response.unread == ("blocks came before the message began",)
+    assert [call.is_executable for call in response.calls] == [False]
+
+
+@pytest.mark.parametrize("raw", ["[1]", "null", '"x"', "7"])
+def test_input_that_is_no_object_is_told(raw: str) -> None:
+    response = finished(block(0, **CALL), *arguments(0, raw), end(0))
+    assert response.unread == ("the input of a call is no object",)
+    assert [call.is_executable for call in response.calls] == [False]
+
+
+def test_a_call_without_a_name_is_told() -> None:
+    response = finished(block(0, type="tool_use", id="a", input={}), end(0))
+    assert response.unread == ("a call has no name",)
+
+
+def test_what_begins_a_message_and_is_no_block_is_told() -> None:
+    response = read_events("anthropic", start("x"), stopped(), STOP)
+    assert response.unread == ("a block of the content is no object",)
+
+
+OVERLOADED = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
+
+
+def test_an_error_behind_a_whole_answer_is_told() -> None:
+    message = start(CALL, type="message", stop_reason="tool_use")["message"]
+    response = read_events("anthropic", message, OVERLOADED)
+    assert response.failure is not None
+    assert (response.failure.kind, response.failure.message) == ("overloaded_error", "Overloaded")
+    assert [call.is_executable for call in response.calls] == [False]
+
+
+@pytest.mark.parametrize("error", ["boom", {"message": "boom"}])
+def test_an_error_without_a_type_is_told(error: Any) -> None:
+    response = finished(block(0, **CALL), end(0), {"error": error})
+    assert response.failure is not None
+    assert response.failure.message == "boom"
+    assert [call.is_executable for call in response.calls] == [False]
+
+
+def test_a_whole_answer_amid_a_stream_is_told() -> None:
+    message = start(CALL, type="message", stop_reason="tool_use")["message"]
+    response = finished(block(0, **CALL), end(0), message)
+    assert response.unread == ("the stream has a whole message, too",)
+
+
 def test_an_answer_that_was_not_streamed_after_all_is_read() -> None:
     message = start(CALL, type="message", stop_reason="tool_use")["message"]
     response = read_events("anthropic", message)

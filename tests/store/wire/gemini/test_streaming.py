@@ -135,6 +135,143 @@ def test_a_piece_that_belongs_nowhere_is_told_and_its_call_is_not_run(path: str)
     assert response.unread[0].startswith("a piece of a call's arguments: ")
 
 
+def pieces(*told_of: Any, **last: Any) -> Response:
+    """A call of a file's removal whose arguments come in these pieces, and that has ended."""
+    return read(
+        event({"functionCall": {"name": "rm", "willContinue": True}}),
+        *[event(part(one, goes_on=True)) for one in told_of],
+        event({"functionCall": last}, finish="STOP"),
+    )
+
+
+OPEN = piece("$.path", stringValue="/home/me/pro", goes_on=True)
+
+
+def test_a_call_that_ends_amid_a_text_is_not_run() -> None:
+    response = pieces(OPEN)
+    (call,) = response.calls
+    assert (call.arguments, call.flags) == ({"path": "/home/me/pro"}, ("incomplete",))
+    assert response.unread == ("a call ended before a text in its arguments did",)
+
+
+def test_a_text_ends_with_its_last_piece_which_may_be_empty() -> None:
+    response = pieces(OPEN, piece("$['path']", stringValue=""))
+    (call,) = response.calls
+    assert (call.arguments, call.is_executable) == ({"path": "/home/me/pro"}, True)
+    assert response.unread == ()
+
+
+@pytest.mark.parametrize(
+    ("odd", "told_of"),
+    [
+        ({"jsonPath": "$.path"}, "a piece has 0 values, and not one"),
+        (piece("$.path", stringValue="x", boolValue=True), "a piece has 2 values, and not one"),
+        (piece("$.path", numberValue=1), "what goes on behind a text is none"),
+        (piece("$.other", numberValue=True), "a value is no numberValue"),
+        (piece("$.other", stringValue=1), "a value is no stringValue"),
+        (piece("$.other", numberValue=1, goes_on=True), "a numberValue is to go on"),
+        (piece("$.path.name", stringValue="x"), "a path goes through a value that has no members"),
+    ],
+)
+def test_a_piece_without_a_value_for_its_place_replaces_nothing(odd: Any, told_of: str) -> None:
+    response = pieces(OPEN, odd)
+    (call,) = response.calls
+    assert (call.arguments, call.flags) == ({"path": "/home/me/pro"}, ("incomplete",))
+    assert f"a piece of a call's arguments: {told_of}" in response.unread
+
+
+def test_a_second_value_for_one_place_is_told() -> None:
+    response = pieces(piece("$.n", numberValue=1), piece("$.n", numberValue=2))
+    (call,) = response.calls
+    assert (call.arguments, call.flags) == ({"n": 1}, ("incomplete",))
+    assert response.unread == ("a piece of a call's arguments: a path has a value already",)
+
+
+@pytest.mark.parametrize("odd", [{"jsonPath": "$.a", "numberValue": 1}, ["x"], [None], "x", 1])
+def test_pieces_that_are_no_list_of_objects_are_told(odd: Any) -> None:
+    response = pieces(partialArgs=odd)
+    assert [(call.arguments, call.flags) for call in response.calls] == [({}, ("incomplete",))]
+    assert response.unread == ("a piece of a call's arguments: they are no list of objects",)
+
+
+def test_a_call_behind_one_that_has_not_ended_leaves_that_one_open() -> None:
+    response = read(
+        event({"functionCall": {"name": "rm", "willContinue": True}}),
+        event(part(piece("$.path", stringValue="/"), goes_on=True)),
+        event(asked("g", args={}), finish="STOP"),
+    )
+    assert list(map(told, response.calls)) == [("rm", None, '{"path":"/"}'), ("g", None, "{}")]
+    assert not any(call.is_executable for call in response.calls)
+    assert response.unread == (
+        "another call begins before the arguments of the one before it ended",
+    )
+
+
+def test_what_is_neither_a_clear_no_nor_a_yes_goes_on() -> None:
+    odd: dict[str, Any] = {"name": "rm", "willContinue": "yes"}
+    response = read(event({"functionCall": odd}, finish="STOP"))
+    assert [call.flags for call in response.calls] == [("incomplete",)]
+
+
+def test_arguments_both_whole_and_in_pieces_are_told() -> None:
+    response = pieces(piece("$.path", stringValue="/tmp"), args={"path": "/"})
+    assert [call.flags for call in response.calls] == [("incomplete",)]
+    assert response.unread == ("arguments come whole and in pieces",)
+
+
+@pytest.mark.parametrize(
+    ("call", "told_of"),
+    [
+        ({"args": {}}, "a call has no name"),
+        ({"name": "f", "args": "x"}, "the arguments of a call are no object"),
+        ({"name": "f", "args": [1]}, "the arguments of a call are no object"),
+        (7, "a call has no name"),
+    ],
+)
+def test_a_call_that_is_none_is_told_and_not_run(call: Any, told_of: str) -> None:
+    response = read(event({"functionCall": call}, finish="STOP"))
+    assert response.unread == (told_of,)
+    assert [one.is_executable for one in response.calls] == [False]
+
+
+def test_texts_with_other_members_are_parts_of_their_own() -> None:
+    response = read(
+        event({"text": "a"}),
+        event({"text": "b", "partMetadata": {"n": 1}}),
+        event({"text": "c", "partMetadata": {"n": 1}}, finish="STOP"),
+    )
+    said = [(block.extras, getattr(block, "text", "")) for block in response.message.blocks]
+    assert said == [({}, "a"), ({"partMetadata": {"n": 1}}, "bc")]
+
+
+@pytest.mark.parametrize(
+    ("odd", "told_of"),
+    [
+        ({"candidates": ["x"]}, "the candidates are not what they are to be"),
+        ({"candidates": {"content": {}}}, "the candidates are not what they are to be"),
+        ({"candidates": [{"content": "rm"}]}, "the content is no object"),
+        ({"candidates": [{"content": ["rm"]}]}, "the content is no object"),
+        (
+            {"candidates": [{"content": {"parts": {"text": "a"}}}]},
+            "parts of the content is not what it is to be",
+        ),
+    ],
+)
+def test_what_stands_in_the_place_of_an_answer_is_told(odd: Any, told_of: str) -> None:
+    response = read(event(asked(args={})), odd, event(finish="STOP"))
+    assert response.unread == (told_of,)
+    assert [call.is_executable for call in response.calls] == [False]
+
+
+@pytest.mark.parametrize("error", ["boom", ["boom"], 7])
+def test_an_error_of_any_kind_is_a_failure(error: Any) -> None:
+    response = read(event(asked(args={}), finish="STOP"), {"error": error})
+    assert response.failure is not None
+    assert response.failure.native == error
+    assert response.failure.message == ("boom" if error == "boom" else "")
+    assert [call.is_executable for call in response.calls] == [False]
+
+
 @pytest.mark.parametrize(
     "reason",
     [
