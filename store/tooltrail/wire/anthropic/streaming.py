@@ -79,6 +79,7 @@ class MessagesAssembler:
         self._whole: JsonObject | None = None
         self._has_ended = False
         self._unread: list[str] = []
+        self._remarks: list[str] = []
         self._earlier: list[Message] = []
 
     def feed(self, event: JsonObject) -> None:
@@ -127,10 +128,10 @@ class MessagesAssembler:
             self._unread.append("an event that begins a block has none")
             return
         if not isinstance(index, int):
-            self._unread.append("a block begins that has no index")
+            self._remarks.append("a block begins that has no index")
             index = max((place for place, _ in self._blocks), default=-1) + 1
         elif index in self._open:
-            self._unread.append(f"another block {index} begins")
+            self._remarks.append(f"another block {index} begins")
         self._open[index] = _Block(block)
         self._blocks.append((index, self._open[index]))
 
@@ -159,7 +160,10 @@ class MessagesAssembler:
             before: list[JsonValue] = cited if isinstance(cited, list) else []
             block.native = {**block.native, "citations": [*before, delta.get("citation")]}
         else:
-            self._unread.append(f"a delta of the kind {kind!r}")
+            # Of a block that is no call it may be news of the provider's.
+            is_of_call = str(block.native.get("type")).endswith("tool_use")
+            told = self._unread if is_of_call else self._remarks
+            told.append(f"a delta of the kind {kind!r}")
 
     def _take_piece(self, block: _Block, kind: str, piece: JsonValue) -> None:
         """Take a piece of a text; one that cannot be of its block may be missing in another."""
@@ -185,13 +189,15 @@ class MessagesAssembler:
         last = self._read(is_done=is_done)
         content: list[JsonValue] = [block.native for _, block in self._blocks]
         odd = unread_of({"content": content}, last)
-        return Response.of((*self._earlier, last), self._failure, (*self._unread, *odd))
+        unread = (*self._unread, *odd)
+        return Response.of((*self._earlier, last), self._failure, unread, self._remarks)
 
     def _read_whole(self, answer: JsonObject) -> Response:
         """The answer of a server that did not stream, whatever else it sent."""
         read = read_response(answer)
         failure = self._failure or read.failure
-        return Response.of(read.messages, failure, (*self._unread, *read.unread))
+        unread = (*self._unread, *read.unread)
+        return Response.of(read.messages, failure, unread, self._remarks)
 
     def _read(self, *, is_done: bool) -> Message:
         blocks = [block for _, block in sorted(self._blocks, key=itemgetter(0))]

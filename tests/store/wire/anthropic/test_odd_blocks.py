@@ -1,4 +1,4 @@
-"""Blocks of a stream that begin twice, nowhere, or never end: none vanishes, no odd one is run."""
+"""Blocks of a stream that begin twice, nowhere, or never end: none vanishes, none odd is run."""
 
 from typing import Any
 
@@ -54,11 +54,11 @@ def test_two_blocks_at_one_index_are_both_there() -> None:
         stop(1),
     )
     assert [told(call) for call in response.message.calls] == [
-        ("a", '{"a":1}', False),
-        ("b", '{"b":1}', False),
-        ("c", "{}", False),
+        ("a", '{"a":1}', True),
+        ("b", '{"b":1}', True),
+        ("c", "{}", True),
     ]
-    assert response.unread == ("another block 0 begins",)
+    assert response.remarks == ("another block 0 begins",)
 
 
 def with_a_text_as_index(event: Any) -> Any:
@@ -70,10 +70,10 @@ def test_a_block_without_an_index_is_there(make: Any) -> None:
     events = [start(0), delta(0, '{"a":'), delta(0, "1}"), stop(0)]
     response = read(*map(make, events), *map(make, [start(0, "b"), stop(0)]))
     assert [told(call) for call in response.message.calls] == [
-        ("a", '{"a":1}', False),
-        ("b", "{}", False),
+        ("a", '{"a":1}', True),
+        ("b", "{}", True),
     ]
-    assert response.unread == ("a block begins that has no index",) * 2
+    assert response.remarks == ("a block begins that has no index",) * 2
 
 
 def test_a_beginning_without_a_block_is_told() -> None:

@@ -212,11 +212,26 @@ def test_what_belongs_nowhere_is_told_and_nothing_is_guessed() -> None:
         {"type": "brand_new_event"},
         reason="end_turn",
     )
-    assert response.unread == (
-        "a delta of block 7, which has not begun",
-        "a delta of the kind 'brand_new_delta'",
-    )
+    assert response.unread == ("a delta of block 7, which has not begun",)
+    assert response.remarks == ("a delta of the kind 'brand_new_delta'",)
     assert response.message.text == "a"
+
+
+@pytest.mark.parametrize(("number", "runs"), [(0, True), (1, False)])
+def test_a_new_kind_of_delta_stops_a_call_that_it_is_of_and_no_other(
+    number: int, *, runs: bool
+) -> None:
+    response = finished(
+        block(0, type="text", text="a"),
+        block(1, **CALL),
+        piece(number, "brand_new_delta", x=1),
+        *arguments(1, "{}"),
+        end(1),
+        end(0),
+        reason="tool_use",
+    )
+    assert [call.is_executable for call in response.calls] == [runs]
+    assert (response.unread + response.remarks) == ("a delta of the kind 'brand_new_delta'",)
 
 
 def two_calls(*events: dict[str, Any]) -> Response:
