@@ -29,6 +29,7 @@ from tooltrail.wire import (
     event_of,
     wire_format,
 )
+from tooltrail.wire.sturdy import bounded_event, is_bounded
 
 if TYPE_CHECKING:
     from tooltrail.store.recorder import Session
@@ -302,4 +303,6 @@ def _bytes_of(chunk: Chunk) -> bytes:
     if isinstance(chunk, str):
         return chunk.encode("utf-8", "surrogatepass")
     # A client's object is no longer what came over the connection; its JSON is what there is.
-    return json.dumps(event_of(chunk), separators=(",", ":")).encode()
+    event = event_of(chunk)
+    spelled = event if is_bounded(event) else bounded_event(event)
+    return json.dumps(spelled, separators=(",", ":")).encode()

@@ -11,8 +11,8 @@ from typing import Literal, cast
 
 from pydantic import JsonValue
 
-from tooltrail.wire._sturdy import MOST_LEVELS, TOO_DEEP, bounded, is_bounded
 from tooltrail.wire.members import JsonObject
+from tooltrail.wire.sturdy import MOST_LEVELS, TOO_DEEP, bounded, is_bounded
 
 _DONE = b"[DONE]"
 _WHITE = b" \t\r\n"

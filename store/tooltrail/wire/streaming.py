@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
 from tooltrail.records import InvalidRecordError
-from tooltrail.wire._sturdy import FAULTS, TOO_DEEP, bounded_event, is_bounded
 from tooltrail.wire.framing import EventFraming
 from tooltrail.wire.members import JsonObject
 from tooltrail.wire.responses import Response
+from tooltrail.wire.sturdy import FAULTS, TOO_DEEP, bounded_event, is_bounded
 
 if TYPE_CHECKING:
     from tooltrail.wire.formats import WireFormat

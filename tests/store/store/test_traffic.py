@@ -223,6 +223,24 @@ def test_an_answer_that_is_an_error_is_part_of_the_record(store: Store) -> None:
     assert view.payload == payload
 
 
+def test_what_no_record_can_hold_keeps_no_answer_from_being_recorded(store: Store) -> None:
+    deep: Any = []
+    for _ in range(400):
+        deep = [deep]
+    block = {"type": "odd", "deep": deep, "long": 10**5_000}
+    text = {"type": "text", "text": "so"}
+    payload = {"type": "message", "role": "assistant", "content": [block, text]}
+    with store.open_session() as session:
+        whole = record_response(session, "anthropic", payload)
+        streamed = RecordedStream(session, "anthropic", [payload])
+        assert list(streamed) == [payload]
+    for answer in (whole, streamed.answer):
+        assert answer.response.message.text == "so"
+        assert answer.response.unread
+    first, second = store.reader.conversation(session.id, payloads=True)[1]
+    assert json.loads(first.payload or b"") == json.loads(second.payload or b"")
+
+
 @pytest.mark.parametrize("payload", [b"no", b"[]", "{", b"\xff"])
 def test_what_is_no_answer_is_refused(store: Store, payload: bytes | str) -> None:
     with store.open_session() as session:

@@ -7,7 +7,7 @@ import pytest
 
 from tooltrail.records import InvalidRecordError, Message
 from tooltrail.wire import JsonObject, ResponseStream, wire_format
-from tooltrail.wire._sturdy import MOST_LEVELS, TOO_DEEP, bounded, is_bounded
+from tooltrail.wire.sturdy import MOST_LEVELS, TOO_DEEP, bounded, is_bounded
 
 LONG = 10**5_000
 """Of more digits than Python prints."""

@@ -4,7 +4,6 @@ Source: the types of the official client, version 2, which speaks revision 2026-
 answers of 2023-06-01 are read as well.
 """
 
-from tooltrail.wire._sturdy import sturdy
 from tooltrail.wire.anthropic.asking import (
     read_choice,
     read_structured,
@@ -18,6 +17,7 @@ from tooltrail.wire.anthropic.reading import read_history, read_response
 from tooltrail.wire.anthropic.streaming import MessagesAssembler
 from tooltrail.wire.anthropic.writing import is_result, write_history
 from tooltrail.wire.formats import WireFormat
+from tooltrail.wire.sturdy import sturdy
 
 FORMAT = sturdy(
     WireFormat(

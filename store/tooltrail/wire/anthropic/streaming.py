@@ -182,8 +182,8 @@ class MessagesAssembler:
         if self._message is None:
             if self._whole is not None:
                 return self._read_whole(self._whole)
-            unread = () if self._failure else ("the stream has no message",)
-            return Response.of((), self._failure, (*self._unread, *unread))
+            missing = () if self._failure else ("the stream has no message",)
+            return Response.of((), self._failure, (*self._unread, *missing))
         if self._whole is not None:
             self._unread.append("the stream has a whole message, too")
         last = self._read(is_done=is_done)

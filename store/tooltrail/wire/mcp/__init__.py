@@ -5,7 +5,6 @@ and `write_result` are what a client, a server or a proxy needs; `FORMAT` tells 
 `{"messages": […]}`, the requests and responses of JSON-RPC in their order.
 """
 
-from tooltrail.wire._sturdy import sturdy
 from tooltrail.wire.formats import WireFormat
 from tooltrail.wire.mcp.asking import (
     read_choice,
@@ -27,6 +26,7 @@ from tooltrail.wire.mcp.outcomes import (
 from tooltrail.wire.mcp.reading import read_history, read_response
 from tooltrail.wire.mcp.streaming import McpAssembler
 from tooltrail.wire.mcp.writing import is_result, write_history, write_response, write_result
+from tooltrail.wire.sturdy import sturdy
 
 FORMAT = sturdy(
     WireFormat(

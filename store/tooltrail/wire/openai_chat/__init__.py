@@ -5,7 +5,6 @@ as it comes, and flagged where it matters: no index, the same index for all call
 missing or repeated, arguments that are an object.
 """
 
-from tooltrail.wire._sturdy import sturdy
 from tooltrail.wire.formats import WireFormat
 from tooltrail.wire.openai_chat.asking import (
     read_choice,
@@ -19,6 +18,7 @@ from tooltrail.wire.openai_chat.limits import CAPABILITIES
 from tooltrail.wire.openai_chat.reading import read_history, read_response
 from tooltrail.wire.openai_chat.streaming import ChatAssembler
 from tooltrail.wire.openai_chat.writing import is_result, write_history
+from tooltrail.wire.sturdy import sturdy
 
 FORMAT = sturdy(
     WireFormat(
