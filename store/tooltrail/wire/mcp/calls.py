@@ -100,6 +100,8 @@ def call_native(
         writing.note("id_dropped", where, "a tool call has no id here")
     if call.namespace is not None:
         writing.note("provider_data_dropped", where, f"namespace {call.namespace}")
+    if call.kind not in ("function", "mcp"):
+        writing.note("provider_data_dropped", where, f"the call is of the kind {call.kind}")
     extras = {name: member for name, member in call.extras.items() if name != RPC}
     if extras and not replays:
         writing.note("provider_data_dropped", where, ", ".join(sorted(extras)))
