@@ -24,6 +24,7 @@ from tooltrail.records import (
     ResultBlock,
     ToolDefinition,
 )
+from tooltrail.wire._sturdy import is_bounded
 from tooltrail.wire.mcp.asking import read_tools
 from tooltrail.wire.mcp.calls import read_call
 from tooltrail.wire.mcp.limits import NAME
@@ -57,13 +58,21 @@ def read_response(payload: JsonObject) -> Response:
     origin = Origin(wire_format=NAME, finish_reason=text_in(result.get("resultType")))
     try:
         outcome = read_outcome(payload)
-        block = outcome if isinstance(outcome, ResultBlock) else _kept(payload)
+        block = _block_of(payload, outcome)
     except InvalidRecordError as error:
         return Response.of((), failure, (str(error),))
     message = Message(
         role="tool", blocks=(block,), origin=origin, is_complete=isinstance(outcome, ResultBlock)
     )
     return Response.of((message,), failure, tuple(_unread(outcome, result)))
+
+
+def _block_of(payload: JsonObject, outcome: Outcome | None) -> ResultBlock | ProviderBlock:
+    block = outcome if isinstance(outcome, ResultBlock) else _kept(payload)
+    if not is_bounded(payload):
+        # A structured value may hold an integer that is longer than Python prints.
+        raise InvalidRecordError("the message has what no record can hold")
+    return block
 
 
 def _kept(native: JsonValue) -> ProviderBlock:

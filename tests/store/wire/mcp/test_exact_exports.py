@@ -1,7 +1,7 @@
 """An export to MCP without a word in its report is exact, but for what JSON-RPC adds to it.
 
-That is the id of each request, and the revision of the protocol in its `_meta`. Every call is one of
-MCP there, and has no id of its own.
+That is the id of each request, and the revision of the protocol in its `_meta`. Every call is one
+of MCP there, and has no id of its own.
 """
 
 from typing import Any
@@ -9,7 +9,6 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.store.wire.mcp.test_round_trip import own_conversations, respelled
-from tests.support.conversations import json_values
 from tests.support.slightly_odd import media, resources, texts
 
 from tooltrail.records import CallBlock, Conversation, Message, MessageBlock, Origin, ResultBlock
