@@ -6,10 +6,12 @@ grows with the square of it.
 
 import pytest
 
+from tooltrail.records import ToolDefinition
+from tooltrail.wire import JsonObject, wire_format
 from tooltrail.wire.text_fallback import FAMILIES, read_calls
 
 families = pytest.mark.parametrize("family", sorted(FAMILIES))
-COUNT = 300_000
+COUNT = 150_000
 REPEATED = [
     "<tool_call",
     "<tool_call>",
@@ -55,11 +57,26 @@ def test_calls_that_are_none_are_each_looked_at_once(family: str, part: str) -> 
 
 @families
 def test_white_space_in_a_mark_is_gone_through_once(family: str) -> None:
-    white = " " * COUNT
+    white = " " * COUNT * 2
     marks = ["<tool_call{}>", "<function_calls{}>", "<invoke{}>", "<|channel|>commentary{}"]
     for mark in marks:
         read = read_calls(mark.format(white), family)
         assert not any(call.is_executable for call in read.calls)
+
+
+def test_marks_inside_of_one_line_are_each_looked_at_once() -> None:
+    read = read_calls("x" + "<tool_call>" * 1_000_000, "hermes")
+    assert read.calls == ()
+    assert len(read.unread) == 1_000_000
+
+
+def test_tools_without_an_end_are_looked_for_once() -> None:
+    hostile = "<tools>\n" * COUNT
+    known = wire_format("text-fallback")
+    told = known.write_tools([ToolDefinition(name="f")]).request["messages"]
+    assert isinstance(told, list)
+    request: JsonObject = {"messages": [*told, {"role": "system", "content": hostile}]}
+    assert [tool.name for tool in known.read_tools(request)] == ["f"]
 
 
 def test_what_stands_in_an_object_without_an_end_is_no_call_of_llama() -> None:
