@@ -90,7 +90,14 @@ class ToolNames:
     def of(self, name: str, where: str) -> str:
         """The name on the wire."""
         # A call has its name as a record can hold it, and a definition as its author wrote it.
-        name = ToolCall(tool_name=name).tool_name
+        held = ToolCall(tool_name=name).tool_name
+        wire_name = self._of_held(held, where)
+        if wire_name == held != name and name not in self.renamed:
+            self.renamed[name] = wire_name
+            self._report.add("name_renamed", where, f"{name[:_SHOWN_CHARS]!a} is shortened here")
+        return wire_name
+
+    def _of_held(self, name: str, where: str) -> str:
         if name in self.renamed:
             return self.renamed[name]
         if self._is_legal(name):
