@@ -6,6 +6,7 @@ Every cell stands here as exact JSON, written and read back.
 from typing import Any
 
 import pytest
+from tests.support.wire.fake_provider import request_problems
 from tests.support.wire.schemas import problems
 
 from tooltrail.records import (
@@ -183,11 +184,15 @@ def history(name: str, text: str, *, is_error: bool) -> list[Any]:
     )
     known = wire_format(name)
     request = known.write_history(conversation, DEFAULT_EXPORT_POLICY).request
+    assert request_problems(name, request) == []
     again = known.read_history(request)
     (call,) = again.messages[1].calls
     assert (call.arguments, call.call_id, call.tool_name) == (ARGS, "call_a", "get_weather")
     (told,) = again.messages[2].results
     assert (told.call_id, told.is_error) == ("call_a", is_error)
+    # Where there is no flag, what the model is shown says it.
+    prefix = "ERROR: " if is_error and name not in ("anthropic", "gemini") else ""
+    assert told.content == (TextBlock(text=prefix + text),)
     (items,) = request.values()
     assert isinstance(items, list)
     assert [known.is_result(one) for one in items if isinstance(one, dict)] == [False, False, True]
@@ -298,17 +303,44 @@ def test_a_forced_choice(name: str, choice: ToolChoice, request_members: dict[st
         assert problems(f"{name}.tool_choice", request_members["tool_choice"]) == []
 
 
-@pytest.mark.parametrize(
-    ("name", "choice"),
-    [
-        ("ollama", ToolChoice("required")),
-        ("ollama", ToolChoice("tool", ("f",))),
-        ("anthropic", ToolChoice("tool", ("f", "g"))),
-        ("gemini", ToolChoice("required", parallel=False)),
-    ],
-)
-def test_a_choice_that_cannot_be_enforced_is_told(name: str, choice: ToolChoice) -> None:
-    assert wire_format(name).write_choice(choice).report.of_kind("choice_not_enforced")
+UNENFORCED: list[tuple[str, ToolChoice, dict[str, Any], str]] = [
+    # Ollama has no member for it, and nothing stands in for one.
+    ("ollama", ToolChoice("required"), {}, "required: the model may answer without a call"),
+    ("ollama", ToolChoice("tool", ("f",)), {}, "tool f: the model may answer without a call"),
+    (
+        "ollama",
+        ToolChoice("none"),
+        {},
+        "the model calls no tool only where the request offers none: leave the tools out",
+    ),
+    (
+        "anthropic",
+        ToolChoice("tool", ("f", "g")),
+        {"tool_choice": {"type": "any"}},
+        "any tool may be called, not only f, g",
+    ),
+    (
+        "gemini",
+        ToolChoice("required", parallel=False),
+        {"toolConfig": {"functionCallingConfig": {"mode": "ANY"}}},
+        "nothing keeps the model from calling several tools at once",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "choice", "request_members", "told"), UNENFORCED)
+def test_a_choice_that_cannot_be_enforced_is_told(
+    name: str, choice: ToolChoice, request_members: dict[str, Any], told: str
+) -> None:
+    export = wire_format(name).write_choice(choice)
+    assert export.request == request_members
+    assert [(one.kind, one.detail) for one in export.report] == [("choice_not_enforced", told)]
+
+
+def test_ollama_leaves_the_choice_to_the_model_without_a_word() -> None:
+    export = wire_format("ollama").write_choice(ToolChoice("auto"))
+    assert (export.request, export.report.changes) == ({}, ())
+    assert wire_format("ollama").read_choice({}) is None
 
 
 WANTED = StructuredFormat(SCHEMA)

@@ -1,8 +1,13 @@
-"""What providers send with any one value in it replaced: nothing is read wrongly by an error."""
+"""What providers send with any one value in it replaced: what is read of it is what is there.
+
+A call that may run is asked for somewhere in the payload, by this name and with these arguments; an
+answer with an error, or with a piece that cannot be read, has none.
+"""
 
 # JSON of others, looked at as it is.
 # pyright: reportUnknownVariableType=false
 
+import json
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, cast
@@ -11,7 +16,7 @@ import pytest
 from tests.support.wire.fake_provider import request_problems
 
 from tooltrail.records import Conversation, InvalidRecordError, Message
-from tooltrail.wire import ExportPolicy, read_stream, wire_format
+from tooltrail.wire import ExportPolicy, Response, read_stream, wire_format
 
 ODD: tuple[Any, ...] = (None, True, 1, 1.5, "", "x", [], [[]], [None], {}, {"type": []})
 
@@ -34,7 +39,6 @@ CHAT: dict[str, Any] = {
             },
         }
     ],
-    "error": {"message": "m", "type": "t", "code": 1},
 }
 RESPONSES: dict[str, Any] = {
     "id": "r",
@@ -49,7 +53,7 @@ RESPONSES: dict[str, Any] = {
             "role": "assistant",
             "content": [{"type": "output_text", "text": "a", "annotations": []}],
         },
-        {"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}", "status": "x"},
+        {"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"},
         {"type": "custom_tool_call", "call_id": "b", "name": "g", "input": "x"},
         {"type": "shell_call", "call_id": "c", "action": {"commands": ["ls"]}, "environment": {}},
         {"type": "shell_call_output", "call_id": "c", "output": [{"stdout": "a", "outcome": {}}]},
@@ -90,7 +94,6 @@ GEMINI: dict[str, Any] = {
             },
         }
     ],
-    "promptFeedback": {"blockReason": "SAFETY"},
 }
 OLLAMA: dict[str, Any] = {
     "model": "m",
@@ -202,23 +205,96 @@ def objects(value: object) -> Iterator[dict[str, Any]]:
             yield cast("dict[str, Any]", one)
 
 
+def asked(value: object) -> Iterator[tuple[str, str]]:
+    """All that could be a call in a payload: a name, and arguments in the same object."""
+    if isinstance(value, dict):
+        members = cast("dict[str, Any]", value)
+        for told in (members.get(member) for member in ("arguments", "args", "input")):
+            yield str(members.get("name")), json.dumps(told)
+            # What was to be text, and is a value, has its spelling for a text.
+            yield str(members.get("name")), json.dumps(json.dumps(told, separators=(",", ":")))
+            if told in (None, ""):
+                yield str(members.get("name")), "{}"
+                yield str(members.get("name")), '""'
+            elif isinstance(told, str):
+                with suppress(ValueError):
+                    yield str(members.get("name")), json.dumps(json.loads(told))
+        for inner in members.values():
+            yield from asked(inner)
+    elif isinstance(value, list):
+        for inner in cast("list[object]", value):
+            yield from asked(inner)
+
+
+def runnable(response: Response) -> list[tuple[str, str]]:
+    return [
+        (call.tool_name, json.dumps(call.arguments))
+        for message in response.messages
+        for call in message.calls
+        if call.is_executable and call.kind != "builtin"
+    ]
+
+
 @pytest.mark.parametrize(("name", "answer"), ANSWERS, ids=[name for name, _ in ANSWERS])
-def test_an_answer_with_any_value_in_it_is_read(name: str, answer: dict[str, Any]) -> None:
+def test_an_answer_with_any_value_in_it_is_read_as_what_it_is(
+    name: str, answer: dict[str, Any]
+) -> None:
     known = wire_format(name)
+    sound = runnable(known.read_response(answer))
+    assert set(sound) <= set(asked(answer))
     for odd in objects(answer):
-        with suppress(InvalidRecordError):
-            known.read_response(odd)
-        with suppress(InvalidRecordError):
-            read_stream(known, [odd, odd])
+        told = known.read_response(odd)
+        assert set(runnable(told)) <= set(asked(odd)), odd
+        if told.failure or told.unread:
+            assert runnable(told) == [], odd
+        assert len(runnable(told)) <= len(sound), odd
+        # Nothing of the answer is gone without a word.
+        assert told.messages or told.failure or told.unread, odd
+        again = read_stream(known, [odd, odd])
+        assert set(runnable(again)) <= set(asked(odd)), odd
+        failed = known.read_response({**odd, "error": {"message": "m"}})
+        if name in ("openai", "text-fallback", "ollama", "gemini"):
+            assert failed.failure is not None
+            assert runnable(failed) == [], odd
 
 
 @pytest.mark.parametrize(("name", "request_"), TOOLS, ids=[name for name, _ in TOOLS])
 def test_a_request_with_any_value_in_it_is_read(name: str, request_: dict[str, Any]) -> None:
     known = wire_format(name)
+    sound = known.read_tools(request_)
+    assert [tool.name for tool in sound] == TOOL_NAMES[name]
     for odd in objects(request_):
-        for read in (known.read_tools, known.read_choice, known.read_structured):
-            with suppress(InvalidRecordError):
-                read(odd)
+        tools = known.read_tools(odd)
+        # What is none is left out or has no name; none comes of another's value.
+        assert {tool.name for tool in tools} <= {*TOOL_NAMES[name], *names_in(odd), ""}, odd
+        assert len(tools) <= len(sound)
+        choice, wanted = known.read_choice(odd), known.read_structured(odd)
+        if choice is not None:
+            assert set(choice.names) <= {*names_in(odd), ""}, odd
+        if wanted is not None and wanted.schema is not None:
+            assert json.dumps(wanted.schema) in json.dumps(odd)
+
+
+TOOL_NAMES = {
+    "openai": ["f", "g"],
+    "openai-responses": ["f", "n"],
+    "anthropic": ["f", "bash"],
+    "gemini": ["f"],
+    "ollama": ["f"],
+    "mcp": ["f"],
+}
+
+
+def names_in(value: object) -> set[str]:
+    """All texts in a payload, and its types, which are the names of some tools."""
+    if isinstance(value, dict):
+        members = cast("dict[str, Any]", value)
+        types = {*members, str(members), str(members.get("type"))}
+        return types | {one for inner in members.values() for one in names_in(inner)}
+    if isinstance(value, list):
+        items = cast("list[object]", value)
+        return {str(items)} | {one for inner in items for one in names_in(inner)}
+    return {str(value)}
 
 
 EVENTS: list[tuple[str, list[dict[str, Any]]]] = [
@@ -280,8 +356,15 @@ def test_a_stream_with_any_value_in_it_is_read(name: str, events: list[dict[str,
     known = wire_format(name)
     for number, event in enumerate(events):
         for odd in objects(event):
-            with suppress(InvalidRecordError):
-                read_stream(known, [*events[:number], odd, *events[number + 1 :]])
+            stream = [*events[:number], odd, *events[number + 1 :]]
+            told = read_stream(known, stream)
+            if told.failure or told.unread:
+                assert runnable(told) == [], odd
+            # The pieces of the sound stream say nothing but `{}`, and stand in no call by a name.
+            said = {arguments for part in stream for _, arguments in asked(part)} | {"{}"}
+            for tool_name, arguments in runnable(told):
+                assert tool_name in names_in(stream), odd
+                assert arguments in said, odd
 
 
 @pytest.mark.parametrize(("name", "answer"), ANSWERS, ids=[name for name, _ in ANSWERS])

@@ -60,17 +60,25 @@ def write_call(
     *,
     revision: Revision = LATEST,
     policy: ExportPolicy = DEFAULT_EXPORT_POLICY,
+    is_own: bool = False,
 ) -> Export:
     """The request of JSON-RPC, the tool by its own name.
 
-    Extras of the call go with it, unless the policy keeps provider data back.
+    Args:
+        call: that is to be sent.
+        request_id: of JSON-RPC.
+        revision: of the protocol.
+        policy: what is done where something cannot be told; it may keep provider data back.
+        is_own: whether the extras of the call are MCP's, as `read_call` gives them, and go with it.
+            A call does not say so itself, and a server is not to be sent what a model's provider
+            said.
 
     Raises:
         ExportRefusedError: something would be changed, and the policy is strict.
     """
     writing = Writing(NAME, CAPABILITIES, policy)
     name = writing.clean.text(call.tool_name, "call")
-    replays = policy.replay_provider_data
+    replays = is_own and policy.replay_provider_data
     native = call_native(
         writing, call, request_id, "call", name=name, revision=revision, replays=replays
     )
@@ -92,6 +100,8 @@ def call_native(
         writing.note("id_dropped", where, "a tool call has no id here")
     if call.namespace is not None:
         writing.note("provider_data_dropped", where, f"namespace {call.namespace}")
+    if call.kind not in ("function", "mcp"):
+        writing.note("provider_data_dropped", where, f"the call is of the kind {call.kind}")
     extras = {name: member for name, member in call.extras.items() if name != RPC}
     if extras and not replays:
         writing.note("provider_data_dropped", where, ", ".join(sorted(extras)))

@@ -3,9 +3,13 @@
 There is no conversation in them, only calls and results: each call is a message of the assistant,
 each result one of a tool, joined by a key. Rounds before a result (input that is asked for, tasks
 that are polled) are no calls and no results: they stand verbatim in the extras of their call.
+
+Client and server number their requests each for themselves, so an id may be open on both sides. A
+result says by its members which request it answers. An error does not: it is the client's where an
+answer for the call follows, and else is kept by itself, and the call has no result.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from pydantic import JsonValue, ValidationError
@@ -20,6 +24,7 @@ from tooltrail.records import (
     ResultBlock,
     ToolDefinition,
 )
+from tooltrail.wire._sturdy import is_bounded
 from tooltrail.wire.mcp.asking import read_tools
 from tooltrail.wire.mcp.calls import read_call
 from tooltrail.wire.mcp.limits import NAME
@@ -34,8 +39,14 @@ from tooltrail.wire.mcp.outcomes import (
 from tooltrail.wire.members import JsonObject, object_in, text_in
 from tooltrail.wire.responses import ProviderFailure, Response
 
-_FROM_SERVER = frozenset({"sampling/createMessage", "elicitation/create", "roots/list", "ping"})
-"""Methods that a server asks of its client, with ids of its own."""
+_FROM_SERVER: Mapping[str, frozenset[str]] = {
+    "sampling/createMessage": frozenset({"role", "model"}),
+    "elicitation/create": frozenset({"action"}),
+    "roots/list": frozenset({"roots"}),
+    "ping": frozenset(),
+}
+"""Methods that a server asks of its client, with ids of its own, and what an answer has."""
+
 
 _OF_TASKS = frozenset({"tasks/get", "tasks/result", "tasks/update", "tasks/cancel"})
 
@@ -47,13 +58,21 @@ def read_response(payload: JsonObject) -> Response:
     origin = Origin(wire_format=NAME, finish_reason=text_in(result.get("resultType")))
     try:
         outcome = read_outcome(payload)
-        block = outcome if isinstance(outcome, ResultBlock) else _kept(payload)
+        block = _block_of(payload, outcome)
     except InvalidRecordError as error:
         return Response.of((), failure, (str(error),))
     message = Message(
         role="tool", blocks=(block,), origin=origin, is_complete=isinstance(outcome, ResultBlock)
     )
     return Response.of((message,), failure, tuple(_unread(outcome, result)))
+
+
+def _block_of(payload: JsonObject, outcome: Outcome | None) -> ResultBlock | ProviderBlock:
+    block = outcome if isinstance(outcome, ResultBlock) else _kept(payload)
+    if not is_bounded(payload):
+        # A structured value may hold an integer that is longer than Python prints.
+        raise InvalidRecordError("the message has what no record can hold")
+    return block
 
 
 def _kept(native: JsonValue) -> ProviderBlock:
@@ -115,6 +134,7 @@ class _Call:
     request: JsonObject
     number: int
     rounds: list[JsonValue] = field(default_factory=list[JsonValue])
+    is_answered: bool = False
 
     @property
     def key(self) -> str:
@@ -137,13 +157,17 @@ class _Session:
         self._tools: list[ToolDefinition] = []
         self._waiting: dict[JsonValue, _Call | None] = {}
         self._listing: set[JsonValue] = set()
-        self._of_server: set[JsonValue] = set()
+        self._of_server: dict[JsonValue, str] = {}
+        self._errors: dict[JsonValue, JsonObject] = {}
         self._states: dict[str, _Call] = {}
         self._tasks: dict[str, _Call] = {}
         self._asked: list[_Call] = []
+        self._resent: list[_Call] = []
         self._count = 0
 
     def conversation(self) -> Conversation:
+        for error in self._errors.values():
+            self._kept(error)
         messages = (one.message() if isinstance(one, _Call) else one for one in self._said)
         return Conversation.of(messages, self._tools)
 
@@ -171,7 +195,7 @@ class _Session:
         elif method == "tools/list":
             self._listing.add(message_id)
         elif method in _FROM_SERVER:
-            self._of_server.add(message_id)
+            self._of_server[message_id] = method
         else:
             call = self._of_task(object_in(params)) if method in _OF_TASKS else None
             if call is not None:
@@ -185,15 +209,21 @@ class _Session:
         return call
 
     def _resumed(self, message: JsonObject, params: JsonObject) -> _Call | None:
-        """The call that a request goes on with; None where it begins one."""
+        """The call that a request goes on with; None where it begins one.
+
+        A stream that broke off is asked for again, with the same state and the same input.
+        """
         state = params.get("requestState")
-        call = self._states.pop(state, None) if isinstance(state, str) else None
+        call = self._states.get(state) if isinstance(state, str) else None
         if call is None and "inputResponses" in params:
-            call = next((one for one in reversed(self._asked) if _is_same(one, params)), None)
-        if call is not None:
-            call.rounds.append(message)
-            if call in self._asked:
-                self._asked.remove(call)
+            waiting = (*reversed(self._asked), *reversed(self._resent))
+            call = next((one for one in waiting if _is_same(one, params)), None)
+        if call is None or call.is_answered:
+            return None
+        call.rounds.append(message)
+        if call in self._asked:
+            self._asked.remove(call)
+            self._resent.append(call)
         return call
 
     def _of_task(self, params: JsonObject) -> _Call | None:
@@ -213,10 +243,9 @@ class _Session:
     def _response(self, message: JsonObject, message_id: JsonValue) -> None:
         message_id = _hashable(message_id)
         outcome = read_outcome({"jsonrpc": "2.0", **message})
-        is_error = message.get("error") is not None
-        if message_id in self._of_server and (outcome is None or is_error):
-            self._of_server.discard(message_id)
-        elif message_id in self._waiting:
+        if message_id in self._of_server and self._is_of_client(message, message_id, outcome):
+            return
+        if message_id in self._waiting:
             call = self._waiting.pop(message_id)
             if call is not None:
                 self._answered(call, message, outcome)
@@ -226,9 +255,44 @@ class _Session:
         else:
             self._kept(message)
 
+    def _is_of_client(
+        self, message: JsonObject, message_id: JsonValue, outcome: Outcome | None
+    ) -> bool:
+        """Whether a response answers what the server asked, or may do so: then it is put aside."""
+        is_open = message_id in self._waiting or message_id in self._listing
+        method = self._of_server[message_id]
+        if message.get("error") is not None:
+            return self._is_error_of_client(message, message_id, method, is_open=is_open)
+        is_answer = _answers(method, message.get("result"))
+        if not (is_answer or message_id in self._listing or method == "ping"):
+            # No answer to a call, and a strange one to what was asked.
+            is_answer = outcome is None
+        aside = self._errors.pop(message_id, None)
+        if is_answer or aside is not None:
+            del self._of_server[message_id]
+        if is_answer and aside is not None:
+            # So the error was of the other side.
+            self._response(aside, message_id)
+        return is_answer
+
+    def _is_error_of_client(
+        self, message: JsonObject, message_id: JsonValue, method: str, *, is_open: bool
+    ) -> bool:
+        if is_open and method == "ping":
+            # Nobody refuses it.
+            return False
+        if is_open and message_id not in self._errors:
+            self._errors[message_id] = message
+            return True
+        # Of two errors the first is the client's: for that the server had to wait.
+        self._errors.pop(message_id, None)
+        del self._of_server[message_id]
+        return not is_open
+
     def _answered(self, call: _Call, message: JsonObject, outcome: Outcome | None) -> None:
         if isinstance(outcome, ResultBlock):
             result = outcome.model_copy(update={"key": call.key})
+            call.is_answered = True
             self._said.append(
                 Message(role="tool", blocks=(result,), origin=Origin(wire_format=NAME))
             )
@@ -245,6 +309,14 @@ class _Session:
 def _is_same(call: _Call, params: JsonObject) -> bool:
     asked = object_in(call.request.get("params"))
     return all(asked.get(name) == params.get(name) for name in ("name", "arguments"))
+
+
+def _answers(method: str, result: JsonValue) -> bool:
+    """Whether a result is one of what a server asks of its client."""
+    told = object_in(result)
+    if method == "ping":
+        return not told.keys() - {"_meta", "resultType"}
+    return told.keys() >= _FROM_SERVER[method]
 
 
 def _hashable(message_id: JsonValue) -> JsonValue:

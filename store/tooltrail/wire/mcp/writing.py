@@ -32,14 +32,22 @@ def write_result(
     *,
     revision: Revision = LATEST,
     policy: ExportPolicy = DEFAULT_EXPORT_POLICY,
+    is_own: bool = False,
 ) -> Export:
     """The `CallToolResult`; an error of the protocol is one of the tool in it.
+
+    Args:
+        result: that is to be sent.
+        revision: of the protocol.
+        policy: what is done where something cannot be told; it may keep provider data back.
+        is_own: whether what the result has for a provider alone, extras and blocks, is MCP's, as
+            `read_result` gives it, and goes with it.
 
     Raises:
         ExportRefusedError: something would be changed, and the policy is strict.
     """
     writing = Writing(NAME, CAPABILITIES, policy)
-    replays = policy.replay_provider_data
+    replays = is_own and policy.replay_provider_data
     return writing.export(_result(writing, result, revision, "result", replays=replays))
 
 
@@ -49,14 +57,22 @@ def write_response(
     *,
     revision: Revision = LATEST,
     policy: ExportPolicy = DEFAULT_EXPORT_POLICY,
+    is_own: bool = False,
 ) -> Export:
     """The response of JSON-RPC to the request with this id, an error of the protocol among them.
+
+    Args:
+        result: that is to be sent.
+        request_id: of JSON-RPC.
+        revision: of the protocol.
+        policy: what is done where something cannot be told; it may keep provider data back.
+        is_own: see `write_result`.
 
     Raises:
         ExportRefusedError: something would be changed, and the policy is strict.
     """
     writing = Writing(NAME, CAPABILITIES, policy)
-    replays = policy.replay_provider_data
+    replays = is_own and policy.replay_provider_data
     native = _response(writing, result, request_id, revision, "result", replays=replays)
     return writing.export(native)
 

@@ -41,6 +41,8 @@ class OllamaAssembler:
             self._take(message)
         elif message is not None:
             self._unread.append("the message of a line is no object")
+        elif "error" not in event and event.get("done") is not True:
+            self._unread.append("a line has no message")
 
     def _take(self, message: JsonObject) -> None:
         self._has_message = True

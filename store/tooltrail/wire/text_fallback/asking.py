@@ -22,7 +22,8 @@ from tooltrail.wire.text_fallback.telling import TextFamily, ToldCall
 
 _TAG = "tools"
 _MARKS = tags(_TAG)
-_BLOCK = re.compile(rf"^<{_TAG}>\n(.*?)\n</{_TAG}>$", re.MULTILINE | re.DOTALL)
+_BEGIN = re.compile(rf"^<{_TAG}>\n", re.MULTILINE)
+_END = re.compile(rf"\n</{_TAG}>$", re.MULTILINE)
 _HEAD = "You can call these tools; each line is one of them, as JSON."
 _HOW = "To call one, write lines of your own like these, outside of any code block:"
 _FUNCTION = frozenset({"name", "description", "parameters", "strict"})
@@ -71,8 +72,17 @@ def _lines(request: JsonObject) -> Iterator[str]:
     for message in objects_in(request.get("messages")):
         content = message.get("content")
         if message.get("role") == "system" and isinstance(content, str):
-            for block in _BLOCK.finditer(content):
-                yield from block[1].split("\n")
+            yield from _lines_in(content)
+
+
+def _lines_in(content: str) -> Iterator[str]:
+    place = 0
+    while begin := _BEGIN.search(content, place):
+        end = _END.search(content, begin.end())
+        if end is None:
+            return
+        yield from content[begin.end() : end.start()].split("\n")
+        place = end.end()
 
 
 def _read_tool(line: str) -> ToolDefinition | None:

@@ -4,20 +4,25 @@ A call begins a line, and stands in no code block of Markdown: what looks like o
 quotation, an example) is text, and that is told. A call that is not as its format says is flagged
 `incomplete`, with all there is of it as its arguments: whoever runs the tools answers it with an
 error. Blank lines beside a call belong to it.
+
+What models think in `<think>` is reasoning, with the calls that they only rehearse there. Chat
+templates may have written the beginning of it already; then the text begins with what was thought.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from tooltrail.records import CallBlock, CallFlag, TextBlock, ToolCall
+from tooltrail.records import CallBlock, CallFlag, ReasoningBlock, TextBlock, ToolCall
 from tooltrail.wire.text_fallback.families import TextFamily, text_family
-from tooltrail.wire.text_fallback.markup import FENCES
+from tooltrail.wire.text_fallback.markup import FENCES, THOUGHTS
 from tooltrail.wire.text_fallback.names import split_name
 from tooltrail.wire.text_fallback.telling import FoundCall
 
 _FENCE = r"^ {0,3}(?P<fence>`{3,}(?=[^`\n]*$)|~{3,})[^\n]*$"
+_THOUGHT = r"<(?P<ends>/?)(?P<thought>think|thinking)>"
+_THOUGHT_END = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +30,12 @@ class TextWithCalls:
     """What a text says, in order.
 
     Attributes:
-        blocks: its texts and calls.
+        blocks: its texts and calls, and what was thought.
         unread: what looked like a call and is none, or is one and not as its format says; each one
             a sentence.
     """
 
-    blocks: tuple[TextBlock | CallBlock, ...]
+    blocks: tuple[TextBlock | CallBlock | ReasoningBlock, ...]
     unread: tuple[str, ...] = ()
 
     @property
@@ -57,7 +62,7 @@ def read_calls(text: str, family: str = "tool_result") -> TextWithCalls:
 
 def plain_text(family: TextFamily, text: str) -> str:
     """The text of an assistant as it was before `marked_text`."""
-    plain = FENCES.unescape(family.marks.unescape(text))
+    plain = FENCES.unescape(THOUGHTS.unescape(family.marks.unescape(text)))
     for marks in family.line_marks:
         plain = marks.unescape(plain)
     return plain
@@ -74,7 +79,7 @@ def marked_text(family: TextFamily, text: str, *, everywhere: bool) -> str:
     marked = text
     for marks in reversed(family.line_marks):
         marked = marks.escape(marked, everywhere=everywhere)
-    return family.marks.escape(FENCES.escape(marked, everywhere=everywhere))
+    return family.marks.escape(THOUGHTS.escape(FENCES.escape(marked, everywhere=everywhere)))
 
 
 def has_line_marks(family: TextFamily, text: str) -> bool:
@@ -84,58 +89,98 @@ def has_line_marks(family: TextFamily, text: str) -> bool:
 
 class _Reading:
     def __init__(self, family: TextFamily, text: str) -> None:
-        self.blocks: list[TextBlock | CallBlock] = []
+        self.blocks: list[TextBlock | CallBlock | ReasoningBlock] = []
         self.unread: list[str] = []
         self._family = family
         self._text = text
         self._ids: set[str] = set()
         self._count = 0
+        self._said = 0
+        self._place = 0
+        self._answer = 0
+        self._first_thought = 0
 
     def read(self) -> None:
-        """Take the text apart."""
-        said = 0
-        for begin in self._beginnings():
-            found = self._family.take_calls(self._text, begin)
-            self._place = found.end
-            if found.calls:
-                self._add_text(said, begin.start(), behind_calls=said > 0, before_calls=True)
-                self._add_calls(found.calls)
-                said = found.end
-        self._add_text(said, len(self._text), behind_calls=said > 0, before_calls=False)
+        """Take the text apart.
 
-    def _beginnings(self) -> Iterator[re.Match[str]]:
-        """Where calls begin; `_place` is where to look for the next one."""
+        `_said` is how far it is taken, `_place` where to look for what comes next, and `_answer`
+        where it goes on behind the last thought.
+        """
         pattern = _pattern(self._family.call_begin)
-        self._place = 0
         while mark := pattern.search(self._text, self._place):
-            if mark["fence"]:
+            if mark["thought"]:
+                self._take_thought(mark)
+            elif mark["fence"]:
                 self._skip_code(mark, pattern)
             elif self._begins_line(mark.start()):
-                yield mark
+                self._take_calls(mark)
             else:
                 self._place = mark.end()
                 self.unread.append("what looks like a call stands inside of a line; it is text")
+        self._add_text(len(self._text), is_before=False)
+        if thought := self._text[: self._first_thought].strip("\r\n"):
+            self.blocks.insert(0, ReasoningBlock(text=thought))
+
+    def _take_calls(self, begin: re.Match[str]) -> None:
+        found = self._family.take_calls(self._text, begin)
+        self._place = found.end
+        if found.calls:
+            self._add_text(begin.start(), is_before=True)
+            self._add_calls(found.calls)
+            self._said = found.end
+
+    def _take_thought(self, mark: re.Match[str]) -> None:
+        if mark["ends"]:
+            self._was_thought(mark)
+            return
+        end = _THOUGHT_END.search(self._text, mark.end())
+        stop, after = (len(self._text),) * 2 if end is None else end.span()
+        if end is None:
+            self.unread.append("what was thought has no end; there may be calls in it")
+        self._add_text(mark.start(), is_before=True)
+        if thought := self._text[mark.end() : stop].strip("\r\n"):
+            self.blocks.append(ReasoningBlock(text=thought))
+        self._said = self._place = self._answer = after
+
+    def _was_thought(self, end: re.Match[str]) -> None:
+        """Find that all so far was thought: what looked like calls were none."""
+        self.blocks.clear()
+        self.unread.clear()
+        self._ids.clear()
+        self._count = 0
+        self._first_thought = end.start()
+        self._said = self._place = self._answer = end.end()
 
     def _skip_code(self, fence: re.Match[str], pattern: re.Pattern[str]) -> None:
         mark = fence["fence"]
         closing = re.compile(rf"^ {{0,3}}{mark[0]}{{{len(mark)},}}[ \t\r]*$", re.MULTILINE)
         end = closing.search(self._text, fence.end())
+        if end is None and (thought := _THOUGHT_END.search(self._text, fence.end())):
+            # A code block that was begun in thoughts does not go on behind them.
+            self._was_thought(thought)
+            return
         self._place = len(self._text) if end is None else end.end()
-        inside = pattern.search(self._text, fence.end(), self._place)
-        if inside is not None and not inside["fence"]:
-            self.unread.append("what looks like a call stands in a code block; it is text")
+        for inside in pattern.finditer(self._text, fence.end(), self._place):
+            if not (inside["fence"] or inside["thought"]):
+                self.unread.append("what looks like a call stands in a code block; it is text")
+                return
 
     def _begins_line(self, place: int) -> bool:
-        line = self._text[self._text.rfind("\n", 0, place) + 1 : place]
-        return not line.strip(" \t\r") or (self._family.follows_marks and line.endswith("|>"))
+        if self._family.follows_marks and self._text.endswith("|>", self._answer, place):
+            return True
+        # Going back costs no more than what stands between this mark and the one before it.
+        while place > self._answer and self._text[place - 1] in " \t\r":
+            place -= 1
+        return place == self._answer or self._text[place - 1] == "\n"
 
-    def _add_text(self, begin: int, end: int, *, behind_calls: bool, before_calls: bool) -> None:
-        text = self._text[begin:end]
-        if before_calls:
+    def _add_text(self, end: int, *, is_before: bool) -> None:
+        """Take the text up to here, which stands before a call or a thought, or at the end."""
+        text = self._text[self._said : end]
+        if is_before:
             line = text.rfind("\n") + 1
             text = text[:line] if not text[line:].strip(" \t\r") else text
             text = _without_blank_line(text, at_end=True)
-        if behind_calls:
+        if self._said > 0:
             text = _without_blank_line(text, at_end=False)
         if text:
             self.blocks.append(TextBlock(text=plain_text(self._family, text)))
@@ -166,7 +211,8 @@ class _Reading:
 
 @lru_cache(maxsize=32)
 def _pattern(call_begin: str) -> re.Pattern[str]:
-    return re.compile(f"{_FENCE}|(?:{call_begin})", re.MULTILINE | re.IGNORECASE)
+    begins = f"{_FENCE}|{_THOUGHT}|(?:{call_begin})"
+    return re.compile(begins, re.MULTILINE | re.IGNORECASE)
 
 
 def _without_blank_line(text: str, *, at_end: bool) -> str:

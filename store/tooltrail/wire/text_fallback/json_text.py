@@ -1,4 +1,8 @@
-"""JSON in the middle of text: where it ends, and what its members are, spelled as they came."""
+"""JSON in the middle of text: where it ends, and what its members are, spelled as they came.
+
+Python's own decoder is not asked: it counts the lines of the whole text for each value that is
+none, and gives up where values are nested deep.
+"""
 
 import json
 import re
@@ -7,7 +11,13 @@ from tooltrail.records import InvalidRecordError, read_json
 from tooltrail.wire.text_fallback.markup import Escaping
 
 _WHITE = re.compile(r"[ \t\r\n]*")
-_DECODER = json.JSONDecoder()
+_STRING = r'"(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+"'
+_NUMBER = r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][-+]?[0-9]++)?+"
+_TOKEN = re.compile(
+    rf"[ \t\r\n]*+(?:(?P<string>{_STRING})|"
+    rf"(?P<plain>{_NUMBER}|true|false|null|NaN|-?Infinity)|(?P<mark>[\]\[{{}}:,]))"
+)
+_CLOSING = {"{": "}", "[": "]"}
 _SPELLED = re.compile("[\x7f\x85\u2028\u2029\ud800-\udfff]")
 
 
@@ -17,30 +27,71 @@ def after_white(text: str, begin: int) -> int:
     return begin if found is None else found.end()
 
 
+class NoJsonError(InvalidRecordError):
+    """What was to be JSON is none.
+
+    Attributes:
+        place: up to which it is; what stands before that is a part of it.
+    """
+
+    def __init__(self, problem: str, place: int) -> None:
+        super().__init__(f"{problem} at {place}")
+        self.place = place
+
+
 def end_of_value(text: str, begin: int) -> int:
-    """Where the JSON value that begins here ends.
+    """Where the JSON value that begins here ends, however deep it is nested.
 
     Raises:
-        InvalidRecordError: no JSON value begins here.
+        NoJsonError: no JSON value begins here.
     """
-    try:
-        _, end = _DECODER.raw_decode(text, begin)
-    except RecursionError as error:
-        raise InvalidRecordError("nested too deep") from error
-    except ValueError as error:
-        raise InvalidRecordError(str(error)) from error
-    return end
+    open_marks: list[str] = []
+    expected, place = "value", begin
+    while True:
+        token = _TOKEN.match(text, place)
+        if token is None:
+            raise NoJsonError(f"expecting a {expected}", after_white(text, place))
+        following = _following(token, expected, open_marks)
+        if following is None:
+            raise NoJsonError(f"expecting a {expected}", token.start(token.lastgroup or 0))
+        expected, place = following, token.end()
+        if expected == "comma" and not open_marks:
+            return place
+
+
+def _following(token: re.Match[str], expected: str, open_marks: list[str]) -> str | None:
+    """What is to follow a token; None where it is not the one that is expected.
+
+    `value or ]` and `key or }` are expected behind the beginning of an array or an object.
+    """
+    mark = token["mark"]
+    if mark is None:
+        is_key = expected.startswith("key") and token["string"] is not None
+        return "colon" if is_key else "comma" if expected.startswith("value") else None
+    match mark, expected:
+        case "{" | "[", "value" | "value or ]":
+            open_marks.append(mark)
+            return "key or }" if mark == "{" else "value or ]"
+        case ":", "colon":
+            return "value"
+        case ",", "comma":
+            return "key" if open_marks[-1] == "{" else "value"
+        case ("}", "comma" | "key or }") | ("]", "comma" | "value or ]"):
+            return "comma" if _CLOSING[open_marks.pop()] == mark else None
+        case _:
+            return None
 
 
 def members_of(text: str, begin: int) -> tuple[dict[str, str], int]:
     """The members of the JSON object that begins here, each as it is spelled, and where it ends.
 
     Raises:
-        InvalidRecordError: no JSON object begins here, or a key stands in it twice.
+        NoJsonError: no JSON object begins here.
+        InvalidRecordError: a key stands in it twice.
     """
     members: dict[str, str] = {}
     if not text.startswith("{", begin):
-        raise InvalidRecordError(f"no JSON object begins at {begin}")
+        raise NoJsonError("expecting an object", begin)
     place = after_white(text, begin + 1)
     if text.startswith("}", place):
         return members, place + 1
@@ -54,17 +105,17 @@ def members_of(text: str, begin: int) -> tuple[dict[str, str], int]:
         if text.startswith("}", place):
             return members, place + 1
         if not text.startswith(",", place):
-            raise InvalidRecordError(f"expecting ',' or '}}' at {place}")
+            raise NoJsonError("expecting ',' or '}'", place)
         place = after_white(text, place + 1)
 
 
 def _key(text: str, begin: int) -> tuple[str, int]:
     if not text.startswith('"', begin):
-        raise InvalidRecordError(f"expecting a key at {begin}")
+        raise NoJsonError("expecting a key", begin)
     end = end_of_value(text, begin)
     place = after_white(text, end)
     if not text.startswith(":", place):
-        raise InvalidRecordError(f"expecting ':' at {place}")
+        raise NoJsonError("expecting ':'", place)
     return text_of(text[begin:end]) or "", after_white(text, place + 1)
 
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 
 from tooltrail.records import InvalidRecordError
 from tooltrail.wire.text_fallback.json_text import (
+    NoJsonError,
     after_white,
     end_of_value,
     members_of,
@@ -79,8 +80,9 @@ def _no_call(text: str, start: int, problem: str, *, has_tag: bool) -> FoundCall
         return FoundCalls((FoundCall("", None, text[start:], problem=problem),), len(text))
     try:
         return FoundCalls((), end_of_value(text, start))
-    except InvalidRecordError:
-        return FoundCalls((), start + 1)
+    except NoJsonError as error:
+        # What stands in an object that has no end is no call of its own.
+        return FoundCalls((), max(error.place, start + 1))
 
 
 def _find_results(text: str) -> Iterator[FoundResult]:

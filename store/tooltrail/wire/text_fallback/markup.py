@@ -82,6 +82,9 @@ class LineEscaping:
         return self._any.search(text) is not None
 
 
+THOUGHTS = Escaping("<", r"/?think(?:ing)?>")
+"""What models think stands between these, in any family."""
+
 FENCES = LineEscaping(r"`{3,}|~{3,}")
 """Where code blocks of Markdown begin and end."""
 

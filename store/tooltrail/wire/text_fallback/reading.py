@@ -4,7 +4,7 @@ An answer is in the shape of a chat (`choices[0].message.content`), or its text 
 `content`. Which calls a text has is for its family to say. Other members are kept as extras.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import cast
 
 from pydantic import JsonValue
@@ -22,7 +22,15 @@ from tooltrail.records import (
     TextBlock,
 )
 from tooltrail.wire._reading import cut_off, result_of_text
-from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in, others, text_in
+from tooltrail.wire.members import (
+    JsonObject,
+    are_objects,
+    list_in,
+    object_in,
+    objects_in,
+    others,
+    text_in,
+)
 from tooltrail.wire.responses import ProviderFailure, Response
 from tooltrail.wire.text_fallback.asking import read_tools
 from tooltrail.wire.text_fallback.calls_in_text import read_calls
@@ -48,13 +56,16 @@ _ROLES: Mapping[str, Role] = {
 def read_response(family: TextFamily, payload: JsonObject | str) -> Response:
     """An answer that was not streamed, with one message for each choice; or the text of one."""
     told: JsonObject = {"content": payload} if isinstance(payload, str) else payload
-    failure = read_failure(told)
     choices = objects_in(told.get("choices"))
+    unread = [] if are_objects(told.get("choices")) else ["a choice is no object"]
     if not choices and "content" in told:
         choices = [{"message": cast("JsonValue", others(told, _ANSWER))}]
-    unread: list[str] = []
+    failure = first_failure((told, *choices))
     if not choices and failure is None:
         unread.append("the answer has neither choices nor a content nor an error")
+    for number, one in enumerate(choices):
+        if not isinstance(one.get("message"), dict):
+            unread.append(f"choice {number} has no message")
     messages = tuple(
         read_answer(family, object_in(one.get("message")), origin_of(told, one, position), unread)
         for position, one in enumerate(choices)
@@ -62,10 +73,15 @@ def read_response(family: TextFamily, payload: JsonObject | str) -> Response:
     return Response.of(messages, failure, tuple(unread))
 
 
+def first_failure(natives: Iterable[JsonObject]) -> ProviderFailure | None:
+    """The first error of these; servers in between tell it in a choice."""
+    return next(filter(None, map(read_failure, natives)), None)
+
+
 def read_failure(payload: JsonObject) -> ProviderFailure | None:
-    """The error that an answer, or an event of a stream, tells."""
+    """The error that an answer, a choice of it, or an event of a stream tells."""
     error = payload.get("error")
-    if not error:
+    if error is None:
         return None
     told = object_in(error)
     kind = told.get("type") or told.get("code")
@@ -104,6 +120,7 @@ def read_answer(
         is_complete: whether the answer came to its end.
     """
     is_cut = origin.finish_reason in _CUT_SHORT
+    is_complete = is_complete and origin.finish_reason != "error"
     blocks = [*_thoughts(native), *_said(family, native.get("content"), unread)]
     calls = [number for number, block in enumerate(blocks) if isinstance(block, CallBlock)]
     # Only the last call can be cut off, unless nobody knows where the answer ended.
@@ -128,13 +145,27 @@ def _thoughts(native: JsonObject) -> Iterator[MessageBlock]:
 
 
 def _said(family: TextFamily, content: JsonValue, unread: list[str]) -> Iterator[MessageBlock]:
+    if not isinstance(content, str | list | None):
+        unread.append("the content is neither a text nor parts")
+        yield ProviderBlock(native={"content": content})
     for block in _content(content):
         if isinstance(block, TextBlock):
             read = read_calls(block.text, family.name)
             unread.extend(read.unread)
             yield from read.blocks
+        elif thought := _thought_in(block.native):
+            yield ReasoningBlock(text=thought)
         else:
+            unread.append("a part of the content is no text")
             yield block
+
+
+def _thought_in(part: JsonValue) -> str:
+    """What Mistral's models think, which is a part of the content with parts of its own."""
+    thought = object_in(part).get("thinking")
+    if isinstance(thought, str):
+        return thought
+    return "".join(text_in(one.get("text")) or "" for one in objects_in(thought))
 
 
 def _content(content: JsonValue) -> Iterator[TextBlock | ProviderBlock]:

@@ -28,7 +28,8 @@ from tooltrail.wire.text_fallback.telling import (
 
 _CALL, _RESULT = "tool_call", "tool_result"
 _MARKS = tags(_CALL, _RESULT)
-_ATTRIBUTE = re.compile(r'\s+([a-z]+)="([^"<>]*)"')
+# It begins where white space does: else what has only that would be gone through from each of it.
+_ATTRIBUTE = re.compile(r'(?<!\s)\s++([a-z]++)="([^"<>]*+)"')
 _CALL_TAG = re.compile(rf"</?{_CALL}\b", re.IGNORECASE)
 _CALL_END = re.compile(rf"</{_CALL}\s*>", re.IGNORECASE)
 _RESULT_BEGIN = re.compile(rf"^<{_RESULT}\b(?P<attributes>[^<>]*)>", re.IGNORECASE | re.MULTILINE)

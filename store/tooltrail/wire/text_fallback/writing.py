@@ -86,8 +86,8 @@ def _write_said(writing: Writing, family: TextFamily, step: Said) -> JsonObject:
         writing.note("role_changed", where, f"{message.role} is {role} here")
     if message.role == "assistant":
         return _assistant(writing, family, message, message.blocks, where)
-    texts = _texts(writing, message.blocks, where)
-    return {**writing.message_extras(message, where), "role": role, "content": "\n".join(texts)}
+    text = writing.joined([*_texts(writing, message.blocks, where)], where)
+    return {**writing.message_extras(message, where), "role": role, "content": text}
 
 
 def _write_answers(writing: Writing, family: TextFamily, step: Answers) -> JsonObject:
@@ -118,13 +118,13 @@ def _joined(family: TextFamily, pieces: Sequence[_Piece], *, everywhere: bool) -
     )
 
 
-def _said(blocks: Sequence[TextBlock | CallBlock]) -> list[str | int]:
+def _said(blocks: Sequence[TextBlock | CallBlock | ReasoningBlock]) -> list[str | int]:
     """The texts, and how many calls stand between them."""
     said: list[str | int] = []
     for block in blocks:
         if isinstance(block, TextBlock):
             said.append(block.text)
-        elif said and isinstance(said[-1], int):
+        elif isinstance(block, CallBlock) and said and isinstance(said[-1], int):
             said[-1] += 1
         else:
             said.append(1)
@@ -143,7 +143,7 @@ def _pieces(
             yield _Piece(family.write_calls(calls), len(calls))
         else:
             said = [one for one in run if not isinstance(one, Answered)]
-            if text := "\n".join(_texts(writing, said, where)):
+            if text := writing.joined([*_texts(writing, said, where)], where):
                 yield _Piece(text)
 
 
@@ -153,7 +153,7 @@ def _is_dropped(writing: Writing, block: MessageBlock | Answered, where: str) ->
         writing.dropped_block(block, where)
         return True
     if isinstance(block, TextBlock) and not block.text:
-        writing.note_extras(block, where)
+        writing.note_text(block, where)
         return True
     return False
 
@@ -163,9 +163,7 @@ def _texts(writing: Writing, blocks: Sequence[MessageBlock], where: str) -> Iter
         if _is_dropped(writing, block, where):
             continue
         if isinstance(block, TextBlock):
-            writing.note_extras(block, where)
-            if block.is_refusal:
-                writing.note("block_described", where, "the words of a refusal are text here")
+            writing.note_text(block, where)
             yield writing.clean.text(block.text, where)
         else:
             described = describe_block(block)

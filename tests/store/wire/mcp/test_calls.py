@@ -28,7 +28,7 @@ CALL = ToolCall(
 
 def test_the_mapping_table_call_arguments_are_an_object() -> None:
     assert read_call(REQUEST) == CALL
-    export = write_call(CALL, 7)
+    export = write_call(CALL, 7, is_own=True)
     assert export.request == REQUEST
     assert not export.report
     assert problems("mcp-2026.request", export.request) == []
@@ -81,14 +81,14 @@ def test_input_that_was_asked_for_goes_along() -> None:
         "_meta": META,
     }
     request: JsonObject = {"jsonrpc": "2.0", "id": 8, "method": "tools/call", "params": params}
-    assert write_call(read_call(request), 8).request == request
+    assert write_call(read_call(request), 8, is_own=True).request == request
 
 
 def test_what_the_format_has_no_place_for_is_told() -> None:
     call = ToolCall(
         tool_name="my tool\0", call_id="call_1", namespace="disk", extras={"signature": "s"}
     )
-    export = write_call(call, 1, policy=ExportPolicy(replay_provider_data=False))
+    export = write_call(call, 1, policy=ExportPolicy(replay_provider_data=False), is_own=True)
     assert [change.kind for change in export.report] == [
         "id_dropped",
         "provider_data_dropped",
@@ -128,3 +128,16 @@ def test_arguments_that_are_no_object_are_wrapped_and_told(
 def test_what_is_no_call_is_refused(request_body: JsonObject) -> None:
     with pytest.raises(InvalidRecordError):
         read_call(request_body)
+
+
+def test_what_another_provider_said_of_a_call_is_not_sent_to_a_server() -> None:
+    signed = ToolCall(
+        tool_name="f", arguments_raw="{}", kind="mcp", extras={"thoughtSignature": "c2ln"}
+    )
+    export = write_call(signed, 1, revision="2025-11-25")
+    assert export.request["params"] == {"name": "f", "arguments": {}}
+    assert [(one.kind, one.detail) for one in export.report] == [
+        ("provider_data_dropped", "thoughtSignature")
+    ]
+    own = write_call(signed, 1, revision="2025-11-25", is_own=True).request["params"]
+    assert own == {"thoughtSignature": "c2ln", "name": "f", "arguments": {}}

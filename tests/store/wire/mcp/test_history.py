@@ -261,6 +261,112 @@ def test_what_the_server_asks_of_its_client_is_no_result() -> None:
     assert outline(conversation) == ["mcp:0 asks", "mcp:0 ok x"]
 
 
+SAMPLED: JsonObject = {
+    "role": "assistant",
+    "model": "m",
+    "content": [{"type": "text", "text": "the client's"}],
+}
+ANSWERED: list[tuple[str, JsonObject]] = [
+    ("sampling/createMessage", SAMPLED),
+    ("elicitation/create", {"action": "decline"}),
+    ("roots/list", {"roots": []}),
+    ("ping", {}),
+]
+
+
+@pytest.mark.parametrize(("method", "answer"), ANSWERED)
+def test_ids_of_both_sides_are_told_apart_by_what_is_answered(
+    method: str, answer: JsonObject
+) -> None:
+    result = response(1, done("the tool's"))
+    for messages in (
+        [request(1, method), response(1, answer), result],
+        [request(1, method), result, response(1, answer)],
+    ):
+        conversation = read(request(1), *messages)
+        assert outline(conversation) == ["mcp:0 asks", "mcp:0 ok the tool's"]
+    never_answered = read(request(1), request(1, method), result)
+    assert outline(never_answered) == ["mcp:0 asks", "mcp:0 ok the tool's"]
+
+
+def failed(message_id: int, message: str) -> JsonObject:
+    return {"jsonrpc": "2.0", "id": message_id, "error": {"code": -1, "message": message}}
+
+
+def test_a_ping_is_not_answered_by_an_error() -> None:
+    conversation = read(request(1), request(1, "ping"), failed(1, "lost"))
+    assert outline(conversation) == ["mcp:0 asks", "mcp:0 interrupted lost"]
+    then_answered = read(request(1), request(1, "ping"), failed(1, "lost"), response(1, {}))
+    assert then_answered == conversation
+
+
+@pytest.mark.parametrize("method", ["sampling/createMessage", "elicitation/create", "roots/list"])
+def test_whose_an_error_is_shows_in_what_follows(method: str) -> None:
+    answer = dict(ANSWERED)[method]
+    begun = (request(1), request(1, method), failed(1, "no"))
+    refused = read(*begun, response(1, done("x")))
+    assert outline(refused) == ["mcp:0 asks", "mcp:0 ok x"]
+    broken = read(*begun, response(1, answer))
+    assert outline(broken) == ["mcp:0 asks", "mcp:0 interrupted no"]
+    both = read(*begun, failed(1, "lost"))
+    assert outline(both) == ["mcp:0 asks", "mcp:0 interrupted lost"]
+    nobody_knows = read(*begun)
+    assert outline(nobody_knows)[0] == "mcp:0 asks"
+    assert nobody_knows.messages[1].blocks == (ProviderBlock(native=failed(1, "no")),)
+    assert len(nobody_knows.messages) == 2
+
+
+def test_an_answer_to_nobody_but_the_server_is_passed_over() -> None:
+    for answer in (failed(1, "no"), response(1, {"odd": 1}), response(1, {})):
+        assert read(request(1, "elicitation/create"), answer).messages == ()
+
+
+def test_tools_are_found_where_the_server_has_asked_with_the_same_id() -> None:
+    listed: JsonObject = {"tools": [{"name": "f", "inputSchema": {"type": "object"}}]}
+    for method, answer in ANSWERED:
+        conversation = read(
+            request(1, "tools/list"), request(1, method), response(1, listed), response(1, answer)
+        )
+        assert [tool.name for tool in conversation.tools] == ["f"]
+        assert conversation.messages == ()
+
+
+@pytest.mark.parametrize("state", ["s", None])
+def test_a_round_that_is_sent_again_is_the_same_call(state: str | None) -> None:
+    given: JsonObject = {"inputResponses": {"k": {"action": "accept"}}}
+    asks: JsonObject = {"resultType": "input_required", "inputRequests": {}}
+    if state is not None:
+        given["requestState"] = asks["requestState"] = state
+    messages = (
+        request(1),
+        response(1, asks),
+        request(2, "tools/call", **given),
+        request(3, "tools/call", **given),
+        response(3, done("x")),
+    )
+    conversation = read(*messages)
+    assert outline(conversation) == ["mcp:0 asks", "mcp:0 ok x"]
+    assert again(conversation) == [*messages]
+    # What is sent when there is a result is another execution.
+    after = read(*messages, request(4, "tools/call", **given), response(4, done("y")))
+    assert outline(after)[2:] == ["mcp:1 asks", "mcp:1 ok y"]
+
+
+def test_equal_calls_that_wait_for_input_each_go_on_once() -> None:
+    asks: JsonObject = {"resultType": "input_required", "inputRequests": {}}
+    conversation = read(
+        request(1),
+        request(2),
+        response(1, asks),
+        response(2, asks),
+        request(3, inputResponses={}),
+        request(4, inputResponses={}),
+        response(3, done("x")),
+        response(4, done("y")),
+    )
+    assert outline(conversation) == ["mcp:0 asks", "mcp:1 asks", "mcp:1 ok x", "mcp:0 ok y"]
+
+
 def test_the_protocol_is_passed_over_and_tools_are_found() -> None:
     listed: JsonObject = {"tools": [{"name": "f", "inputSchema": {"type": "object"}}]}
     conversation = read(

@@ -89,7 +89,7 @@ def test_the_mapping_table_results_keep_every_block(
     native: JsonObject, block: ContentBlock, revision: Revision, target: str
 ) -> None:
     assert read_result({"content": [native]}).content == (block,)
-    export = write_result(ResultBlock(content=(block,)), revision=revision)
+    export = write_result(ResultBlock(content=(block,)), revision=revision, is_own=True)
     assert export.request["content"] == [native]
     assert not export.report
     assert problems(target, export.request) == []
@@ -118,7 +118,7 @@ def test_a_result_is_written_for_either_revision(revision: Revision, target: str
         has_structured=True,
         extras={"_meta": {"io.modelcontextprotocol/serverInfo": {"name": "s", "version": "1"}}},
     )
-    export = write_result(result, revision=revision)
+    export = write_result(result, revision=revision, is_own=True)
     expected: JsonObject = {
         "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "s", "version": "1"}},
         "content": [{"type": "text", "text": "no"}],
@@ -164,8 +164,8 @@ def test_an_error_of_the_protocol_is_no_error_of_the_tool(code: int, status: Res
     assert result.is_error
     assert result.content == (TextBlock(text="Unknown tool: nope"),)
     assert result.extras == {"jsonrpc": {"id": 7, "error": error}}
-    assert write_response(result, 7).request == native
-    as_result = write_result(result)
+    assert write_response(result, 7, is_own=True).request == native
+    as_result = write_result(result, is_own=True)
     assert as_result.request["isError"] is True
     assert [change.kind for change in as_result.report] == ["status_flattened"]
 
@@ -175,7 +175,7 @@ def test_an_error_of_the_protocol_without_a_message_is_kept_whole() -> None:
     assert result.status == "interrupted"
     assert result.content == ()
     assert result.extras == {"jsonrpc": {"error": "broken"}}
-    assert write_response(result, "a").request["result"]
+    assert write_response(result, "a", is_own=True).request["result"]
 
 
 def test_a_request_for_input_is_no_result() -> None:
@@ -266,8 +266,8 @@ def test_blocks_that_are_not_known_are_kept_and_go_back(native: JsonValue) -> No
     result = read_result({"content": [native]})
     assert result.content == (ProviderBlock(native=native),)
     if isinstance(native, dict):
-        assert write_result(result).request["content"] == [native]
-    told = write_result(result, policy=ExportPolicy(replay_provider_data=False))
+        assert write_result(result, is_own=True).request["content"] == [native]
+    told = write_result(result, policy=ExportPolicy(replay_provider_data=False), is_own=True)
     assert [change.kind for change in told.report] == ["block_described"]
 
 
@@ -295,7 +295,7 @@ def test_blocks_that_are_not_known_are_kept_and_go_back(native: JsonValue) -> No
 def test_what_a_block_cannot_say_here_is_told(
     block: ContentBlock, kind: str, revision: Revision, target: str
 ) -> None:
-    export = write_result(ResultBlock(content=(block,)), revision=revision)
+    export = write_result(ResultBlock(content=(block,)), revision=revision, is_own=True)
     assert [change.kind for change in export.report] == [kind]
     assert problems(target, export.request) == []
 
@@ -303,7 +303,7 @@ def test_what_a_block_cannot_say_here_is_told(
 def test_extras_stay_away_where_the_policy_keeps_them_back() -> None:
     block = TextBlock(text="x", extras={"annotations": {}})
     result = ResultBlock(content=(block,), extras={"_meta": {}, "jsonrpc": {"id": 1}})
-    export = write_result(result, policy=ExportPolicy(replay_provider_data=False))
+    export = write_result(result, policy=ExportPolicy(replay_provider_data=False), is_own=True)
     assert export.request == {
         "content": [{"type": "text", "text": "x"}],
         "isError": False,
@@ -315,3 +315,24 @@ def test_extras_stay_away_where_the_policy_keeps_them_back() -> None:
 def test_a_strict_export_refuses_any_change() -> None:
     with pytest.raises(ExportRefusedError):
         write_result(ResultBlock(status="timeout"), policy=ExportPolicy(strict=True))
+
+
+def test_what_another_provider_said_of_a_result_is_not_sent_to_a_client() -> None:
+    text = TextBlock(text="x", extras={"citations": []})
+    result = ResultBlock(content=(text,), extras={"cache_control": {"type": "ephemeral"}})
+    told: JsonObject = {"content": [{"type": "text", "text": "x"}], "isError": False}
+    for export, native in (
+        (write_result(result, revision="2025-11-25"), told),
+        (
+            write_response(result, 7, revision="2025-11-25"),
+            {"jsonrpc": "2.0", "id": 7, "result": told},
+        ),
+    ):
+        assert export.request == native
+        assert [(one.kind, one.detail) for one in export.report] == [
+            ("provider_data_dropped", "citations"),
+            ("provider_data_dropped", "cache_control"),
+        ]
+    own = write_result(result, revision="2025-11-25", is_own=True)
+    assert own.request["cache_control"] == {"type": "ephemeral"}
+    assert not own.report

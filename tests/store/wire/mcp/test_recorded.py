@@ -55,12 +55,15 @@ def test_every_recorded_call_has_its_result() -> None:
 def test_every_recorded_call_and_result_is_written_as_it_was() -> None:
     for exchange in filter(is_call, recorded()):
         export = write_call(
-            read_call(exchange.request), exchange.request["id"], revision="2025-11-25"
+            read_call(exchange.request),
+            exchange.request["id"],
+            revision="2025-11-25",
+            is_own=True,
         )
         assert export.request == exchange.request
         assert problems("mcp-2025.request", export.request) == []
         (native,) = [one["result"] for one in exchange.events() if "result" in one]
-        written = write_result(read_result(native), revision="2025-11-25")
+        written = write_result(read_result(native), revision="2025-11-25", is_own=True)
         assert written.request == native
         assert problems("mcp-2025.result", written.request) == []
         assert not export.report

@@ -171,7 +171,7 @@ def schema_problems(export: Export) -> Iterator[str]:
 
 @given(own_results())
 def test_a_result_comes_back_as_it_was(result: ResultBlock) -> None:
-    export = write_result(result)
+    export = write_result(result, is_own=True)
     assert not export.report
     assert problems("mcp-2026.result", export.request) == []
     assert read_result(export.request) == result

@@ -94,6 +94,42 @@ def test_responses_to_several_requests_are_a_message_each() -> None:
     assert response.unread == ("an event is no message of JSON-RPC",)
 
 
+def task(status: str, task_id: str = "t1", **more: JsonValue) -> JsonObject:
+    params: JsonObject = {"taskId": task_id, "status": status, **more}
+    return {"jsonrpc": "2.0", "method": "notifications/tasks", "params": params}
+
+
+PUT_OFF: JsonObject = {
+    "jsonrpc": "2.0",
+    "id": 7,
+    "result": {"resultType": "task", "taskId": "t1", "status": "working"},
+}
+NOON: JsonObject = {"content": [{"type": "text", "text": "noon"}]}
+
+
+def test_the_notification_that_ends_a_task_brings_its_result() -> None:
+    ended = task("completed", result=NOON)
+    response = read_stream(FORMAT, [PUT_OFF, PROGRESS, task("working"), RESPONSE, ended])
+    first, second = response.messages
+    assert (first.is_complete, second.is_complete) == (True, True)
+    assert first.results[0].content == (TextBlock(text="noon"),)
+    assert second.results[0].content == (TextBlock(text="ü\u2028"),)
+    assert response.unread == ()
+    # It is the result that a history of the same messages has.
+    asked: JsonObject = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "f"}}
+    history = FORMAT.read_history({"messages": [asked, PUT_OFF, task("working"), ended]})
+    told = history.messages[1].results[0]
+    assert told.model_copy(update={"key": None}) == first.results[0]
+
+
+def test_a_task_may_end_by_a_notification_without_a_result() -> None:
+    response = read_stream(FORMAT, [PUT_OFF, task("cancelled")])
+    assert [result.status for result in response.message.results] == ["cancelled"]
+    waiting = read_stream(FORMAT, [PUT_OFF, task("working"), task("completed", "t2", result=NOON)])
+    assert [one.is_complete for one in waiting.messages] == [False, True]
+    assert waiting.message.blocks == (ProviderBlock(native=PUT_OFF),)
+
+
 def test_an_error_of_the_protocol_is_a_failure_and_a_result_that_says_so() -> None:
     response = FORMAT.read_response(FAILED)
     assert response.failure is not None

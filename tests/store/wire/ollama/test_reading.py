@@ -44,7 +44,9 @@ def called(name: str, arguments: JsonValue, **members: JsonValue) -> JsonObject:
 
 
 def test_the_format_is_registered_under_its_name() -> None:
-    assert wire_format("ollama").read_response is read_response
+    payload: JsonObject = {"message": {"content": "x"}, "done": True}
+    assert wire_format("ollama").name == "ollama"
+    assert wire_format("ollama").read_response(payload) == read_response(payload)
 
 
 def test_a_text_is_a_message_with_its_origin() -> None:

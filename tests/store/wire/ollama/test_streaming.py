@@ -150,6 +150,14 @@ def test_a_message_that_is_none_and_lines_behind_the_end_are_told() -> None:
     )
 
 
+def test_a_line_without_a_message_is_told_and_keeps_calls_from_being_run() -> None:
+    response = read(STREAM[4], {"mesage": {"content": "x"}}, last())
+    assert response.unread == ("a line has no message",)
+    assert [one.flags for one in response.calls] == [("incomplete",)]
+    loaded: JsonObject = {"model": "m", "done": True, "done_reason": "load"}
+    assert read(STREAM[4], loaded).unread == ()
+
+
 def test_odd_members_of_lines_are_kept_and_told() -> None:
     response = read(line({"content": ["x"]}), last({"content": None, "audio": "y"}))
     assert [block.type for block in response.message.blocks] == ["provider"]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.store.wire.text_fallback.test_markup import any_texts
 
-from tooltrail.records import Origin, ReasoningBlock, TextBlock
+from tooltrail.records import Origin, ProviderBlock, ReasoningBlock, TextBlock
 from tooltrail.wire import Chunk, JsonObject, Response, read_stream, wire_format
 from tooltrail.wire.text_fallback import FAMILIES, ToldCall, text_format
 
@@ -209,10 +209,130 @@ def test_an_answer_without_anything_is_told() -> None:
     )
     assert read_stream(FORMAT, []).unread == ("the stream has no choices",)
     usage: list[Chunk] = [{"choices": []}, {"choices": [7]}, {"usage": {}}]
-    assert read_stream(FORMAT, usage).unread == ("the stream has no choices",)
+    assert read_stream(FORMAT, usage).unread == (
+        "a choice is no object",
+        "the stream has no choices",
+    )
 
 
 def test_a_whole_text_in_a_stream_is_the_answer() -> None:
     plain: list[Chunk] = [{"content": "Noon."}]
     assert read_stream(FORMAT, plain).message.text == "Noon."
     assert read_stream(FORMAT, [b'{"content": "Noon."}']).message.text == "Noon."
+
+
+CALL = FAMILIES["tool_result"].write_calls(CALLS[:1])
+ERROR: JsonObject = {"message": "the server broke down", "code": 500}
+FAILED_ANSWERS: list[JsonObject] = [
+    {"error": ERROR, "content": CALL},
+    {"error": ERROR, "choices": [{"message": {"content": CALL}, "finish_reason": "stop"}]},
+    {"choices": [{"message": {"content": CALL}, "finish_reason": "stop", "error": ERROR}]},
+    {"error": {}, "content": CALL},
+]
+FAILED_STREAMS: list[list[Chunk]] = [
+    [{"content": CALL}, {"error": ERROR}],
+    [{"error": ERROR}, {"content": CALL}],
+    [chunk(CALL), chunk(finish_reason="stop"), {"error": ERROR}],
+    [{"choices": [{"delta": {"content": CALL}, "finish_reason": "stop", "error": ERROR}]}],
+]
+
+
+@pytest.mark.parametrize("payload", FAILED_ANSWERS)
+def test_no_call_beside_an_error_is_to_be_run(payload: JsonObject) -> None:
+    for response in (FORMAT.read_response(payload), read_stream(FORMAT, [payload])):
+        assert response.failure is not None
+        assert [call.tool_name for call in response.calls] == ["now"]
+        assert [call.flags for call in response.calls] == [("incomplete",)]
+        assert not response.message.is_complete
+
+
+@pytest.mark.parametrize("events", FAILED_STREAMS)
+def test_no_call_of_a_stream_with_an_error_is_to_be_run(events: list[Chunk]) -> None:
+    response = read_stream(FORMAT, events)
+    assert response.failure is not None
+    assert response.failure.message == "the server broke down"
+    assert [call.flags for call in response.calls] == [("incomplete",)]
+    assert not response.message.is_complete
+
+
+def test_an_answer_that_ended_with_an_error_has_no_call_to_be_run() -> None:
+    response = FORMAT.read_response(answer(CALL, finish_reason="error"))
+    assert [call.flags for call in response.calls] == [("incomplete",)]
+
+
+def test_texts_in_parts_are_put_together() -> None:
+    parts: list[JsonObject] = [
+        {"content": [{"type": "text", "text": CALL[:9]}]},
+        {"content": CALL[9:20]},
+        {"content": [{"type": "text", "text": CALL[20:30]}, {"type": "text", "text": CALL[30:]}]},
+    ]
+    events: list[Chunk] = [{"choices": [{"delta": one}]} for one in parts]
+    response = read_stream(FORMAT, [*events, chunk(finish_reason="stop")])
+    assert [call.tool_name for call in response.calls] == ["now"]
+    assert response.calls[0].is_executable
+    assert response.unread == ()
+
+
+def test_parts_that_are_no_text_are_thoughts_or_told() -> None:
+    thought: JsonObject = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
+    image: JsonObject = {"type": "image_url", "image_url": {"url": "https://example.org/x"}}
+    events: list[Chunk] = [
+        {"choices": [{"delta": {"content": [thought]}}]},
+        chunk("x"),
+        {"choices": [{"delta": {"content": [image]}, "finish_reason": "stop"}]},
+    ]
+    whole: JsonObject = {"content": [thought, {"type": "text", "text": "x"}, image]}
+    for response in (read_stream(FORMAT, events), FORMAT.read_response(whole)):
+        assert response.message.blocks == (
+            ReasoningBlock(text="hm"),
+            TextBlock(text="x"),
+            ProviderBlock(native=image),
+        )
+        assert response.unread == ("a part of the content is no text",)
+
+
+def test_texts_without_choices_are_put_together() -> None:
+    """As the server of llama.cpp completes a prompt."""
+    texts: list[Chunk] = [{"content": CALL[:9], "stop": False}, {"content": CALL[9:]}]
+    end: list[Chunk] = [{"content": "", "stop": True, "model": "m"}]
+    response = read_stream(FORMAT, [*texts, *end])
+    assert [call.is_executable for call in response.calls] == [True]
+    assert response.message.is_complete
+    cut_off = read_stream(FORMAT, texts)
+    assert [call.tool_name for call in cut_off.calls] == ["now"]
+    assert [call.flags for call in cut_off.calls] == [("incomplete",)]
+    assert cut_off.unread == ("the answer does not say that it is done",)
+    hello: list[Chunk] = [{"content": "Hel"}, {"content": "lo"}]
+    assert read_stream(FORMAT, hello).message.text == "Hello"
+
+
+DAMAGED: list[tuple[Chunk, str]] = [
+    ({"choices": {"delta": {}}}, "the choices of an event are no array"),
+    ({"choices": [None]}, "a choice is no object"),
+    ({"choices": [{"delta": "x"}]}, "the delta of a choice is no object"),
+    ({"choices": [{"index": "0", "delta": {}}]}, "the index of a choice is no number"),
+    ({"choices": [{"delta": {"content": 7}}]}, "a part of the content is no text"),
+    (answer("x"), "the stream has more than one answer; one of them is read"),
+    ({"content": "x"}, "the stream has more than one answer; one of them is read"),
+]
+
+
+@pytest.mark.parametrize(("event", "told"), DAMAGED)
+def test_an_event_amid_a_stream_that_cannot_be_read_is_told(event: Chunk, told: str) -> None:
+    events = [chunk(CALL[:9]), event, chunk(CALL[9:]), chunk(finish_reason="stop")]
+    response = read_stream(FORMAT, events)
+    assert told in response.unread
+    assert not any(call.is_executable for call in response.calls)
+
+
+WITHOUT_MESSAGE: list[tuple[JsonObject, str]] = [
+    ({"choices": [{"text": "x"}]}, "choice 0 has no message"),
+    ({"choices": [{"message": {"content": "x"}}, 7]}, "a choice is no object"),
+    ({"content": {"a": 1}}, "the content is neither a text nor parts"),
+    ({"content": 7}, "the content is neither a text nor parts"),
+]
+
+
+@pytest.mark.parametrize(("payload", "told"), WITHOUT_MESSAGE)
+def test_what_is_no_message_is_told(payload: JsonObject, told: str) -> None:
+    assert FORMAT.read_response(payload).unread == (told,)

@@ -1,0 +1,222 @@
+"""Values that no record can hold, and events that are damaged: no call of theirs may run.
+
+What is nested too deep, an integer that is longer than Python prints, half a character, and a piece
+of a stream that came broken; in every format, as text and as values.
+"""
+
+# JSON of others, looked at as it is.
+# pyright: reportUnknownVariableType=false
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, cast
+
+import pytest
+from tests.store.wire.test_odd_payloads import ANSWERS, CALL, runnable
+
+from tooltrail.records import Conversation, InvalidRecordError, Message
+from tooltrail.wire import ExportPolicy, read_stream, wire_format
+
+
+def nested(levels: int) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+def answered(name: str, arguments: str) -> bytes:
+    """A whole answer of one call with these arguments, or of a result with them, as JSON."""
+    text = json.dumps(arguments, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    function = b'{"name":"f","arguments":%s}'
+    value = arguments.encode("utf-8", "surrogatepass")
+    told = json.dumps(f'<tool_call name="f">{arguments}</tool_call>').encode()
+    answers: dict[str, bytes] = {
+        "openai": b'{"choices":[{"index":0,"finish_reason":"tool_calls","message":{"tool_calls":'
+        b'[{"id":"a","type":"function","function":%s}]}}]}' % (function % text),
+        "openai-responses": b'{"id":"r","status":"completed","output":[{"type":"function_call",'
+        b'"call_id":"a","name":"f","arguments":%s}]}' % text,
+        "anthropic": b'{"type":"message","role":"assistant","stop_reason":"tool_use","content":'
+        b'[{"type":"tool_use","id":"a","name":"f","input":%s}]}' % value,
+        "gemini": b'{"candidates":[{"finishReason":"STOP","content":{"role":"model","parts":'
+        b'[{"functionCall":{"name":"f","args":%s}}]}}]}' % value,
+        "ollama": b'{"done":true,"done_reason":"stop","message":{"role":"assistant","tool_calls":'
+        b'[{"function":%s}]}}' % (function % value),
+        "mcp": b'{"jsonrpc":"2.0","id":1,"result":{"content":[],"structuredContent":%s}}' % value,
+        "text-fallback": b'{"content":%s}' % told,
+    }
+    return answers[name]
+
+
+NAMES = [name for name, _ in ANSWERS]
+HUGE = "9" * 5_000
+TOO_MUCH = {
+    "260 levels": f'{{"a":{"[" * 260}{"]" * 260}}}',
+    "3,000 levels": f'{{"a":{"[" * 3_000}{"]" * 3_000}}}',
+    "5,000 digits": f'{{"a":{HUGE}}}',
+    "5,000 digits of several": f'{{"a":[1,{{"b":-{HUGE}}}]}}',
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("arguments", TOO_MUCH.values(), ids=TOO_MUCH)
+def test_what_is_too_deep_or_too_long_makes_no_call_that_may_run(name: str, arguments: str) -> None:
+    response = read_stream(wire_format(name), [answered(name, arguments)])
+    assert runnable(response) == []
+    calls = [call for message in response.messages for call in message.calls]
+    # Either the answer says it, or the call whose arguments are text does.
+    assert response.unread or [call.parse_error is None for call in calls] == [False]
+
+
+VALUES: dict[str, Any] = {
+    "260 levels": nested(260),
+    "3,000 levels": nested(3_000),
+    "5,000 digits": 10**5_000,
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
+def test_the_same_as_values_makes_none_either(name: str, value: Any) -> None:
+    known = wire_format(name)
+    payload = json.loads(answered(name, '{"a":"here"}'))
+    wheres = {"arguments", "input", "args", "structuredContent"}
+    for where in wheres if name != "text-fallback" else {"content"}:
+        for odd in put(payload, where, {"a": value}):
+            for response in (known.read_response(odd), read_stream(known, [odd])):
+                assert runnable(response) == []
+                assert response.unread or [call.parse_error is None for call in response.calls] == [
+                    False
+                ]
+            with suppress(InvalidRecordError):
+                known.read_history({"messages": [odd]})
+
+
+def put(value: Any, where: str, new: Any) -> Iterator[Any]:
+    """The payload with another value in each member of this name."""
+    if isinstance(value, dict):
+        members = cast("dict[str, Any]", value)
+        for name, inner in members.items():
+            if name == where:
+                yield {**members, name: new}
+            for other in put(inner, where, new):
+                yield {**members, name: other}
+    elif isinstance(value, list):
+        items: list[Any] = value
+        for number, inner in enumerate(items):
+            for other in put(inner, where, new):
+                yield [*items[:number], other, *items[number + 1 :]]
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "mcp"])
+def test_half_a_character_is_kept_as_it_came(name: str) -> None:
+    response = read_stream(wire_format(name), [answered(name, '{"a":"\\ud800"}')])
+    (call,) = response.calls
+    assert call.arguments == {"a": "\ud800"}
+    export = wire_format(name).write_history(
+        Conversation.of([Message.of("user", "a"), response.message]), ExportPolicy()
+    )
+    assert "\\ud8" not in json.dumps(export.request)
+
+
+PIECES: dict[str, tuple[dict[str, Any], ...]] = {
+    "openai": (
+        {"choices": [{"index": 0, "delta": {"tool_calls": [{"index": 0, **CALL}]}}]},
+        {
+            "choices": [
+                {"index": 0, "delta": {"tool_calls": [{"index": 0, "function": {"arguments": ""}}]}}
+            ]
+        },
+        {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]},
+    ),
+    "openai-responses": (
+        {
+            "type": "response.output_item.added",
+            "output_index": 0,
+            "item": {
+                "type": "function_call",
+                "id": "a",
+                "call_id": "b",
+                "name": "f",
+                "arguments": "",
+            },
+        },
+        {
+            "type": "response.function_call_arguments.delta",
+            "output_index": 0,
+            "item_id": "a",
+            "delta": "{}",
+        },
+        {
+            "type": "response.output_item.done",
+            "output_index": 0,
+            "item": {
+                "type": "function_call",
+                "id": "a",
+                "call_id": "b",
+                "name": "f",
+                "arguments": "{}",
+                "status": "completed",
+            },
+        },
+        {
+            "type": "response.completed",
+            "response": {"id": "r", "status": "completed", "output": []},
+        },
+    ),
+    "anthropic": (
+        {"type": "message_start", "message": {"role": "assistant", "content": []}},
+        {
+            "type": "content_block_start",
+            "index": 0,
+            "content_block": {"type": "tool_use", "id": "a", "name": "f", "input": {}},
+        },
+        {
+            "type": "content_block_delta",
+            "index": 0,
+            "delta": {"type": "input_json_delta", "partial_json": "{}"},
+        },
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}},
+        {"type": "message_stop"},
+    ),
+    "gemini": (
+        {"candidates": [{"content": {"parts": [{"text": "a"}]}}]},
+        {"candidates": [{"content": {"parts": [{"functionCall": {"name": "f", "args": {}}}]}}]},
+        {"candidates": [{"content": {"parts": [{"text": ""}]}, "finishReason": "STOP"}]},
+    ),
+    "ollama": (
+        {"message": {"content": "a"}, "done": False},
+        {"message": {"tool_calls": [{"function": {"name": "f", "arguments": {}}}]}, "done": False},
+        {"message": {"content": ""}, "done": True, "done_reason": "stop"},
+    ),
+    "text-fallback": (
+        {"choices": [{"delta": {"content": '<tool_call name="f">'}}]},
+        {"choices": [{"delta": {"content": "{}</tool_call>"}}]},
+        {"choices": [{"delta": {}, "finish_reason": "stop"}]},
+    ),
+}
+"""A stream with one call in each format."""
+
+
+@pytest.mark.parametrize("name", PIECES)
+@pytest.mark.parametrize(
+    "damaged",
+    [b'data: {"choices": [{"ind', b"data: \xff\xfe", b"data: 7", b'data: "{}"', b"data: [1]"],
+)
+def test_no_call_of_a_stream_with_a_damaged_event_may_run(name: str, damaged: bytes) -> None:
+    known = wire_format(name)
+    events = [b"data: " + json.dumps(piece).encode() for piece in PIECES[name]]
+    whole = read_stream(known, [b"\n\n".join(events) + b"\n\n"])
+    assert runnable(whole) == [("f", "{}")]
+    assert whole.unread == ()
+    for place in range(1, len(events)):
+        for stream in (
+            [*events[:place], damaged, *events[place:]],
+            [*events[:place], damaged, *events[place + 1 :]],
+        ):
+            response = read_stream(known, [b"\n\n".join(stream) + b"\n\n"])
+            assert runnable(response) == [], (place, stream)
+            assert response.unread
+            assert all("incomplete" in call.flags for call in response.calls)

@@ -1,0 +1,95 @@
+"""Texts that were made to take long.
+
+One of this size is read in seconds where the time grows with its length, and in hours where it
+grows with the square of it.
+"""
+
+import pytest
+
+from tooltrail.records import ToolDefinition
+from tooltrail.wire import JsonObject, wire_format
+from tooltrail.wire.text_fallback import FAMILIES, read_calls
+
+families = pytest.mark.parametrize("family", sorted(FAMILIES))
+COUNT = 150_000
+REPEATED = [
+    "<tool_call",
+    "<tool_call>",
+    "<tool_call>{",
+    '<tool_call a="',
+    '{"a":\n',
+    "{\n",
+    '{"a":x\n',
+    "[TOOL_CALLS]",
+    "<think>",
+    "</think>",
+    "```\n",
+    "```\n</think>",
+    "<function_calls>",
+    "<function_calls><invoke>",
+    "<|channel|>commentary to=functions.a",
+    "<|python_tag|>",
+    "<tool_result>\n",
+    " ",
+]
+
+
+@families
+@pytest.mark.parametrize("part", REPEATED)
+def test_a_text_with_a_mark_again_and_again_is_read_in_the_end(family: str, part: str) -> None:
+    # Behind a letter it begins no line.
+    read = read_calls("x" + part * COUNT, family)
+    assert not any(call.is_executable for call in read.calls)
+
+
+@pytest.mark.parametrize(
+    ("family", "part"),
+    [
+        ("hermes", "<tool_call>{</tool_call>\n"),
+        ("tool_result", "<tool_call>\n"),
+        ("llama3", '{"a":1,"a":\n'),
+    ],
+)
+def test_calls_that_are_none_are_each_looked_at_once(family: str, part: str) -> None:
+    read = read_calls(part * (COUNT // 10), family)
+    assert not any(call.is_executable for call in read.calls)
+
+
+@families
+def test_white_space_in_a_mark_is_gone_through_once(family: str) -> None:
+    white = " " * COUNT * 2
+    marks = ["<tool_call{}>", "<function_calls{}>", "<invoke{}>", "<|channel|>commentary{}"]
+    for mark in marks:
+        read = read_calls(mark.format(white), family)
+        assert not any(call.is_executable for call in read.calls)
+
+
+def test_marks_inside_of_one_line_are_each_looked_at_once() -> None:
+    read = read_calls("x" + "<tool_call>" * 1_000_000, "hermes")
+    assert read.calls == ()
+    assert len(read.unread) == 1_000_000
+
+
+def test_tools_without_an_end_are_looked_for_once() -> None:
+    hostile = "<tools>\n" * COUNT
+    known = wire_format("text-fallback")
+    told = known.write_tools([ToolDefinition(name="f")]).request["messages"]
+    assert isinstance(told, list)
+    request: JsonObject = {"messages": [*told, {"role": "system", "content": hostile}]}
+    assert [tool.name for tool in known.read_tools(request)] == ["f"]
+
+
+def test_what_stands_in_an_object_without_an_end_is_no_call_of_llama() -> None:
+    text = '{"a":\n{"name": "now", "parameters": {}}'
+    assert read_calls(text, "llama3").calls == ()
+    (call,) = read_calls(f'{text}\n}}\n{{"name": "now", "parameters": {{}}}}', "llama3").calls
+    assert call.is_executable
+
+
+@pytest.mark.parametrize("levels", [260, 3_000, 100_000])
+def test_deep_json_is_read_to_its_end(levels: int) -> None:
+    deep = "[" * levels + "]" * levels
+    call = '{"name": "now", "parameters": {}}'
+    read = read_calls(f'{{"a": {deep}}}\n{call}', "llama3")
+    assert [one.tool_name for one in read.calls] == ["now"]
+    assert read.text == f'{{"a": {deep}}}'

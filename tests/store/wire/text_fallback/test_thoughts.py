@@ -1,0 +1,102 @@
+"""What models think in their text is reasoning, and no call that they rehearse there is one."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.store.wire.text_fallback.test_markup import any_texts
+
+from tooltrail.records import (
+    CallBlock,
+    Conversation,
+    Message,
+    MessageBlock,
+    ReasoningBlock,
+    ResultBlock,
+    TextBlock,
+    ToolCall,
+)
+from tooltrail.wire import DEFAULT_EXPORT_POLICY
+from tooltrail.wire.text_fallback import FAMILIES, ToldCall, read_calls, text_format
+
+families = pytest.mark.parametrize("family", sorted(FAMILIES))
+THOUGHTS = ["<think>", "</think>", "<thinking>", "<\\think>", "<Think>", "a", "\n", "```\n", "<"]
+with_thoughts = st.lists(st.sampled_from(THOUGHTS), max_size=8).map("".join) | any_texts
+
+
+def spelled(family: str, name: str) -> str:
+    return FAMILIES[family].write_calls([ToldCall(name, None, '{"zone":"UTC"}')])
+
+
+@families
+@pytest.mark.parametrize(("begin", "end"), [("<think>", "</think>"), ("<thinking>", "</Thinking>")])
+def test_a_call_that_is_only_rehearsed_is_no_call(family: str, begin: str, end: str) -> None:
+    thought = f"I might call this:\n{spelled(family, 'rm')}\nNo."
+    said = f"{begin}\n{thought}\n{end}\n\nLet me look.\n\n{spelled(family, 'now')}"
+    read = read_calls(said, family)
+    assert read.blocks[:2] == (ReasoningBlock(text=thought), TextBlock(text="Let me look."))
+    (call,) = read.calls
+    assert (call.tool_name, call.is_executable, call.position) == ("now", True, 0)
+    assert (read.text, read.unread) == ("Let me look.", ())
+    # The template of Qwen 3 has the first tag in the prompt.
+    assert read_calls(said.removeprefix(begin), family) == read
+
+
+@families
+def test_nothing_of_thoughts_without_an_end_is_a_call(family: str) -> None:
+    said = f"Hm.\n\n<think>\nFirst\n{spelled(family, 'rm')}"
+    read = read_calls(said, family)
+    assert read.blocks == (
+        TextBlock(text="Hm."),
+        ReasoningBlock(text=f"First\n{spelled(family, 'rm')}"),
+    )
+    assert read.unread == ("what was thought has no end; there may be calls in it",)
+    response = text_format(family).read_response({"content": f"{spelled(family, 'now')}\n\n{said}"})
+    assert [call.is_executable for call in response.calls] == [False]
+
+
+@families
+def test_a_code_block_in_thoughts_ends_with_them(family: str) -> None:
+    thought = f"{spelled(family, 'rm')}\n```\n{spelled(family, 'rm')}"
+    read = read_calls(f"{thought}\n</think>\n\n{spelled(family, 'now')}", family)
+    assert [call.tool_name for call in read.calls] == ["now"]
+    assert read.blocks[0] == ReasoningBlock(text=thought)
+    assert read.unread == ()
+
+
+@pytest.mark.parametrize("family", ["tool_result", "hermes", "harmony", "mistral", "anthropic-xml"])
+def test_a_call_may_stand_right_behind_thoughts(family: str) -> None:
+    read = read_calls(f"<think>hm</think> {spelled(family, 'now')}", family)
+    assert [type(block) for block in read.blocks] == [ReasoningBlock, CallBlock]
+
+
+@families
+def test_models_that_are_to_think_of_nothing_have_thought_nothing(family: str) -> None:
+    read = read_calls("<think>\n\n</think>\n\nNoon.", family)
+    assert (read.blocks, read.unread) == ((TextBlock(text="Noon."),), ())
+
+
+def test_tags_in_arguments_mean_nothing() -> None:
+    call = '{"name": "write", "arguments": {"text": "<think></think>"}}'
+    said = f"<tool_call>\n{call}\n</tool_call>"
+    read = read_calls(f"{said}\n\n{said}", "hermes")
+    assert [one.arguments for one in read.calls] == [{"text": "<think></think>"}] * 2
+
+
+@families
+@given(with_thoughts, with_thoughts)
+def test_texts_about_thoughts_are_sent_as_texts(family: str, before: str, after: str) -> None:
+    call = CallBlock(call=ToolCall(tool_name="now", arguments_raw="{}"))
+    blocks: tuple[MessageBlock, ...] = (TextBlock(text=before), call, TextBlock(text=after))
+    known = text_format(family)
+    export = known.write_history(
+        Conversation.of(
+            [
+                Message(role="assistant", blocks=blocks),
+                Message(role="tool", blocks=(ResultBlock(content=(TextBlock(text="x"),)),)),
+            ]
+        ),
+        DEFAULT_EXPORT_POLICY,
+    )
+    again = known.read_history(export.request).messages[0]
+    assert len(again.calls) == 1
+    assert not any(isinstance(block, ReasoningBlock) for block in again.blocks)
