@@ -11,11 +11,9 @@ from tooltrail.wire.openai_responses.builtin import Pair, write_builtin
 from tooltrail.wire.openai_responses.limits import CAPABILITIES
 from tooltrail.wire.openai_responses.parts import kept_extras, write_part
 
-_NOT_TAKEN = {
-    "function_call": {"created_by"},
-    "custom_tool_call": {"created_by", "status"},
-}
-"""What the provider says of a call and does not take back."""
+_NOT_TAKEN = {"created_by", "status"}
+"""What the provider says of a call and does not take back: that it is completed is not kept, and
+with any other status the whole history is refused. What was cut off has its result here."""
 
 _ID_PREFIXES = {"function_call": "fc", "custom_tool_call": "ctc"}
 """What the id of an item begins with; the provider refuses others, and does without any."""
@@ -52,7 +50,7 @@ def _besides(writing: Writing, answered: Answered, kind: str, *, replays: bool) 
             besides["namespace"] = call.namespace
         else:
             writing.note("provider_data_dropped", where, f"namespace {call.namespace[:60]!a}")
-    taken = {name: call.extras[name] for name in call.extras if name not in _NOT_TAKEN[kind]}
+    taken = {name: call.extras[name] for name in call.extras if name not in _NOT_TAKEN}
     if not str(taken.get("id", "")).startswith(_ID_PREFIXES[kind]):
         taken.pop("id", None)
     if len(taken) < len(call.extras) and replays:

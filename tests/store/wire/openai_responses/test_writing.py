@@ -317,6 +317,20 @@ def test_what_the_provider_does_not_take_back_is_told() -> None:
     assert [one.detail for one in written(shell, answered(result(TEXT))).report] == ["created_by"]
 
 
+@pytest.mark.parametrize("status", ["incomplete", "in_progress"])
+def test_a_call_that_was_cut_off_can_be_sent(status: str) -> None:
+    cut = call(extras={"status": status}, flags=("incomplete",))
+    export = written(asked(cut, origin=OWN), answered(result(TEXT)))
+    assert items_of(export) == [
+        {"type": "function_call", "call_id": "call_1", "name": "f", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "call_1", "output": "ok"},
+    ]
+    assert kinds(export) == ["incomplete_unsaid", "provider_data_dropped"]
+    shell = written(own("shell", {"commands": ["ls"]}, status=status), answered(result(TEXT)))
+    assert items_of(shell)[0]["status"] == "completed"
+    assert kinds(shell) == ["provider_data_dropped"]
+
+
 @pytest.mark.parametrize(("kind", "own_id"), [("function", "fc_1"), ("custom", "ctc_1")])
 @pytest.mark.parametrize("item_id", ["fc_1", "ctc_1", "", "item_1", "msg_1"])
 def test_an_id_goes_back_with_an_item_of_the_type_that_it_names(
