@@ -78,15 +78,16 @@ def _read_result(native: JsonObject) -> ResultBlock:
     content = native.get("content")
     call_id, name = native.get("tool_call_id"), native.get("name")
     extras = others(native, _RESULT)
-    for member, value in (("tool_call_id", call_id), ("name", name)):
-        if not isinstance(value, str | None):
-            extras[member] = value
+    for member, told in (("tool_call_id", call_id), ("name", name)):
+        if not isinstance(told, str | None):
+            extras[member] = told
     is_value = not isinstance(content, str | list | None) and not is_part(content)
     blocks = () if is_value else tuple(read_content(content))
     result = result_of_text(text_in(call_id), text_in(name), blocks)
     value: JsonValue = content if is_value else None
-    told = {"structured": value, "has_structured": is_value, "extras": extras}
-    return result.model_copy(update=told)
+    return result.model_copy(
+        update={"structured": value, "has_structured": is_value, "extras": extras}
+    )
 
 
 def _with_origins(messages: list[Message]) -> list[Message]:

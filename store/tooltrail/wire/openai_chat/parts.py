@@ -39,15 +39,16 @@ def is_part(content: JsonValue) -> bool:
 
 
 def _read_part(part: JsonValue) -> TextBlock | MediaBlock | ProviderBlock:
-    match part:
-        case str():
-            return TextBlock(text=part)
+    if isinstance(part, str):
+        return TextBlock(text=part)
+    told = object_in(part)
+    match told:
         case {"type": "text", "text": str(text)}:
-            return TextBlock(text=text, extras=others(part, _TEXT))
+            return TextBlock(text=text, extras=others(told, _TEXT))
         case {"type": "refusal", "refusal": str(text)}:
-            return TextBlock(text=text, is_refusal=True, extras=others(part, _REFUSAL))
+            return TextBlock(text=text, is_refusal=True, extras=others(told, _REFUSAL))
         case _:
-            return _read_media(object_in(part)) or ProviderBlock(native=part)
+            return _read_media(told) or ProviderBlock(native=part)
 
 
 def _read_media(part: JsonObject) -> MediaBlock | None:
@@ -63,8 +64,8 @@ def _read_media(part: JsonObject) -> MediaBlock | None:
         case "file", {"file_data": str(data)}:
             media, known = _read_file(data, told), {"file_data", "filename"}
         case "file", {"file_id": str(file_id)}:
-            name = text_in(told.get("filename"))
-            media = MediaBlock(kind="document", uri=_FILE + file_id, name=name)
+            titled = text_in(told.get("filename"))
+            media = MediaBlock(kind="document", uri=_FILE + file_id, name=titled)
             known = {"file_id", "filename"}
         case _:
             return None

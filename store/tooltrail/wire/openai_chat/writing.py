@@ -240,7 +240,8 @@ def _parts(
             writing.dropped_block(block, where)
             continue
         if part is None:
-            part = {"type": "text", "text": _text(writing, [block], where)}
+            told: JsonObject = {"type": "text", "text": _text(writing, [block], where)}
+            part = told
         yield part
 
 

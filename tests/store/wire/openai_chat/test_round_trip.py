@@ -26,7 +26,7 @@ from tooltrail.records import (
     TextBlock,
     ToolCall,
 )
-from tooltrail.wire import DEFAULT_EXPORT_POLICY, ExportPolicy
+from tooltrail.wire import DEFAULT_EXPORT_POLICY, ExportPolicy, JsonObject
 from tooltrail.wire.members import objects_in, spelled
 from tooltrail.wire.openai_chat import FORMAT
 
@@ -52,16 +52,14 @@ files = st.sampled_from(
         MediaBlock(kind="document", uri="file:file-1"),
     ]
 )
-videos = st.builds(
-    ProviderBlock, native=st.builds(lambda url: {"type": "video_url", "url": url}, spoken_texts)
-)
-extras = st.sampled_from([{}, {"name": "bob"}])
+videos = spoken_texts.map(lambda url: ProviderBlock(native={"type": "video_url", "url": url}))
+names: list[JsonObject] = [{}, {"name": "bob"}]
 
 
 @st.composite
 def users(draw: st.DrawFn) -> Message:
     blocks = draw(st.lists(texts | images | sounds | files | videos, min_size=1, max_size=3))
-    origin = Origin(wire_format="openai", extras=draw(extras))
+    origin = Origin(wire_format="openai", extras=draw(st.sampled_from(names)))
     return Message(role="user", blocks=tuple(blocks), origin=origin)
 
 

@@ -301,7 +301,7 @@ def test_text_that_comes_in_parts_stays_in_its_order() -> None:
 
 
 def test_what_else_comes_in_pieces_is_put_together() -> None:
-    cited = [{"type": "url_citation", "url": "https://a"}]
+    cited: list[Any] = [{"type": "url_citation", "url": "https://a"}]
     response = finished(
         delta(audio={"id": "a", "data": "aGk=", "transcript": "h"}),
         delta(audio={"data": "aGk=", "transcript": "i", "expires_at": 1}),

@@ -251,7 +251,7 @@ def test_extras_replace_nothing_that_is_said() -> None:
 
 
 def test_of_sound_that_was_said_its_id_goes_back() -> None:
-    audio = {"id": "audio_1", "data": "aGk=", "expires_at": 1, "transcript": "hi"}
+    audio: Any = {"id": "audio_1", "data": "aGk=", "expires_at": 1, "transcript": "hi"}
     answer = FORMAT.read_response(
         {"choices": [{"message": {"content": None, "audio": audio}, "finish_reason": "stop"}]}
     )
