@@ -247,7 +247,9 @@ ERROR: dict[str, Any] = {"message": "overloaded", "type": "server_error", "code"
 @pytest.mark.parametrize("is_before", [False, True])
 def test_an_error_beside_an_answer_that_was_not_streamed_stops_its_calls(is_before: bool) -> None:
     call = {"id": "x", "function": {"name": "f", "arguments": "{}"}}
-    whole = {"choices": [{"message": {"tool_calls": [call]}, "finish_reason": "tool_calls"}]}
+    whole: dict[str, Any] = {
+        "choices": [{"message": {"tool_calls": [call]}, "finish_reason": "tool_calls"}]
+    }
     events = [{"error": ERROR}, whole] if is_before else [whole, {"error": ERROR}]
     response = read_events("openai", *events)
     assert response.failure is not None
