@@ -14,8 +14,9 @@ from tooltrail.wire.openai_chat.asking import (
     write_structured,
     write_tools,
 )
+from tooltrail.wire.openai_chat.histories import read_history
 from tooltrail.wire.openai_chat.limits import CAPABILITIES
-from tooltrail.wire.openai_chat.reading import read_history, read_response
+from tooltrail.wire.openai_chat.reading import read_response
 from tooltrail.wire.openai_chat.streaming import ChatAssembler
 from tooltrail.wire.openai_chat.writing import is_result, write_history
 from tooltrail.wire.sturdy import sturdy

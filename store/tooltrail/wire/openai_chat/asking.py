@@ -35,13 +35,22 @@ def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObjec
         told["description"] = tool.description
     if tool.kind == "custom":
         if tool.grammar is not None:
-            told["format"] = tool.grammar
+            told["format"] = _nested(tool.grammar)
         return {"type": "custom", "custom": told}
     if tool.parameters is not None:
         told["parameters"] = tool.parameters
     if tool.strict is not None:
         told["strict"] = tool.strict
     return {"type": "function", "function": told}
+
+
+def _nested(grammar: JsonValue) -> JsonValue:
+    """A grammar as it is spelled here, also where Responses spelled it, one level flatter."""
+    match grammar:
+        case {"type": "grammar", "syntax": syntax, "definition": definition, **rest} if not rest:
+            return {"type": "grammar", "grammar": {"syntax": syntax, "definition": definition}}
+        case _:
+            return grammar
 
 
 def read_tools(request: JsonObject) -> tuple[ToolDefinition, ...]:

@@ -1,44 +1,35 @@
-"""Chat Completions into the canonical conversation: answers, and the messages of requests.
+"""An answer of Chat Completions into the canonical conversation.
 
 Whether there are calls is told by the calls, never by `finish_reason`, which servers fill in as
-they like. Members that are not known are kept as extras.
+they like. Members that are not known, or are not what they are to be, are kept as extras.
 """
 
 from collections.abc import Iterator, Mapping
-from itertools import groupby
 
 from pydantic import JsonValue
 
 from tooltrail.records import (
     CallBlock,
     CallFlag,
-    Conversation,
-    InvalidRecordError,
-    MediaBlock,
     Message,
     MessageBlock,
     Origin,
-    ProviderBlock,
     ReasoningBlock,
-    ResultBlock,
-    Role,
     TextBlock,
     ToolCall,
-    canonical_json,
 )
-from tooltrail.wire._reading import cut_off, is_for_provider, result_of_text
-from tooltrail.wire.media_uris import media_of_uri
+from tooltrail.wire._reading import cut_off
 from tooltrail.wire.members import (
     JsonObject,
     are_objects,
-    list_in,
     object_in,
     objects_in,
     others,
+    spelled,
     text_in,
 )
-from tooltrail.wire.openai_chat.asking import read_tools
 from tooltrail.wire.openai_chat.limits import NAME
+from tooltrail.wire.openai_chat.parts import read_content
 from tooltrail.wire.responses import ProviderFailure, Response
 
 REASONING = ("reasoning_content", "reasoning")
@@ -47,18 +38,17 @@ REASONING = ("reasoning_content", "reasoning")
 _CUT_SHORT = {"length", "content_filter"}
 """Reasons to end that may cut the last call off."""
 
-_MESSAGE = frozenset(
-    {"role", "content", "refusal", "tool_calls", "function_call", "annotations", *REASONING}
-)
-_CALL = frozenset({"id", "type", "function", "custom", "index"})
-_ROLES: Mapping[str, Role] = {
-    "system": "system",
-    "developer": "developer",
-    "user": "user",
-    "assistant": "assistant",
-    "tool": "tool",
-    "function": "tool",
-}
+_FAILED = "error"
+"""The reason to end of an answer that some servers could not go on with."""
+
+_TEXTS = ("refusal", *REASONING)
+MESSAGE = frozenset({"role", "content", "tool_calls", "function_call", "annotations", *_TEXTS})
+"""Members of a message that are read."""
+
+CALL = frozenset({"id", "type", "function", "custom", "index"})
+"""Members of a call that are read."""
+
+_TOLD = {"function": frozenset({"name", "arguments"}), "custom": frozenset({"name", "input"})}
 NO_FLAGS: Mapping[int, tuple[CallFlag, ...]] = {}
 
 
@@ -66,31 +56,65 @@ def read_response(payload: JsonObject) -> Response:
     """An answer that was not streamed, with one message for each choice."""
     failure = read_failure(payload)
     choices = objects_in(payload.get("choices"))
-    unread = [] if choices or failure else ["the answer has neither choices nor an error"]
-    for choice in choices:
-        unread += unread_of(object_in(choice.get("message")))
-    messages = tuple(
-        read_choice_message(object_in(choice.get("message")), origin_of(payload, choice, position))
-        for position, choice in enumerate(choices)
-    )
-    return Response.of(messages, failure, tuple(unread))
+    unread: list[str] = []
+    messages: list[Message] = []
+    if not are_objects(payload.get("choices")):
+        unread.append("choices of the answer is not what it is to be")
+    for position, choice in enumerate(choices):
+        failure = failure or choice_failure(choice)
+        native = choice.get("message")
+        if not isinstance(native, dict):
+            unread.append(f"choices[{position}] has no message")
+        told = object_in(native)
+        unread += unread_of(told)
+        messages.append(read_choice_message(told, origin_of(payload, choice, position)))
+    if not choices and failure is None:
+        unread.append("the answer has neither choices nor an error")
+    return Response.of(messages, failure, unread)
 
 
-def unread_of(native: JsonObject) -> tuple[str, ...]:
+def unread_of(native: JsonObject) -> Iterator[str]:
+    """What of the message of an answer is not what it is to be, each one a sentence."""
+    yield from odd_calls(native)
+    if not isinstance(native.get("content"), str | list | None):
+        yield "content of the message is no text"
+    for call in objects_in(native.get("tool_calls")):
+        told = call.get("custom", call.get("function"))
+        if not isinstance(call.get("id"), str | None):
+            yield "the id of a call is no text"
+        if not isinstance(told, dict):
+            yield "a call has nothing to call"
+        elif not isinstance(told.get("name"), str | None):
+            yield "the name of a call is no text"
+
+
+def odd_calls(native: JsonObject) -> Iterator[str]:
     """What a message, or a delta of one, has in the place of calls that is none."""
-    is_read = are_objects(native.get("tool_calls"))
-    return () if is_read else ("tool_calls of the message is not what it is to be",)
+    if not are_objects(native.get("tool_calls")):
+        yield "tool_calls of the message is not what it is to be"
 
 
 def read_failure(payload: JsonObject) -> ProviderFailure | None:
     """The error that an answer, or an event of a stream, tells."""
     error = payload.get("error")
+    if not error and _FAILED in (payload.get("object"), payload.get("type")):
+        # Some servers put nothing around it.
+        error = payload
     if not error:
         return None
     told = object_in(error)
-    kind = told.get("type") or told.get("code")
+    kind = (told.get("type") if told is not payload else None) or told.get("code")
     message = error if isinstance(error, str) else text_in(told.get("message")) or ""
     return ProviderFailure(message, None if kind is None else str(kind), error)
+
+
+def choice_failure(choice: JsonObject) -> ProviderFailure | None:
+    """The error that a choice tells, as gateways do when a server behind them fails."""
+    if choice.get("error"):
+        return read_failure({"error": choice["error"]})
+    if choice.get("finish_reason") == _FAILED:
+        return ProviderFailure("", None, choice)
+    return None
 
 
 def origin_of(payload: JsonObject, choice: JsonObject, position: int) -> Origin:
@@ -121,12 +145,12 @@ def read_choice_message(
         flags: of calls, by position.
     """
     is_cut = origin.finish_reason in _CUT_SHORT
-    blocks = [*_assistant_blocks(native, flags)]
+    blocks = [*assistant_blocks(native, flags)]
     calls = [number for number, block in enumerate(blocks) if isinstance(block, CallBlock)]
     # Only the last call can be cut off, unless nobody knows where the answer ended.
     for number in calls if not is_complete else calls[-1:] if is_cut else ():
         blocks[number] = cut_off(blocks[number])
-    if extras := others(native, _MESSAGE):
+    if extras := message_extras(native):
         origin = origin.model_copy(update={"extras": extras})
     return Message(
         role="assistant",
@@ -136,59 +160,41 @@ def read_choice_message(
     )
 
 
-def read_history(request: JsonObject) -> Conversation:
-    """The messages and tools of a request.
-
-    Raises:
-        InvalidRecordError: there are no messages, or one is no object or of an unknown role.
-    """
-    natives = request.get("messages")
-    if not isinstance(natives, list):
-        raise InvalidRecordError("the request has no messages")
-    read = (_read_message(object_in(native), place) for place, native in enumerate(natives))
-    messages: list[Message] = []
-    # One message for each result here, one for the whole batch in the conversation.
-    for is_answer, group in groupby(read, key=lambda message: message.role == "tool"):
-        if is_answer:
-            blocks = tuple(block for message in group for block in message.blocks)
-            messages.append(Message(role="tool", blocks=blocks))
-        else:
-            messages.extend(group)
-    return Conversation.of(messages, read_tools(request))
-
-
-def _read_message(native: JsonObject, position: int) -> Message:
-    role = _ROLES.get(str(native.get("role")))
-    if role is None:
-        raise InvalidRecordError(f"messages[{position}] has no role that is known")
-    if role == "tool":
-        return Message(role=role, blocks=(_read_result(native),))
-    if role != "assistant":
-        return Message(role=role, blocks=tuple(_content_blocks(native.get("content"))))
-    blocks = tuple(_assistant_blocks(native, NO_FLAGS))
-    extras = others(native, _MESSAGE)
-    is_native = extras or any(map(is_for_provider, blocks))
-    origin = Origin(wire_format=NAME, extras=extras) if is_native else None
-    return Message(role=role, blocks=blocks, origin=origin)
-
-
-def _read_result(native: JsonObject) -> ResultBlock:
-    content = tuple(_content_blocks(native.get("content")))
-    return result_of_text(text_in(native.get("tool_call_id")), text_in(native.get("name")), content)
-
-
-def _assistant_blocks(
-    native: JsonObject, flags: Mapping[int, tuple[CallFlag, ...]]
+def assistant_blocks(
+    native: JsonObject, flags: Mapping[int, tuple[CallFlag, ...]] = NO_FLAGS
 ) -> Iterator[MessageBlock]:
+    """What a message of the assistant says, in the order in which it is written here."""
     for member in REASONING:
         if thought := text_in(native.get(member)):
             yield ReasoningBlock(text=thought, extras={"member": member})
-    yield from _content_blocks(native.get("content"), native.get("annotations"))
+    content = native.get("content")
+    if _has_annotations(native) and isinstance(content, str):
+        yield TextBlock(text=content, extras={"annotations": native["annotations"]})
+    else:
+        yield from read_content(content)
     if refusal := text_in(native.get("refusal")):
         yield TextBlock(text=refusal, is_refusal=True)
     seen: set[str] = set()
     for position, call in enumerate(_native_calls(native)):
         yield CallBlock(call=_read_call(call, position, seen, flags.get(position, ())))
+
+
+def message_extras(native: JsonObject) -> JsonObject:
+    """What a message of the assistant says besides, and members of a kind that is not read."""
+    extras = others(native, MESSAGE)
+    for name in _TEXTS:
+        if not isinstance(native.get(name), str | None):
+            extras[name] = native[name]
+    if native.get("annotations") and not _has_annotations(native):
+        extras["annotations"] = native["annotations"]
+    if not isinstance(native.get("function_call"), dict | None):
+        extras["function_call"] = native["function_call"]
+    return extras
+
+
+def _has_annotations(native: JsonObject) -> bool:
+    """Whether there are some, and a text that they are about."""
+    return bool(native.get("annotations") and text_in(native.get("content")))
 
 
 def _native_calls(native: JsonObject) -> list[JsonObject]:
@@ -211,7 +217,8 @@ def _read_call(
     native: JsonObject, position: int, seen: set[str], flags: tuple[CallFlag, ...]
 ) -> ToolCall:
     is_custom = isinstance(native.get("custom"), dict)
-    told = object_in(native.get("custom" if is_custom else "function"))
+    member = "custom" if is_custom else "function"
+    told = object_in(native.get(member))
     raw, is_text = raw_arguments(told.get("input" if is_custom else "arguments"))
     if not is_text:
         flags = (*flags, "arguments_were_object")
@@ -226,52 +233,21 @@ def _read_call(
         kind="custom" if is_custom else "function",
         position=position,
         flags=flags,
-        extras=others(native, _CALL),
+        extras=_call_extras(native, member, told),
     )
+
+
+def _call_extras(native: JsonObject, member: str, told: JsonObject) -> JsonObject:
+    extras = others(native, CALL)
+    if besides := others(told, _TOLD[member]):
+        extras[member] = besides
+    call_id = native.get("id")
+    # An id that is no text is none to any caller, and still what the provider said.
+    return extras if isinstance(call_id, str | None) else {**extras, "id": call_id}
 
 
 def raw_arguments(value: JsonValue) -> tuple[str, bool]:
     """The text of arguments, and whether they came as text or not at all."""
-    if value is None:
-        return "", True
-    if isinstance(value, str):
-        return value, True
-    return canonical_json.encode_text(value), False
-
-
-def _content_blocks(
-    content: JsonValue, annotations: JsonValue = None
-) -> Iterator[TextBlock | MediaBlock | ProviderBlock]:
-    if isinstance(content, str):
-        if content:
-            yield TextBlock(
-                text=content, extras={"annotations": annotations} if annotations else {}
-            )
-        return
-    for part in list_in(content):
-        yield _content_block(part)
-
-
-def _content_block(part: JsonValue) -> TextBlock | MediaBlock | ProviderBlock:
-    match part:
-        case {"type": "text", "text": str(text)}:
-            return TextBlock(text=text)
-        case {"type": "refusal", "refusal": str(text)}:
-            return TextBlock(text=text, is_refusal=True)
-        case _:
-            return _media_block(object_in(part)) or ProviderBlock(native=part)
-
-
-def _media_block(part: JsonObject) -> MediaBlock | None:
-    told = object_in(part.get(str(part.get("type"))))
-    match part.get("type"), told:
-        case "image_url", {"url": str(uri)}:
-            return media_of_uri("image", uri)
-        case "input_audio", {"data": str(data), "format": str(kind)}:
-            return MediaBlock(kind="audio", media_type=f"audio/{kind}", data=data)
-        case "file", {"file_data": str(uri)}:
-            return media_of_uri("document", uri, text_in(told.get("filename")))
-        case "file", {"file_id": str(name)}:
-            return MediaBlock(kind="document", uri=f"file:{name}")
-        case _:
-            return None
+    if isinstance(value, str | None):
+        return value or "", True
+    return spelled(value), False

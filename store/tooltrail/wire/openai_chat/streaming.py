@@ -1,8 +1,8 @@
 """Chat Completions as a stream, put together chunk by chunk.
 
-The format keys the fragments of a call by `index`. Servers leave it out, or give all calls the same
-one; so a fragment begins another call when its id says so, and, without ids, when it names a tool
-while the call so far is whole. Ids are never joined; a name is, unless the same one is repeated.
+Texts are joined, calls are put together in `fragments`, and the answer is read as one that was not
+streamed. An error may come before the chunks, among them or behind them, in an event of its own or
+in a choice; wherever it stands, it counts.
 """
 
 from collections.abc import Iterator
@@ -10,13 +10,15 @@ from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
-from tooltrail.records import CallFlag, InvalidRecordError, Message, read_json
-from tooltrail.wire.members import JsonObject, object_in, objects_in, others, text_in
+from tooltrail.records import Message
+from tooltrail.wire.members import JsonObject, objects_in
+from tooltrail.wire.openai_chat.fragments import Calls
 from tooltrail.wire.openai_chat.reading import (
     REASONING,
     asks_for_call,
+    choice_failure,
+    odd_calls,
     origin_of,
-    raw_arguments,
     read_choice_message,
     read_failure,
     read_response,
@@ -24,49 +26,12 @@ from tooltrail.wire.openai_chat.reading import (
 )
 from tooltrail.wire.responses import ProviderFailure, Response
 
-_CALL = frozenset({"id", "index", "type", "function", "custom"})
-_DELTA = frozenset({"role", "content", "refusal", "tool_calls", "function_call", "annotations"})
+_DELTA = frozenset({"role", "content", "refusal", "tool_calls", "function_call"})
 _JOINED = ("content", "refusal", *REASONING)
 """Members of a delta whose texts are pieces of one text."""
 
-
-@dataclass(slots=True)
-class _Call:
-    """A call as far as it has come."""
-
-    call_id: str | None = None
-    name: str = ""
-    arguments: list[str] = field(default_factory=list[str])
-    is_custom: bool = False
-    is_object: bool = False
-    has_index: bool = True
-    extras: JsonObject = field(default_factory=dict[str, JsonValue])
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether its arguments could end here."""
-        try:
-            read_json("".join(self.arguments))
-        except InvalidRecordError:
-            return False
-        return True
-
-    def native(self) -> JsonObject:
-        """The call as an answer that is not streamed has it."""
-        told: JsonObject = {
-            "name": self.name,
-            "input" if self.is_custom else "arguments": "".join(self.arguments),
-        }
-        return {
-            **self.extras,
-            "id": self.call_id,
-            "custom" if self.is_custom else "function": told,
-        }
-
-    def flags(self) -> tuple[CallFlag, ...]:
-        """What was odd about its fragments."""
-        index: tuple[CallFlag, ...] = () if self.has_index else ("index_missing",)
-        return (*index, "arguments_were_object") if self.is_object else index
+_SOUND = ("data", "transcript")
+"""Members of `audio` that come in pieces; base64 does too, in whole groups of characters."""
 
 
 @dataclass(slots=True)
@@ -74,77 +39,74 @@ class _Choice:
     """A choice as far as it has come."""
 
     texts: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
-    calls: list[_Call] = field(default_factory=list[_Call])
-    by_index: dict[int, _Call] = field(default_factory=dict[int, _Call])
-    by_id: dict[str, _Call] = field(default_factory=dict[str, _Call])
+    parts: list[JsonValue] = field(default_factory=list[JsonValue])
+    calls: Calls = field(default_factory=Calls)
     head: JsonObject = field(default_factory=dict[str, JsonValue])
     extras: JsonObject = field(default_factory=dict[str, JsonValue])
-    unread: tuple[str, ...] = ()
+    odd: dict[str, None] = field(default_factory=dict[str, None])
 
     def native(self) -> JsonObject:
         """The message as an answer that is not streamed has it."""
-        texts: JsonObject = {name: "".join(pieces) for name, pieces in self.texts.items()}
-        calls: list[JsonValue] = [call.native() for call in self.calls]
-        return {**self.extras, **texts, "tool_calls": calls}
+        told: JsonObject = {name: "".join(pieces) for name, pieces in self.texts.items()}
+        if self.parts:
+            self._end_part()
+            told["content"] = self.parts
+        calls: list[JsonValue] = [call.native() for call in self.calls.calls]
+        return {**self.extras, **told, "tool_calls": calls}
+
+    def unread(self) -> Iterator[str]:
+        """What of it was not as a delta is, or is in doubt."""
+        yield from self.odd
+        yield from self.calls.unread()
 
     def take(self, delta: JsonObject) -> None:
         """Take what is new in one chunk."""
         for name, value in delta.items():
             if name in _JOINED:
-                if isinstance(value, str):
-                    self.texts.setdefault(name, []).append(value)
+                self._take_text(name, value)
             elif name == "tool_calls":
-                self.unread = self.unread or unread_of(delta)
-                for fragment in objects_in(value):
-                    self._fragment(fragment)
+                self.odd.update(dict.fromkeys(odd_calls(delta)))
+                self.calls.take(objects_in(value))
             elif name == "function_call":
                 if asks_for_call(value):
-                    self._fragment({"index": -1, "function": value})
+                    self.calls.take_legacy(value)
             elif name not in _DELTA and value is not None:
-                self.extras[name] = value
+                self.extras[name] = _put_together(self.extras.get(name), value)
 
-    def _fragment(self, fragment: JsonObject) -> None:
-        is_custom = isinstance(fragment.get("custom"), dict)
-        told = object_in(fragment.get("custom" if is_custom else "function"))
-        call_id, name = text_in(fragment.get("id")), text_in(told.get("name"))
-        arguments, is_text = raw_arguments(told.get("input" if is_custom else "arguments"))
-        index = fragment.get("index")
-        call = self._meant(index, call_id, name, arguments)
-        call.is_custom = call.is_custom or is_custom
-        call.is_object = call.is_object or not is_text
-        if call_id is not None:
-            call.call_id = call_id
-            self.by_id[call_id] = call
-        if name is not None and name != call.name:
-            call.name += name
-        if arguments:
-            call.arguments.append(arguments)
-        if len(fragment) > 2:
-            call.extras.update(others(fragment, _CALL))
+    def _take_text(self, name: str, value: JsonValue) -> None:
+        if isinstance(value, str):
+            self.texts.setdefault(name, []).append(value)
+        elif name == "content" and isinstance(value, list):
+            for part in value:
+                match part:
+                    case {"type": "text", "text": str(text), **rest} if not rest:
+                        self.texts.setdefault(name, []).append(text)
+                    case _:
+                        self._end_part()
+                        self.parts.append(part)
+        elif value is not None:
+            self.odd[f"{name} of a delta is no text"] = None
 
-    def _meant(
-        self, index: JsonValue, call_id: str | None, name: str | None, arguments: str
-    ) -> _Call:
-        """The call that a fragment is of, which may begin with it."""
-        if isinstance(index, int):
-            call = self.by_index.get(index)
-        elif call_id is not None:
-            call = self.by_id.get(call_id)
-        else:
-            call = self.calls[-1] if self.calls else None
-        if call is None or _begins_another(call, call_id, name, arguments):
-            call = _Call(has_index=isinstance(index, int))
-            self.calls.append(call)
-            if isinstance(index, int):
-                self.by_index[index] = call
-        return call
+    def _end_part(self) -> None:
+        """What was said up to a part that is no text is a part in front of it."""
+        if text := "".join(self.texts.pop("content", ())):
+            self.parts.append({"type": "text", "text": text})
 
 
-def _begins_another(call: _Call, call_id: str | None, name: str | None, arguments: str) -> bool:
-    if call_id is not None:
-        return call.call_id is not None and call.call_id != call_id
-    # Without ids a tool's name is all that can tell a new call from the rest of this one.
-    return name is not None and bool(arguments and call.arguments) and call.is_whole
+def _put_together(so_far: JsonValue, value: JsonValue) -> JsonValue:
+    """A member that comes in pieces: lists go on, and so do the texts of sound; others are said."""
+    if isinstance(so_far, list) and isinstance(value, list):
+        return [*so_far, *value]
+    if isinstance(so_far, dict) and isinstance(value, dict):
+        return {**so_far, **{name: _joined(so_far, name, one) for name, one in value.items()}}
+    return value
+
+
+def _joined(so_far: JsonObject, name: str, value: JsonValue) -> JsonValue:
+    before = so_far.get(name)
+    if name in _SOUND and isinstance(before, str) and isinstance(value, str):
+        return before + value
+    return value
 
 
 class ChatAssembler:
@@ -155,11 +117,11 @@ class ChatAssembler:
         self._head: JsonObject = {}
         self._failure: ProviderFailure | None = None
         self._whole: JsonObject | None = None
+        self._unread: dict[str, None] = {}
 
     def feed(self, event: JsonObject) -> None:
         """Take one chunk."""
-        if "error" in event:
-            self._failure = self._failure or read_failure(event)
+        self._failure = self._failure or read_failure(event)
         choices = event.get("choices")
         if not choices or not isinstance(choices, list):
             return
@@ -168,12 +130,15 @@ class ChatAssembler:
         for choice in choices:
             if isinstance(choice, dict):
                 self._take(choice, event)
+            else:
+                self._unread["a choice is no object"] = None
 
     def _take(self, choice: JsonObject, event: JsonObject) -> None:
         delta, index = choice.get("delta"), choice.get("index")
         if delta is None and "message" in choice:
             self._whole = event
             return
+        self._failure = self._failure or choice_failure(choice)
         state = self._choices.get(index if isinstance(index, int) else 0)
         if state is None:
             state = self._choices[index if isinstance(index, int) else 0] = _Choice()
@@ -181,22 +146,35 @@ class ChatAssembler:
             state.head = choice
         if isinstance(delta, dict):
             state.take(delta)
+        elif delta is not None:
+            self._unread["a delta is no object"] = None
 
     def finish(self, *, is_done: bool = False) -> Response:
         """The answer; calls of one that did not come to its end are incomplete."""
         if self._whole is not None and not self._choices:
-            return read_response(self._whole)
-        unread = [] if self._choices or self._failure else ["the stream has no choices"]
+            whole = read_response(self._whole)
+            failure = whole.failure or self._failure
+            return Response.of(whole.messages, failure, (*whole.unread, *self._unread))
+        if not self._choices and self._failure is None:
+            self._unread["the stream has no choices"] = None
+        if self._whole is not None:
+            self._unread["a whole answer stands amid the pieces of one"] = None
+        unread = [*self._unread]
         for choice in self._choices.values():
-            unread += choice.unread
-        return Response.of(tuple(self._messages(is_done=is_done)), self._failure, tuple(unread))
-
-    def _messages(self, *, is_done: bool) -> Iterator[Message]:
+            unread += choice.unread()
+        messages: list[Message] = []
         for index, choice in sorted(self._choices.items()):
-            ended = is_done or bool(choice.head)
-            yield read_choice_message(
-                choice.native(),
-                origin_of(self._head, {**choice.head, "index": index}, index),
-                is_complete=ended and self._failure is None,
-                flags={n: call.flags() for n, call in enumerate(choice.calls)},
-            )
+            native = choice.native()
+            unread += unread_of(native)
+            messages.append(self._message(native, choice, index, is_done=is_done))
+        return Response.of(messages, self._failure, unread)
+
+    def _message(
+        self, native: JsonObject, choice: _Choice, index: int, *, is_done: bool
+    ) -> Message:
+        return read_choice_message(
+            native,
+            origin_of(self._head, {**choice.head, "index": index}, index),
+            is_complete=(is_done or bool(choice.head)) and self._failure is None,
+            flags={n: call.flags() for n, call in enumerate(choice.calls.calls)},
+        )

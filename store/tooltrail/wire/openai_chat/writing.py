@@ -1,8 +1,8 @@
 """The canonical conversation as the messages of a Chat Completions request.
 
 Results are plain text, for a list of parts is split by some servers and loses its id. Text and
-calls of one turn collapse into one message, the text first. What the model thought goes back to
-the provider that said it alone.
+calls of one turn collapse into one message, the text first. What the model thought, and what else
+a provider said, goes back to the provider that said it alone.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,11 +22,17 @@ from tooltrail.wire._descriptions import describe_block
 from tooltrail.wire._steps import Answered, Answers, Said, steps
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export, ExportPolicy
-from tooltrail.wire.media_uris import has_bytes, uri_of_media
-from tooltrail.wire.members import JsonObject
+from tooltrail.wire.members import JsonObject, object_in, text_in
 from tooltrail.wire.openai_chat.limits import CAPABILITIES, NAME
+from tooltrail.wire.openai_chat.parts import is_part, with_extras, write_media
+from tooltrail.wire.openai_chat.reading import CALL, MESSAGE, REASONING
 
-_AUDIO = {"audio/wav": "wav", "audio/mp3": "mp3", "audio/mpeg": "mp3"}
+_RESULT = frozenset({"role", "content", "tool_call_id", "name"})
+_SAID_BY = ("content", "refusal", "audio")
+"""Members of which a message without calls needs one."""
+
+_PLACES = (*REASONING, "content", "refusal", "tool_calls")
+"""The order in which the members of a message are read."""
 
 
 def write_history(
@@ -42,7 +48,7 @@ def write_history(
     for step in steps(writing, conversation):
         if isinstance(step, Answers):
             messages.append(_write_answers(writing, step))
-            messages.extend(_write_result(writing, answered) for answered in step.answered)
+            messages.extend(_write_result(writing, step, answered) for answered in step.answered)
         elif said := _write_said(writing, step):
             messages.append(said)
     return writing.export({"messages": messages})
@@ -58,32 +64,21 @@ def _write_said(writing: Writing, step: Said) -> JsonObject | None:
     message, where = step.message, step.where
     if message.role == "assistant":
         native = _assistant(writing, message, message.blocks, where)
-        if native["content"] or native.get("refusal"):
+        if any(native.get(member) for member in _SAID_BY):
             return native
         writing.note("message_empty", where, "nothing is said in it; left out")
         return None
-    content: JsonValue
-    has_media = any(isinstance(one, MediaBlock) for one in message.blocks)
-    if len(message.blocks) > 1 or (message.role == "user" and has_media):
-        is_user = message.role == "user"
-        # A list without parts is refused; a text without characters is not.
-        content = list(_parts(writing, message.blocks, where, is_user=is_user)) or ""
-    else:
-        content = _text(writing, message.blocks, where)
-    return {"role": message.role, "content": content}
+    native = {"role": message.role, "content": _content(writing, message, message.blocks, where)}
+    extras = message.origin.extras if message.origin else {}
+    return with_extras(writing, message, native, extras, where, known=MESSAGE)
 
 
 def _write_answers(writing: Writing, step: Answers) -> JsonObject:
-    said: list[MessageBlock] = []
-    calls: list[JsonValue] = []
-    for block in step.blocks():
-        if isinstance(block, Answered):
-            calls.append(_write_call(writing, step.message, block))
-            continue
-        said.append(block)
-        if calls and isinstance(block, TextBlock):
-            writing.note("order_changed", step.where, "text behind a call stands before it")
-    native = _assistant(writing, step.message, said, step.where)
+    blocks = list(step.blocks())
+    calls: list[JsonValue] = [
+        _write_call(writing, step.message, block) for block in blocks if isinstance(block, Answered)
+    ]
+    native = _assistant(writing, step.message, blocks, step.where)
     return {**native, "content": native["content"] or None, "tool_calls": calls}
 
 
@@ -92,6 +87,8 @@ def _write_call(writing: Writing, message: Message, answered: Answered) -> JsonO
     arguments = writing.arguments_text(call, where)
     if call.namespace is not None:
         writing.note("provider_data_dropped", where, f"namespace {call.namespace}")
+    if call.kind in {"builtin", "mcp"}:
+        writing.note("provider_data_dropped", where, f"a {call.kind} call is a function call here")
     native: JsonObject = {
         "id": answered.wire_id,
         "type": "function",
@@ -101,48 +98,102 @@ def _write_call(writing: Writing, message: Message, answered: Answered) -> JsonO
         native["type"] = "custom"
         native["custom"] = {"name": answered.wire_name, "input": arguments}
         del native["function"]
-    return {**writing.extras(message, call.extras, where), **native}
+    return with_extras(writing, message, native, call.extras, where, known=CALL)
 
 
-def _write_result(writing: Writing, answered: Answered) -> JsonObject:
-    return {
+def _write_result(writing: Writing, step: Answers, answered: Answered) -> JsonObject:
+    result, where = answered.result, answered.where
+    native: JsonObject = {
         "role": "tool",
         "tool_call_id": answered.wire_id,
-        "content": writing.result_text(answered.result, answered.where),
+        "content": writing.result_text(result, where),
     }
+    return with_extras(writing, step.message, native, result.extras, where, known=_RESULT)
 
 
 def _assistant(
-    writing: Writing, message: Message, blocks: Sequence[MessageBlock], where: str
+    writing: Writing, message: Message, blocks: Sequence[MessageBlock | Answered], where: str
 ) -> JsonObject:
-    native: JsonObject = {"role": "assistant", "content": None}
+    """The message without its calls, which have their place among the blocks."""
     members: dict[str, list[str]] = {}
     spoken: list[MessageBlock] = []
+    places: list[int] = []
     for block in blocks:
-        if isinstance(block, ReasoningBlock):
-            if member := _reasoning_member(writing, message, block, where):
-                members.setdefault(member, []).append(block.text)
+        if isinstance(block, Answered):
+            member: str | None = "tool_calls"
+        elif isinstance(block, ReasoningBlock):
+            member = _take_thoughts(writing, message, block, members, where)
         elif isinstance(block, TextBlock) and block.is_refusal:
-            writing.note_extras(block, where)
-            members.setdefault("refusal", []).append(writing.clean.text(block.text, where))
+            member = _take_refusal(writing, block, members, where)
         else:
             spoken.append(block)
+            is_silent = isinstance(block, TextBlock) and not block.text
+            member = None if is_silent else "content"
+        if member is not None:
+            places.append(_PLACES.index(member))
+    if places != sorted(places):
+        told = "what was thought stands first, then text, a refusal, and the calls"
+        writing.note("order_changed", where, told)
+    native: JsonObject = {"role": "assistant", "content": _spoken(writing, message, spoken, where)}
     for name, texts in members.items():
         native[name] = writing.joined(texts, where)
-    native.update(writing.message_extras(message, where))
-    native["content"] = _text(writing, spoken, where)
-    return native
+    extras = message.origin.extras if message.origin else {}
+    if writing.replays(message):
+        extras = _taken_back(writing, extras, where)
+    return with_extras(writing, message, native, extras, where, known=MESSAGE)
 
 
-def _reasoning_member(
-    writing: Writing, message: Message, block: ReasoningBlock, where: str
+def _take_thoughts(
+    writing: Writing,
+    message: Message,
+    block: ReasoningBlock,
+    members: dict[str, list[str]],
+    where: str,
 ) -> str | None:
     """The member in which reasoning goes back to who said it; None where it does not."""
     member = block.extras.get("member")
-    if isinstance(member, str) and writing.replays(message):
-        return member
-    writing.dropped_block(block, where)
-    return None
+    if not (isinstance(member, str) and member in REASONING and block.text):
+        member = None
+    if member is None or not writing.replays(message):
+        writing.dropped_block(block, where)
+        return None
+    besides = {name: value for name, value in block.extras.items() if name != "member"}
+    writing.note_extras(block.model_copy(update={"extras": besides}), where)
+    members.setdefault(member, []).append(block.text)
+    return member
+
+
+def _take_refusal(
+    writing: Writing, block: TextBlock, members: dict[str, list[str]], where: str
+) -> str | None:
+    writing.note_extras(block, where)
+    if not block.text:
+        writing.note("block_dropped", where, "a refusal without words")
+        return None
+    members.setdefault("refusal", []).append(writing.clean.text(block.text, where))
+    return "refusal"
+
+
+def _taken_back(writing: Writing, extras: JsonObject, where: str) -> JsonObject:
+    """What a request takes of what an answer said: of sound nothing but its id."""
+    if "audio" not in extras:
+        return extras
+    others = {name: value for name, value in extras.items() if name != "audio"}
+    audio = object_in(extras["audio"])
+    audio_id = text_in(audio.get("id"))
+    kept: JsonObject = {} if audio_id is None else {"id": audio_id}
+    if audio != kept or not kept:
+        unsaid = ", ".join(sorted(audio.keys() - kept.keys()))
+        writing.note("provider_data_dropped", where, f"audio: {unsaid}" if unsaid else "audio")
+    return {**others, "audio": kept} if kept else others
+
+
+def _spoken(
+    writing: Writing, message: Message, blocks: Sequence[MessageBlock], where: str
+) -> JsonValue:
+    """What an assistant says: a text, unless its provider said parts of its own with it."""
+    own = [block for block in blocks if _own_part(writing, message, block)]
+    return _content(writing, message, blocks, where) if own else _text(writing, blocks, where)
 
 
 def _text(writing: Writing, blocks: Sequence[MessageBlock], where: str) -> str:
@@ -155,36 +206,59 @@ def _text(writing: Writing, blocks: Sequence[MessageBlock], where: str) -> str:
             writing.dropped_block(block, where)
         else:
             writing.note("block_described", where, describe_block(block))
+            writing.note_extras(block, where)
             texts.append(describe_block(block))
     return writing.joined(texts, where)
 
 
+def _content(
+    writing: Writing, message: Message, blocks: Sequence[MessageBlock], where: str
+) -> JsonValue:
+    """One text as a text, anything more as parts."""
+    parts = list(_parts(writing, message, blocks, where))
+    # A list without parts is refused; a text without characters is not.
+    is_text = not parts or (len(parts) == 1 and parts[0].keys() == {"type", "text"})
+    return [*parts] if not is_text else parts[0]["text"] if parts else ""
+
+
 def _parts(
-    writing: Writing, blocks: Sequence[MessageBlock], where: str, *, is_user: bool
-) -> Iterator[JsonValue]:
+    writing: Writing, message: Message, blocks: Sequence[MessageBlock], where: str
+) -> Iterator[JsonObject]:
     for block in blocks:
-        part = _media(block) if is_user and isinstance(block, MediaBlock) else None
+        part = _own_part(writing, message, block)
         if part is not None:
-            yield part
-        elif text := _text(writing, [block], where):
-            yield {"type": "text", "text": text}
+            writing.note_extras(block, where)
+        elif isinstance(block, MediaBlock) and message.role == "user":
+            part = write_media(writing, message, block, where)
+        elif isinstance(block, TextBlock):
+            part = _text_part(writing, message, block, where)
+            if part is None:
+                if len(blocks) > 1:
+                    writing.note("block_dropped", where, "a text without characters")
+                continue
+        elif isinstance(block, ReasoningBlock | ProviderBlock):
+            writing.dropped_block(block, where)
+            continue
+        if part is None:
+            told: JsonObject = {"type": "text", "text": _text(writing, [block], where)}
+            part = told
+        yield part
 
 
-def _media(block: MediaBlock) -> JsonObject | None:
-    """The part of a block; None when the format has none for it."""
-    if block.data is not None and not has_bytes(block):
+def _own_part(writing: Writing, message: Message, block: MessageBlock) -> JsonObject | None:
+    """A part that its provider alone understands, if it goes back to it."""
+    if not isinstance(block, ProviderBlock) or not writing.replays(message):
         return None
-    uri = uri_of_media(block)
-    match block.kind:
-        case "image" if uri is not None:
-            return {"type": "image_url", "image_url": {"url": uri}}
-        case "audio" if block.data is not None and block.media_type in _AUDIO:
-            audio: JsonObject = {"data": block.data, "format": _AUDIO[block.media_type]}
-            return {"type": "input_audio", "input_audio": audio}
-        case "document" if block.data is not None:
-            file: JsonObject = {"file_data": uri}
-            return {"type": "file", "file": {"filename": block.name or "document", **file}}
-        case "document" if block.uri is not None and block.uri.startswith("file:"):
-            return {"type": "file", "file": {"file_id": block.uri.removeprefix("file:")}}
-        case _:
-            return None
+    native = object_in(block.native)
+    return native if text_in(native.get("type")) and not is_part(native) else None
+
+
+def _text_part(
+    writing: Writing, message: Message, block: TextBlock, where: str
+) -> JsonObject | None:
+    """The part of a text; None for one in which nothing is said."""
+    plain = block.model_copy(update={"extras": {}})
+    writing.note_text(plain, where)
+    native: JsonObject = {"type": "text", "text": writing.clean.text(block.text, where)}
+    part = with_extras(writing, message, native, block.extras, where)
+    return part if block.text or len(part) > len(native) else None

@@ -9,13 +9,11 @@ from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import JsonObject
 from tooltrail.wire.openai_responses.builtin import Pair, write_builtin
 from tooltrail.wire.openai_responses.limits import CAPABILITIES
-from tooltrail.wire.openai_responses.parts import kept_extras, write_part
+from tooltrail.wire.openai_responses.parts import with_extras, write_part
 
-_NOT_TAKEN = {
-    "function_call": {"created_by"},
-    "custom_tool_call": {"created_by", "status"},
-}
-"""What the provider says of a call and does not take back."""
+_NOT_TAKEN = {"created_by", "status"}
+"""What the provider says of a call and does not take back: that it is completed is not kept, and
+with any other status the whole history is refused. What was cut off has its result here."""
 
 _ID_PREFIXES = {"function_call": "fc", "custom_tool_call": "ctc"}
 """What the id of an item begins with; the provider refuses others, and does without any."""
@@ -29,37 +27,38 @@ def write_answered(writing: Writing, answered: Answered, *, replays: bool) -> Pa
     head: JsonObject = {"type": kind, "call_id": answered.wire_id, "name": answered.wire_name}
     arguments = writing.arguments_text(answered.call, answered.where)
     head["input" if kind == "custom_tool_call" else "arguments"] = arguments
-    besides = _besides(writing, answered, kind, replays=replays)
     output: JsonObject = {
         "type": f"{kind}_output",
         "call_id": answered.wire_id,
         "output": _output(writing, answered.result, answered.where, replays=replays),
     }
-    extras = kept_extras(writing, answered.result.extras, answered.where, replays=replays)
-    return {**besides, **head}, {**extras, **output}
+    extras = answered.result.extras
+    whole = with_extras(writing, output, extras, answered.where, replays=replays)
+    return _with_besides(writing, answered, head, kind, replays=replays), whole
 
 
-def _besides(writing: Writing, answered: Answered, kind: str, *, replays: bool) -> JsonObject:
-    """What a call says besides: its namespace, and what its provider said of it."""
+def _with_besides(
+    writing: Writing, answered: Answered, head: JsonObject, kind: str, *, replays: bool
+) -> JsonObject:
+    """A call with what it says besides: its namespace, and what its provider said of it."""
     call, where = answered.call, answered.where
     if call.kind in {"builtin", "mcp"}:
         writing.note("provider_data_dropped", where, f"a {call.kind} call is a function call here")
         # What was said of it is said of an item of another type.
         replays = False
-    besides: JsonObject = {}
     if call.namespace is not None:
         if call.kind != "mcp" and CAPABILITIES.tool_name.fullmatch(call.namespace):
-            besides["namespace"] = call.namespace
+            head["namespace"] = call.namespace
         else:
             writing.note("provider_data_dropped", where, f"namespace {call.namespace[:60]!a}")
-    taken = {name: call.extras[name] for name in call.extras if name not in _NOT_TAKEN[kind]}
+    taken = {name: call.extras[name] for name in call.extras if name not in _NOT_TAKEN}
     if not str(taken.get("id", "")).startswith(_ID_PREFIXES[kind]):
         taken.pop("id", None)
     if len(taken) < len(call.extras) and replays:
         dropped = ", ".join(sorted(call.extras.keys() - taken.keys()))
         writing.note("provider_data_dropped", where, dropped)
     extras = taken if replays else call.extras
-    return {**kept_extras(writing, extras, where, replays=replays), **besides}
+    return with_extras(writing, head, extras, where, replays=replays)
 
 
 def _output(writing: Writing, result: ResultBlock, where: str, *, replays: bool) -> JsonValue:
@@ -72,7 +71,8 @@ def _output(writing: Writing, result: ResultBlock, where: str, *, replays: bool)
     if result.is_error:
         # The text that says so is in front of everything.
         first = blocks.pop(0) if isinstance(blocks[0], TextBlock) else TextBlock(text="")
-        told = result.model_copy(update={"content": (first,), "has_structured": False})
+        plain = first.model_copy(update={"extras": {}})
+        told = result.model_copy(update={"content": (plain,), "has_structured": False})
         prefixed = writing.result_text(told, where)
         blocks.insert(0, TextBlock(text=prefixed, extras=first.extras))
     elif isinstance(blocks[0], TextBlock):
@@ -92,4 +92,5 @@ def _part(writing: Writing, block: ContentBlock, where: str, *, replays: bool) -
             return part
     described = describe_block(block)
     writing.note("block_described", where, described)
+    writing.note_extras(block, where)
     return {"type": "input_text", "text": writing.clean.text(described, where)}

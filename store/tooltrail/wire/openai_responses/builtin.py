@@ -54,11 +54,12 @@ def _write_call(writing: Writing, answered: Answered, kind: str) -> JsonObject |
         told: JsonObject = {**action}
     else:
         told = {member: action}
-    native: JsonObject = {"status": "completed", **call.extras, **told}
-    if native.pop("created_by", None) is not None:
-        writing.note("provider_data_dropped", answered.where, "created_by")
-    if kind == "apply_patch_call":
-        native["status"] = "completed"
+    native: JsonObject = {**call.extras, **told, "status": "completed"}
+    # A call that goes back with any other status makes the whole history refused.
+    unsaid = [name for name in ("created_by", "status") if call.extras.get(name) is not None]
+    native.pop("created_by", None)
+    if unsaid:
+        writing.note("provider_data_dropped", answered.where, ", ".join(unsaid))
     return {
         **cleaned(writing, native, answered.where),
         "type": kind,

@@ -14,11 +14,11 @@ from tooltrail.records import (
     Message,
     MessageBlock,
     Origin,
-    ProviderBlock,
     ReasoningBlock,
     ResultBlock,
     Role,
 )
+from tooltrail.wire._reading import is_for_provider
 from tooltrail.wire.members import JsonObject, object_in, text_in
 from tooltrail.wire.openai_responses.asking import read_tools
 from tooltrail.wire.openai_responses.calls import hosted_shells, type_of
@@ -129,4 +129,4 @@ def _is_native(block: MessageBlock) -> bool:
         return bool(block.call.extras) or block.call.kind == "builtin"
     if isinstance(block, ResultBlock):
         return bool(block.extras) or any(map(_is_native, block.content))
-    return bool(block.extras) or isinstance(block, ProviderBlock | ReasoningBlock)
+    return is_for_provider(block) or isinstance(block, ReasoningBlock)

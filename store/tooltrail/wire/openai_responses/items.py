@@ -70,12 +70,13 @@ class ItemReader:
             self._take_other(item, where)
 
     def _take_call(self, item: JsonObject, where: str, flags: tuple[CallFlag, ...]) -> None:
-        call_id = text_in(item.get("call_id"))
-        if call_id is None:
-            self._unread.append(f"{where} has no call_id")
-        elif call_id in self._ids:
+        told = item.get("call_id")
+        # Without one a call has no id, which anybody can see; one of another kind is lost.
+        if not isinstance(told, str | None):
+            self._unread.append(f"the call_id of {where} is no text")
+        if (call_id := text_in(told)) in self._ids:
             flags = (*flags, "id_repeated")
-        else:
+        elif call_id is not None:
             self._ids.add(call_id)
         call = read_call(item, self.call_count, flags)
         self.call_count += 1

@@ -10,12 +10,13 @@ from pydantic import JsonValue
 
 from tooltrail.records import ContentBlock, MediaBlock, ProviderBlock, TextBlock
 from tooltrail.wire._writing import Writing
-from tooltrail.wire.media_uris import has_bytes, media_of_uri, uri_of_media
+from tooltrail.wire.media_uris import has_bytes, is_file_name, media_of_uri, uri_of_media
 from tooltrail.wire.members import JsonObject, object_in, others, text_in
 from tooltrail.wire.openai_responses.limits import IMAGE_TYPES
 
 _FILE = "file:"
 _UNNAMED = "document"
+_LISTS = ("annotations", "logprobs")
 _URI = re.compile(r"(?:https?|data|file):[!-~]+")
 _MEDIA_TYPE = re.compile(r"[a-zA-Z0-9.+-]+/[a-zA-Z0-9.+-]+")
 
@@ -39,7 +40,8 @@ def read_part(part: JsonValue) -> TextBlock | MediaBlock | ProviderBlock:
 def _told_besides(part: JsonObject, *known: str) -> JsonObject:
     """What else a part says; an empty list of annotations says nothing."""
     besides = others(part, frozenset({"type", *known}))
-    return {name: value for name, value in besides.items() if value != []}
+    empty = [name for name in _LISTS if besides.get(name) == []]
+    return {name: value for name, value in besides.items() if name not in empty}
 
 
 def _read_image(part: JsonObject) -> MediaBlock | ProviderBlock:
@@ -99,12 +101,24 @@ def write_part(
             "text": writing.clean.text(block.text, where),
         }
     elif isinstance(block, MediaBlock):
-        part = _media_part(writing, block, where)
+        part = _media_part(writing, block, where, replays=replays)
     else:
         return None
-    if part is not None:
-        part = {**part, **kept_extras(writing, block.extras, where, replays=replays)}
-    return part
+    if part is None:
+        return None
+    part = with_extras(writing, part, block.extras, where, replays=replays)
+    return {"detail": "auto", **part} if part["type"] == "input_image" else part
+
+
+def with_extras(
+    writing: Writing, native: JsonObject, extras: JsonObject, where: str, *, replays: bool
+) -> JsonObject:
+    """What is written, with what its provider said besides; none of its members is replaced."""
+    kept = kept_extras(writing, extras, where, replays=replays)
+    unsaid = [name for name, value in kept.items() if name in native or value is None]
+    if unsaid:
+        writing.note("provider_data_dropped", where, ", ".join(sorted(unsaid)))
+    return {**{name: kept[name] for name in kept if name not in unsaid}, **native}
 
 
 def kept_extras(writing: Writing, extras: JsonObject, where: str, *, replays: bool) -> JsonObject:
@@ -121,14 +135,19 @@ def cleaned(writing: Writing, native: JsonObject, where: str) -> JsonObject:
     return value if isinstance(value, dict) else {}
 
 
-def _media_part(writing: Writing, block: MediaBlock, where: str) -> JsonObject | None:
+def _media_part(
+    writing: Writing, block: MediaBlock, where: str, *, replays: bool
+) -> JsonObject | None:
+    if block.data is None and is_file_name(block.uri) and not replays:
+        # The name of a file means nothing to anybody but who gave it.
+        return None
     if block.kind == "image" and _is_sendable(block, IMAGE_TYPES):
         _note_lost(writing, block, where, name=block.name)
         uri = uri_of_media(block) or ""
         place: JsonObject = {"image_url": uri}
         if block.data is None and uri.startswith(_FILE):
             place = {"file_id": uri.removeprefix(_FILE)}
-        return {"type": "input_image", **place, "detail": "auto"}
+        return {"type": "input_image", **place}
     if block.kind == "document" and _is_sendable(block, None):
         return {"type": "input_file", **_file(writing, block, where)}
     return None
@@ -138,7 +157,7 @@ def _is_sendable(block: MediaBlock, media_types: frozenset[str] | None) -> bool:
     """Whether there are bytes of a type that is taken, or a place that can be told."""
     if block.data is None:
         uri = block.uri
-        if uri is None or not _URI.fullmatch(uri):
+        if uri is None or not _URI.fullmatch(uri) or uri.startswith(f"{_FILE}/"):
             return False
         # What the reader would take for the bytes themselves is not a place.
         return media_of_uri(block.kind, uri).uri == uri

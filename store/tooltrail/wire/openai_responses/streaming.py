@@ -61,10 +61,10 @@ class _Slot:
     )
 
     def native(self) -> JsonObject:
-        """The item; one that is not done says so."""
+        """The item, with what came since it began where it is not done."""
         if self.is_done:
             return self.item
-        item: JsonObject = {**self.item, "status": _OPEN}
+        item = dict(self.item)
         texts: dict[str, list[str]] = {}
         for (kind, _), pieces in sorted(self.pieces.items(), key=lambda one: one[0][1]):
             texts.setdefault(kind, []).append("".join(pieces))
@@ -126,13 +126,17 @@ class ResponsesAssembler:
     def finish(self, *, is_done: bool = False) -> Response:
         """The answer; calls of one that did not come to its end are incomplete."""
         if self._whole is not None and not self._slots:
-            return read_response(self._whole)
+            whole = read_response(self._whole)
+            failure = whole.failure or self._failure
+            return Response.of(whole.messages, failure, (*self._unread, *whole.unread))
+        if self._whole is not None:
+            self._unread.append("a whole answer stands amid the pieces of one")
         if not self._head and not self._slots and self._failure is None:
             self._unread.append("the stream has no answer")
             return Response.of(unread=tuple(self._unread))
         told = self._end is not None
         has_ended = told or (is_done and all(slot.is_done for slot in self._slots))
-        if not told and self._failure is None:
+        if not has_ended and self._failure is None:
             self._unread.append("the stream ended without an event that says so")
         items = self._items()
         if has_ended and not all(slot.is_done for slot in items):

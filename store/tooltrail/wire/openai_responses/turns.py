@@ -19,7 +19,7 @@ from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import JsonObject, object_in, text_in
 from tooltrail.wire.openai_responses.answering import write_answered
 from tooltrail.wire.openai_responses.items import ITEM, is_reference, thoughts_in
-from tooltrail.wire.openai_responses.parts import cleaned, kept_extras
+from tooltrail.wire.openai_responses.parts import cleaned, kept_extras, with_extras
 
 
 def write_turn(writing: Writing, step: Said | Answers) -> Iterator[JsonObject]:
@@ -28,6 +28,7 @@ def write_turn(writing: Writing, step: Said | Answers) -> Iterator[JsonObject]:
     turn = _Turn(writing, message, where, replays=writing.replays(message))
     if message.role != "assistant":
         writing.note("role_changed", where, f"{message.role} is assistant here")
+    note_message(writing, message, where)
     outputs: list[JsonObject] = []
     for block in step.blocks() if isinstance(step, Answers) else message.blocks:
         if isinstance(block, Answered):
@@ -40,6 +41,19 @@ def write_turn(writing: Writing, step: Said | Answers) -> Iterator[JsonObject]:
     turn.close()
     yield from turn.items
     yield from outputs
+
+
+def note_message(writing: Writing, message: Message, where: str) -> None:
+    """Tell what a provider said of a whole message: items have no place for it."""
+    if message.origin is not None and message.origin.extras:
+        told = ", ".join(sorted(message.origin.extras))
+        writing.note("provider_data_dropped", where, told)
+
+
+def without_item(extras: JsonObject) -> JsonObject:
+    """The extras of a block without what its item said, which is the item's again."""
+    is_item = isinstance(extras.get(ITEM), dict)
+    return {name: value for name, value in extras.items() if name != ITEM or not is_item}
 
 
 @dataclass(slots=True)
@@ -78,6 +92,7 @@ class _Turn:
             self.close()
             described = describe_block(block)
             self.writing.note("block_described", self.where, described)
+            self.writing.note_extras(block, self.where)
             self._say(described, {})
 
     def close(self) -> None:
@@ -90,16 +105,15 @@ class _Turn:
 
     def _take_text(self, block: TextBlock) -> None:
         about = object_in(block.extras.get(ITEM))
-        extras = {name: value for name, value in block.extras.items() if name != ITEM}
+        extras = without_item(block.extras)
         if self.replays and text_in(about.get("id")):
             member = "refusal" if block.is_refusal else "text"
             part: JsonObject = {
                 "type": "refusal" if block.is_refusal else "output_text",
                 member: self.writing.clean.text(block.text, self.where),
             }
-            if not block.is_refusal:
-                part["annotations"] = []
-            self._collect(about, {**part, **cleaned(self.writing, extras, self.where)})
+            part = with_extras(self.writing, part, extras, self.where, replays=True)
+            self._collect(about, part if block.is_refusal else {"annotations": [], **part})
             return
         self.close()
         if block.is_refusal:
@@ -129,6 +143,8 @@ class _Turn:
             self.close()
             self.writing.dropped_block(block, self.where)
             return
+        besides = block.model_copy(update={"extras": without_item(block.extras)})
+        self.writing.note_extras(besides, self.where)
         item = cleaned(self.writing, native, self.where)
         if about is None:
             self.close()

@@ -15,12 +15,12 @@ from tooltrail.wire._descriptions import describe_block
 from tooltrail.wire._steps import Answers, Said, steps
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export, ExportPolicy
-from tooltrail.wire.members import JsonObject
+from tooltrail.wire.members import JsonObject, object_in
 from tooltrail.wire.openai_responses.items import ITEM
 from tooltrail.wire.openai_responses.limits import CAPABILITIES, NAME
 from tooltrail.wire.openai_responses.outputs import OUTPUT_TYPES
 from tooltrail.wire.openai_responses.parts import write_part
-from tooltrail.wire.openai_responses.turns import write_turn
+from tooltrail.wire.openai_responses.turns import note_message, without_item, write_turn
 
 _NAMES_ANOTHER = frozenset({"item_reference", "local_shell_call_output"})
 """Items whose `id` is that of the item they belong to."""
@@ -81,9 +81,10 @@ def _write_said(writing: Writing, step: Said | Answers) -> Iterator[JsonObject]:
     """A message of the user, of the system or of the developer."""
     message, where = step.message, step.where
     replays = writing.replays(message)
+    note_message(writing, message, where)
     parts: list[JsonObject] = []
     for block in message.blocks:
-        if block.extras.get(ITEM):
+        if object_in(block.extras.get(ITEM)):
             writing.note("provider_data_dropped", where, "what its item said beside the content")
         takes_media = message.role == "user"
         part = _write_block(writing, block, where, replays=replays, takes_media=takes_media)
@@ -99,8 +100,7 @@ def _write_block(
     writing: Writing, block: MessageBlock, where: str, *, replays: bool, takes_media: bool
 ) -> JsonObject | None:
     if isinstance(block, TextBlock | MediaBlock):
-        extras = {name: value for name, value in block.extras.items() if name != ITEM}
-        block = block.model_copy(update={"extras": extras})
+        block = block.model_copy(update={"extras": without_item(block.extras)})
     if isinstance(block, TextBlock):
         if block.is_refusal:
             writing.note("block_described", where, "a refusal is a plain text here")
@@ -113,9 +113,11 @@ def _write_block(
         part = write_part(writing, block, where, replays=replays)
         if part is None:
             writing.dropped_block(block, where)
+        writing.note_extras(block.model_copy(update={"extras": without_item(block.extras)}), where)
         return part
     if block.type == "reasoning":
         writing.dropped_block(block, where)
         return None
     writing.note("block_described", where, describe_block(block))
+    writing.note_extras(block, where)
     return {"type": "input_text", "text": writing.clean.text(describe_block(block), where)}

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.support.wire.streams import read_events, told
 
-from tooltrail.records import ReasoningBlock, TextBlock
+from tooltrail.records import ProviderBlock, ReasoningBlock, TextBlock
 from tooltrail.wire import Response
 
 FINISH: dict[str, Any] = {"index": 0, "delta": {}, "finish_reason": "tool_calls"}
@@ -124,9 +124,9 @@ def test_a_whole_call_in_one_chunk_is_taken() -> None:
     assert list(map(told, response.calls)) == [("f", "x", '{"a":1}')]
 
 
-def test_arguments_that_are_an_object_are_flagged() -> None:
+def test_arguments_that_are_an_object_are_flagged_and_keep_their_order() -> None:
     (call,) = finished(fragment({"b": 1, "a": 2}, "f", index=0, id="x")).calls
-    assert (call.arguments_raw, call.flags) == ('{"a":2,"b":1}', ("arguments_were_object",))
+    assert (call.arguments_raw, call.flags) == ('{"b":1,"a":2}', ("arguments_were_object",))
 
 
 @pytest.mark.parametrize("nothing", ["", None])
@@ -239,3 +239,104 @@ def test_an_answer_that_was_not_streamed_after_all_is_read() -> None:
 
 def test_a_stream_without_choices_is_told() -> None:
     assert read_events("openai", chunk(usage={})).unread == ("the stream has no choices",)
+
+
+ERROR: dict[str, Any] = {"message": "overloaded", "type": "server_error", "code": None}
+
+
+@pytest.mark.parametrize("is_before", [False, True])
+def test_an_error_beside_an_answer_that_was_not_streamed_stops_its_calls(is_before: bool) -> None:
+    call = {"id": "x", "function": {"name": "f", "arguments": "{}"}}
+    whole: dict[str, Any] = {
+        "choices": [{"message": {"tool_calls": [call]}, "finish_reason": "tool_calls"}]
+    }
+    events = [{"error": ERROR}, whole] if is_before else [whole, {"error": ERROR}]
+    response = read_events("openai", *events)
+    assert response.failure is not None
+    assert response.failure.message == "overloaded"
+    assert [call.is_executable for call in response.calls] == [False]
+
+
+@pytest.mark.parametrize(
+    ("ending", "message", "kind"),
+    [
+        ({"error": {"message": "no", "code": 502}, "finish_reason": "error"}, "no", "502"),
+        ({"finish_reason": "error"}, "", None),
+    ],
+)
+def test_a_choice_may_tell_that_its_server_failed(
+    ending: dict[str, Any], message: str, kind: str | None
+) -> None:
+    response = read_events(
+        "openai",
+        fragment("{}", "f", index=0, id="x"),
+        chunk({"index": 0, "delta": {}, **ending}),
+    )
+    assert response.failure is not None
+    assert (response.failure.message, response.failure.kind) == (message, kind)
+    assert [call.is_executable for call in response.calls] == [False]
+
+
+def test_an_error_with_nothing_around_it_is_one() -> None:
+    response = read_events("openai", {"object": "error", "message": "no", "code": 400})
+    assert response.failure is not None
+    assert (response.failure.message, response.failure.kind) == ("no", "400")
+    assert response.unread == ()
+
+
+def test_a_whole_answer_amid_the_pieces_of_one_is_told() -> None:
+    whole = {"choices": [{"message": {"content": "Hi."}, "finish_reason": "stop"}]}
+    response = finished(fragment("{}", "f", index=0, id="x"), whole)
+    assert response.unread == ("a whole answer stands amid the pieces of one",)
+    assert [call.is_executable for call in response.calls] == [False]
+
+
+def test_text_that_comes_in_parts_stays_in_its_order() -> None:
+    thought: dict[str, Any] = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
+    response = finished(
+        delta(content=[thought]),
+        delta(content=[{"type": "text", "text": "I "}]),
+        delta(content="see."),
+    )
+    blocks = (ProviderBlock(native=thought), TextBlock(text="I see."))
+    assert (response.message.blocks, response.unread) == (blocks, ())
+
+
+def test_what_else_comes_in_pieces_is_put_together() -> None:
+    cited: list[Any] = [{"type": "url_citation", "url": "https://a"}]
+    response = finished(
+        delta(audio={"id": "a", "data": "aGk=", "transcript": "h"}),
+        delta(audio={"data": "aGk=", "transcript": "i", "expires_at": 1}),
+        delta(content="hi", annotations=cited, reasoning_details=[1]),
+        delta(annotations=cited, reasoning_details=[2]),
+    )
+    origin = response.message.origin
+    assert origin is not None
+    assert origin.extras == {
+        "audio": {"id": "a", "data": "aGk=aGk=", "transcript": "hi", "expires_at": 1},
+        "reasoning_details": [1, 2],
+    }
+    assert response.message.blocks == (
+        TextBlock(text="hi", extras={"annotations": [*cited, *cited]}),
+    )
+
+
+@pytest.mark.parametrize(
+    ("event", "expected"),
+    [
+        (delta(content=5), "content of a delta is no text"),
+        (delta(reasoning={"a": 1}), "reasoning of a delta is no text"),
+        (chunk({"index": 0, "delta": "x"}), "a delta is no object"),
+        (chunk("x"), "a choice is no object"),
+    ],
+)
+def test_what_is_not_as_the_format_says_is_told(event: dict[str, Any], expected: str) -> None:
+    response = finished(fragment("{}", "f", index=0, id="x"), event)
+    assert (response.unread, response.calls[0].is_executable) == ((expected,), False)
+
+
+def test_what_a_filter_cut_off_is_not_run() -> None:
+    call = fragment("{}", "f", index=0, id="x")
+    response = read_events("openai", call, delta("content_filter"))
+    assert response.calls[0].flags == ("incomplete",)
+    assert not response.message.is_complete

@@ -102,7 +102,7 @@ def test_items_up_to_the_next_output_are_one_turn() -> None:
 def test_a_turn_with_ids_and_reasoning_has_an_origin_and_goes_back_as_it_came() -> None:
     items: list[JsonObject] = [
         {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "x"},
-        call(1, id="fc_1", status="in_progress", caller={"type": "program", "caller_id": "p"}),
+        call(1, id="fc_1", caller={"type": "program", "caller_id": "p"}),
         output(1, caller={"type": "program", "caller_id": "p"}, id="fco_1"),
         {
             "type": "message",

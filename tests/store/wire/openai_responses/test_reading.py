@@ -370,11 +370,17 @@ def test_no_arguments_are_an_empty_object(raw: str | None) -> None:
     assert (call.arguments_raw, call.arguments, call.is_executable) == ("", {}, True)
 
 
-def test_an_id_that_repeats_is_flagged_and_one_that_is_missing_told() -> None:
+def test_an_id_that_repeats_is_flagged_and_one_that_is_missing_is_none() -> None:
     response = read(FUNCTION, {**FUNCTION, "id": "fc_2"}, {**FUNCTION, "call_id": ""})
     assert [call.flags for call in response.calls] == [(), ("id_repeated",), ()]
     assert response.calls[2].call_id is None
-    assert response.unread == ("output[2] has no call_id",)
+    assert response.unread == ()
+
+
+def test_an_id_that_is_no_text_is_told() -> None:
+    response = read(FUNCTION, {**FUNCTION, "call_id": 5})
+    assert response.unread == ("the call_id of output[1] is no text",)
+    assert [call.is_executable for call in response.calls] == [False, False]
 
 
 @pytest.mark.parametrize("reason", ["max_output_tokens", "content_filter", "steered"])

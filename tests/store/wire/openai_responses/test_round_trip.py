@@ -18,6 +18,20 @@ from tests.support.conversations import (
     spoken_texts,
     tool_names,
 )
+from tests.support.responses_records import (
+    any_arguments,
+    any_content,
+    any_conversations,
+    any_media,
+    any_native,
+    any_origins,
+    any_resources,
+    any_statuses,
+    any_text_blocks,
+    any_texts,
+    any_thoughts,
+    foreign_extras,
+)
 from tests.support.wire.checks import history_problems
 from tests.support.wire.schemas import problems
 
@@ -31,7 +45,6 @@ from tooltrail.records import (
     Origin,
     ProviderBlock,
     ReasoningBlock,
-    ResourceBlock,
     ResultBlock,
     ResultStatus,
     TextBlock,
@@ -39,15 +52,13 @@ from tooltrail.records import (
     canonical_json,
 )
 from tooltrail.wire import DEFAULT_EXPORT_POLICY, Export, JsonObject
+from tooltrail.wire._reading import is_for_provider
 from tooltrail.wire.members import objects_in
 from tooltrail.wire.openai_responses import FORMAT
 
 PREFIX = "ERROR: "
 NATIVE = {"shell", "apply_patch"}
 OWN = Origin(wire_format="openai-responses")
-
-
-_CALL_EXTRAS: list[dict[str, JsonValue]] = [{}, {"id": "fc_1"}]
 
 
 def written(conversation: Conversation) -> Export:
@@ -66,15 +77,22 @@ def expected(conversation: Conversation) -> Conversation:
             # Nothing tells where the one turn ended.
             messages[-1] = last.model_copy(update={"blocks": (*last.blocks, *blocks)})
             continue
+        if last is not None and any(map(_is_for_provider, message.results)):
+            messages[-1] = last.model_copy(update={"origin": OWN})
         messages.append(Message(role=message.role, blocks=blocks, origin=_expected_origin(message)))
     return Conversation.of(messages)
+
+
+def _is_for_provider(result: ResultBlock) -> bool:
+    """Whether a result says something that goes back with its call, the name of a file say."""
+    return bool(result.extras) or any(map(is_for_provider, result.content))
 
 
 def _expected_origin(message: Message) -> Origin | None:
     """A request does not name the model, only that what is said is for this format."""
     is_own = any(
-        block.extras
-        or isinstance(block, ProviderBlock | ReasoningBlock)
+        is_for_provider(block)
+        or isinstance(block, ReasoningBlock)
         or (isinstance(block, CallBlock) and (block.call.extras or block.call.kind == "builtin"))
         for block in message.blocks
     )
@@ -192,7 +210,10 @@ def own_conversations(draw: st.DrawFn) -> Conversation:
     ids = iter(draw(st.lists(call_ids, min_size=9, max_size=9, unique=True)))
     for turn in range(draw(st.integers(1, 3))):
         spoken: list[MessageBlock] = [TextBlock(text=draw(spoken_texts))]
-        messages.append(Message(role="user", blocks=(*spoken, *draw(st.lists(media, max_size=2)))))
+        shown = draw(st.lists(media, max_size=2))
+        # The name of a file is its provider's, so who gave it is known.
+        named = OWN if any(map(is_for_provider, shown)) else None
+        messages.append(Message(role="user", blocks=(*spoken, *shown), origin=named))
         said: list[MessageBlock] = [
             ReasoningBlock(
                 text=text,
@@ -289,108 +310,6 @@ def test_the_items_of_an_answer_are_read_as_those_of_a_history(conversation: Con
             answer = FORMAT.read_response({"status": "completed", "output": [*said]})
             assert answer.message.blocks == message.blocks
             assert answer.unread == ()
-
-
-# From here on: whatever a record can hold.
-any_texts = st.text(max_size=12) | st.sampled_from(
-    ["", "\0", "\ud800", "a\ud83d", "ERROR: x", "\x1b"]
-)
-any_ids = st.none() | st.sampled_from(["", "a", "a", "b/ü", "\0", "x" * 80]) | any_texts
-any_arguments = st.sampled_from(
-    [
-        f'{{"n":{10**40}}}',
-        "",
-        " ",
-        "{",
-        "null",
-        "[1]",
-        '"x"',
-        '{"a":1e400}',
-        '{"a":1,"a":2}',
-        '{"\\ud800":"\\u0000"}',
-        "x" * 100_000,
-    ]
-) | json_objects.map(json.dumps)
-any_media = st.builds(
-    MediaBlock,
-    kind=st.sampled_from(["image", "audio", "document"]),
-    media_type=st.none() | st.sampled_from(["image/png", "application/pdf"]) | any_texts,
-    data=st.none() | st.sampled_from(["aGk=", "", "no base64", "AAEC"]),
-    uri=st.none() | st.sampled_from(["https://a/b", "file:x", "data:,x", "file:"]) | any_texts,
-    name=st.none() | any_texts,
-)
-any_resources = st.builds(
-    ResourceBlock, uri=any_texts, text=st.none() | any_texts, data=st.none() | any_texts
-)
-any_statuses: st.SearchStrategy[ResultStatus] = st.sampled_from(
-    ["ok", "error", "timeout", "cancelled", "interrupted", "denied", "unknown"]
-)
-any_native: st.SearchStrategy[JsonValue] = st.sampled_from(
-    [{"type": "compaction", "encrypted_content": "\0"}, ["\udc00"], None, "x", {"a": 1}]
-)
-foreign_extras: st.SearchStrategy[JsonObject] = st.sampled_from([{}, {"a": "\ud800"}])
-any_text_blocks = st.builds(TextBlock, text=any_texts, is_refusal=st.booleans())
-any_provider_blocks = st.builds(ProviderBlock, native=any_native)
-any_content = st.lists(
-    any_text_blocks | any_media | any_resources | any_provider_blocks, max_size=3
-).map(tuple)
-any_calls = st.builds(
-    CallBlock,
-    call=st.builds(
-        ToolCall,
-        tool_name=any_texts | st.sampled_from(["shell", "apply_patch", "computer", "tool_search"]),
-        arguments_raw=any_arguments,
-        call_id=any_ids,
-        kind=st.sampled_from(["function", "custom", "mcp"]),
-        namespace=st.none() | any_texts,
-        flags=st.sampled_from([(), ("incomplete",), ("id_synthesised",)]),
-        extras=st.sampled_from(_CALL_EXTRAS),
-    ),
-    key=st.none() | st.sampled_from(["k", "l"]),
-)
-any_results = st.builds(
-    ResultBlock,
-    call_id=any_ids,
-    tool_name=st.none() | any_texts,
-    status=any_statuses,
-    content=any_content,
-    structured=st.sampled_from([None, {"a": "\udfff"}, [1]]),
-    has_structured=st.booleans(),
-    key=st.none() | st.sampled_from(["k", "l"]),
-)
-any_thoughts = st.builds(
-    ReasoningBlock,
-    text=any_texts,
-    extras=st.sampled_from([{}, {"signature": "x"}, {"id": "rs_1", "summary": []}]),
-)
-any_origins = st.none() | st.builds(
-    Origin, wire_format=st.sampled_from(["openai-responses", "anthropic"])
-)
-any_said = st.builds(
-    Message,
-    role=st.sampled_from(["system", "developer", "user", "assistant"]),
-    blocks=st.lists(
-        any_text_blocks
-        | any_media
-        | any_resources
-        | any_thoughts
-        | any_calls
-        | any_results
-        | any_provider_blocks,
-        max_size=5,
-    ).map(tuple),
-    origin=st.none() | st.builds(Origin, wire_format=st.just("anthropic")),
-)
-any_turns = st.builds(
-    Message,
-    role=st.just("assistant"),
-    blocks=st.lists(any_text_blocks | any_media | any_thoughts | any_calls, max_size=5).map(tuple),
-    origin=any_origins,
-)
-any_answers = st.builds(
-    Message, role=st.just("tool"), blocks=st.lists(any_results, min_size=1, max_size=3).map(tuple)
-)
-any_conversations = st.lists(any_said | any_turns | any_answers, max_size=6).map(Conversation.of)
 
 
 @given(any_conversations)

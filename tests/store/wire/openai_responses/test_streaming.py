@@ -216,7 +216,7 @@ def test_the_end_of_a_stream_has_the_items_that_were_never_done(
 ) -> None:
     begun = [CREATED, added(0, call(1), arguments=""), done(1, call(2))]
     response = assembled([*begun, completed(*items)])
-    assert [one.is_executable for one in response.calls] == [bool(items), True]
+    assert [one.is_executable for one in response.calls] == [bool(items)] * 2
     assert response.unread == (() if items else ("the stream ended before one of its items did",))
 
 
@@ -294,7 +294,8 @@ def test_done_ends_a_stream_that_says_nothing_else(is_done: bool) -> None:
     response = assembled([CREATED, done(0, call(1))], is_done=is_done)
     assert response.calls[0].is_executable is is_done
     assert response.message.is_complete is is_done
-    assert response.unread == ("the stream ended without an event that says so",)
+    told = "the stream ended without an event that says so"
+    assert response.unread == (() if is_done else (told,))
     open_one = assembled([CREATED, added(0, call(1))], is_done=is_done)
     assert not open_one.calls[0].is_executable
 
@@ -389,7 +390,33 @@ def test_events_that_belong_to_nothing_change_nothing() -> None:
     assert assembled(with_strays) == assembled(GOOD)
 
 
-def test_a_hosted_item_of_a_stream_is_verbatim() -> None:
+@pytest.mark.parametrize("is_cut", [False, True])
+def test_a_hosted_item_of_a_stream_is_verbatim(is_cut: bool) -> None:
     item: JsonObject = {"type": "mcp_list_tools", "id": "m", "tools": [], "server_label": "s"}
-    response = assembled([CREATED, added(0, item), done(0, item), completed()])
+    begun = event("output_item.added", output_index=0, item=item)
+    whole = [] if is_cut else [done(0, item), completed()]
+    response = assembled([CREATED, begun, *whole])
     assert response.message.blocks == (ProviderBlock(native=item),)
+
+
+def test_reasoning_that_was_cut_off_is_as_it_came() -> None:
+    item: JsonObject = {"type": "reasoning", "id": "rs_1", "summary": []}
+    response = assembled([CREATED, event("output_item.added", output_index=0, item=item)])
+    assert response.message.blocks == (ReasoningBlock(extras={"id": "rs_1", "summary": []}),)
+
+
+@pytest.mark.parametrize("is_before", [False, True])
+def test_an_error_beside_a_whole_answer_stops_its_calls(is_before: bool) -> None:
+    whole = started(object="response", status="completed", output=[call(1)])
+    error: JsonObject = {"type": "error", "code": "x", "message": "oh"}
+    response = assembled([error, whole] if is_before else [whole, error])
+    assert response.failure is not None
+    assert response.failure.message == "oh"
+    assert [one.is_executable for one in response.calls] == [False]
+
+
+def test_an_odd_event_beside_a_whole_answer_is_told() -> None:
+    whole = started(object="response", status="completed", output=[call(1)])
+    assert assembled([{"x": 1}, whole]).unread == ("an event has no type",)
+    amid = assembled([CREATED, done(0, call(1)), whole, completed()])
+    assert amid.unread == ("a whole answer stands amid the pieces of one",)

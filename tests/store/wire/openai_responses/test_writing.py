@@ -5,75 +5,34 @@ import sys
 from typing import Literal
 
 import pytest
-from tests.support.wire.checks import history_problems
-from tests.support.wire.schemas import problems
+from tests.support.wire.responses_messages import (
+    FOREIGN,
+    OWN,
+    PNG,
+    TEXT,
+    answered,
+    asked,
+    call,
+    items_of,
+    kinds,
+    output_of,
+    result,
+    written,
+)
 
 from tooltrail.records import (
     CallBlock,
-    ContentBlock,
     Conversation,
     MediaBlock,
     Message,
-    MessageBlock,
-    Origin,
     ProviderBlock,
     ReasoningBlock,
-    ResourceBlock,
     ResultBlock,
     TextBlock,
     ToolCall,
 )
-from tooltrail.wire import Export, ExportPolicy, ExportRefusedError, JsonObject
+from tooltrail.wire import ExportPolicy, ExportRefusedError, JsonObject
 from tooltrail.wire.openai_responses import FORMAT
-
-OWN = Origin(wire_format="openai-responses", provider="openai")
-FOREIGN = Origin(wire_format="anthropic")
-PNG = MediaBlock(kind="image", media_type="image/png", data="aGk=")
-TEXT = TextBlock(text="ok")
-
-
-def written(*messages: Message, policy: ExportPolicy | None = None) -> Export:
-    export = FORMAT.write_history(Conversation.of(messages), policy or ExportPolicy())
-    assert history_problems("openai-responses", export.request) == []
-    for one in items_of(export):
-        assert problems("openai-responses.item", one) == []
-    return export
-
-
-def items_of(export: Export) -> list[JsonObject]:
-    items = export.request["input"]
-    assert isinstance(items, list)
-    return [one for one in items if isinstance(one, dict)]
-
-
-def kinds(export: Export) -> list[str]:
-    return [change.kind for change in export.report]
-
-
-def asked(*calls: ToolCall, origin: Origin | None = None) -> Message:
-    return Message(
-        role="assistant", blocks=tuple(CallBlock(call=one) for one in calls), origin=origin
-    )
-
-
-def call(number: int = 1, **members: object) -> ToolCall:
-    whole = {"tool_name": "f", "call_id": f"call_{number}", "position": number - 1, **members}
-    return ToolCall.model_validate(whole)
-
-
-def result(*content: ContentBlock, number: int = 1, **members: object) -> ResultBlock:
-    whole = {"call_id": f"call_{number}", "content": content, **members}
-    return ResultBlock.model_validate(whole)
-
-
-def answered(*results: ResultBlock) -> Message:
-    return Message(role="tool", blocks=results)
-
-
-def output_of(*content: ContentBlock, **members: object) -> tuple[object, list[str]]:
-    one = result(*content).model_copy(update=members)
-    export = written(asked(call()), answered(one))
-    return items_of(export)[1]["output"], kinds(export)
 
 
 def test_the_items_of_a_turn_keep_their_order_and_all_outputs_follow() -> None:
@@ -317,6 +276,20 @@ def test_what_the_provider_does_not_take_back_is_told() -> None:
     assert [one.detail for one in written(shell, answered(result(TEXT))).report] == ["created_by"]
 
 
+@pytest.mark.parametrize("status", ["incomplete", "in_progress"])
+def test_a_call_that_was_cut_off_can_be_sent(status: str) -> None:
+    cut = call(extras={"status": status}, flags=("incomplete",))
+    export = written(asked(cut, origin=OWN), answered(result(TEXT)))
+    assert items_of(export) == [
+        {"type": "function_call", "call_id": "call_1", "name": "f", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "call_1", "output": "ok"},
+    ]
+    assert kinds(export) == ["incomplete_unsaid", "provider_data_dropped"]
+    shell = written(own("shell", {"commands": ["ls"]}, status=status), answered(result(TEXT)))
+    assert items_of(shell)[0]["status"] == "completed"
+    assert kinds(shell) == ["provider_data_dropped"]
+
+
 @pytest.mark.parametrize(("kind", "own_id"), [("function", "fc_1"), ("custom", "ctc_1")])
 @pytest.mark.parametrize("item_id", ["fc_1", "ctc_1", "", "item_1", "msg_1"])
 def test_an_id_goes_back_with_an_item_of_the_type_that_it_names(
@@ -327,93 +300,6 @@ def test_an_id_goes_back_with_an_item_of_the_type_that_it_names(
     is_own = item_id == own_id
     assert items_of(export)[0].get("id") == (own_id if is_own else None)
     assert [change.detail for change in export.report] == ([] if is_own else ["id"])
-
-
-def test_one_text_is_a_text_and_anything_more_is_parts() -> None:
-    assert output_of(TEXT) == ("ok", [])
-    assert output_of(TEXT, PNG, TextBlock(text="b")) == (
-        [
-            {"type": "input_text", "text": "ok"},
-            {"type": "input_image", "image_url": "data:image/png;base64,aGk=", "detail": "auto"},
-            {"type": "input_text", "text": "b"},
-        ],
-        [],
-    )
-
-
-def test_a_failure_with_media_says_so_in_front() -> None:
-    image = {"type": "input_image", "image_url": "data:image/png;base64,aGk=", "detail": "auto"}
-    prefixed = [{"type": "input_text", "text": "ERROR: ok"}, image]
-    assert output_of(TEXT, PNG, status="error") == (prefixed, ["error_as_prefix"])
-    bare = [{"type": "input_text", "text": "ERROR: "}, image]
-    changes = ["status_flattened", "error_as_prefix"]
-    assert output_of(PNG, status="timeout") == (bare, changes)
-
-
-def test_a_structured_value_stands_for_missing_content_alone() -> None:
-    assert output_of(structured={"ä": [1]}, has_structured=True) == (
-        '{"ä":[1]}',
-        ["structured_as_text"],
-    )
-    assert output_of(TEXT, structured=1, has_structured=True) == ("ok", ["structured_dropped"])
-    (parts, changes) = output_of(TEXT, PNG, structured=1, has_structured=True)
-    assert isinstance(parts, list)
-    assert changes == ["structured_dropped"]
-
-
-def test_an_empty_output_says_so_unless_it_may_be_empty() -> None:
-    assert output_of() == ("(no output)", ["output_empty"])
-    export = written(asked(call()), answered(result()), policy=ExportPolicy(empty_output=""))
-    assert items_of(export)[1]["output"] == ""
-    assert not export.report
-
-
-DESCRIBED: list[MessageBlock] = [
-    MediaBlock(kind="image", media_type="image/bmp", data="aGk="),
-    MediaBlock(kind="image", media_type="image/png", data="no base64"),
-    MediaBlock(kind="image", media_type="image/png", data=""),
-    MediaBlock(kind="image"),
-    MediaBlock(kind="image", uri="ftp://x"),
-    MediaBlock(kind="image", uri="https://x y"),
-    MediaBlock(kind="image", uri="data:image/png;base64,aGk="),
-    MediaBlock(kind="audio", media_type="audio/wav", data="aGk="),
-    MediaBlock(kind="document", media_type="no type", data="aGk="),
-    ResourceBlock(uri="mcp://x", text="a"),
-    ResourceBlock(uri="mcp://x"),
-]
-
-
-@pytest.mark.parametrize("block", DESCRIBED)
-def test_what_has_no_part_is_described(block: MessageBlock) -> None:
-    export = written(
-        Message(role="user", blocks=(block,)),
-        asked(call()),
-        answered(ResultBlock.model_validate({"call_id": "call_1", "content": (block,)})),
-        Message(role="assistant", blocks=(block,)),
-    )
-    assert kinds(export) == ["block_described"] * 3
-    user, _, output, said = items_of(export)
-    assert isinstance(output["output"], list)
-    assert output["output"][0] == {"type": "input_text", "text": user["content"]}
-    assert said["content"] == user["content"]
-    assert str(user["content"]).startswith("[")
-
-
-LOSSY: list[MediaBlock] = [
-    PNG.model_copy(update={"name": "a.png"}),
-    PNG.model_copy(update={"uri": "https://x"}),
-    MediaBlock(kind="image", uri="https://x", media_type="image/png"),
-    MediaBlock(kind="document", uri="https://x", name="a"),
-    MediaBlock(kind="document", data="aGk="),
-    MediaBlock(kind="document", data="aGk=", name="a", uri="https://x"),
-]
-
-
-@pytest.mark.parametrize("block", LOSSY)
-def test_what_a_part_cannot_say_of_media_is_told(block: MediaBlock) -> None:
-    export = written(Message(role="user", blocks=(block,)))
-    assert isinstance(items_of(export)[0]["content"], list)
-    assert kinds(export) == ["block_described"]
 
 
 @pytest.mark.parametrize("role", ["system", "developer"])

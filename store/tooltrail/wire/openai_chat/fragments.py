@@ -1,0 +1,216 @@
+"""Which call a fragment of a stream is of.
+
+The format keys fragments by `index`. Servers leave it out, or give all calls the same one, and
+some give no ids; then a name is all that can begin a call. Two things cannot always be told apart:
+the second piece of a name, and the name of another call. What stays in doubt is told, so that no
+call of the answer runs.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from pydantic import JsonValue
+
+from tooltrail.records import CallFlag, InvalidRecordError, read_json
+from tooltrail.wire.members import JsonObject, object_in, others, text_in
+from tooltrail.wire.openai_chat.reading import raw_arguments
+
+_CALL = frozenset({"id", "index", "type", "function", "custom"})
+_LEGACY = -1
+"""Stands for the index of the older member, which has one call at most."""
+
+
+@dataclass(slots=True)
+class Call:
+    """A call as far as it has come.
+
+    Attributes:
+        has_twin: whether another call began in the same list and at the same place, so that a piece
+            of arguments may be of either.
+    """
+
+    call_id: str | None = None
+    name: str = ""
+    arguments: list[str] = field(default_factory=list[str])
+    is_custom: bool = False
+    is_object: bool = False
+    has_index: bool = True
+    has_twin: bool = False
+    extras: JsonObject = field(default_factory=dict[str, JsonValue])
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether its arguments could end here."""
+        if self.is_custom:
+            return bool(self.arguments)
+        try:
+            read_json("".join(self.arguments))
+        except InvalidRecordError:
+            return False
+        return True
+
+    def native(self) -> JsonObject:
+        """The call as an answer that is not streamed has it."""
+        told: JsonObject = {
+            "name": self.name,
+            "input" if self.is_custom else "arguments": "".join(self.arguments),
+        }
+        return {
+            **self.extras,
+            "id": self.call_id,
+            "custom" if self.is_custom else "function": told,
+        }
+
+    def flags(self) -> tuple[CallFlag, ...]:
+        """What was odd about its fragments."""
+        index: tuple[CallFlag, ...] = () if self.has_index else ("index_missing",)
+        return (*index, "arguments_were_object") if self.is_object else index
+
+
+@dataclass(slots=True)
+class _Fragment:
+    """A fragment, read.
+
+    Attributes:
+        index: the place that it tells; None for none.
+        call_id: None where there is none, or an empty one.
+        name: the same.
+        arguments: empty where there are none.
+    """
+
+    index: int | None
+    call_id: str | None
+    name: str | None
+    arguments: str
+
+
+@dataclass(slots=True)
+class Calls:
+    """The calls of one message as far as they have come."""
+
+    calls: list[Call] = field(default_factory=list[Call])
+    _by_index: dict[int, Call] = field(default_factory=dict[int, Call])
+    _by_id: dict[str, Call] = field(default_factory=dict[str, Call])
+    _doubts: dict[str, None] = field(default_factory=dict[str, None])
+    _has_odd_name: bool = False
+
+    def take(self, fragments: Sequence[JsonObject]) -> None:
+        """Take the fragments of one chunk."""
+        before = len(self.calls)
+        beside: list[Call] = []
+        for fragment in fragments:
+            beside.append(self._take(fragment, beside, before))
+
+    def take_legacy(self, value: JsonValue) -> None:
+        """Take a piece of the older member."""
+        self._take({"index": _LEGACY, "function": value}, (), len(self.calls))
+
+    def unread(self) -> Iterator[str]:
+        """What of the fragments is in doubt."""
+        yield from self._doubts
+        # A server that counts its calls has one call at each index.
+        if self._has_odd_name and len(self._by_index.keys() - {_LEGACY}) < 2:
+            yield "a name may be a piece of the one before it, or may begin another call"
+        if not all(call.name for call in self.calls):
+            yield "a call has no name"
+
+    def _take(self, native: JsonObject, beside: Sequence[Call], before: int) -> Call:
+        is_custom = isinstance(native.get("custom"), dict)
+        told = object_in(native.get("custom" if is_custom else "function"))
+        arguments, is_text = raw_arguments(told.get("input" if is_custom else "arguments"))
+        index, call_id = native.get("index"), native.get("id")
+        if call_id is not None and not isinstance(call_id, str):
+            self._doubt("the id of a call is no text")
+        fragment = _Fragment(
+            index if isinstance(index, int) else None,
+            text_in(call_id),
+            text_in(told.get("name")),
+            arguments,
+        )
+        call = self._meant(fragment, beside, before)
+        call.is_custom = call.is_custom or is_custom
+        call.is_object = call.is_object or not is_text
+        if fragment.call_id is not None:
+            call.call_id = fragment.call_id
+            self._by_id[fragment.call_id] = call
+        if fragment.name is not None and fragment.name != call.name:
+            call.name += fragment.name
+        if arguments:
+            call.arguments.append(arguments)
+        if len(native) > 2:
+            call.extras.update(others(native, _CALL))
+        return call
+
+    def _meant(self, fragment: _Fragment, beside: Sequence[Call], before: int) -> Call:
+        """The call that a fragment is of, which may begin with it."""
+        call = self._at(fragment)
+        if call is None:
+            return self._begin(fragment)
+        if any(call is other for other in beside):
+            return self._beside(fragment, call, before)
+        if fragment.name is None and fragment.call_id is None:
+            if call.has_twin and fragment.arguments:
+                self._doubt("a piece of arguments may be of either of two calls")
+            return call
+        return self._begin(fragment) if self._begins(fragment, call) else call
+
+    def _at(self, fragment: _Fragment) -> Call | None:
+        """The call at the place of a fragment; else the one of its id, else the latest."""
+        if fragment.index is not None:
+            return self._by_index.get(fragment.index)
+        if fragment.call_id is not None:
+            return self._by_id.get(fragment.call_id)
+        return self.calls[-1] if self.calls else None
+
+    def _begin(self, fragment: _Fragment) -> Call:
+        call = Call(has_index=fragment.index is not None)
+        self.calls.append(call)
+        if fragment.index is not None:
+            self._by_index[fragment.index] = call
+        return call
+
+    def _beside(self, fragment: _Fragment, call: Call, before: int) -> Call:
+        """The call of a fragment whose list has another one at the same place: two are no one."""
+        is_other = fragment.call_id is not None and call.call_id not in (None, fragment.call_id)
+        if fragment.name is None and not is_other:
+            self._doubt("two pieces in one list may be of one call")
+            return call
+        began = self._begin(fragment)
+        if any(call is other for other in self.calls[before:]):
+            call.has_twin = began.has_twin = True
+        return began
+
+    def _begins(self, fragment: _Fragment, call: Call) -> bool:
+        """Whether a fragment that has an id or a name begins another call at the place of one."""
+        has_id, has_ids = fragment.call_id is not None, call.call_id is not None
+        if has_id and has_ids and fragment.call_id != call.call_id:
+            return True
+        if fragment.name is None or not call.name:
+            return False
+        if fragment.name == call.name:
+            return self._begins_again(fragment, call)
+        if call.arguments:
+            if not call.is_whole:
+                self._doubt("a name stands amid the arguments of a call")
+            return True
+        # Nothing but a name so far: it goes on, or a call without arguments has ended.
+        if fragment.index is None:
+            self._has_odd_name = self._has_odd_name or has_id or has_ids
+            return not has_id
+        is_piece = fragment.index == _LEGACY or (has_ids and not has_id)
+        self._has_odd_name = self._has_odd_name or not is_piece
+        return has_id and not has_ids
+
+    def _begins_again(self, fragment: _Fragment, call: Call) -> bool:
+        """The same for the name that the call has: some servers repeat it in each fragment."""
+        if call.arguments and call.is_whole and not call.is_custom:
+            if fragment.arguments:
+                return True
+        elif call.arguments and not call.is_custom:
+            return False
+        if call.call_id is None and fragment.index != _LEGACY:
+            self._doubt("a name that is repeated may begin another call")
+        return False
+
+    def _doubt(self, told: str) -> None:
+        self._doubts[told] = None

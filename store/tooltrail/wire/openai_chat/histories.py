@@ -1,0 +1,103 @@
+"""The messages of a Chat Completions request into the canonical conversation.
+
+A message has an origin where something in it is for this format alone, and keeps there what it
+says besides its content. What a result says besides goes back with the message that asked for it.
+"""
+
+from collections.abc import Mapping
+from itertools import groupby
+
+from pydantic import JsonValue
+
+from tooltrail.records import (
+    Conversation,
+    InvalidRecordError,
+    Message,
+    MessageBlock,
+    Origin,
+    ResultBlock,
+    Role,
+)
+from tooltrail.wire._reading import is_for_provider, result_of_text
+from tooltrail.wire.members import JsonObject, object_in, others, text_in
+from tooltrail.wire.openai_chat.asking import read_tools
+from tooltrail.wire.openai_chat.limits import NAME
+from tooltrail.wire.openai_chat.parts import is_part, read_content
+from tooltrail.wire.openai_chat.reading import assistant_blocks, message_extras
+
+_ROLES: Mapping[str, Role] = {
+    "system": "system",
+    "developer": "developer",
+    "user": "user",
+    "assistant": "assistant",
+    "tool": "tool",
+    "function": "tool",
+}
+_SAID = frozenset({"role", "content"})
+_RESULT = frozenset({"role", "content", "tool_call_id", "name"})
+
+
+def read_history(request: JsonObject) -> Conversation:
+    """The messages and tools of a request.
+
+    Raises:
+        InvalidRecordError: there are no messages, or one is no object or of an unknown role.
+    """
+    natives = request.get("messages")
+    if not isinstance(natives, list):
+        raise InvalidRecordError("the request has no messages")
+    read = (_read_message(object_in(native), place) for place, native in enumerate(natives))
+    messages: list[Message] = []
+    # One message for each result here, one for the whole batch in the conversation.
+    for is_answer, group in groupby(read, key=lambda message: message.role == "tool"):
+        if is_answer:
+            blocks = tuple(block for message in group for block in message.blocks)
+            messages.append(Message(role="tool", blocks=blocks))
+        else:
+            messages.extend(group)
+    return Conversation.of(_with_origins(messages), read_tools(request))
+
+
+def _read_message(native: JsonObject, position: int) -> Message:
+    role = _ROLES.get(str(native.get("role")))
+    if role is None:
+        raise InvalidRecordError(f"messages[{position}] has no role that is known")
+    if role == "tool":
+        return Message(role=role, blocks=(_read_result(native),))
+    blocks: tuple[MessageBlock, ...]
+    if role == "assistant":
+        blocks, extras = tuple(assistant_blocks(native)), message_extras(native)
+    else:
+        blocks, extras = tuple(read_content(native.get("content"))), others(native, _SAID)
+    is_native = extras or any(map(is_for_provider, blocks))
+    origin = Origin(wire_format=NAME, extras=extras) if is_native else None
+    return Message(role=role, blocks=blocks, origin=origin)
+
+
+def _read_result(native: JsonObject) -> ResultBlock:
+    content = native.get("content")
+    call_id, name = native.get("tool_call_id"), native.get("name")
+    extras = others(native, _RESULT)
+    for member, told in (("tool_call_id", call_id), ("name", name)):
+        if not isinstance(told, str | None):
+            extras[member] = told
+    is_value = not isinstance(content, str | list | None) and not is_part(content)
+    blocks = () if is_value else tuple(read_content(content))
+    result = result_of_text(text_in(call_id), text_in(name), blocks)
+    value: JsonValue = content if is_value else None
+    return result.model_copy(
+        update={"structured": value, "has_structured": is_value, "extras": extras}
+    )
+
+
+def _with_origins(messages: list[Message]) -> list[Message]:
+    """The messages, with an origin for those that asked for results that say more."""
+    native = {result.call_id for message in messages for result in message.results if result.extras}
+    if not native:
+        return messages
+    return [
+        message.model_copy(update={"origin": Origin(wire_format=NAME)})
+        if message.origin is None and any(call.call_id in native for call in message.calls)
+        else message
+        for message in messages
+    ]

@@ -1,0 +1,172 @@
+"""The parts that content consists of: text, images, sound and files, in both directions.
+
+What a part says beyond its content (the detail of an image, how it is cached) is in the extras of
+its block, under the names that it has there. A part of an unknown type is a `ProviderBlock`.
+"""
+
+import re
+from collections.abc import Iterator
+
+from pydantic import JsonValue
+
+from tooltrail.records import MediaBlock, Message, ProviderBlock, TextBlock
+from tooltrail.wire._writing import Writing
+from tooltrail.wire.media_uris import has_bytes, is_file_name, is_public, media_of_uri, uri_of_media
+from tooltrail.wire.members import JsonObject, object_in, others, text_in
+
+_SOUNDS = {"wav": "audio/wav", "mp3": "audio/mpeg"}
+"""The media types of the names of sound."""
+
+_SOUND_NAMES = {media_type: name for name, media_type in _SOUNDS.items()} | {"audio/mp3": "mp3"}
+_FILE = "file:"
+_UNNAMED = "document"
+_MEDIA_TYPE = re.compile(r"[a-zA-Z0-9.+-]+/[a-zA-Z0-9.+-]+")
+_TEXT = frozenset({"type", "text"})
+_REFUSAL = frozenset({"type", "refusal"})
+
+
+def read_content(content: JsonValue) -> Iterator[TextBlock | MediaBlock | ProviderBlock]:
+    """The blocks of a text, of a list of parts, or of one part; an empty text has none."""
+    if isinstance(content, list):
+        yield from map(_read_part, content)
+    elif content is not None and content != "":
+        yield _read_part(content)
+
+
+def is_part(content: JsonValue) -> bool:
+    """Whether it is a part that is understood."""
+    return not isinstance(_read_part(content), ProviderBlock)
+
+
+def _read_part(part: JsonValue) -> TextBlock | MediaBlock | ProviderBlock:
+    if isinstance(part, str):
+        return TextBlock(text=part)
+    told = object_in(part)
+    match told:
+        case {"type": "text", "text": str(text)}:
+            return TextBlock(text=text, extras=others(told, _TEXT))
+        case {"type": "refusal", "refusal": str(text)}:
+            return TextBlock(text=text, is_refusal=True, extras=others(told, _REFUSAL))
+        case _:
+            return _read_media(told) or ProviderBlock(native=part)
+
+
+def _read_media(part: JsonObject) -> MediaBlock | None:
+    kind = str(part.get("type"))
+    told = object_in(part.get(kind))
+    known = {"url", "data", "format"}
+    match kind, told:
+        case "image_url", {"url": str(uri)}:
+            media = media_of_uri("image", uri)
+        case "input_audio", {"data": str(data), "format": str(name)}:
+            media_type = _SOUNDS.get(name, f"audio/{name}")
+            media = MediaBlock(kind="audio", media_type=media_type, data=data)
+        case "file", {"file_data": str(data)}:
+            media, known = _read_file(data, told), {"file_data", "filename"}
+        case "file", {"file_id": str(file_id)}:
+            titled = text_in(told.get("filename"))
+            media = MediaBlock(kind="document", uri=_FILE + file_id, name=titled)
+            known = {"file_id", "filename"}
+        case _:
+            return None
+    extras = others(part, frozenset({"type", kind}))
+    if besides := others(told, frozenset(known)):
+        extras[kind] = besides
+    return media.model_copy(update={"extras": extras})
+
+
+def _read_file(data: str, told: JsonObject) -> MediaBlock:
+    name = text_in(told.get("filename"))
+    if data.startswith("data:"):
+        return media_of_uri("document", data, name)
+    if is_public(data):
+        return MediaBlock(kind="document", uri=data, name=name)
+    return MediaBlock(kind="document", data=data, name=name)
+
+
+def write_media(
+    writing: Writing, message: Message, block: MediaBlock, where: str
+) -> JsonObject | None:
+    """The part of media; None where the format has none for it."""
+    if block.data is None:
+        part = _write_place(writing, message, block)
+        unsaid = ["media_type", "name"]
+    elif has_bytes(block):
+        part = _write_bytes(block)
+        unsaid = ["uri"] if block.kind == "document" else ["uri", "name"]
+    else:
+        return None
+    if part is None:
+        return None
+    if block.kind == "document" and block.data is not None and not block.name:
+        writing.note("block_described", where, f"a file without a name is {_UNNAMED!r} here")
+    if block.media_type == "audio/mp3":
+        writing.note("block_described", where, "audio/mp3 is audio/mpeg here")
+    writing.note_media(block.model_copy(update={"extras": {}}), where, *unsaid)
+    return with_extras(writing, message, part, block.extras, where)
+
+
+def _write_place(writing: Writing, message: Message, block: MediaBlock) -> JsonObject | None:
+    uri = block.uri or ""
+    if block.kind == "image" and is_public(uri):
+        return {"type": "image_url", "image_url": {"url": uri}}
+    if block.kind != "document" or not writing.tells_place(message, block):
+        return None
+    if is_file_name(uri):
+        return {"type": "file", "file": {"file_id": uri.removeprefix(_FILE)}}
+    # Servers that take the place of a file instead of its bytes are the ones that were told so.
+    return {"type": "file", "file": {"file_data": uri}} if writing.replays(message) else None
+
+
+def _write_bytes(block: MediaBlock) -> JsonObject | None:
+    if block.kind == "audio":
+        name = _SOUND_NAMES.get(block.media_type or "")
+        sound: JsonObject = {"data": block.data, "format": name}
+        return {"type": "input_audio", "input_audio": sound} if name else None
+    if block.media_type is not None and not _MEDIA_TYPE.fullmatch(block.media_type):
+        return None
+    uri = uri_of_media(block)
+    if block.kind == "image":
+        return {"type": "image_url", "image_url": {"url": uri}}
+    file: JsonObject = {"filename": block.name or _UNNAMED, "file_data": uri}
+    return {"type": "file", "file": file}
+
+
+def with_extras(
+    writing: Writing,
+    message: Message,
+    native: JsonObject,
+    extras: JsonObject,
+    where: str,
+    *,
+    known: frozenset[str] = frozenset(),
+) -> JsonObject:
+    """What is written, with what its provider said besides, if it goes back to it.
+
+    Args:
+        writing: the export.
+        message: in which it stands.
+        native: what is written; none of its members is replaced.
+        extras: what was said besides.
+        where: it stands in the conversation.
+        known: members that mean something, and are not said by way of extras.
+    """
+    whole, unsaid = dict(native), list[str]()
+    for name, value in writing.extras(message, extras, where).items():
+        told = whole.get(name)
+        if name not in whole and name not in known and value is not None:
+            whole[name] = value
+        elif _is_beside(told, value):
+            whole[name] = {**object_in(told), **object_in(value)}
+        else:
+            unsaid.append(name)
+    if unsaid:
+        writing.note("provider_data_dropped", where, ", ".join(sorted(unsaid)))
+    return whole
+
+
+def _is_beside(told: JsonValue, value: JsonValue) -> bool:
+    """Whether both are objects, and one says nothing in the place of what the other says."""
+    if not isinstance(told, dict) or not isinstance(value, dict) or not value:
+        return False
+    return not told.keys() & value.keys() and None not in value.values()
