@@ -100,7 +100,8 @@ def call_native(
         writing.note("id_dropped", where, "a tool call has no id here")
     if call.namespace is not None:
         writing.note("provider_data_dropped", where, f"namespace {call.namespace}")
-    if call.kind not in ("function", "mcp"):
+    # That free text is a member of an object here is told where it is wrapped.
+    if call.kind not in ("function", "mcp", "custom"):
         writing.note("provider_data_dropped", where, f"the call is of the kind {call.kind}")
     extras = {name: member for name, member in call.extras.items() if name != RPC}
     if extras and not replays:

@@ -141,3 +141,10 @@ def test_what_another_provider_said_of_a_call_is_not_sent_to_a_server() -> None:
     ]
     own = write_call(signed, 1, revision="2025-11-25", is_own=True).request["params"]
     assert own == {"thoughtSignature": "c2ln", "name": "f", "arguments": {}}
+
+
+def test_that_a_call_was_one_of_a_provider_s_own_tools_is_told() -> None:
+    export = write_call(ToolCall(tool_name="shell", arguments_raw="{}", kind="builtin"), 1)
+    assert [(one.kind, one.detail) for one in export.report] == [
+        ("provider_data_dropped", "the call is of the kind builtin")
+    ]

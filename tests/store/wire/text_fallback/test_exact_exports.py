@@ -10,7 +10,7 @@ from hypothesis import given
 from tests.store.wire.test_exact_exports import NORMAL
 from tests.support.slightly_odd import slightly_odd
 
-from tooltrail.records import Conversation
+from tooltrail.records import Conversation, Message, TextBlock
 from tooltrail.wire import DEFAULT_EXPORT_POLICY, wire_format
 
 # The attribute `status` says how a call came out.
@@ -24,3 +24,19 @@ def test_what_the_report_does_not_name_comes_back(conversation: Conversation) ->
     if not export.report:
         again = known.read_history(export.request)
         assert TOLD.of(again) == TOLD.of(conversation)
+
+
+def test_that_two_texts_are_one_is_told() -> None:
+    blocks = (TextBlock(text="a"), TextBlock(text="b"))
+    messages = [Message(role="user", blocks=blocks), Message(role="assistant", blocks=blocks)]
+    export = wire_format("text-fallback").write_history(
+        Conversation.of(messages), DEFAULT_EXPORT_POLICY
+    )
+    assert export.request["messages"] == [
+        {"role": "user", "content": "a\nb"},
+        {"role": "assistant", "content": "a\nb"},
+    ]
+    assert [(one.kind, one.where) for one in export.report] == [
+        ("messages_merged", "messages[0]"),
+        ("messages_merged", "messages[1]"),
+    ]
