@@ -1,7 +1,7 @@
 """What a provider answered, read into the canonical conversation."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
 
 from pydantic import JsonValue
@@ -25,6 +25,14 @@ class ProviderFailure:
     native: JsonValue
 
 
+@dataclass(slots=True)
+class Oddities:
+    """What of an answer is not as its format says, as far as it is read; see `Response`."""
+
+    unread: list[str] = field(default_factory=list[str])
+    remarks: list[str] = field(default_factory=list[str])
+
+
 @dataclass(frozen=True, slots=True)
 class Response:
     """One answer; `of` makes one.
@@ -34,7 +42,7 @@ class Response:
         failure: what went wrong on the provider's side.
         unread: what of the answer could not be read, each one a sentence; it is in the payload, and
             not in the messages.
-        remarks: what was read although it is not as the format says, each one a sentence.
+        remarks: what is not as the format says either, and of no call; each one a sentence.
     """
 
     messages: tuple[Message, ...] = ()

@@ -24,7 +24,6 @@ from tooltrail.records import (
     ResultBlock,
     ToolDefinition,
 )
-from tooltrail.wire._sturdy import is_bounded
 from tooltrail.wire.mcp.asking import read_tools
 from tooltrail.wire.mcp.calls import read_call
 from tooltrail.wire.mcp.limits import NAME
@@ -38,6 +37,7 @@ from tooltrail.wire.mcp.outcomes import (
 )
 from tooltrail.wire.members import JsonObject, object_in, text_in
 from tooltrail.wire.responses import ProviderFailure, Response
+from tooltrail.wire.sturdy import is_bounded
 
 _FROM_SERVER: Mapping[str, frozenset[str]] = {
     "sampling/createMessage": frozenset({"role", "model"}),

@@ -44,11 +44,13 @@ class ItemReader:
 
     Attributes:
         blocks: what they say, in order.
+        remarks: what of them is not as the format says, and of no call.
         call_count: of the calls that the caller is to run.
     """
 
     def __init__(self, unread: list[str], hosted: frozenset[str]) -> None:
         self.blocks: list[MessageBlock] = []
+        self.remarks: list[str] = []
         self.call_count = 0
         self._hosted_count = 0
         self._unread = unread
@@ -93,7 +95,7 @@ class ItemReader:
         if call is not None:
             self._hosted_count += 1
         elif type_of(item) not in _NO_CALLS and not is_reference(item):
-            self._unread.append(f"{where} is of the unknown type {type_of(item)[:60]!a}")
+            self.remarks.append(f"{where} is of the unknown type {type_of(item)[:60]!a}")
         self.blocks.append(ProviderBlock(native=item, call=call))
 
 

@@ -70,7 +70,7 @@ def read_answer(
             ),
         )
     )
-    return Response.of(messages, failure, tuple(unread))
+    return Response.of(messages, failure, unread, reader.remarks)
 
 
 def read_failure(payload: JsonObject) -> ProviderFailure | None:

@@ -128,7 +128,8 @@ class ResponsesAssembler:
         if self._whole is not None and not self._slots:
             whole = read_response(self._whole)
             failure = whole.failure or self._failure
-            return Response.of(whole.messages, failure, (*self._unread, *whole.unread))
+            unread = (*self._unread, *whole.unread)
+            return Response.of(whole.messages, failure, unread, whole.remarks)
         if self._whole is not None:
             self._unread.append("a whole answer stands amid the pieces of one")
         if not self._head and not self._slots and self._failure is None:

@@ -31,12 +31,13 @@ class TextWithCalls:
 
     Attributes:
         blocks: its texts and calls, and what was thought.
-        unread: what looked like a call and is none, or is one and not as its format says; each one
-            a sentence.
+        unread: what is a call and not as its format says, or may be one; each one a sentence.
+        remarks: what looked like a call and is none; each one a sentence.
     """
 
     blocks: tuple[TextBlock | CallBlock | ReasoningBlock, ...]
     unread: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -57,7 +58,7 @@ def read_calls(text: str, family: str = "tool_result") -> TextWithCalls:
     """
     reading = _Reading(text_family(family), text)
     reading.read()
-    return TextWithCalls(tuple(reading.blocks), tuple(reading.unread))
+    return TextWithCalls(tuple(reading.blocks), tuple(reading.unread), tuple(reading.remarks))
 
 
 def plain_text(family: TextFamily, text: str) -> str:
@@ -91,6 +92,7 @@ class _Reading:
     def __init__(self, family: TextFamily, text: str) -> None:
         self.blocks: list[TextBlock | CallBlock | ReasoningBlock] = []
         self.unread: list[str] = []
+        self.remarks: list[str] = []
         self._family = family
         self._text = text
         self._ids: set[str] = set()
@@ -116,7 +118,7 @@ class _Reading:
                 self._take_calls(mark)
             else:
                 self._place = mark.end()
-                self.unread.append("what looks like a call stands inside of a line; it is text")
+                self.remarks.append("what looks like a call stands inside of a line; it is text")
         self._add_text(len(self._text), is_before=False)
         if thought := self._text[: self._first_thought].strip("\r\n"):
             self.blocks.insert(0, ReasoningBlock(text=thought))
@@ -146,6 +148,7 @@ class _Reading:
         """Find that all so far was thought: what looked like calls were none."""
         self.blocks.clear()
         self.unread.clear()
+        self.remarks.clear()
         self._ids.clear()
         self._count = 0
         self._first_thought = end.start()
@@ -162,7 +165,7 @@ class _Reading:
         self._place = len(self._text) if end is None else end.end()
         for inside in pattern.finditer(self._text, fence.end(), self._place):
             if not (inside["fence"] or inside["thought"]):
-                self.unread.append("what looks like a call stands in a code block; it is text")
+                self.remarks.append("what looks like a call stands in a code block; it is text")
                 return
 
     def _begins_line(self, place: int) -> bool:

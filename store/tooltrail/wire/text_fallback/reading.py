@@ -31,7 +31,7 @@ from tooltrail.wire.members import (
     others,
     text_in,
 )
-from tooltrail.wire.responses import ProviderFailure, Response
+from tooltrail.wire.responses import Oddities, ProviderFailure, Response
 from tooltrail.wire.text_fallback.asking import read_tools
 from tooltrail.wire.text_fallback.calls_in_text import read_calls
 from tooltrail.wire.text_fallback.limits import NAME
@@ -57,20 +57,22 @@ def read_response(family: TextFamily, payload: JsonObject | str) -> Response:
     """An answer that was not streamed, with one message for each choice; or the text of one."""
     told: JsonObject = {"content": payload} if isinstance(payload, str) else payload
     choices = objects_in(told.get("choices"))
-    unread = [] if are_objects(told.get("choices")) else ["a choice is no object"]
+    odd = Oddities()
+    if not are_objects(told.get("choices")):
+        odd.unread.append("a choice is no object")
     if not choices and "content" in told:
         choices = [{"message": cast("JsonValue", others(told, _ANSWER))}]
     failure = first_failure((told, *choices))
     if not choices and failure is None:
-        unread.append("the answer has neither choices nor a content nor an error")
+        odd.unread.append("the answer has neither choices nor a content nor an error")
     for number, one in enumerate(choices):
         if not isinstance(one.get("message"), dict):
-            unread.append(f"choice {number} has no message")
+            odd.unread.append(f"choice {number} has no message")
     messages = tuple(
-        read_answer(family, object_in(one.get("message")), origin_of(told, one, position), unread)
+        read_answer(family, object_in(one.get("message")), origin_of(told, one, position), odd)
         for position, one in enumerate(choices)
     )
-    return Response.of(messages, failure, tuple(unread))
+    return Response.of(messages, failure, odd.unread, odd.remarks)
 
 
 def first_failure(natives: Iterable[JsonObject]) -> ProviderFailure | None:
@@ -106,7 +108,7 @@ def read_answer(
     family: TextFamily,
     native: JsonObject,
     origin: Origin,
-    unread: list[str],
+    odd: Oddities,
     *,
     is_complete: bool = True,
 ) -> Message:
@@ -116,18 +118,18 @@ def read_answer(
         family: of its text.
         native: the message.
         origin: of the answer; what else the message has becomes extras of it.
-        unread: takes what was not as the format says.
+        odd: takes what was not as the format says.
         is_complete: whether the answer came to its end.
     """
     is_cut = origin.finish_reason in _CUT_SHORT
     is_complete = is_complete and origin.finish_reason != "error"
-    blocks = [*_thoughts(native), *_said(family, native.get("content"), unread)]
+    blocks = [*_thoughts(native), *_said(family, native.get("content"), odd)]
     calls = [number for number, block in enumerate(blocks) if isinstance(block, CallBlock)]
     # Only the last call can be cut off, unless nobody knows where the answer ended.
     for number in calls if not is_complete else calls[-1:] if is_cut else ():
         blocks[number] = cut_off(blocks[number])
     if native.get("tool_calls"):
-        unread.append("the answer has native calls; this format has them in its text alone")
+        odd.unread.append("the answer has native calls; this format has them in its text alone")
     if extras := others(native, _MESSAGE):
         origin = origin.model_copy(update={"extras": extras})
     return Message(
@@ -144,19 +146,20 @@ def _thoughts(native: JsonObject) -> Iterator[MessageBlock]:
             yield ReasoningBlock(text=thought, extras={"member": member})
 
 
-def _said(family: TextFamily, content: JsonValue, unread: list[str]) -> Iterator[MessageBlock]:
+def _said(family: TextFamily, content: JsonValue, odd: Oddities) -> Iterator[MessageBlock]:
     if not isinstance(content, str | list | None):
-        unread.append("the content is neither a text nor parts")
+        odd.unread.append("the content is neither a text nor parts")
         yield ProviderBlock(native={"content": content})
     for block in _content(content):
         if isinstance(block, TextBlock):
             read = read_calls(block.text, family.name)
-            unread.extend(read.unread)
+            odd.unread.extend(read.unread)
+            odd.remarks.extend(read.remarks)
             yield from read.blocks
         elif thought := _thought_in(block.native):
             yield ReasoningBlock(text=thought)
         else:
-            unread.append("a part of the content is no text")
+            odd.unread.append("a part of the content is no text")
             yield block
 
 
@@ -209,7 +212,7 @@ def _read_message(
     extras = others(native, _MESSAGE if role == "assistant" else frozenset({"role", "content"}))
     origin = Origin(wire_format=NAME, extras=extras) if extras else None
     if role == "assistant":
-        blocks = (*_thoughts(native), *_said(family, native.get("content"), []))
+        blocks = (*_thoughts(native), *_said(family, native.get("content"), Oddities()))
         pending.ask(block.call for block in blocks if isinstance(block, CallBlock))
         yield Message(role=role, blocks=blocks, origin=origin)
     elif role == "tool":

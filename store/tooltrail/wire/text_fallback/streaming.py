@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from tooltrail.records import Message
 from tooltrail.wire.members import JsonObject, object_in
-from tooltrail.wire.responses import ProviderFailure, Response
+from tooltrail.wire.responses import Oddities, ProviderFailure, Response
 from tooltrail.wire.text_fallback.reading import (
     REASONING,
     origin_of,
@@ -81,7 +81,7 @@ class TextAssembler:
         self._failure: ProviderFailure | None = None
         self._wholes: list[JsonObject] = []
         self._texts: list[JsonObject] = []
-        self._unread: list[str] = []
+        self._odd = Oddities()
 
     def feed(self, event: JsonObject) -> None:
         """Take one chunk."""
@@ -89,7 +89,7 @@ class TextAssembler:
         choices = event.get("choices")
         if not isinstance(choices, list):
             if choices is not None:
-                self._unread.append("the choices of an event are no array")
+                self._odd.unread.append("the choices of an event are no array")
             elif "content" in event:
                 self._texts.append(event)
             return
@@ -99,7 +99,7 @@ class TextAssembler:
             if isinstance(choice, dict):
                 self._take(choice, event)
             else:
-                self._unread.append("a choice is no object")
+                self._odd.unread.append("a choice is no object")
 
     def _take(self, choice: JsonObject, event: JsonObject) -> None:
         self._failure = self._failure or read_failure(choice)
@@ -109,9 +109,9 @@ class TextAssembler:
                 self._wholes.append(event)
             return
         if not isinstance(delta, dict | None):
-            self._unread.append("the delta of a choice is no object")
+            self._odd.unread.append("the delta of a choice is no object")
         if not isinstance(index, int):
-            self._unread.append("the index of a choice is no number")
+            self._odd.unread.append("the index of a choice is no number")
         state = self._choices.setdefault(index if isinstance(index, int) else 0, _Choice())
         if choice.get("finish_reason"):
             state.head = choice
@@ -122,15 +122,16 @@ class TextAssembler:
         if self._texts:
             self._wholes.append(self._whole_text(is_done=is_done))
         if len(self._wholes) + bool(self._choices) > 1:
-            self._unread.append("the stream has more than one answer; one of them is read")
+            self._odd.unread.append("the stream has more than one answer; one of them is read")
         if self._wholes and not self._choices:
             whole = read_response(self._family, self._wholes[-1])
-            unread = (*self._unread, *whole.unread)
-            return Response.of(whole.messages, self._failure or whole.failure, unread)
+            unread = (*self._odd.unread, *whole.unread)
+            failure = self._failure or whole.failure
+            return Response.of(whole.messages, failure, unread, whole.remarks)
         if not self._choices and self._failure is None:
-            self._unread.append("the stream has no choices")
+            self._odd.unread.append("the stream has no choices")
         messages = tuple(self._messages(is_done=is_done))
-        return Response.of(messages, self._failure, tuple(self._unread))
+        return Response.of(messages, self._failure, self._odd.unread, self._odd.remarks)
 
     def _whole_text(self, *, is_done: bool) -> JsonObject:
         """The answer whose events have a text each, as servers stream that complete a prompt."""
@@ -140,7 +141,7 @@ class TextAssembler:
         # One event alone may be an answer that is not streamed; it says so when it is not the last.
         is_last = self._texts[-1].get("stop", len(self._texts) == 1) is not False
         if not (is_last or is_done):
-            self._unread.append("the answer does not say that it is done")
+            self._odd.unread.append("the answer does not say that it is done")
         return state.native()
 
     def _messages(self, *, is_done: bool) -> Iterator[Message]:
@@ -149,6 +150,6 @@ class TextAssembler:
                 self._family,
                 choice.native(),
                 origin_of(self._head, {**choice.head, "index": index}, index),
-                self._unread,
+                self._odd,
                 is_complete=(is_done or bool(choice.head)) and self._failure is None,
             )

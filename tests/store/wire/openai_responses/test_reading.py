@@ -279,7 +279,16 @@ def test_what_is_no_call_is_only_kept(kind: str) -> None:
 def test_an_unknown_item_is_kept_and_told(item: object, told: str | None) -> None:
     response = read(item)
     assert response.message.blocks == (ProviderBlock.model_validate({"native": item}),)
-    assert [one[: len(told)] for one in response.unread] == [told] if told else not response.unread
+    said = (*response.unread, *response.remarks)
+    assert [one[: len(told)] for one in said] == [told] if told else not said
+    # What is no object may have been anything; an item of a new type is none that was asked for.
+    assert bool(response.unread) is not isinstance(item, dict)
+
+
+def test_an_unknown_item_keeps_no_call_from_running() -> None:
+    response = read(FUNCTION, {"type": "quantum_thought"})
+    assert [call.is_executable for call in response.calls] == [True]
+    assert response.remarks == ("output[1] is of the unknown type 'quantum_thought'",)
 
 
 def test_reasoning_keeps_all_that_proves_it() -> None:

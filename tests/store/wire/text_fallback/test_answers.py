@@ -179,7 +179,18 @@ def test_native_calls_are_kept_and_told_but_not_read() -> None:
 def test_what_only_looks_like_a_call_is_told() -> None:
     response = FORMAT.read_response({"content": 'Write `<tool_call name="now">`.'})
     assert response.calls == ()
-    assert response.unread == ("what looks like a call stands inside of a line; it is text",)
+    assert response.remarks == ("what looks like a call stands inside of a line; it is text",)
+
+
+def test_what_only_looks_like_a_call_keeps_no_call_from_running() -> None:
+    call = '<tool_call name="now">\n{}\n</tool_call>'
+    text = f"Like so:\n```\n{call}\n```\n{call}"
+    for response in (
+        FORMAT.read_response({"content": text}),
+        read_stream(FORMAT, [{"content": text}]),
+    ):
+        assert [one.is_executable for one in response.calls] == [True]
+        assert response.remarks == ("what looks like a call stands in a code block; it is text",)
 
 
 @pytest.mark.parametrize(
