@@ -5,9 +5,9 @@ them there is always something that the report of an export names.
 """
 
 import base64
-from collections.abc import Callable
 
 from hypothesis import strategies as st
+from pydantic import JsonValue
 from tests.support.conversations import conversations, json_objects, json_values, spoken_texts
 
 from tooltrail.records import (
@@ -24,6 +24,7 @@ from tooltrail.records import (
     ResultBlock,
     TextBlock,
 )
+from tooltrail.records.blocks import Extras, MediaKind
 
 _MEDIA_TYPES = {
     "image": ["image/png", "image/jpeg", "image/bmp"],
@@ -33,8 +34,9 @@ _MEDIA_TYPES = {
 _BASE64 = st.sampled_from(
     [base64.b64encode(data).decode() for data in (b"\x89PNG\r\n\x1a\n", b"%PDF-1.7\n", b"words")]
 )
-_extras = st.one_of(
-    st.just({}), st.dictionaries(st.sampled_from(["a", "type", "id"]), json_values, max_size=2)
+_extras: st.SearchStrategy[Extras] = st.one_of(
+    st.builds(dict[str, JsonValue]),
+    st.dictionaries(st.sampled_from(["a", "type", "id"]), json_values, max_size=2),
 )
 texts = st.builds(
     TextBlock,
@@ -46,7 +48,8 @@ texts = st.builds(
 
 @st.composite
 def media(draw: st.DrawFn) -> MediaBlock:
-    kind = draw(st.sampled_from(["image", "audio", "document"]))
+    kinds: list[MediaKind] = ["image", "audio", "document"]
+    kind = draw(st.sampled_from(kinds))
     data, uri = draw(
         st.sampled_from([(True, None), (False, "https://example.org/x"), (False, "file:f_1")])
     )
@@ -146,6 +149,3 @@ def slightly_odd(draw: st.DrawFn, wire_format: str) -> Conversation:
             origin = Origin(wire_format=wire_format, extras=draw(_extras))
             messages[place] = messages[place].model_copy(update={"origin": origin})
     return Conversation.of(messages)
-
-
-Normal = Callable[[Conversation], Conversation]

@@ -5,8 +5,8 @@ provider sent, and the tools that it offers: all of their bytes are read. See `c
 is not found out here.
 """
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, cast
 from uuid import UUID
 
 from sqlalchemy import Connection, Select, exists, select
@@ -63,8 +63,7 @@ def iter_message_checks(reader: Reader, *, session: UUID | None = None) -> Itera
         sessions = {listed.id: listed.session_key for listed in page if listed.id is not None}
         places = places_of(reader.database, sessions, (_MESSAGE,))
         for listed in page:
-            of_it = {} if listed.id is None else places.get(listed.id, {})
-            yield RecordCheck(listed.name, _problem(reader, listed, of_it))
+            yield RecordCheck(listed.name, _problem(reader, listed, places))
     yield from _lost(reader, session)
 
 
@@ -83,13 +82,14 @@ def _iter_pages(reader: Reader, session: UUID | None) -> Iterator[list[_Listed]]
         after = rows[-1].key
 
 
-def _problem(reader: Reader, listed: _Listed, places: Places) -> str:
+def _problem(reader: Reader, listed: _Listed, places: Mapping[UUID, Places]) -> str:
     if listed.id is None:
         return "its row has no readable id"
-    if problem := count_problem(places, _MESSAGE):
+    entries = places.get(listed.id, {})
+    if problem := count_problem(entries, _MESSAGE):
         return problem
     try:
-        promised = committed(reader.database, places[_MESSAGE][0], "created_at")
+        promised = committed(reader.database, entries[_MESSAGE][0], "created_at")
         with reader.database.read() as connection:
             facts = _facts(connection, listed.key)
         return difference(facts, promised)
@@ -119,7 +119,11 @@ def _facts(connection: Connection, key: int) -> dict[str, Any]:
         .outerjoin(whole, whole.message_key == row.key)
         .where(row.key == key)
     )
-    seq, role, created_at, text, document, payload, wire_format = connection.execute(query).one()
+    seq, role, created_at, text, whole_digest, payload, wire_format = connection.execute(
+        query
+    ).one()
+    # Of a message whose text is all of it there is none.
+    document = cast("str | None", whole_digest)
     facts: dict[str, Any] = {
         "seq": seq,
         "role": role,

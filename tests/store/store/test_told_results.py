@@ -79,13 +79,13 @@ def test_ids_and_names_are_those_of_the_answer(
     assert [value for item in told for value in members(item, member)] == list(expected)
 
 
-def members(value: object, name: str) -> list[object]:
+def members(value: JsonValue, name: str) -> list[JsonValue]:
     """The values of all members of this name, however deep."""
     if isinstance(value, list):
         return [found for item in value for found in members(item, name)]
     if not isinstance(value, dict):
         return []
-    found = [value[name]] if name in value else []
+    found: list[JsonValue] = [value[name]] if name in value else []
     return found + [inner for member in value.values() for inner in members(member, name)]
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from pydantic import JsonValue
 
 from tooltrail.records import InvalidRecordError, Message
 from tooltrail.wire import JsonObject, ResponseStream, wire_format
@@ -43,36 +44,37 @@ def test_what_it_cannot_hold_is_text() -> None:
 
 
 def chat(extra: Any) -> JsonObject:
-    call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
-    message = {"role": "assistant", "content": "so", "tool_calls": [call], "odd": extra}
-    return {"choices": [{"index": 0, "finish_reason": "tool_calls", "message": message}]}
+    call: JsonObject = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    message: JsonObject = {"role": "assistant", "content": "so", "tool_calls": [call], "odd": extra}
+    choice: JsonObject = {"index": 0, "finish_reason": "tool_calls", "message": message}
+    return {"choices": [choice]}
 
 
 def responses(extra: Any) -> JsonObject:
-    said = {
+    said: JsonObject = {
         "type": "message",
         "role": "assistant",
         "content": [{"type": "output_text", "text": "so"}],
     }
-    call = {"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"}
-    output: list[Any] = [said, call, {"type": "odd", "odd": extra}]
+    call: JsonObject = {"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"}
+    output: list[JsonValue] = [said, call, {"type": "odd", "odd": extra}]
     return {"object": "response", "status": "completed", "output": output}
 
 
 def anthropic(extra: Any) -> JsonObject:
-    call = {"type": "tool_use", "id": "a", "name": "f", "input": {}}
-    content: list[Any] = [{"type": "text", "text": "so"}, call, {"type": "odd", "odd": extra}]
+    call: JsonObject = {"type": "tool_use", "id": "a", "name": "f", "input": {}}
+    content: list[JsonValue] = [{"type": "text", "text": "so"}, call, {"type": "odd", "odd": extra}]
     return {"type": "message", "role": "assistant", "content": content, "stop_reason": "tool_use"}
 
 
 def gemini(extra: Any) -> JsonObject:
-    parts: list[Any] = [{"text": "so"}, {"functionCall": {"name": "f"}}, {"odd": extra}]
+    parts: list[JsonValue] = [{"text": "so"}, {"functionCall": {"name": "f"}}, {"odd": extra}]
     return {"candidates": [{"content": {"parts": parts}, "finishReason": "STOP"}]}
 
 
 def ollama(extra: Any) -> JsonObject:
-    call = {"function": {"name": "f", "arguments": {}}}
-    message = {"role": "assistant", "content": "so", "tool_calls": [call], "odd": extra}
+    call: JsonObject = {"function": {"name": "f", "arguments": {}}}
+    message: JsonObject = {"role": "assistant", "content": "so", "tool_calls": [call], "odd": extra}
     return {"message": message, "done": True, "done_reason": "stop"}
 
 
