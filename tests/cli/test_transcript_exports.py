@@ -241,7 +241,8 @@ def test_nothing_is_printed_where_the_report_cannot_be_written(talk: Cli, tmp_pa
     for output in ((), ("-o", str(target))):
         ended = talk.run("transcript", "--format", "openai", "--report", report, *output)
         assert (ended.code, ended.stdout, target.exists()) == (5, b"", False)
-        assert ended.sentence == f"{report} cannot be written: No such file or directory"
+        told = f"tooltrail: {report} cannot be written: No such file or directory"
+        assert ended.message.splitlines()[-1] == told
 
 
 def test_lines_of_json_are_entries(talk: Cli) -> None:

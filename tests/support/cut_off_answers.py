@@ -10,6 +10,7 @@ from tests.support.killing import end_of
 
 from tooltrail.store import open_store
 from tooltrail.store.traffic import RecordedStream
+from tooltrail.wire import Chunk
 
 CHUNKS = (
     b'data: {"id":"c","model":"m","choices":[{"index":0,"delta":{"content":"Let me add."}}]}\n\n',
@@ -32,7 +33,7 @@ def cut_off_answer(
     count: int,
     spool: Path | None = None,
     *,
-    chunks: Sequence[bytes] = CHUNKS,
+    chunks: Sequence[Chunk] = CHUNKS,
     wire_format: str = "openai",
 ) -> None:
     """Have a program record this many chunks of an answer, and be killed then."""

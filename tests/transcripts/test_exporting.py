@@ -326,6 +326,82 @@ def answer_of(text: str, choice: int, response_id: str | None = "r") -> Message:
     return Message(role="assistant", blocks=(TextBlock(text=text), call), origin=origin)
 
 
+def asking(call_id: str, name: str, arguments: str, index: int = 0) -> dict[str, Any]:
+    call = {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
+    message = {"role": "assistant", "content": None, "tool_calls": [call]}
+    return {"index": index, "finish_reason": "tool_calls", "message": message}
+
+
+def ran(transcript: Transcript) -> list[tuple[str, str]]:
+    """The tool of each call, and what came of it, in order."""
+    out: list[tuple[str, str]] = []
+    for message in conversation_of(transcript).messages:
+        out += [(call.tool_name, call.arguments_raw) for call in message.calls]
+        out += [("result", result_text(result)) for result in message.results]
+    return out
+
+
+def result_text(result: ResultBlock) -> str:
+    return "".join(block.text for block in result.content if isinstance(block, TextBlock)).strip()
+
+
+def test_a_call_of_another_choice_is_not_taken_for_the_one_with_its_id(store: Store) -> None:
+    both = [asking("call_0", "rm", '{"path":"/"}'), asking("call_0", "ls", '{"path":"/tmp"}', 1)]
+    with store.open_session() as session:
+        answer = record_response(session, "openai", {"id": "r", "choices": both})
+        # As a runtime starts it that knows nothing of messages.
+        call = answer.response.messages[1].calls[0].model_copy(update={"message_id": None})
+        called(session, call, "listing")
+    transcript = load_transcript(store.reader, "@last")
+    assert ran(transcript) == [("ls", '{"path":"/tmp"}'), ("result", "listing")]
+    told = export_transcript(transcript, "openai").report.of_kind("alternative_dropped")
+    assert [change.detail for change in told] == ["choice 0 was not continued"]
+
+
+def test_a_call_that_was_run_twice_is_not_taken_for_an_earlier_one_with_its_id(
+    store: Store,
+) -> None:
+    with store.open_session() as session:
+        for number in range(2):
+            payload = {"id": f"r{number}", "choices": [asking("call_0", "f", f'{{"k":{number}}}')]}
+            record_response(session, "openai", payload)
+        for text in ("first", "again"):
+            called(session, ToolCall.of("f", {"k": 1}, call_id="call_0"), text)
+    transcript = load_transcript(store.reader, "@last")
+    assert ran(transcript) == [
+        ("f", '{"k":0}'),
+        ("f", '{"k":1}'),
+        ("result", "first"),
+        ("f", '{"k":1}'),
+        ("result", "again"),
+    ]
+
+
+def test_a_call_whose_arguments_a_runtime_spelled_anew_is_the_one_with_its_id(store: Store) -> None:
+    with store.open_session() as session:
+        payload = {"id": "r", "choices": [asking("a", "f", '{ "k" : 0 }')]}
+        record_response(session, "openai", payload)
+        called(session, ToolCall.of("f", {"k": 0}, call_id="a"), "done")
+    assert ran(load_transcript(store.reader, "@last")) == [
+        ("f", '{ "k" : 0 }'),
+        ("result", "done"),
+    ]
+
+
+def test_calls_of_every_choice_have_ids_and_know_their_message(store: Store) -> None:
+    parts = [{"functionCall": {"name": "get", "args": {"k": n}}} for n in range(2)]
+    candidates = [
+        {"index": n, "content": {"role": "model", "parts": [part]}, "finishReason": "STOP"}
+        for n, part in enumerate(parts)
+    ]
+    with store.open_session() as session:
+        answer = record_response(session, "gemini", {"candidates": candidates})
+        (call,) = answer.response.messages[1].calls
+        assert (call.message_id, bool(call.call_id)) == (answer.message_ids[1], True)
+        called(session, call, "one")
+    assert ran(load_transcript(store.reader, "@last")) == [("get", '{"k":1}'), ("result", "one")]
+
+
 def test_a_choice_whose_result_a_message_tells_was_continued(store: Store) -> None:
     with store.open_session() as session:
         for text, choice in (("a", 0), ("b", 1)):

@@ -30,9 +30,9 @@ CallFlag = Literal[
 
 `incomplete`: the answer ended before the call did, or may have; it must not be run.
 `arguments_were_object`: the provider sent a JSON value where its format has a text; the raw
-arguments are JSON of it, in its order. `id_synthesised`: the provider sent no id; this one was made.
-`id_repeated`: another call of the same answer has this id. `index_missing`: fragments of the call
-had no place, and were put together by their ids and their order.
+arguments are JSON of it, in its order. `id_synthesised`: the provider sent no id; this one was
+made. `id_repeated`: another call of the same answer has this id. `index_missing`: fragments of the
+call had no place, and were put together by their ids and their order.
 """
 
 

@@ -21,7 +21,7 @@ from tooltrail.store._reading.committed import (
     places_of,
 )
 from tooltrail.store._reading.listing import PAGE, id_of, spelled
-from tooltrail.store._reading.offers import OFFERING, offers_of
+from tooltrail.store._reading.offers import offers_of
 from tooltrail.store._recording.bodies import decode_body
 from tooltrail.store.commitments import RecordCheck
 from tooltrail.store.reader import Reader
@@ -91,7 +91,10 @@ def _problem(reader: Reader, listed: _Listed, places: Mapping[UUID, Places]) -> 
     try:
         promised = committed(reader.database, entries[_MESSAGE][0], "created_at")
         with reader.database.read() as connection:
-            facts = _facts(connection, listed.key)
+            facts, offers = _facts(connection, listed.key)
+        if offers or "tools" in promised:
+            # An offer of nothing has no row; a text in the role of offers offers nothing.
+            facts["tools"] = offers
         return difference(facts, promised)
     except UnavailableError:
         raise
@@ -99,8 +102,8 @@ def _problem(reader: Reader, listed: _Listed, places: Mapping[UUID, Places]) -> 
         return str(error)
 
 
-def _facts(connection: Connection, key: int) -> dict[str, Any]:
-    """What is stored of a message; its bodies are read and are what their digests name.
+def _facts(connection: Connection, key: int) -> tuple[dict[str, Any], list[str]]:
+    """What is stored of a message, and the tools that it offers; its bodies are read.
 
     Raises:
         DamageError: something of it cannot be read, or is not what its digest names.
@@ -135,10 +138,7 @@ def _facts(connection: Connection, key: int) -> dict[str, Any]:
         facts["wire_format"] = wire_format
     for digest in filter(None, (text, document, payload)):
         _read_body(connection, digest)
-    offers = [tool.digest for tool in offers_of(connection, key)]
-    if offers or role == OFFERING:
-        facts["tools"] = offers
-    return facts
+    return facts, [tool.digest for tool in offers_of(connection, key)]
 
 
 def _read_body(connection: Connection, digest: str) -> None:

@@ -10,13 +10,15 @@ call knows its message and its place in it; so a call is recorded with the batch
 import json
 import threading
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Generic, Self, TypeVar, cast
 from uuid import UUID
 
 from tooltrail.records import (
+    CallBlock,
     InvalidRecordError,
+    Message,
     ToolCall,
 )
 from tooltrail.store._recording.answer_journal import AnswerBeginning
@@ -29,7 +31,7 @@ from tooltrail.wire import (
     event_of,
     wire_format,
 )
-from tooltrail.wire.sturdy import bounded_event, is_bounded
+from tooltrail.wire.sturdy import TOO_DEEP, bounded_event, is_bounded
 
 if TYPE_CHECKING:
     from tooltrail.store.recorder import Session
@@ -42,10 +44,10 @@ class RecordedAnswer:
     """A provider's answer that is in a session.
 
     Attributes:
-        response: what was read of it.
+        response: what was read of it, each call with the id of its message; those without an id
+            have one that was made for them.
         message_ids: of the messages that were recorded, one for each choice.
-        calls: what the first choice asks the caller to run, each with the id of its message. Those
-            without an id have one that was made for them.
+        calls: what the first choice asks the caller to run.
     """
 
     response: Response
@@ -72,7 +74,11 @@ def record_response(
     """
     known = wire_format(format_name)
     data = _bytes_of(payload)
-    response = known.read_response(_object_of(payload))
+    try:
+        response = known.read_response(_object_of(payload))
+    except _UnreadError as error:
+        # Who cannot read it keeps it all the same.
+        response = Response.of(unread=[str(error)])
     return _Recording(session, session.begin_answer(format_name, provider)).record(response, data)
 
 
@@ -84,7 +90,8 @@ class RecordedStream(Generic[ChunkT]):
     is left before its end, what has come is recorded; what was cut off is flagged. Use it as a
     context manager, `async with` for tasks, where the loop over it may be left early: then the
     answer is recorded at the end of the block, and another loop in it goes on where the first was
-    left. Without one a loop that is left has ended the answer, and nothing more of it is handed on.
+    left. Without one a loop that is left has ended the answer, and nothing more of it is handed on;
+    of an asynchronous stream only once the event loop closes it, so that needs a block.
 
     Each chunk is in the spool before it is handed on: of a program that is killed meanwhile,
     `repair` records what had come.
@@ -103,6 +110,8 @@ class RecordedStream(Generic[ChunkT]):
     ) -> None:
         self._session = session
         self._chunks = chunks
+        self._ahead: Iterator[ChunkT] | None = None
+        self._later: AsyncIterator[ChunkT] | None = None
         self._stream = ResponseStream(wire_format(format_name))
         self._data: list[bytes] = []
         self._beginning = session.begin_answer(format_name, provider)
@@ -118,8 +127,10 @@ class RecordedStream(Generic[ChunkT]):
     def __iter__(self) -> Iterator[ChunkT]:
         if not isinstance(self._chunks, Iterable):
             raise TypeError("the stream is asynchronous: use `async for`")
+        # One for all loops, which go on where the one before was left.
+        self._ahead = self._ahead or iter(self._chunks)
         try:
-            for chunk in self._chunks:
+            for chunk in self._ahead:
                 self._take(chunk)
                 yield chunk
         except GeneratorExit:
@@ -134,8 +145,9 @@ class RecordedStream(Generic[ChunkT]):
     async def __aiter__(self) -> AsyncIterator[ChunkT]:
         if not isinstance(self._chunks, AsyncIterable):
             raise TypeError("the stream is not asynchronous: use `for`")
+        self._later = self._later or aiter(self._chunks)
         try:
-            async for chunk in self._chunks:
+            async for chunk in self._later:
                 self._take(chunk)
                 yield chunk
         except GeneratorExit:
@@ -194,8 +206,8 @@ class RecordedStream(Generic[ChunkT]):
     def _take(self, chunk: ChunkT) -> None:
         if self._response is not None:
             raise InvalidRecordError(
-                "the answer ended when the loop over it was left, and is recorded as far as it had "
-                "come: leave such a loop within a `with` block"
+                "the answer is recorded as far as it had come, and takes no more: a loop that is "
+                "left and the one that goes on behind it are to be in the same `with` block"
             )
         is_event = not isinstance(chunk, bytes | str)
         # What a client's object says is asked of it once.
@@ -279,10 +291,27 @@ class _Recording:
             payload = data if message_id == self.beginning.id else None
             self.session.record_message(message, payload=payload, message_id=message_id)
             self.count += 1
+        told = tuple(_knowing(message, message_id) for message_id, message in messages)
         ids = tuple(message_id for message_id, _ in messages)
-        _, first = messages[0]
-        calls = tuple(call.model_copy(update={"message_id": ids[0]}) for call in first.calls)
-        return RecordedAnswer(response, ids, calls)
+        read = replace(response, messages=told if response.messages else ())
+        return RecordedAnswer(read, ids, told[0].calls)
+
+
+def _knowing(message: Message, message_id: UUID) -> Message:
+    """The message with calls that know that they are of it."""
+    if not message.calls:
+        return message
+    blocks = tuple(
+        block.model_copy(update={"call": block.call.model_copy(update={"message_id": message_id})})
+        if isinstance(block, CallBlock)
+        else block
+        for block in message.blocks
+    )
+    return message.model_copy(update={"blocks": blocks})
+
+
+class _UnreadError(Exception):
+    """JSON that is nested too deep for Python to read, or has too long an integer."""
 
 
 def _object_of(payload: Chunk) -> JsonObject:
@@ -290,8 +319,10 @@ def _object_of(payload: Chunk) -> JsonObject:
         return event_of(payload)
     try:
         value: object = json.loads(payload)
-    except (ValueError, RecursionError) as error:
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise InvalidRecordError(f"the answer is no JSON: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise _UnreadError(f"the answer cannot be read: {error}") from error
     if not isinstance(value, dict):
         raise InvalidRecordError("the answer is no JSON object")
     return cast("JsonObject", value)
@@ -304,5 +335,8 @@ def _bytes_of(chunk: Chunk) -> bytes:
         return chunk.encode("utf-8", "surrogatepass")
     # A client's object is no longer what came over the connection; its JSON is what there is.
     event = event_of(chunk)
-    spelled = event if is_bounded(event) else bounded_event(event)
-    return json.dumps(spelled, separators=(",", ":")).encode()
+    if is_bounded(event):
+        return json.dumps(event, separators=(",", ":")).encode()
+    # A line that is no JSON goes with it, so that no call runs when `repair` reads it either.
+    spelled = json.dumps(bounded_event(event), separators=(",", ":"))
+    return f"{spelled}\n[{TOO_DEEP}]".encode()

@@ -1,8 +1,10 @@
 """Which invocation ran which call of a message, which result of a message is of which call, and
 which messages are alternatives.
 
-An invocation belongs to the call that it names, else to the latest one with its call id, or, where
-neither has an id, with its tool and its arguments. A result of a message belongs to the call with
+An invocation belongs to the call that it names; else to the latest one with its id, its tool and
+its arguments; where there never was one, to the latest one with its id and its tool, for a runtime
+may spell arguments anew.
+Where neither has an id, tool and arguments decide. A result of a message belongs to the call with
 its id; without one, to the first call of its tool in the latest answer, of those without an id of
 their provider's if there are any. All of it is found out before anything is told: a result may have
 been written down before the invocation of its call.
@@ -27,8 +29,9 @@ _ROLES: frozenset[str] = frozenset(get_args(Role))
 BlockPlace = tuple[UUID, int]
 """The id of a message, and the number of a block in it."""
 
-_Name = tuple[str, str | None] | tuple[str, str, str]
-"""By what a call may be named: an id, a key, a tool, which may be any, or a tool and arguments."""
+_Name = tuple[str | None, ...]
+"""By what a call may be named: an id, a key, a tool, which may be any, or several of them, behind
+the word for it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -132,8 +135,8 @@ class Pairs:
                 self.calls[view.id, number] = self._placed[view.id, position] = asked
                 position += 1
                 call = block.call
-                name = _name_of_run(call.call_id, call.tool_name, call.arguments_raw)
-                self._unrun[name].add(asked)
+                for name in _names_of_run(call.call_id, call.tool_name, call.arguments_raw):
+                    self._unrun[name].add(asked)
                 self._wait(asked, block.key)
             elif isinstance(block, ResultBlock):
                 self._take_result((view.id, number), block)
@@ -173,9 +176,11 @@ class Pairs:
             if asked is not None:
                 return asked
         summary = detail.summary
-        name = _name_of_run(summary.call_id, summary.tool_name, arguments(detail))
-        waiting = self._unrun.get(name)
-        return None if waiting is None else waiting.next(_is_unrun)
+        for name in _names_of_run(summary.call_id, summary.tool_name, arguments(detail)):
+            if waiting := self._unrun.get(name):
+                # None where it was run before: another call is not what was run again.
+                return waiting.next(_is_unrun)
+        return None
 
     def _wait(self, asked: Asked, key: str | None = None) -> None:
         """Let results of messages find a call; one that came before its call finds it now."""
@@ -241,8 +246,10 @@ def repeats_receipt(block: ResultBlock, run: InvocationDetail) -> bool:
     return "".join(texts).strip().removeprefix("ERROR: ") == run.receipt.text.strip()
 
 
-def _name_of_run(call_id: str | None, tool_name: str, raw: str) -> _Name:
-    return ("id", call_id) if call_id else ("call", tool_name, raw)
+def _names_of_run(call_id: str | None, tool_name: str, raw: str) -> list[_Name]:
+    """By what an invocation may name its call, the surest first."""
+    exact: _Name = ("run", call_id or None, tool_name, raw)
+    return [exact, ("run", call_id, tool_name)] if call_id else [exact]
 
 
 def _names_of_result(call: ToolCall, key: str | None) -> list[_Name]:

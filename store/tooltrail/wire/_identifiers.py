@@ -6,6 +6,7 @@ never a cut alone, which would make one of two long ids that begin alike.
 """
 
 import re
+from collections.abc import Iterable
 from hashlib import sha256
 
 from tooltrail.records import ToolCall
@@ -16,7 +17,6 @@ _PREFIX = "call_"
 _ID_DIGITS = 24
 _NAME_DIGITS = 8
 _ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]")
-_LOOKS_MADE = re.compile(rf"_[0-9a-f]{{{_NAME_DIGITS}}}\Z")
 _SHOWN_CHARS = 60
 
 
@@ -76,9 +76,9 @@ class CallIds:
 class ToolNames:
     """The names of one export's tools; the same one for definitions, choice, calls and results.
 
-    What becomes of a name is told by the name alone, so that exports of the tools and of the
-    history agree, whatever else each of them names. That is injective because a legal name that
-    looks like one that was made is made anew.
+    A legal name stays what it is. What becomes of any other is told by the name alone, so that
+    exports of the tools and of the history agree; only where a legal one that is told along with it
+    is the same by chance, it gets other digits.
     """
 
     def __init__(self, capabilities: Capabilities, report: ExportReport) -> None:
@@ -87,12 +87,17 @@ class ToolNames:
         self._owners: dict[str, str] = {}
         self.renamed: dict[str, str] = {}
 
+    def reserve(self, names: Iterable[str]) -> None:
+        """Keep the legal ones of these names free of any that is made."""
+        for name in map(_held, names):
+            if self._is_legal(name):
+                self._owners[name] = name
+
     def of(self, name: str, where: str) -> str:
         """The name on the wire."""
         if name in self.renamed:
             return self.renamed[name]
-        # A call has its name as a record can hold it, and a definition as its author wrote it.
-        wire_name = self._fit(ToolCall(tool_name=name).tool_name)
+        wire_name = self._fit(_held(name))
         if wire_name != name:
             self.renamed[name] = wire_name
             detail = f"{name[:_SHOWN_CHARS]!a} is {wire_name} here"
@@ -100,7 +105,7 @@ class ToolNames:
         return wire_name
 
     def _fit(self, name: str) -> str:
-        if self._is_legal(name):
+        if self._is_legal(name) and self._owners.setdefault(name, name) == name:
             return name
         attempt = 0
         while self._owners.setdefault(wire_name := self._made(name, attempt), name) != name:
@@ -109,8 +114,7 @@ class ToolNames:
 
     def _is_legal(self, name: str) -> bool:
         able = self._capabilities
-        is_fit = len(name) <= able.tool_name_length and able.tool_name.fullmatch(name) is not None
-        return is_fit and _LOOKS_MADE.search(name) is None
+        return len(name) <= able.tool_name_length and able.tool_name.fullmatch(name) is not None
 
     def _made(self, name: str, attempt: int) -> str:
         seed = name if attempt == 0 else f"{attempt}\0{name}"
@@ -119,3 +123,8 @@ class ToolNames:
         if not stem or not (stem[0].isalpha() or stem[0] == "_"):
             stem = f"_{stem}"
         return f"{stem[: self._capabilities.tool_name_length - _NAME_DIGITS - 1]}_{digest}"
+
+
+def _held(name: str) -> str:
+    """The name as calls have it, which is what a record can hold; a definition has any."""
+    return ToolCall(tool_name=name).tool_name

@@ -102,6 +102,9 @@ class _Planner:
         self._family = text_family(writing.policy.text_family)
 
     def steps(self, conversation: Conversation) -> Iterator[Step]:
+        self._writing.names.reserve(tool.name for tool in conversation.tools)
+        for message in conversation.messages:
+            self._writing.names.reserve(call.tool_name for call in message.calls)
         paired = pair(conversation, self._writing.report)
         for index, message in enumerate(conversation.messages):
             where = f"messages[{index}]"

@@ -80,6 +80,7 @@ class Writing:
         the same definition stands there twice is no change.
         """
         numbered = list(enumerate(tools))
+        self.names.reserve(tool.name for _, tool in numbered)
         last = {tool.name: (place, tool) for place, tool in numbered if not _is_provided(tool)}
         for place, tool in numbered:
             where = f"tools[{place}]"

@@ -96,6 +96,22 @@ def test_what_no_record_can_hold_keeps_no_answer_from_being_recorded(
     assert left_in(store.spool) == []
 
 
+def test_no_call_runs_of_what_a_client_gave_and_no_record_can_hold(
+    store: Store, database: str
+) -> None:
+    session = a_session(store)
+    deep: Any = []
+    for _ in range(400):
+        deep = [deep]
+    call = {"function": {"name": "f", "arguments": {"deep": deep, "long": 10**5_000}}}
+    event: Any = {"message": {"role": "assistant", "tool_calls": [call]}, "done": True}
+    cut_off_answer(database, session, 1, store.spool, chunks=[event], wire_format="ollama")
+    repair(store)
+    (view,) = messages_in(store, session)
+    (recorded,) = Message.from_json(view.document or b"").calls
+    assert (recorded.tool_name, recorded.is_executable) == ("f", False)
+
+
 def test_an_account_is_left_of_it(store: Store, database: str) -> None:
     cut_off_answer(database, a_session(store), 1, store.spool)
     (name,) = find_repairable(store).answers

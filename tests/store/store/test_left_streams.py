@@ -48,9 +48,18 @@ def test_without_a_block_nothing_is_handed_on_that_is_not_recorded(store: Store)
         stream = record_stream(session, "openai", iter(CHUNKS))
         assert next(iter(stream)) == CHUNKS[0]
         gc.collect()
-        with pytest.raises(InvalidRecordError, match="within a `with` block"):
+        with pytest.raises(InvalidRecordError, match="in the same `with` block"):
             list(stream)
     assert recorded(store, session) == [("Hel", False, CHUNKS[0])]
+
+
+def test_a_list_of_chunks_is_gone_through_once(store: Store) -> None:
+    with store.open_session() as session:
+        with record_stream(session, "openai", CHUNKS) as stream:
+            for _ in stream:
+                break
+            assert list(stream) == CHUNKS[1:]
+        assert stream.answer.response.message.text == "Hello you"
 
 
 async def _later() -> AsyncIterator[bytes]:

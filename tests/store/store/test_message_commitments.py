@@ -26,6 +26,9 @@ def talked(session: Session) -> list[UUID]:
         session.offer_tools(TOOLS),
         session.offer_tools([]),
         session.record_message(Message.of("user", "")),
+        # Words in the role of offers, as runtimes may write them, offer nothing.
+        session.add_message("tools", "You may use: one"),
+        session.add_message("tools", ""),
     ]
 
 
@@ -54,7 +57,7 @@ def test_what_was_said_is_what_the_ledger_commits_to(
     names = [*talked(first), *talked(second)]
     assert list(iter_message_checks(store.reader)) == [RecordCheck(str(n), "") for n in names]
     of_second = iter_message_checks(store.reader, session=second.id)
-    assert [found.name for found in of_second] == [str(name) for name in names[5:]]
+    assert [found.name for found in of_second] == [str(name) for name in names[7:]]
 
 
 SECOND = "WHERE message_key = 2"
@@ -90,7 +93,7 @@ def test_what_was_altered_is_named(
         else [statement]
     )  # fmt: skip
     alter(sqlite_store, *parts)
-    expected = [""] * 5
+    expected = [""] * 7
     expected[place] = f"not what the ledger commits to: {problem}"
     assert problems(sqlite_store) == expected
 
@@ -111,7 +114,7 @@ def test_a_body_that_is_gone_or_altered_is_named(
     alter(sqlite_store, "PRAGMA foreign_keys = OFF", f"{change} WHERE digest = {whose}")
     found = problems(sqlite_store)
     assert found[place].startswith("body sha256:")
-    assert [problem for n, problem in enumerate(found) if n != place] == [""] * 4
+    assert [problem for n, problem in enumerate(found) if n != place] == [""] * 6
 
 
 def test_a_definition_that_was_altered_is_named(sqlite_store: Store) -> None:
@@ -119,7 +122,7 @@ def test_a_definition_that_was_altered_is_named(sqlite_store: Store) -> None:
     alter(sqlite_store, "UPDATE tools SET document = '{}' WHERE name = 'two'")
     found = problems(sqlite_store)
     assert "the definition of tool 'two' is not what its digest" in found[2]
-    assert found[:2] + found[3:] == [""] * 4
+    assert found[:2] + found[3:] == [""] * 6
 
 
 def test_a_message_that_is_gone_and_one_that_was_put_there_are_named(sqlite_store: Store) -> None:
@@ -133,7 +136,7 @@ def test_a_message_that_is_gone_and_one_that_was_put_there_are_named(sqlite_stor
     )
     found = list(iter_message_checks(sqlite_store.reader))
     assert [one.problem for one in found] == [
-        *[""] * 4,
+        *[""] * 6,
         "the ledger has no entry message of it",
         "the ledger has an entry of it, but it is gone",
     ]
@@ -145,4 +148,4 @@ def test_a_message_without_an_id_has_a_line(sqlite_store: Store) -> None:
     alter(sqlite_store, "UPDATE messages SET id = x'00' WHERE key = 1")
     found = list(iter_message_checks(sqlite_store.reader))
     assert found[0] == RecordCheck("row 1 of messages", "its row has no readable id")
-    assert len(found) == 6
+    assert len(found) == 8

@@ -238,7 +238,23 @@ def test_what_no_record_can_hold_keeps_no_answer_from_being_recorded(store: Stor
         assert answer.response.message.text == "so"
         assert answer.response.unread
     first, second = store.reader.conversation(session.id, payloads=True)[1]
-    assert json.loads(first.payload or b"") == json.loads(second.payload or b"")
+    lines = (first.payload or b"").splitlines()
+    assert lines == (second.payload or b"").splitlines()
+    assert json.loads(lines[0])["content"][1] == text
+    # So that who reads it again does not take it for all there was.
+    assert lines[1] == b"[what is nested deeper than 200 levels is kept as text]"
+
+
+@pytest.mark.parametrize("odd", ["1" * 5_000, "[" * 9_000 + "]" * 9_000], ids=["long", "deep"])
+def test_json_that_this_program_cannot_read_is_kept_all_the_same(store: Store, odd: str) -> None:
+    payload = f'{{"choices":[],"odd":{odd}}}'.encode()
+    with store.open_session() as session:
+        answer = record_response(session, "openai", payload)
+    assert answer.calls == ()
+    assert answer.response.unread[0].startswith("the answer cannot be read: ")
+    (view,) = store.reader.conversation(session.id, payloads=True)[1]
+    assert view.payload == payload
+    assert Message.from_json(view.document or b"").is_complete is False
 
 
 @pytest.mark.parametrize("payload", [b"no", b"[]", "{", b"\xff"])

@@ -128,14 +128,21 @@ def test_names_are_legal_and_differ_where_the_tools_do(tools: list[str]) -> None
 
 
 def test_what_becomes_of_a_name_is_told_by_the_name_alone() -> None:
-    made = ToolNames(Capabilities(), ExportReport()).of("read file", "")
-    assert made == "read_file_1214148e"  # echo -n 'read file' | sha256sum
-    # A legal name that looks like it is another tool's, so it is made anew, whoever comes first.
-    for order in (["read file", made], [made, "read file"]):
-        named = ToolNames(Capabilities(), ExportReport())
-        wire = {name: named.of(name, "") for name in order}
-        assert wire["read file"] == made
-        assert wire[made] == "read_file_1214148e_31fcfc73"
+    named = ToolNames(Capabilities(), ExportReport())
+    assert named.of("read file", "") == "read_file_1214148e"  # echo -n 'read file' | sha256sum
+    for legal in ("query_20240101", "read_file_ff63f51e"):
+        assert named.of(legal, "") == legal
+    assert set(named.renamed) == {"read file"}
+
+
+@pytest.mark.parametrize("order", [0, 1])
+def test_a_legal_name_stays_and_what_is_made_keeps_away_from_it(order: int) -> None:
+    tools = ["read file", "read_file_1214148e"]
+    named = ToolNames(Capabilities(), ExportReport())
+    named.reserve(tools)
+    wire = {name: named.of(name, "") for name in (tools if order else tools[::-1])}
+    # echo -en '1\\0read file' | sha256sum
+    assert wire == {"read file": "read_file_ff63f51e", "read_file_1214148e": "read_file_1214148e"}
 
 
 def test_a_definition_has_the_name_that_a_call_of_it_has() -> None:

@@ -151,8 +151,10 @@ class EndedInvocation(Invocation):
             DamageError, UnavailableError: the store cannot be asked, or what it has is damaged.
         """
         self.refuse_conflict(taken)
-        # By its key it is the call that is given now, which has what no row of it keeps.
-        return as_recorded(self._store.reader, taken.subject_id, self.ended.call)
+        # By its key it is the call that is given now, which has what no row of it keeps; its title
+        # is but another spelling of the arguments, and not a part of what the key stands for.
+        call = self.ended.call.model_copy(update={"title": None})
+        return as_recorded(self._store.reader, taken.subject_id, call)
 
     def refuse_conflict(self, taken: Taken) -> None:
         """Raise unless what its key names is the same.
