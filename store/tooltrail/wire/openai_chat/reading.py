@@ -79,7 +79,8 @@ def unread_of(native: JsonObject) -> Iterator[str]:
     if not isinstance(native.get("content"), str | list | None):
         yield "content of the message is no text"
     for call in objects_in(native.get("tool_calls")):
-        told = call.get("custom", call.get("function"))
+        custom = call.get("custom")
+        told = custom if isinstance(custom, dict) else call.get("function")
         if not isinstance(call.get("id"), str | None):
             yield "the id of a call is no text"
         if not isinstance(told, dict):

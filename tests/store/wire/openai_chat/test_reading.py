@@ -64,6 +64,11 @@ def test_an_answer_says_what_was_thought_then_text_a_refusal_and_calls() -> None
     assert response.calls[0].is_executable
 
 
+def test_a_custom_tool_that_is_null_beside_a_function_is_none() -> None:
+    response = answered({"tool_calls": [{**CALL, "custom": None}]})
+    assert (response.unread, response.calls[0].is_executable) == ((), True)
+
+
 @pytest.mark.parametrize(
     ("message", "told"),
     [
