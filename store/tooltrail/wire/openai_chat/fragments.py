@@ -16,6 +16,9 @@ from tooltrail.wire.members import JsonObject, object_in, others, text_in
 from tooltrail.wire.openai_chat.reading import raw_arguments
 
 _CALL = frozenset({"id", "index", "type", "function", "custom"})
+_DIGITS = 9
+"""So many digits any place has; Python does not read numbers of some thousands."""
+
 _LEGACY = -1
 """Stands for the index of the older member, which has one call at most."""
 
@@ -84,6 +87,41 @@ class _Fragment:
     arguments: str
 
 
+def place_in(index: JsonValue) -> int | None:
+    """The place that an index tells, which some servers spell as a text or as 0.0; else None."""
+    match index:
+        case bool():
+            return None
+        case int():
+            return index
+        case float() if index.is_integer() and index >= 0:
+            return int(index)
+        case str() if index.isascii() and index.isdigit() and len(index) <= _DIGITS:
+            return int(index)
+        case _:
+            return None
+
+
+def _odd_members(native: JsonObject) -> Iterator[str]:
+    """What of a fragment is not as it is to be, and so may be a piece that its call lacks."""
+    index = native.get("index")
+    if index is not None and place_in(index) is None:
+        yield "the index of a call is no number"
+    if not isinstance(native.get("id"), str | None):
+        yield "the id of a call is no text"
+    function, custom = native.get("function"), native.get("custom")
+    if any(told and not isinstance(told, dict) for told in (function, custom)):
+        yield "what a piece of a call says is no object"
+    if function and custom:
+        yield "a piece of a call is of a function and of a custom tool"
+    for told in (object_in(function), object_in(custom)):
+        if not isinstance(told.get("name"), str | None):
+            yield "the name of a call is no text"
+    beside = [native.get(name) for name in ("name", "arguments", "input")]
+    if any([*beside, object_in(function).get("input"), object_in(custom).get("arguments")]):
+        yield "a piece of a call stands where none is to be"
+
+
 @dataclass(slots=True)
 class Calls:
     """The calls of one message as far as they have come."""
@@ -115,15 +153,13 @@ class Calls:
             yield "a call has no name"
 
     def _take(self, native: JsonObject, beside: Sequence[Call], before: int) -> Call:
-        is_custom = isinstance(native.get("custom"), dict)
+        is_custom = bool(object_in(native.get("custom")))
         told = object_in(native.get("custom" if is_custom else "function"))
         arguments, is_text = raw_arguments(told.get("input" if is_custom else "arguments"))
-        index, call_id = native.get("index"), native.get("id")
-        if call_id is not None and not isinstance(call_id, str):
-            self._doubt("the id of a call is no text")
+        self._doubts.update(dict.fromkeys(_odd_members(native)))
         fragment = _Fragment(
-            index if isinstance(index, int) else None,
-            text_in(call_id),
+            place_in(native.get("index")),
+            text_in(native.get("id")),
             text_in(told.get("name")),
             arguments,
         )

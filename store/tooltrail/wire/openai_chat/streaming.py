@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from tooltrail.records import Message
 from tooltrail.wire.members import JsonObject, objects_in
-from tooltrail.wire.openai_chat.fragments import Calls
+from tooltrail.wire.openai_chat.fragments import Calls, place_in
 from tooltrail.wire.openai_chat.reading import (
     REASONING,
     asks_for_call,
@@ -70,6 +70,8 @@ class _Choice:
             elif name == "function_call":
                 if asks_for_call(value):
                     self.calls.take_legacy(value)
+                elif value and not isinstance(value, dict):
+                    self.odd["function_call of a delta is no object"] = None
             elif name not in _DELTA and value is not None:
                 self.extras[name] = _put_together(self.extras.get(name), value)
 
@@ -123,7 +125,10 @@ class ChatAssembler:
         """Take one chunk."""
         self._failure = self._failure or read_failure(event)
         choices = event.get("choices")
-        if not choices or not isinstance(choices, list):
+        if not choices:
+            return
+        if not isinstance(choices, list):
+            self._unread["choices of an event is no list"] = None
             return
         if not self._head:
             self._head = event
@@ -134,14 +139,16 @@ class ChatAssembler:
                 self._unread["a choice is no object"] = None
 
     def _take(self, choice: JsonObject, event: JsonObject) -> None:
-        delta, index = choice.get("delta"), choice.get("index")
+        delta, index = choice.get("delta"), place_in(choice.get("index"))
         if delta is None and "message" in choice:
             self._whole = event
             return
         self._failure = self._failure or choice_failure(choice)
-        state = self._choices.get(index if isinstance(index, int) else 0)
+        if index is None and choice.get("index") is not None:
+            self._unread["the index of a choice is no number"] = None
+        state = self._choices.get(index or 0)
         if state is None:
-            state = self._choices[index if isinstance(index, int) else 0] = _Choice()
+            state = self._choices[index or 0] = _Choice()
         if choice.get("finish_reason"):
             state.head = choice
         if isinstance(delta, dict):

@@ -159,6 +159,67 @@ def test_an_id_that_is_no_text_is_told_and_kept() -> None:
     assert (response.unread, runnable(response)) == (("the id of a call is no text",), [])
 
 
+@pytest.mark.parametrize(("zero", "one"), [("0", "1"), (0.0, 1.0), ("0", 1)])
+def test_an_index_that_is_spelled_otherwise_is_that_index(zero: Any, one: Any) -> None:
+    response = finished(
+        chunk(entry("rm", "", index=zero, id="a")),
+        chunk(entry("ls", "", index=one, id="b")),
+        chunk(entry(None, '{"x":1}', index=zero)),
+    )
+    assert runnable(response) == [("rm", "a", '{"x":1}'), ("ls", "b", "")]
+    assert [call.flags for call in response.calls] == [(), ()]
+
+
+@pytest.mark.parametrize("index", ["a", "", "-1", "9" * 5000, 0.5, True, [0], {"a": 0}])
+def test_an_index_that_is_no_number_is_told(index: Any) -> None:
+    response = finished(
+        chunk(entry("f", "", index=0, id="a")),
+        chunk(entry("g", "", index=1, id="b")),
+        chunk(entry(None, "{}", index=index)),
+    )
+    assert response.unread == ("the index of a call is no number",)
+    assert (len(response.calls), runnable(response)) == (2, [])
+
+
+@pytest.mark.parametrize(
+    ("middle", "unread"),
+    [
+        ({"function": "/tmp"}, "what a piece of a call says is no object"),
+        ({"function": ["/tmp"]}, "what a piece of a call says is no object"),
+        ({"custom": "/tmp"}, "what a piece of a call says is no object"),
+        ({"arguments": "/tmp"}, "a piece of a call stands where none is to be"),
+        ({"function": {"input": "/tmp"}}, "a piece of a call stands where none is to be"),
+        ({"function": {"name": 5}}, "the name of a call is no text"),
+    ],
+)
+def test_a_piece_that_is_not_as_it_is_to_be_lets_no_call_run(
+    middle: dict[str, Any], unread: str
+) -> None:
+    response = finished(
+        chunk(entry("rm", '{"path":"/home/me', index=0, id="a")),
+        chunk({"index": 0, **middle}),
+        chunk(entry(None, '"}', index=0)),
+    )
+    assert (response.unread, runnable(response)) == ((unread,), [])
+
+
+def test_a_piece_of_a_function_and_of_a_custom_tool_lets_no_call_run() -> None:
+    both: dict[str, Any] = entry("f", "{}", index=0, custom={"name": "g", "input": "x"})
+    response = finished(chunk(both))
+    assert response.unread == ("a piece of a call is of a function and of a custom tool",)
+    assert runnable(response) == []
+
+
+@pytest.mark.parametrize("nothing", [None, "", {}])
+def test_a_member_with_nothing_in_it_is_no_piece(nothing: Any) -> None:
+    response = finished(
+        chunk(entry("f", "{", index=0, id="a", custom=nothing)),
+        chunk({"index": 0, "function": nothing, "arguments": nothing}),
+        chunk(entry(None, "}", index=0)),
+    )
+    assert (response.unread, runnable(response)) == ((), [("f", "a", "{}")])
+
+
 @pytest.mark.parametrize("is_custom", [False, True])
 def test_names_of_custom_calls_begin_them_too(is_custom: bool) -> None:
     one = {"custom": {"name": "sql", "input": "SELECT 1"}}

@@ -221,6 +221,15 @@ def test_each_choice_is_a_message_and_the_first_one_is_asked() -> None:
     assert [call.tool_name for call in response.calls] == ["f"]
 
 
+def test_an_index_of_a_choice_that_is_spelled_otherwise_is_that_index() -> None:
+    response = read_events(
+        "openai",
+        chunk({"index": "0", "delta": {"content": "a"}}, {"index": "1", "delta": {"content": "b"}}),
+        chunk(FINISH, {**FINISH, "index": 1.0}),
+    )
+    assert [message.text for message in response.messages] == ["a", "b"]
+
+
 def test_what_else_a_call_says_goes_back_to_its_provider() -> None:
     signature = {"google": {"thought_signature": "c2ln"}}
     response = finished(fragment("{}", "f", index=0, id="x", extra_content=signature))
@@ -328,6 +337,10 @@ def test_what_else_comes_in_pieces_is_put_together() -> None:
         (delta(reasoning={"a": 1}), "reasoning of a delta is no text"),
         (chunk({"index": 0, "delta": "x"}), "a delta is no object"),
         (chunk("x"), "a choice is no object"),
+        ({"choices": {"index": 0, "delta": {}}}, "choices of an event is no list"),
+        ({"choices": "x"}, "choices of an event is no list"),
+        (chunk({"index": "a", "delta": {}}), "the index of a choice is no number"),
+        (delta(function_call="x"), "function_call of a delta is no object"),
     ],
 )
 def test_what_is_not_as_the_format_says_is_told(event: dict[str, Any], expected: str) -> None:
