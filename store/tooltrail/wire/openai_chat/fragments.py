@@ -230,10 +230,10 @@ class Calls:
                 self._doubt("a name stands amid the arguments of a call")
             return True
         # Nothing but a name so far: it goes on, or a call without arguments has ended.
-        if fragment.index is None:
-            self._has_odd_name = self._has_odd_name or has_id or has_ids
-            return not has_id
-        is_piece = fragment.index == _LEGACY or (has_ids and not has_id)
+        if fragment.index is None and not has_id:
+            self._has_odd_name = self._has_odd_name or has_ids
+            return True
+        is_piece = fragment.index == _LEGACY or has_ids
         self._has_odd_name = self._has_odd_name or not is_piece
         return has_id and not has_ids
 

@@ -105,12 +105,20 @@ def test_a_name_in_pieces_is_one_where_an_id_or_the_indexes_say_so() -> None:
     assert runnable(by_index) == [("get_weather", None, "{}"), ("now", None, "{}")]
 
 
+@pytest.mark.parametrize("place", [{}, {"index": 0}])
+def test_a_name_in_pieces_that_all_have_one_id_is_one(place: dict[str, Any]) -> None:
+    response = finished(
+        chunk(entry("get_", id="a", **place)),
+        chunk(entry("weather", "{", id="a", **place)),
+        chunk(entry(None, "}", id="a", **place)),
+    )
+    assert (response.unread, runnable(response)) == ((), [("get_weather", "a", "{}")])
+
+
 @pytest.mark.parametrize(
     ("first", "second"),
     [
         (entry("f", "", id="x"), entry("g", "{}")),
-        (entry("f", "", id="x"), entry("g", "{}", id="x")),
-        (entry("f", "", index=0, id="x"), entry("g", "{}", index=0, id="x")),
         (entry("f", "", index=0), entry("g", "{}", index=0, id="x")),
     ],
 )
@@ -246,8 +254,9 @@ def streams(draw: st.DrawFn, asked: Sequence[Spelling]) -> list[dict[str, Any]]:
     """The calls as some server might send them: with or without places and ids, whole or cut."""
     indexes = draw(st.sampled_from(["own", "same", "none"]))
     ids = draw(st.sampled_from(["own", "same", "none", "first"]))
-    if ids == "same" and len({name for name, _ in asked}) < len(asked):
-        # One id and one name in every fragment are those of one call.
+    names, arguments_before = {name for name, _ in asked}, [one for _, one in asked[:-1]]
+    if ids == "same" and (len(names) < len(asked) or not all(arguments_before)):
+        # One id in every fragment is that of one call, whose name repeats or is in pieces.
         ids = "own"
     repeats_name, is_listed = draw(st.booleans()), draw(st.booleans())
     chunks: list[list[dict[str, Any]]] = []
