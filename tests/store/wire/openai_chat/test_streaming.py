@@ -334,7 +334,7 @@ def test_what_else_comes_in_pieces_is_put_together() -> None:
     ("event", "expected"),
     [
         (delta(content=5), "content of a delta is no text"),
-        (delta(reasoning={"a": 1}), "reasoning of a delta is no text"),
+        (delta(content={"a": 1}), "content of a delta is no text"),
         (chunk({"index": 0, "delta": "x"}), "a delta is no object"),
         (chunk("x"), "a choice is no object"),
         ({"choices": {"index": 0, "delta": {}}}, "choices of an event is no list"),
@@ -346,6 +346,28 @@ def test_what_else_comes_in_pieces_is_put_together() -> None:
 def test_what_is_not_as_the_format_says_is_told(event: dict[str, Any], expected: str) -> None:
     response = finished(fragment("{}", "f", index=0, id="x"), event)
     assert (response.unread, response.calls[0].is_executable) == ((expected,), False)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("reasoning", {"a": 1}), ("reasoning_content", ["a"]), ("refusal", False)],
+)
+def test_a_text_that_is_none_is_remarked_and_kept_and_calls_run(name: str, value: Any) -> None:
+    response = finished(
+        fragment("{}", "f", index=0, id="x"), delta(**{name: "hm"}), delta(**{name: value})
+    )
+    assert (response.unread, response.remarks) == ((), (f"{name} of a delta is no text",))
+    assert response.calls[0].is_executable
+    assert response.message.origin is not None
+    assert response.message.origin.extras == {name: value}
+    assert len(response.message.blocks) == 2
+
+
+def test_content_that_is_one_part_is_read_and_remarked() -> None:
+    part = {"type": "text", "text": "hi"}
+    response = finished(fragment("{}", "f", index=0, id="x"), delta(content=part))
+    assert (response.unread, response.remarks) == ((), ("content of a delta is no text",))
+    assert (response.message.text, response.calls[0].is_executable) == ("hi", True)
 
 
 def test_what_a_filter_cut_off_is_not_run() -> None:
