@@ -30,6 +30,8 @@ class Call:
     Attributes:
         has_twin: whether another call began in the same list and at the same place, so that a piece
             of arguments may be of either.
+        began: the number of the list that it began in.
+        latest: the number of the list that its latest fragment stood in.
     """
 
     call_id: str | None = None
@@ -39,6 +41,8 @@ class Call:
     is_object: bool = False
     has_index: bool = True
     has_twin: bool = False
+    began: int = 0
+    latest: int = 0
     extras: JsonObject = field(default_factory=dict[str, JsonValue])
 
     @property
@@ -131,17 +135,18 @@ class Calls:
     _by_id: dict[str, Call] = field(default_factory=dict[str, Call])
     _doubts: dict[str, None] = field(default_factory=dict[str, None])
     _has_odd_name: bool = False
+    _lists: int = 0
 
     def take(self, fragments: Sequence[JsonObject]) -> None:
         """Take the fragments of one chunk."""
-        before = len(self.calls)
-        beside: list[Call] = []
+        self._lists += 1
         for fragment in fragments:
-            beside.append(self._take(fragment, beside, before))
+            self._take(fragment)
 
     def take_legacy(self, value: JsonValue) -> None:
         """Take a piece of the older member."""
-        self._take({"index": _LEGACY, "function": value}, (), len(self.calls))
+        self._lists += 1
+        self._take({"index": _LEGACY, "function": value})
 
     def unread(self) -> Iterator[str]:
         """What of the fragments is in doubt."""
@@ -152,7 +157,7 @@ class Calls:
         if not all(call.name for call in self.calls):
             yield "a call has no name"
 
-    def _take(self, native: JsonObject, beside: Sequence[Call], before: int) -> Call:
+    def _take(self, native: JsonObject) -> None:
         is_custom = bool(object_in(native.get("custom")))
         told = object_in(native.get("custom" if is_custom else "function"))
         arguments, is_text = raw_arguments(told.get("input" if is_custom else "arguments"))
@@ -163,7 +168,8 @@ class Calls:
             text_in(told.get("name")),
             arguments,
         )
-        call = self._meant(fragment, beside, before)
+        call = self._meant(fragment)
+        call.latest = self._lists
         call.is_custom = call.is_custom or is_custom
         call.is_object = call.is_object or not is_text
         if fragment.call_id is not None:
@@ -175,15 +181,14 @@ class Calls:
             call.arguments.append(arguments)
         if len(native) > 2:
             call.extras.update(others(native, _CALL))
-        return call
 
-    def _meant(self, fragment: _Fragment, beside: Sequence[Call], before: int) -> Call:
+    def _meant(self, fragment: _Fragment) -> Call:
         """The call that a fragment is of, which may begin with it."""
         call = self._at(fragment)
         if call is None:
             return self._begin(fragment)
-        if any(call is other for other in beside):
-            return self._beside(fragment, call, before)
+        if call.latest == self._lists:
+            return self._beside(fragment, call)
         if fragment.name is None and fragment.call_id is None:
             if call.has_twin and fragment.arguments:
                 self._doubt("a piece of arguments may be of either of two calls")
@@ -199,20 +204,20 @@ class Calls:
         return self.calls[-1] if self.calls else None
 
     def _begin(self, fragment: _Fragment) -> Call:
-        call = Call(has_index=fragment.index is not None)
+        call = Call(has_index=fragment.index is not None, began=self._lists)
         self.calls.append(call)
         if fragment.index is not None:
             self._by_index[fragment.index] = call
         return call
 
-    def _beside(self, fragment: _Fragment, call: Call, before: int) -> Call:
+    def _beside(self, fragment: _Fragment, call: Call) -> Call:
         """The call of a fragment whose list has another one at the same place: two are no one."""
         is_other = fragment.call_id is not None and call.call_id not in (None, fragment.call_id)
         if fragment.name is None and not is_other:
             self._doubt("two pieces in one list may be of one call")
             return call
         began = self._begin(fragment)
-        if any(call is other for other in self.calls[before:]):
+        if call.began == self._lists:
             call.has_twin = began.has_twin = True
         return began
 
