@@ -16,6 +16,9 @@ from tooltrail.wire.members import JsonObject, object_in, others, text_in
 from tooltrail.wire.openai_chat.reading import raw_arguments
 
 _CALL = frozenset({"id", "index", "type", "function", "custom"})
+_DIGITS = 9
+"""So many digits any place has; Python does not read numbers of some thousands."""
+
 _LEGACY = -1
 """Stands for the index of the older member, which has one call at most."""
 
@@ -27,6 +30,8 @@ class Call:
     Attributes:
         has_twin: whether another call began in the same list and at the same place, so that a piece
             of arguments may be of either.
+        began: the number of the list that it began in.
+        latest: the number of the list that its latest fragment stood in.
     """
 
     call_id: str | None = None
@@ -36,6 +41,8 @@ class Call:
     is_object: bool = False
     has_index: bool = True
     has_twin: bool = False
+    began: int = 0
+    latest: int = 0
     extras: JsonObject = field(default_factory=dict[str, JsonValue])
 
     @property
@@ -84,6 +91,41 @@ class _Fragment:
     arguments: str
 
 
+def place_in(index: JsonValue) -> int | None:
+    """The place that an index tells, which some servers spell as a text or as 0.0; else None."""
+    match index:
+        case bool():
+            return None
+        case int():
+            return index
+        case float() if index.is_integer() and index >= 0:
+            return int(index)
+        case str() if index.isascii() and index.isdigit() and len(index) <= _DIGITS:
+            return int(index)
+        case _:
+            return None
+
+
+def _odd_members(native: JsonObject) -> Iterator[str]:
+    """What of a fragment is not as it is to be, and so may be a piece that its call lacks."""
+    index = native.get("index")
+    if index is not None and place_in(index) is None:
+        yield "the index of a call is no number"
+    if not isinstance(native.get("id"), str | None):
+        yield "the id of a call is no text"
+    function, custom = native.get("function"), native.get("custom")
+    if any(told and not isinstance(told, dict) for told in (function, custom)):
+        yield "what a piece of a call says is no object"
+    if function and custom:
+        yield "a piece of a call is of a function and of a custom tool"
+    for told in (object_in(function), object_in(custom)):
+        if not isinstance(told.get("name"), str | None):
+            yield "the name of a call is no text"
+    beside = [native.get(name) for name in ("name", "arguments", "input")]
+    if any([*beside, object_in(function).get("input"), object_in(custom).get("arguments")]):
+        yield "a piece of a call stands where none is to be"
+
+
 @dataclass(slots=True)
 class Calls:
     """The calls of one message as far as they have come."""
@@ -93,17 +135,18 @@ class Calls:
     _by_id: dict[str, Call] = field(default_factory=dict[str, Call])
     _doubts: dict[str, None] = field(default_factory=dict[str, None])
     _has_odd_name: bool = False
+    _lists: int = 0
 
     def take(self, fragments: Sequence[JsonObject]) -> None:
         """Take the fragments of one chunk."""
-        before = len(self.calls)
-        beside: list[Call] = []
+        self._lists += 1
         for fragment in fragments:
-            beside.append(self._take(fragment, beside, before))
+            self._take(fragment)
 
     def take_legacy(self, value: JsonValue) -> None:
         """Take a piece of the older member."""
-        self._take({"index": _LEGACY, "function": value}, (), len(self.calls))
+        self._lists += 1
+        self._take({"index": _LEGACY, "function": value})
 
     def unread(self) -> Iterator[str]:
         """What of the fragments is in doubt."""
@@ -114,20 +157,19 @@ class Calls:
         if not all(call.name for call in self.calls):
             yield "a call has no name"
 
-    def _take(self, native: JsonObject, beside: Sequence[Call], before: int) -> Call:
-        is_custom = isinstance(native.get("custom"), dict)
+    def _take(self, native: JsonObject) -> None:
+        is_custom = bool(object_in(native.get("custom")))
         told = object_in(native.get("custom" if is_custom else "function"))
         arguments, is_text = raw_arguments(told.get("input" if is_custom else "arguments"))
-        index, call_id = native.get("index"), native.get("id")
-        if call_id is not None and not isinstance(call_id, str):
-            self._doubt("the id of a call is no text")
+        self._doubts.update(dict.fromkeys(_odd_members(native)))
         fragment = _Fragment(
-            index if isinstance(index, int) else None,
-            text_in(call_id),
+            place_in(native.get("index")),
+            text_in(native.get("id")),
             text_in(told.get("name")),
             arguments,
         )
-        call = self._meant(fragment, beside, before)
+        call = self._meant(fragment)
+        call.latest = self._lists
         call.is_custom = call.is_custom or is_custom
         call.is_object = call.is_object or not is_text
         if fragment.call_id is not None:
@@ -139,15 +181,14 @@ class Calls:
             call.arguments.append(arguments)
         if len(native) > 2:
             call.extras.update(others(native, _CALL))
-        return call
 
-    def _meant(self, fragment: _Fragment, beside: Sequence[Call], before: int) -> Call:
+    def _meant(self, fragment: _Fragment) -> Call:
         """The call that a fragment is of, which may begin with it."""
         call = self._at(fragment)
         if call is None:
             return self._begin(fragment)
-        if any(call is other for other in beside):
-            return self._beside(fragment, call, before)
+        if call.latest == self._lists:
+            return self._beside(fragment, call)
         if fragment.name is None and fragment.call_id is None:
             if call.has_twin and fragment.arguments:
                 self._doubt("a piece of arguments may be of either of two calls")
@@ -163,20 +204,20 @@ class Calls:
         return self.calls[-1] if self.calls else None
 
     def _begin(self, fragment: _Fragment) -> Call:
-        call = Call(has_index=fragment.index is not None)
+        call = Call(has_index=fragment.index is not None, began=self._lists)
         self.calls.append(call)
         if fragment.index is not None:
             self._by_index[fragment.index] = call
         return call
 
-    def _beside(self, fragment: _Fragment, call: Call, before: int) -> Call:
+    def _beside(self, fragment: _Fragment, call: Call) -> Call:
         """The call of a fragment whose list has another one at the same place: two are no one."""
         is_other = fragment.call_id is not None and call.call_id not in (None, fragment.call_id)
         if fragment.name is None and not is_other:
             self._doubt("two pieces in one list may be of one call")
             return call
         began = self._begin(fragment)
-        if any(call is other for other in self.calls[before:]):
+        if call.began == self._lists:
             call.has_twin = began.has_twin = True
         return began
 
@@ -194,10 +235,10 @@ class Calls:
                 self._doubt("a name stands amid the arguments of a call")
             return True
         # Nothing but a name so far: it goes on, or a call without arguments has ended.
-        if fragment.index is None:
-            self._has_odd_name = self._has_odd_name or has_id or has_ids
-            return not has_id
-        is_piece = fragment.index == _LEGACY or (has_ids and not has_id)
+        if fragment.index is None and not has_id:
+            self._has_odd_name = self._has_odd_name or has_ids
+            return True
+        is_piece = fragment.index == _LEGACY or has_ids
         self._has_odd_name = self._has_odd_name or not is_piece
         return has_id and not has_ids
 

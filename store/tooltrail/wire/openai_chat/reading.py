@@ -29,7 +29,7 @@ from tooltrail.wire.members import (
     text_in,
 )
 from tooltrail.wire.openai_chat.limits import NAME
-from tooltrail.wire.openai_chat.parts import read_content
+from tooltrail.wire.openai_chat.parts import is_part, read_content
 from tooltrail.wire.responses import ProviderFailure, Response
 
 REASONING = ("reasoning_content", "reasoning")
@@ -57,6 +57,7 @@ def read_response(payload: JsonObject) -> Response:
     failure = read_failure(payload)
     choices = objects_in(payload.get("choices"))
     unread: list[str] = []
+    remarks: list[str] = []
     messages: list[Message] = []
     if not are_objects(payload.get("choices")):
         unread.append("choices of the answer is not what it is to be")
@@ -67,25 +68,38 @@ def read_response(payload: JsonObject) -> Response:
             unread.append(f"choices[{position}] has no message")
         told = object_in(native)
         unread += unread_of(told)
+        remarks += _remarks_of(told)
         messages.append(read_choice_message(told, origin_of(payload, choice, position)))
     if not choices and failure is None:
         unread.append("the answer has neither choices nor an error")
-    return Response.of(messages, failure, unread)
+    return Response.of(messages, failure, unread, remarks)
 
 
 def unread_of(native: JsonObject) -> Iterator[str]:
     """What of the message of an answer is not what it is to be, each one a sentence."""
     yield from odd_calls(native)
-    if not isinstance(native.get("content"), str | list | None):
+    content = native.get("content")
+    if not isinstance(content, str | list | None) and not is_part(content):
         yield "content of the message is no text"
     for call in objects_in(native.get("tool_calls")):
-        told = call.get("custom", call.get("function"))
+        custom = call.get("custom")
+        told = custom if isinstance(custom, dict) else call.get("function")
         if not isinstance(call.get("id"), str | None):
             yield "the id of a call is no text"
         if not isinstance(told, dict):
             yield "a call has nothing to call"
         elif not isinstance(told.get("name"), str | None):
             yield "the name of a call is no text"
+
+
+def _remarks_of(native: JsonObject) -> Iterator[str]:
+    """What of the message of an answer is odd too, and of no call; it is read, or in the extras."""
+    content = native.get("content")
+    if isinstance(content, dict) and is_part(content):
+        yield "content of the message is no text"
+    for name in _TEXTS:
+        if not isinstance(native.get(name), str | None):
+            yield f"{name} of the message is no text"
 
 
 def odd_calls(native: JsonObject) -> Iterator[str]:

@@ -12,7 +12,8 @@ from pydantic import JsonValue
 
 from tooltrail.records import Message
 from tooltrail.wire.members import JsonObject, objects_in
-from tooltrail.wire.openai_chat.fragments import Calls
+from tooltrail.wire.openai_chat.fragments import Calls, place_in
+from tooltrail.wire.openai_chat.parts import is_part
 from tooltrail.wire.openai_chat.reading import (
     REASONING,
     asks_for_call,
@@ -35,6 +36,38 @@ _SOUND = ("data", "transcript")
 
 
 @dataclass(slots=True)
+class _Member:
+    """A member that comes in pieces: lists go on, and so do the texts of sound; others are said."""
+
+    value: JsonValue = None
+    sounds: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+
+    def take(self, value: JsonValue) -> None:
+        """Take a piece, which stays as it is."""
+        if isinstance(value, list) and isinstance(self.value, list):
+            self.value.extend(value)
+        elif isinstance(value, list):
+            self.value = [*value]
+        elif isinstance(value, dict):
+            if not isinstance(self.value, dict):
+                self.value, self.sounds = {}, {}
+            for name, one in value.items():
+                if name in _SOUND and isinstance(one, str):
+                    self.sounds.setdefault(name, []).append(one)
+                else:
+                    self.sounds.pop(name, None)
+                self.value[name] = one
+        else:
+            self.value = value
+
+    def told(self) -> JsonValue:
+        """The member with its pieces joined."""
+        if not isinstance(self.value, dict):
+            return self.value
+        return {**self.value, **{name: "".join(one) for name, one in self.sounds.items()}}
+
+
+@dataclass(slots=True)
 class _Choice:
     """A choice as far as it has come."""
 
@@ -42,8 +75,10 @@ class _Choice:
     parts: list[JsonValue] = field(default_factory=list[JsonValue])
     calls: Calls = field(default_factory=Calls)
     head: JsonObject = field(default_factory=dict[str, JsonValue])
-    extras: JsonObject = field(default_factory=dict[str, JsonValue])
+    members: dict[str, _Member] = field(default_factory=dict[str, _Member])
+    odd_texts: dict[str, _Member] = field(default_factory=dict[str, _Member])
     odd: dict[str, None] = field(default_factory=dict[str, None])
+    remarks: dict[str, None] = field(default_factory=dict[str, None])
 
     def native(self) -> JsonObject:
         """The message as an answer that is not streamed has it."""
@@ -52,7 +87,7 @@ class _Choice:
             self._end_part()
             told["content"] = self.parts
         calls: list[JsonValue] = [call.native() for call in self.calls.calls]
-        return {**self.extras, **told, "tool_calls": calls}
+        return {**_told(self.members), **told, "tool_calls": calls}
 
     def unread(self) -> Iterator[str]:
         """What of it was not as a delta is, or is in doubt."""
@@ -70,22 +105,29 @@ class _Choice:
             elif name == "function_call":
                 if asks_for_call(value):
                     self.calls.take_legacy(value)
+                elif value and not isinstance(value, dict):
+                    self.odd["function_call of a delta is no object"] = None
             elif name not in _DELTA and value is not None:
-                self.extras[name] = _put_together(self.extras.get(name), value)
+                self.members.setdefault(name, _Member()).take(value)
 
     def _take_text(self, name: str, value: JsonValue) -> None:
         if isinstance(value, str):
             self.texts.setdefault(name, []).append(value)
-        elif name == "content" and isinstance(value, list):
-            for part in value:
+        elif name == "content" and isinstance(value, list | dict) and _has_parts(value):
+            if isinstance(value, dict):
+                self.remarks[f"{name} of a delta is no text"] = None
+            for part in value if isinstance(value, list) else [value]:
                 match part:
                     case {"type": "text", "text": str(text), **rest} if not rest:
                         self.texts.setdefault(name, []).append(text)
                     case _:
                         self._end_part()
                         self.parts.append(part)
-        elif value is not None:
+        elif value is not None and name == "content":
             self.odd[f"{name} of a delta is no text"] = None
+        elif value is not None:
+            self.remarks[f"{name} of a delta is no text"] = None
+            self.odd_texts.setdefault(name, _Member()).take(value)
 
     def _end_part(self) -> None:
         """What was said up to a part that is no text is a part in front of it."""
@@ -93,20 +135,13 @@ class _Choice:
             self.parts.append({"type": "text", "text": text})
 
 
-def _put_together(so_far: JsonValue, value: JsonValue) -> JsonValue:
-    """A member that comes in pieces: lists go on, and so do the texts of sound; others are said."""
-    if isinstance(so_far, list) and isinstance(value, list):
-        return [*so_far, *value]
-    if isinstance(so_far, dict) and isinstance(value, dict):
-        return {**so_far, **{name: _joined(so_far, name, one) for name, one in value.items()}}
-    return value
+def _has_parts(content: list[JsonValue] | JsonObject) -> bool:
+    """Whether it is a list of parts, or one part that is understood."""
+    return isinstance(content, list) or is_part(content)
 
 
-def _joined(so_far: JsonObject, name: str, value: JsonValue) -> JsonValue:
-    before = so_far.get(name)
-    if name in _SOUND and isinstance(before, str) and isinstance(value, str):
-        return before + value
-    return value
+def _told(members: dict[str, _Member]) -> JsonObject:
+    return {name: member.told() for name, member in members.items()}
 
 
 class ChatAssembler:
@@ -123,7 +158,10 @@ class ChatAssembler:
         """Take one chunk."""
         self._failure = self._failure or read_failure(event)
         choices = event.get("choices")
-        if not choices or not isinstance(choices, list):
+        if not choices:
+            return
+        if not isinstance(choices, list):
+            self._unread["choices of an event is no list"] = None
             return
         if not self._head:
             self._head = event
@@ -134,14 +172,16 @@ class ChatAssembler:
                 self._unread["a choice is no object"] = None
 
     def _take(self, choice: JsonObject, event: JsonObject) -> None:
-        delta, index = choice.get("delta"), choice.get("index")
+        delta, index = choice.get("delta"), place_in(choice.get("index"))
         if delta is None and "message" in choice:
             self._whole = event
             return
         self._failure = self._failure or choice_failure(choice)
-        state = self._choices.get(index if isinstance(index, int) else 0)
+        if index is None and choice.get("index") is not None:
+            self._unread["the index of a choice is no number"] = None
+        state = self._choices.get(index or 0)
         if state is None:
-            state = self._choices[index if isinstance(index, int) else 0] = _Choice()
+            state = self._choices[index or 0] = _Choice()
         if choice.get("finish_reason"):
             state.head = choice
         if isinstance(delta, dict):
@@ -154,27 +194,34 @@ class ChatAssembler:
         if self._whole is not None and not self._choices:
             whole = read_response(self._whole)
             failure = whole.failure or self._failure
-            return Response.of(whole.messages, failure, (*whole.unread, *self._unread))
+            unread = [*whole.unread, *self._unread]
+            return Response.of(whole.messages, failure, unread, whole.remarks)
         if not self._choices and self._failure is None:
             self._unread["the stream has no choices"] = None
         if self._whole is not None:
             self._unread["a whole answer stands amid the pieces of one"] = None
-        unread = [*self._unread]
+        unread, remarks = [*self._unread], list[str]()
         for choice in self._choices.values():
             unread += choice.unread()
+            remarks += choice.remarks
         messages: list[Message] = []
         for index, choice in sorted(self._choices.items()):
             native = choice.native()
             unread += unread_of(native)
             messages.append(self._message(native, choice, index, is_done=is_done))
-        return Response.of(messages, self._failure, unread)
+        return Response.of(messages, self._failure, unread, remarks)
 
     def _message(
         self, native: JsonObject, choice: _Choice, index: int, *, is_done: bool
     ) -> Message:
-        return read_choice_message(
+        message = read_choice_message(
             native,
             origin_of(self._head, {**choice.head, "index": index}, index),
             is_complete=(is_done or bool(choice.head)) and self._failure is None,
             flags={n: call.flags() for n, call in enumerate(choice.calls.calls)},
         )
+        if not choice.odd_texts or message.origin is None:
+            return message
+        extras = {**message.origin.extras, **_told(choice.odd_texts)}
+        origin = message.origin.model_copy(update={"extras": extras})
+        return message.model_copy(update={"origin": origin})

@@ -65,6 +65,26 @@ def test_an_answer_says_what_was_thought_then_text_a_refusal_and_calls() -> None
 
 
 @pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("content", {"type": "text", "text": "hi"}),
+        ("reasoning", {"a": 1}),
+        ("reasoning_content", ["a"]),
+        ("refusal", False),
+    ],
+)
+def test_a_text_that_is_none_is_remarked_and_calls_run(name: str, value: Any) -> None:
+    response = answered({"tool_calls": [CALL], name: value})
+    assert (response.unread, response.remarks) == ((), (f"{name} of the message is no text",))
+    assert response.calls[0].is_executable
+
+
+def test_a_custom_tool_that_is_null_beside_a_function_is_none() -> None:
+    response = answered({"tool_calls": [{**CALL, "custom": None}]})
+    assert (response.unread, response.calls[0].is_executable) == ((), True)
+
+
+@pytest.mark.parametrize(
     ("message", "told"),
     [
         (None, "choices[0] has no message"),

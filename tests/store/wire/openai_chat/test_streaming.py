@@ -1,5 +1,6 @@
 """Streams of Chat Completions, with everything that compatible servers were seen to do."""
 
+import time
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ from tests.support.wire.streams import read_events, told
 
 from tooltrail.records import ProviderBlock, ReasoningBlock, TextBlock
 from tooltrail.wire import Response
+from tooltrail.wire.openai_chat.streaming import ChatAssembler
 
 FINISH: dict[str, Any] = {"index": 0, "delta": {}, "finish_reason": "tool_calls"}
 
@@ -221,6 +223,15 @@ def test_each_choice_is_a_message_and_the_first_one_is_asked() -> None:
     assert [call.tool_name for call in response.calls] == ["f"]
 
 
+def test_an_index_of_a_choice_that_is_spelled_otherwise_is_that_index() -> None:
+    response = read_events(
+        "openai",
+        chunk({"index": "0", "delta": {"content": "a"}}, {"index": "1", "delta": {"content": "b"}}),
+        chunk(FINISH, {**FINISH, "index": 1.0}),
+    )
+    assert [message.text for message in response.messages] == ["a", "b"]
+
+
 def test_what_else_a_call_says_goes_back_to_its_provider() -> None:
     signature = {"google": {"thought_signature": "c2ln"}}
     response = finished(fragment("{}", "f", index=0, id="x", extra_content=signature))
@@ -321,18 +332,57 @@ def test_what_else_comes_in_pieces_is_put_together() -> None:
     )
 
 
+def test_sound_in_many_pieces_takes_time_by_their_number() -> None:
+    piece = "aGk=" * 2048
+    began = time.process_time()
+    assembler = ChatAssembler()
+    for _ in range(3000):
+        assembler.feed({"choices": [{"index": 0, "delta": {"audio": {"data": piece}}}]})
+    response = assembler.finish(is_done=True)
+    # Next to nothing; where each piece is joined to a copy of all before it, many seconds.
+    assert time.process_time() - began < 5
+    assert response.message.origin is not None
+    assert response.message.origin.extras == {"audio": {"data": piece * 3000}}
+
+
 @pytest.mark.parametrize(
     ("event", "expected"),
     [
         (delta(content=5), "content of a delta is no text"),
-        (delta(reasoning={"a": 1}), "reasoning of a delta is no text"),
+        (delta(content={"a": 1}), "content of a delta is no text"),
         (chunk({"index": 0, "delta": "x"}), "a delta is no object"),
         (chunk("x"), "a choice is no object"),
+        ({"choices": {"index": 0, "delta": {}}}, "choices of an event is no list"),
+        ({"choices": "x"}, "choices of an event is no list"),
+        (chunk({"index": "a", "delta": {}}), "the index of a choice is no number"),
+        (delta(function_call="x"), "function_call of a delta is no object"),
     ],
 )
 def test_what_is_not_as_the_format_says_is_told(event: dict[str, Any], expected: str) -> None:
     response = finished(fragment("{}", "f", index=0, id="x"), event)
     assert (response.unread, response.calls[0].is_executable) == ((expected,), False)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("reasoning", {"a": 1}), ("reasoning_content", ["a"]), ("refusal", False)],
+)
+def test_a_text_that_is_none_is_remarked_and_kept_and_calls_run(name: str, value: Any) -> None:
+    response = finished(
+        fragment("{}", "f", index=0, id="x"), delta(**{name: "hm"}), delta(**{name: value})
+    )
+    assert (response.unread, response.remarks) == ((), (f"{name} of a delta is no text",))
+    assert response.calls[0].is_executable
+    assert response.message.origin is not None
+    assert response.message.origin.extras == {name: value}
+    assert len(response.message.blocks) == 2
+
+
+def test_content_that_is_one_part_is_read_and_remarked() -> None:
+    part = {"type": "text", "text": "hi"}
+    response = finished(fragment("{}", "f", index=0, id="x"), delta(content=part))
+    assert (response.unread, response.remarks) == ((), ("content of a delta is no text",))
+    assert (response.message.text, response.calls[0].is_executable) == ("hi", True)
 
 
 def test_what_a_filter_cut_off_is_not_run() -> None:
