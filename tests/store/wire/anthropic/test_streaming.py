@@ -267,7 +267,7 @@ def test_an_event_that_may_be_of_a_call_is_told_and_no_call_is_run(odd: Any, tol
 
 
 def test_events_of_other_types_change_nothing() -> None:
-    others = [{"type": "ping"}, {"type": "brand_new_event", "index": 0}]
+    others: list[dict[str, Any]] = [{"type": "ping"}, {"type": "brand_new_event", "index": 0}]
     response = finished(block(0, **CALL), *others, *arguments(0, "{}"), end(0))
     assert (response.unread, response.remarks) == ((), ())
     assert [call.is_executable for call in response.calls] == [True]
