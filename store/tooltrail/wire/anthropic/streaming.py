@@ -58,6 +58,16 @@ class _Block:
         """The fragments of the arguments; empty where the first event has them, if any."""
         return "".join(self.pieces.get("partial_json", ()))
 
+    def has_two_inputs(self) -> bool:
+        """Whether the first event has arguments that the fragments do not tell as well."""
+        begun, raw = self.native.get("input"), self.raw()
+        if not (begun and raw):
+            return False
+        try:
+            return read_json(raw) != begun
+        except InvalidRecordError:
+            return True
+
     def may_be_cut(self) -> bool:
         """Whether arguments may be missing: nobody said that it ended, nor do they themselves."""
         if self.has_ended or (self.native.get("input") and not self.raw()):
@@ -83,7 +93,7 @@ class MessagesAssembler:
         self._earlier: list[Message] = []
 
     def feed(self, event: JsonObject) -> None:
-        """Take one event; those that are not known change nothing of the answer."""
+        """Take one event; those of types that are not known change nothing, unless of a block."""
         match event.get("type"):
             case "content_block_delta":
                 self._take_delta(event)
@@ -98,13 +108,19 @@ class MessagesAssembler:
                     self._message.update(object_in(event.get("delta")))
             case "message_stop":
                 self._has_ended = True
-            case "error" | None:
-                # Proxies tell their own errors without a type.
-                self._failure = self._failure or read_failure(event)
             case "message":
                 self._whole = event
-            case _:
-                pass
+            case kind:
+                self._take_other(event, kind)
+
+    def _take_other(self, event: JsonObject, kind: JsonValue) -> None:
+        # Proxies tell their own errors without a type.
+        if failure := read_failure(event):
+            self._failure = self._failure or failure
+        elif not isinstance(kind, str):
+            self._unread.append("an event has no type")
+        elif kind.startswith("content_block_"):
+            self._unread.append(f"an event of a block, of the type {kind!r}")
 
     def _begin(self, message: JsonObject) -> None:
         """Begin the message; where there is one, a stream of several was joined to this one."""
@@ -167,11 +183,14 @@ class MessagesAssembler:
 
     def _take_piece(self, block: _Block, kind: str, piece: JsonValue) -> None:
         """Take a piece of a text; one that cannot be of its block may be missing in another."""
-        if not isinstance(piece, str):
-            self._unread.append(f"a piece ({kind}) without a text")
-            return
         of = block.native.get("type")
-        if not (isinstance(of, str) and of.endswith(_OF[kind])):
+        is_of_block = isinstance(of, str) and of.endswith(_OF[kind])
+        if not isinstance(piece, str):
+            is_of_call = kind == "input_json_delta" or not is_of_block
+            told = self._unread if is_of_call else self._remarks
+            told.append(f"a piece ({kind}) without a text")
+            return
+        if not is_of_block:
             self._unread.append(f"a piece ({kind}) of a block of the type {of!r}")
         elif block.has_ended and piece:
             self._unread.append(f"a piece ({kind}) of a block that has ended")
@@ -203,6 +222,8 @@ class MessagesAssembler:
         blocks = [block for _, block in sorted(self._blocks, key=itemgetter(0))]
         content: list[JsonValue] = [block.whole() for block in blocks]
         raw = {number: raw for number, block in enumerate(blocks) if (raw := block.raw())}
+        if any(block.has_two_inputs() for block in blocks):
+            self._unread.append("the input of a call comes whole and in pieces")
         ended = (self._has_ended or is_done) and self._failure is None
         native: JsonObject = {**(self._message or {}), "content": content}
         cut = {number for number, block in enumerate(blocks) if block.may_be_cut()}

@@ -33,6 +33,11 @@ def goes_on(told: JsonObject) -> bool:
     return told.get("willContinue") not in (None, False)
 
 
+def is_in_pieces(told: JsonObject) -> bool:
+    """Whether arguments of a call come in pieces, of which there may be more."""
+    return goes_on(told) or told.get("partialArgs") not in (None, [])
+
+
 @dataclass(slots=True)
 class PartialArguments:
     """Arguments as far as they have come.

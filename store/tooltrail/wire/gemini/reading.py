@@ -25,6 +25,7 @@ from tooltrail.records import (
 from tooltrail.wire._reading import is_for_provider
 from tooltrail.wire.gemini.asking import read_tools
 from tooltrail.wire.gemini.limits import NAME
+from tooltrail.wire.gemini.partial_arguments import is_in_pieces
 from tooltrail.wire.gemini.parts import camel, media_of_part
 from tooltrail.wire.media_uris import is_public
 from tooltrail.wire.members import (
@@ -99,7 +100,7 @@ def unread_calls(message: Message) -> Iterator[str]:
             yield "a call has no name"
         if not isinstance(call.arguments, dict) and call.parse_error is None:
             yield "the arguments of a call are no object"
-        if not _PIECES.isdisjoint(object_in(call.extras.get("functionCall"))):
+        if is_in_pieces(object_in(call.extras.get("functionCall"))):
             yield "a call is in pieces, and not whole"
 
 
@@ -156,7 +157,9 @@ def read_candidate(
         choice=index if isinstance(index, int) and index >= 0 else position,
     )
     parts = _parts_of(candidate.get("content"))
-    blocks = list(_blocks(parts, None if not is_whole else cut))
+    read = _blocks(parts, None if not is_whole else cut)
+    # The last event of an ordinary stream has an empty text beside the reason to finish.
+    blocks = [one for one in read if not _is_nothing(one)]
     return Message(role="assistant", blocks=tuple(blocks), origin=origin, is_complete=is_whole)
 
 
@@ -239,6 +242,11 @@ def _blocks(parts: list[JsonValue], cut: AbstractSet[int] | None) -> Iterator[Me
             yield _block(part, value)
 
 
+def _is_nothing(block: MessageBlock) -> bool:
+    """Whether it is an empty text of which nothing else is said."""
+    return isinstance(block, TextBlock) and not (block.text or block.extras)
+
+
 def _block(part: JsonObject, native: JsonValue) -> MessageBlock:
     text = part.get("text")
     if isinstance(text, str):
@@ -256,16 +264,17 @@ def _block(part: JsonObject, native: JsonValue) -> MessageBlock:
 def _call(part: JsonObject, position: int, *, is_cut: bool) -> ToolCall:
     told = camel(object_in(part["functionCall"]))
     extras = others(part, _CALL_PART)
-    if more := others(told, _CALL):
+    is_whole = not is_in_pieces(told)
+    # That nothing is to come says nothing of a call that is whole.
+    if more := others(told, _CALL | _PIECES if is_whole else _CALL):
         extras["functionCall"] = more
     args = told.get("args")
-    is_whole = not is_cut and _PIECES.isdisjoint(more)
     return ToolCall(
         tool_name=text_in(told.get("name")) or "",
         arguments_raw=spelled({} if args is None else args),
         call_id=text_in(told.get("id")),
         position=position,
-        flags=() if is_whole else ("incomplete",),
+        flags=() if is_whole and not is_cut else ("incomplete",),
         extras=extras,
     )
 

@@ -81,8 +81,19 @@ def test_input_in_the_first_event_counts_where_no_fragment_comes() -> None:
     begun = CALL | {"input": {"b": 1, "a": 2}}
     (call,) = finished(block(0, **begun), end(0)).calls
     assert call.arguments_raw == '{"b":1,"a":2}'
-    (call,) = finished(block(0, **begun), *arguments(0, '{"c":3}'), end(0)).calls
-    assert call.arguments_raw == '{"c":3}'
+    response = finished(block(0, **begun), *arguments(0, '{"a":2,', ' "b":1}'), end(0))
+    assert response.unread == ()
+    assert [(call.arguments_raw, call.is_executable) for call in response.calls] == [
+        ('{"a":2, "b":1}', True)
+    ]
+
+
+@pytest.mark.parametrize("raw", ['{"b":2}', "{}", '{"a":1', " "])
+def test_input_in_the_first_event_that_is_not_that_of_the_fragments_is_told(raw: str) -> None:
+    begun = CALL | {"input": {"a": 1}}
+    response = finished(block(0, **begun), *arguments(0, raw), end(0))
+    assert response.unread == ("the input of a call comes whole and in pieces",)
+    assert [(call.arguments_raw, call.is_executable) for call in response.calls] == [(raw, False)]
 
 
 def test_what_the_limit_cut_is_kept_and_flagged_and_never_replaced() -> None:
@@ -232,6 +243,59 @@ def test_a_new_kind_of_delta_stops_a_call_that_it_is_of_and_no_other(
     )
     assert [call.is_executable for call in response.calls] == [runs]
     assert (response.unread + response.remarks) == ("a delta of the kind 'brand_new_delta'",)
+
+
+@pytest.mark.parametrize(
+    ("odd", "told_of"),
+    [
+        (
+            {"index": 0, "delta": {"type": "input_json_delta", "partial_json": '"/tmp"'}},
+            "an event has no type",
+        ),
+        (arguments(0, '"/tmp"')[0] | {"type": None}, "an event has no type"),
+        (arguments(0, '"/tmp"')[0] | {"type": 5}, "an event has no type"),
+        (
+            arguments(0, '"/tmp"')[0] | {"type": "content_block_patch"},
+            "an event of a block, of the type 'content_block_patch'",
+        ),
+    ],
+)
+def test_an_event_that_may_be_of_a_call_is_told_and_no_call_is_run(odd: Any, told_of: str) -> None:
+    response = finished(block(0, **CALL), odd, *arguments(0, "{}"), end(0))
+    assert response.unread == (told_of,)
+    assert [call.is_executable for call in response.calls] == [False]
+
+
+def test_events_of_other_types_change_nothing() -> None:
+    others: list[dict[str, Any]] = [{"type": "ping"}, {"type": "brand_new_event", "index": 0}]
+    response = finished(block(0, **CALL), *others, *arguments(0, "{}"), end(0))
+    assert (response.unread, response.remarks) == ((), ())
+    assert [call.is_executable for call in response.calls] == [True]
+
+
+@pytest.mark.parametrize(
+    ("kind", "of"), [("signature_delta", "signature"), ("thinking_delta", "thinking")]
+)
+def test_a_piece_of_a_thought_without_a_text_is_told_and_calls_run(kind: str, of: str) -> None:
+    response = finished(
+        block(0, type="thinking", thinking="hm", signature="c2ln"),
+        piece(0, kind, **{of: None}),
+        end(0),
+        block(1, **CALL),
+        end(1),
+    )
+    assert (response.unread, response.remarks) == ((), (f"a piece ({kind}) without a text",))
+    assert [call.is_executable for call in response.calls] == [True]
+    (thought,) = response.message.blocks[:1]
+    assert isinstance(thought, ReasoningBlock)
+    assert (thought.text, thought.extras["signature"]) == ("hm", "c2ln")
+
+
+@pytest.mark.parametrize("kind", ["signature_delta", "thinking_delta"])
+def test_such_a_piece_of_a_call_is_told_and_the_call_is_not_run(kind: str) -> None:
+    response = finished(block(0, **CALL), piece(0, kind), *arguments(0, "{}"), end(0))
+    assert response.unread == (f"a piece ({kind}) without a text",)
+    assert [call.is_executable for call in response.calls] == [False]
 
 
 def two_calls(*events: dict[str, Any]) -> Response:

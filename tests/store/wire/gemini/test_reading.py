@@ -49,6 +49,36 @@ def test_a_call_in_pieces_that_was_not_streamed_is_not_run() -> None:
         assert response.unread == ("a call is in pieces, and not whole",)
 
 
+@pytest.mark.parametrize(
+    "members", [{"willContinue": False}, {"partialArgs": []}, {"will_continue": False}]
+)
+def test_a_call_of_which_nothing_is_to_come_is_whole(members: Any) -> None:
+    response = answer({"functionCall": {"name": "f", "args": {"a": 1}, **members}})
+    assert response.unread == ()
+    (call,) = response.calls
+    assert (call.arguments_raw, call.is_executable, call.extras) == ('{"a":1}', True, {})
+
+
+@pytest.mark.parametrize("odd", [{"willContinue": "no"}, {"partialArgs": {}}, {"partialArgs": ""}])
+def test_what_is_no_clear_end_of_a_call_is_told(odd: Any) -> None:
+    response = answer({"functionCall": {"name": "f", "args": {}, **odd}})
+    assert response.unread == ("a call is in pieces, and not whole",)
+    assert [call.is_executable for call in response.calls] == [False]
+
+
+def test_an_empty_text_is_left_out_of_an_answer_unless_more_is_said_of_it() -> None:
+    signed = {"text": "", "thoughtSignature": "c2ln"}
+    call = {"functionCall": {"name": "f"}}
+    said = answer({"text": ""}, {"text": "a"}, {"text": "", "thoughtSignature": None}, call, signed)
+    first, asked, last = said.message.blocks
+    assert (first, last) == (
+        TextBlock(text="a"),
+        TextBlock(text="", extras={"thoughtSignature": "c2ln"}),
+    )
+    assert isinstance(asked, CallBlock)
+    assert answer({"text": ""}).message.blocks == ()
+
+
 def test_what_stands_beside_a_call_and_in_it_is_kept() -> None:
     told: Any = {"name": "f", "args": {}, "brandNew": 1}
     (call,) = answer({"functionCall": told, "thoughtSignature": "c2ln"}).calls
