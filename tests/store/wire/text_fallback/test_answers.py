@@ -3,9 +3,9 @@
 import json
 
 import pytest
-from pydantic import JsonValue
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import JsonValue
 from tests.store.wire.text_fallback.test_markup import any_texts
 
 from tooltrail.records import Origin, ProviderBlock, ReasoningBlock, TextBlock
@@ -257,7 +257,6 @@ FAILED_ANSWERS: list[JsonObject] = [
     {"error": ERROR, "content": CALL},
     {"error": ERROR, "choices": [{"message": {"content": CALL}, "finish_reason": "stop"}]},
     {"choices": [{"message": {"content": CALL}, "finish_reason": "stop", "error": ERROR}]},
-    {"error": {}, "content": CALL},
 ]
 FAILED_STREAMS: list[list[Chunk]] = [
     [{"content": CALL}, {"error": ERROR}],
