@@ -99,7 +99,7 @@ def _read_answer(
     odd: Iterable[JsonValue],
 ) -> Response:
     blocks = [*_assistant_blocks(native), *(ProviderBlock(native=one) for one in odd)]
-    unread = [*_unread(native, blocks)]
+    unread, remarks = [*_unread(native, blocks)], [*_remarks(blocks)]
     is_whole = is_done or last.get("done") is True
     if not is_whole and failure is None:
         unread.append("the answer does not say that it is done")
@@ -121,19 +121,40 @@ def _read_answer(
         origin=origin,
         is_complete=is_whole and not is_cut,
     )
-    return Response.of((message,), failure, tuple(unread))
+    return Response.of((message,), failure, unread, remarks)
 
 
 def _unread(native: JsonObject, blocks: list[MessageBlock]) -> Iterator[str]:
     if native.get("role", "assistant") != "assistant":
         yield "the message is not of the role assistant"
     for block in blocks:
-        if isinstance(block, ProviderBlock):
-            names = ", ".join(object_in(block.native)) or "a line"
-            yield f"{names} of the message is not what it is to be"
-    for position, call in enumerate(_native_calls(native)):
-        if isinstance(_function(call).get("arguments"), str):
-            yield f"the arguments of call {position} are a text, not an object"
+        if isinstance(block, ProviderBlock) and not _is_thinking(block):
+            yield _odd_member(block)
+    calls = [block.call for block in blocks if isinstance(block, CallBlock)]
+    for told, call in zip(_native_calls(native), calls, strict=True):
+        if isinstance(_function(told).get("arguments"), str) and not _is_object(call):
+            yield f"the arguments of call {call.position} are a text, not an object"
+
+
+def _remarks(blocks: list[MessageBlock]) -> Iterator[str]:
+    for block in blocks:
+        if isinstance(block, ProviderBlock) and _is_thinking(block):
+            yield _odd_member(block)
+
+
+def _odd_member(block: ProviderBlock) -> str:
+    names = ", ".join(object_in(block.native)) or "a line"
+    return f"{names} of the message is not what it is to be"
+
+
+def _is_thinking(block: ProviderBlock) -> bool:
+    # Whatever it is, no call is a part of it.
+    return [*object_in(block.native)] == ["thinking"]
+
+
+def _is_object(call: ToolCall) -> bool:
+    """Whether the raw arguments are the JSON of an object; a blank text is none."""
+    return bool(call.arguments_raw.strip()) and isinstance(call.arguments, dict)
 
 
 def read_history(request: JsonObject) -> Conversation:

@@ -65,11 +65,12 @@ class OllamaAssembler:
         if not self._has_message:
             if self._failure is None:
                 self._unread.append("the stream has no message")
-            return Response.of((), self._failure, tuple(self._unread))
+            return Response.of((), self._failure, self._unread)
         native: JsonObject = {
             **self._rest,
             **{name: "".join(pieces) for name, pieces in self._texts.items()},
             **self._lists,
         }
         answer = read_answer(native, self._last, self._failure, is_done=is_done, odd=self._odd)
-        return Response.of(answer.messages, answer.failure, (*answer.unread, *self._unread))
+        unread = (*answer.unread, *self._unread)
+        return Response.of(answer.messages, answer.failure, unread, answer.remarks)

@@ -5,16 +5,25 @@ quotation, an example) is text, and that is told. A call that is not as its form
 `incomplete`, with all there is of it as its arguments: whoever runs the tools answers it with an
 error. Blank lines beside a call belong to it.
 
-What models think in `<think>` is reasoning, with the calls that they only rehearse there. Chat
-templates may have written the beginning of it already; then the text begins with what was thought.
+What models think in `<think>` is reasoning, with the calls that they only rehearse there, which is
+told. It begins a line; chat templates may have written its beginning already, then all up to an end
+of it was thought. Tags in code are text.
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from tooltrail.records import CallBlock, CallFlag, ReasoningBlock, TextBlock, ToolCall
+from tooltrail.records import (
+    CallBlock,
+    CallFlag,
+    MessageBlock,
+    ReasoningBlock,
+    TextBlock,
+    ToolCall,
+)
 from tooltrail.wire.text_fallback.families import TextFamily, text_family
 from tooltrail.wire.text_fallback.markup import FENCES, THOUGHTS
 from tooltrail.wire.text_fallback.names import split_name
@@ -22,7 +31,9 @@ from tooltrail.wire.text_fallback.telling import FoundCall
 
 _FENCE = r"^ {0,3}(?P<fence>`{3,}(?=[^`\n]*$)|~{3,})[^\n]*$"
 _THOUGHT = r"<(?P<ends>/?)(?P<thought>think|thinking)>"
-_THOUGHT_END = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
+_CODE_OR_END = re.compile(r"(?<!`)`+[^`\n]+`+|(?P<end></think(?:ing)?>)", re.IGNORECASE)
+_FENCE_END = re.compile(r"^ {0,3}(?P<fence>`{3,}|~{3,})[ \t\r]*$", re.MULTILINE)
+_REHEARSED = "what looks like a call was thought; it is none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +67,7 @@ def read_calls(text: str, family: str = "tool_result") -> TextWithCalls:
     Raises:
         NotFoundError: there is no family of that name.
     """
-    reading = _Reading(text_family(family), text)
+    reading = _Reading(text_family(family), text, _thought_ends(text))
     reading.read()
     return TextWithCalls(tuple(reading.blocks), tuple(reading.unread), tuple(reading.remarks))
 
@@ -89,12 +100,16 @@ def has_line_marks(family: TextFamily, text: str) -> bool:
 
 
 class _Reading:
-    def __init__(self, family: TextFamily, text: str) -> None:
+    def __init__(
+        self, family: TextFamily, text: str, thought_ends: Sequence[tuple[int, int]]
+    ) -> None:
         self.blocks: list[TextBlock | CallBlock | ReasoningBlock] = []
         self.unread: list[str] = []
         self.remarks: list[str] = []
         self._family = family
         self._text = text
+        self._thought_ends = thought_ends
+        self._fence_ends: dict[str, list[tuple[int, int]]] | None = None
         self._ids: set[str] = set()
         self._count = 0
         self._said = 0
@@ -108,9 +123,17 @@ class _Reading:
         `_said` is how far it is taken, `_place` where to look for what comes next, and `_answer`
         where it goes on behind the last thought.
         """
-        pattern = _pattern(self._family.call_begin)
+        self._read(_pattern(self._family.call_begin, has_thoughts=True))
+
+    def read_without_thoughts(self) -> None:
+        """Take the text of a thought apart, in which tags of thoughts mean nothing."""
+        self._read(_pattern(self._family.call_begin, has_thoughts=False))
+
+    def _read(self, pattern: re.Pattern[str]) -> None:
         while mark := pattern.search(self._text, self._place):
-            if mark["thought"]:
+            if mark["ends"]:
+                self._take_thought_end(mark)
+            elif mark["thought"]:
                 self._take_thought(mark)
             elif mark["fence"]:
                 self._skip_code(mark, pattern)
@@ -131,42 +154,72 @@ class _Reading:
             self._add_calls(found.calls)
             self._said = found.end
 
-    def _take_thought(self, mark: re.Match[str]) -> None:
-        if mark["ends"]:
-            self._was_thought(mark)
+    def _take_thought(self, begin: re.Match[str]) -> None:
+        if not self._begins_line(begin.start()):
+            self._place = begin.end()
             return
-        end = _THOUGHT_END.search(self._text, mark.end())
-        stop, after = (len(self._text),) * 2 if end is None else end.span()
+        end = self._thought_end(begin.end())
+        stop, after = (len(self._text),) * 2 if end is None else end
         if end is None:
             self.unread.append("what was thought has no end; there may be calls in it")
-        self._add_text(mark.start(), is_before=True)
-        if thought := self._text[mark.end() : stop].strip("\r\n"):
+        self._add_text(begin.start(), is_before=True)
+        if thought := self._text[begin.end() : stop].strip("\r\n"):
             self.blocks.append(ReasoningBlock(text=thought))
+            rehearsed = _Reading(self._family, thought, ())
+            rehearsed.read_without_thoughts()
+            self._tell_rehearsed(rehearsed.blocks)
         self._said = self._place = self._answer = after
 
-    def _was_thought(self, end: re.Match[str]) -> None:
+    def _take_thought_end(self, end: re.Match[str]) -> None:
+        if self._thought_end(end.start()) == end.span():
+            self._was_thought(end.start(), end.end())
+        else:
+            self._place = end.end()
+
+    def _was_thought(self, stop: int, after: int) -> None:
         """Find that all so far was thought: what looked like calls were none."""
+        self._tell_rehearsed(self.blocks)
         self.blocks.clear()
         self.unread.clear()
-        self.remarks.clear()
         self._ids.clear()
         self._count = 0
-        self._first_thought = end.start()
-        self._said = self._place = self._answer = end.end()
+        self._first_thought = stop
+        self._said = self._place = self._answer = after
+
+    def _tell_rehearsed(self, blocks: Sequence[MessageBlock]) -> None:
+        if any(isinstance(block, CallBlock) for block in blocks):
+            self.remarks.append(_REHEARSED)
+
+    def _thought_end(self, place: int) -> tuple[int, int] | None:
+        """Where the first end of thoughts from here on begins and ends."""
+        following = bisect_left(self._thought_ends, (place, 0))
+        return self._thought_ends[following] if following < len(self._thought_ends) else None
 
     def _skip_code(self, fence: re.Match[str], pattern: re.Pattern[str]) -> None:
-        mark = fence["fence"]
-        closing = re.compile(rf"^ {{0,3}}{mark[0]}{{{len(mark)},}}[ \t\r]*$", re.MULTILINE)
-        end = closing.search(self._text, fence.end())
-        if end is None and (thought := _THOUGHT_END.search(self._text, fence.end())):
+        end = self._fence_end(fence)
+        if end is None and (thought := self._thought_end(fence.end())):
             # A code block that was begun in thoughts does not go on behind them.
-            self._was_thought(thought)
+            self._was_thought(*thought)
             return
-        self._place = len(self._text) if end is None else end.end()
+        self._place = len(self._text) if end is None else end
         for inside in pattern.finditer(self._text, fence.end(), self._place):
             if not (inside["fence"] or inside["thought"]):
                 self.remarks.append("what looks like a call stands in a code block; it is text")
                 return
+
+    def _fence_end(self, fence: re.Match[str]) -> int | None:
+        """Where the code block ends that begins here."""
+        if self._fence_ends is None:
+            self._fence_ends = _last_fence_ends(self._text)
+        mark = fence["fence"]
+        last = self._fence_ends.get(mark[0], [])
+        of_length = bisect_left(last, (len(mark), 0))
+        # Looked for only where there is one: else each fence would go through the whole rest.
+        if of_length == len(last) or last[of_length][1] < fence.end():
+            return None
+        closing = re.compile(rf"^ {{0,3}}{mark[0]}{{{len(mark)},}}[ \t\r]*$", re.MULTILINE)
+        end = closing.search(self._text, fence.end())
+        return None if end is None else end.end()
 
     def _begins_line(self, place: int) -> bool:
         if self._family.follows_marks and self._text.endswith("|>", self._answer, place):
@@ -213,9 +266,29 @@ class _Reading:
 
 
 @lru_cache(maxsize=32)
-def _pattern(call_begin: str) -> re.Pattern[str]:
-    begins = f"{_FENCE}|{_THOUGHT}|(?:{call_begin})"
+def _pattern(call_begin: str, *, has_thoughts: bool) -> re.Pattern[str]:
+    # Without thoughts the groups are there all the same, of what matches nowhere.
+    thought = _THOUGHT if has_thoughts else rf"(?!){_THOUGHT}"
+    begins = f"{_FENCE}|{thought}|(?:{call_begin})"
     return re.compile(begins, re.MULTILINE | re.IGNORECASE)
+
+
+def _thought_ends(text: str) -> list[tuple[int, int]]:
+    """Where thoughts may end: at the tags that stand in no code inside of a line."""
+    return [found.span() for found in _CODE_OR_END.finditer(text) if found["end"]]
+
+
+def _last_fence_ends(text: str) -> dict[str, list[tuple[int, int]]]:
+    """Of each character of fences, the lengths of the last ends of code blocks, and their places.
+
+    An end is not among them where one of its length or more follows it.
+    """
+    last: dict[str, list[tuple[int, int]]] = {}
+    for end in reversed([*_FENCE_END.finditer(text)]):
+        known = last.setdefault(end["fence"][0], [])
+        if not known or known[-1][0] < len(end["fence"]):
+            known.append((len(end["fence"]), end.start()))
+    return last
 
 
 def _without_blank_line(text: str, *, at_end: bool) -> str:

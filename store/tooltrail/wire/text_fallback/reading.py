@@ -83,7 +83,8 @@ def first_failure(natives: Iterable[JsonObject]) -> ProviderFailure | None:
 def read_failure(payload: JsonObject) -> ProviderFailure | None:
     """The error that an answer, a choice of it, or an event of a stream tells."""
     error = payload.get("error")
-    if error is None:
+    if not error:
+        # Servers that always have the member leave it empty where there was none.
         return None
     told = object_in(error)
     kind = told.get("type") or told.get("code")

@@ -112,17 +112,31 @@ def test_all_calls_may_have_the_same_index() -> None:
     assert [(call.position, call.arguments) for call in calls] == [(0, {"n": 1}), (1, {"n": 2})]
 
 
-def test_arguments_that_are_a_text_are_kept_and_told() -> None:
-    response = read_response(calling(called("f", '{"a": 1'), called("g", '{"a" :1}')))
-    broken, whole = response.calls
-    assert broken.arguments_raw == '{"a": 1'
-    assert broken.parse_error is not None
-    assert whole.arguments == {"a": 1}
-    assert whole.arguments_raw == '{"a" :1}'
-    assert response.unread == (
-        "the arguments of call 0 are a text, not an object",
-        "the arguments of call 1 are a text, not an object",
-    )
+def test_arguments_that_are_the_text_of_an_object_run() -> None:
+    response = read_response(calling(called("f", '{"a" :1}'), called("g", {"b": 2})))
+    first, second = response.calls
+    assert (first.arguments_raw, first.arguments, first.flags) == ('{"a" :1}', {"a": 1}, ())
+    assert second.arguments_raw == '{"b":2}'
+    assert [call.is_executable for call in response.calls] == [True, True]
+    assert (response.unread, response.remarks) == ((), ())
+
+
+@pytest.mark.parametrize("text", ['{"a": 1', "[1]", '"x"', "null", "", " ", '{"a": 1} {}'])
+def test_arguments_that_are_another_text_are_kept_and_told(text: str) -> None:
+    response = read_response(calling(called("f", '{"a" :1}'), called("g", text)))
+    assert [call.arguments_raw for call in response.calls] == ['{"a" :1}', text]
+    assert [call.is_executable for call in response.calls] == [False, False]
+    assert response.unread == ("the arguments of call 1 are a text, not an object",)
+
+
+@pytest.mark.parametrize("thinking", [True, False, {"text": "x"}, ["x"]])
+def test_thinking_that_is_no_text_keeps_no_call_from_running(thinking: JsonValue) -> None:
+    message: JsonObject = {"thinking": thinking, "content": "", "tool_calls": [called("f", {})]}
+    response = read_response(answer(message))
+    assert response.message.blocks[0] == ProviderBlock(native={"thinking": thinking})
+    assert [call.is_executable for call in response.calls] == [True]
+    assert response.unread == ()
+    assert response.remarks == ("thinking of the message is not what it is to be",)
 
 
 @pytest.mark.parametrize(
@@ -178,7 +192,6 @@ def test_what_is_not_known_is_kept_as_extras_of_the_call_and_of_the_message() ->
     "member",
     [
         {"content": [{"type": "text", "text": "x"}]},
-        {"thinking": {"text": "x"}},
         {"images": "x"},
         {"images": [{"url": "x"}]},
         {"tool_calls": {"function": {}}},

@@ -142,6 +142,15 @@ def test_a_line_that_cannot_be_read_is_told() -> None:
     assert len(response.unread) == 1
 
 
+def test_blank_lines_and_thinking_that_is_no_text_keep_no_call_from_running() -> None:
+    lines = (line({"content": "", "thinking": True}), STREAM[4], last())
+    data = b"\n" + b"\r\n \n\n".join(map(spelled, lines)) + b"\n"
+    response = read_stream(FORMAT, [data])
+    assert [one.is_executable for one in response.calls] == [True]
+    assert response.unread == ()
+    assert response.remarks == ("thinking of the message is not what it is to be",)
+
+
 def test_a_message_that_is_none_and_lines_behind_the_end_are_told() -> None:
     response = read({"message": "x"}, last(), line({"content": "more"}))
     assert response.unread == (

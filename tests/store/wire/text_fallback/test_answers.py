@@ -5,6 +5,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import JsonValue
 from tests.store.wire.text_fallback.test_markup import any_texts
 
 from tooltrail.records import Origin, ProviderBlock, ReasoningBlock, TextBlock
@@ -193,6 +194,24 @@ def test_what_only_looks_like_a_call_keeps_no_call_from_running() -> None:
         assert response.remarks == ("what looks like a call stands in a code block; it is text",)
 
 
+@pytest.mark.parametrize("error", ["", False, None, {}])
+def test_an_error_of_nothing_is_no_failure(error: JsonValue) -> None:
+    content = FAMILIES["tool_result"].write_calls(CALLS)
+    choice: JsonObject = {"message": {"content": content}, "finish_reason": "stop"}
+    streamed: JsonObject = {"delta": {"content": content}, "finish_reason": "stop"}
+    for response in (
+        FORMAT.read_response({"error": error, "content": content}),
+        FORMAT.read_response({"error": error, "choices": [{**choice, "error": error}]}),
+        read_stream(FORMAT, [{"error": error, "choices": [{**streamed, "error": error}]}]),
+    ):
+        assert response.failure is None
+        assert response.unread == ()
+        assert response.calls
+        assert all(call.is_executable for call in response.calls)
+    alone = FORMAT.read_response({"error": error})
+    assert alone.unread == ("the answer has neither choices nor a content nor an error",)
+
+
 @pytest.mark.parametrize(
     ("error", "message", "kind"),
     [
@@ -238,7 +257,6 @@ FAILED_ANSWERS: list[JsonObject] = [
     {"error": ERROR, "content": CALL},
     {"error": ERROR, "choices": [{"message": {"content": CALL}, "finish_reason": "stop"}]},
     {"choices": [{"message": {"content": CALL}, "finish_reason": "stop", "error": ERROR}]},
-    {"error": {}, "content": CALL},
 ]
 FAILED_STREAMS: list[list[Chunk]] = [
     [{"content": CALL}, {"error": ERROR}],

@@ -4,6 +4,8 @@ One of this size is read in seconds where the time grows with its length, and in
 grows with the square of it.
 """
 
+import time
+
 import pytest
 
 from tooltrail.records import ToolDefinition
@@ -53,6 +55,22 @@ def test_a_text_with_a_mark_again_and_again_is_read_in_the_end(family: str, part
 def test_calls_that_are_none_are_each_looked_at_once(family: str, part: str) -> None:
     read = read_calls(part * (COUNT // 10), family)
     assert not any(call.is_executable for call in read.calls)
+
+
+@pytest.mark.parametrize("part", ["```a\n</think>\n", "~~~a\n```\n</think>\n", "`</think>\n"])
+def test_the_end_of_a_code_block_is_looked_for_only_where_there_is_one(part: str) -> None:
+    # 46 seconds where each fence goes through the rest of the text.
+    begin = time.process_time()
+    read = read_calls(part * 20_000, "hermes")
+    assert time.process_time() - begin < 10
+    assert read.calls == ()
+
+
+def test_a_code_block_ends_at_the_first_fence_of_its_kind_and_length() -> None:
+    call = '<tool_call>\n{"name": "now", "arguments": {}}\n</tool_call>'
+    ended = f"````a\n```\n{call}\n~~~~\n`````\n{call}\n```\n{call}\n```"
+    assert [one.is_executable for one in read_calls(ended, "hermes").calls] == [True]
+    assert read_calls(f"```\n````\n\n`````a\n{call}\n````", "hermes").calls == ()
 
 
 @families

@@ -37,6 +37,7 @@ def test_a_call_that_is_only_rehearsed_is_no_call(family: str, begin: str, end: 
     (call,) = read.calls
     assert (call.tool_name, call.is_executable, call.position) == ("now", True, 0)
     assert (read.text, read.unread) == ("Let me look.", ())
+    assert read.remarks == ("what looks like a call was thought; it is none",)
     # The template of Qwen 3 has the first tag in the prompt.
     assert read_calls(said.removeprefix(begin), family) == read
 
@@ -67,6 +68,47 @@ def test_a_code_block_in_thoughts_ends_with_them(family: str) -> None:
 def test_a_call_may_stand_right_behind_thoughts(family: str) -> None:
     read = read_calls(f"<think>hm</think> {spelled(family, 'now')}", family)
     assert [type(block) for block in read.blocks] == [ReasoningBlock, CallBlock]
+
+
+CALL = '<tool_call>\n{"name": "now", "arguments": {}}\n</tool_call>'
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        f"{CALL}\nDone; the tag `</think>` ends thoughts.",
+        f"I never use `<think>` tags.\n{CALL}",
+        f"I never use <think> tags.\n{CALL}",
+        f"Write `<think>`, then `</think>`.\n{CALL}\n``</thinking>`` ends it.",
+        f"{CALL}\n```\n</think>\n```",
+    ],
+)
+def test_calls_beside_texts_about_tags_are_calls(said: str) -> None:
+    read = read_calls(said, "hermes")
+    assert [call.tool_name for call in read.calls] == ["now"]
+    assert (read.unread, read.remarks) == ((), ())
+    assert not any(isinstance(block, ReasoningBlock) for block in read.blocks)
+
+
+@pytest.mark.parametrize(
+    ("said", "thought"),
+    [
+        (f"Hm.\n{CALL}\n</think>\n\nNo.", f"Hm.\n{CALL}"),
+        (f"{CALL}\nBetter not.</think>\n\nNo.", f"{CALL}\nBetter not."),
+        (f"Is it `</think>`?\n{CALL}\n</think>\n\nNo.", f"Is it `</think>`?\n{CALL}"),
+        (f"<think>Is it `</think>`?\n{CALL}\n</think>\n\nNo.", f"Is it `</think>`?\n{CALL}"),
+        (f"Well <think>hm\n{CALL}\n</think>\n\nNo.", f"Well <think>hm\n{CALL}"),
+        ("<tool_call>\n{\n</tool_call>\n</think>\n\nNo.", "<tool_call>\n{\n</tool_call>"),
+    ],
+)
+def test_that_calls_were_thought_is_told_and_keeps_no_other_from_running(
+    said: str, thought: str
+) -> None:
+    read = read_calls(f"{said}\n\n{CALL}", "hermes")
+    assert read.blocks[:2] == (ReasoningBlock(text=thought), TextBlock(text="No."))
+    assert [call.is_executable for call in read.calls] == [True]
+    assert read.unread == ()
+    assert read.remarks == ("what looks like a call was thought; it is none",)
 
 
 @families
