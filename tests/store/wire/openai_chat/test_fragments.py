@@ -1,6 +1,5 @@
 """Which call each fragment of a stream is of, where servers leave out what would tell it."""
 
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -47,13 +46,11 @@ def test_two_calls_of_one_list_are_never_one() -> None:
 
 
 def test_many_calls_of_one_list_take_time_by_their_number() -> None:
-    entries = [entry("f", "{}") for _ in range(30_000)]
+    # Where each call is compared with all before it this does not end before its time is over.
+    entries = [entry("f", "{}") for _ in range(150_000)]
     calls = Calls()
-    began = time.process_time()
     calls.take(entries)
-    # About 0.2 s; where each call is compared with all before it, half a minute.
-    assert time.process_time() - began < 5
-    assert (len(calls.calls), list(calls.unread())) == (30_000, [])
+    assert (len(calls.calls), list(calls.unread())) == (150_000, [])
 
 
 def test_a_call_without_arguments_between_two_others_is_not_lost() -> None:

@@ -1,6 +1,5 @@
 """Streams of Chat Completions, with everything that compatible servers were seen to do."""
 
-import time
 from typing import Any
 
 import pytest
@@ -333,16 +332,14 @@ def test_what_else_comes_in_pieces_is_put_together() -> None:
 
 
 def test_sound_in_many_pieces_takes_time_by_their_number() -> None:
+    # Where each piece is joined to a copy of all before it, this does not end in its time.
     piece = "aGk=" * 2048
-    began = time.process_time()
     assembler = ChatAssembler()
-    for _ in range(3000):
+    for _ in range(10_000):
         assembler.feed({"choices": [{"index": 0, "delta": {"audio": {"data": piece}}}]})
     response = assembler.finish(is_done=True)
-    # Next to nothing; where each piece is joined to a copy of all before it, many seconds.
-    assert time.process_time() - began < 5
     assert response.message.origin is not None
-    assert response.message.origin.extras == {"audio": {"data": piece * 3000}}
+    assert response.message.origin.extras == {"audio": {"data": piece * 10_000}}
 
 
 @pytest.mark.parametrize(
