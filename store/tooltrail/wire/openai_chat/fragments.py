@@ -157,7 +157,24 @@ class Calls:
         if not all(call.name for call in self.calls):
             yield "a call has no name"
 
+    def _is_continued(self, native: JsonObject) -> bool:
+        """Take a fragment that is more arguments of a call with an index, as nearly all are."""
+        index, function = native.get("index"), native.get("function")
+        if len(native) != 2 or type(index) is not int or not isinstance(function, dict):
+            return False
+        call, more = self._by_index.get(index), function.get("arguments")
+        if call is None or len(function) != 1 or not isinstance(more, str):
+            return False
+        if call.has_twin or call.latest == self._lists:
+            return False  # it may be of another call
+        call.latest = self._lists
+        if more:
+            call.arguments.append(more)
+        return True
+
     def _take(self, native: JsonObject) -> None:
+        if self._is_continued(native):
+            return
         is_custom = bool(object_in(native.get("custom")))
         told = object_in(native.get("custom" if is_custom else "function"))
         arguments, is_text = raw_arguments(told.get("input" if is_custom else "arguments"))
