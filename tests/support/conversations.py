@@ -4,6 +4,8 @@ They are in normal form: every call has its one result, in the message behind it
 the calls. What a format loses of them is for its own test to say, by its row of the loss table.
 """
 
+from collections.abc import Callable
+
 from hypothesis import strategies as st
 
 from tooltrail.records import (
@@ -11,6 +13,7 @@ from tooltrail.records import (
     Conversation,
     Message,
     MessageBlock,
+    ReasoningBlock,
     ResultBlock,
     ResultStatus,
     TextBlock,
@@ -61,9 +64,8 @@ def batches(draw: st.DrawFn, ids: st.SearchStrategy[str]) -> list[Message]:
     ]
 
 
-@st.composite
-def conversations(draw: st.DrawFn) -> Conversation:
-    """A system prompt if any, then turns of user and assistant, ids different throughout."""
+def ids_used_once() -> st.SearchStrategy[str]:
+    """Ids of calls that differ as long as this is drawn from; made anew for each conversation."""
     used: set[str] = set()
 
     def is_new(call_id: str) -> bool:
@@ -71,7 +73,32 @@ def conversations(draw: st.DrawFn) -> Conversation:
         used.add(call_id)
         return not known
 
-    ids = call_ids.filter(is_new)
+    return call_ids.filter(is_new)
+
+
+@st.composite
+def interleaved_batches(
+    draw: st.DrawFn,
+    calls: st.SearchStrategy[ToolCall],
+    results: Callable[[ToolCall], st.SearchStrategy[ResultBlock]],
+    texts: st.SearchStrategy[TextBlock],
+    thoughts: st.SearchStrategy[ReasoningBlock],
+) -> tuple[list[MessageBlock], list[ResultBlock]]:
+    """Thoughts if any, then calls with texts between them; and a result for each call."""
+    blocks: list[MessageBlock] = list(draw(st.lists(thoughts, max_size=2)))
+    told: list[ResultBlock] = []
+    for position in range(draw(st.integers(1, 3))):
+        blocks += draw(st.lists(texts, max_size=1))
+        call = draw(calls).model_copy(update={"position": position})
+        blocks.append(CallBlock(call=call))
+        told.append(draw(results(call)))
+    return blocks, told
+
+
+@st.composite
+def conversations(draw: st.DrawFn) -> Conversation:
+    """A system prompt if any, then turns of user and assistant, ids different throughout."""
+    ids = ids_used_once()
     messages = [Message.of("system", draw(spoken_texts))] if draw(st.booleans()) else []
     for _ in range(draw(st.integers(1, 3))):
         messages.append(Message.of("user", draw(spoken_texts)))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import exists, select
+from sqlalchemy import select
 
 from tooltrail.artifacts import artifact_path
 from tooltrail.records import (
@@ -28,12 +28,13 @@ from tooltrail.store._reading.committed import (
     committed,
     count_problem,
     difference,
+    lost_subjects,
     places_of,
 )
-from tooltrail.store._reading.listing import Listed, id_of, iter_pages, spelled
+from tooltrail.store._reading.listing import Listed, iter_pages
 from tooltrail.store._recording.stream_facts import streams_in
 from tooltrail.store.reader import Reader
-from tooltrail.store.tables import InvocationRow, LedgerEntryRow, MessageRow, SessionRow
+from tooltrail.store.tables import InvocationRow, MessageRow
 from tooltrail.store.views import InvocationDetail
 
 _STARTED: EntryKind = "invocation.started"
@@ -76,7 +77,8 @@ def iter_record_checks(reader: Reader, *, session: UUID | None = None) -> Iterat
         places = _places(reader, page)
         for listed in page:
             yield RecordCheck(listed.name, _problem(reader, listed, places))
-    yield from _lost(reader, session)
+    for name in lost_subjects(reader.database, InvocationRow, (_STARTED, _FINISHED), session):
+        yield RecordCheck(name, "the ledger has entries of it, but it is gone")
 
 
 def _places(reader: Reader, page: Sequence[Listed]) -> Mapping[UUID, Places]:
@@ -202,19 +204,3 @@ def _named_roles(detail: InvocationDetail) -> list[str]:
             return [storable(facts["role"]) for facts in streams_in(result)]
         case _:
             return []
-
-
-def _lost(reader: Reader, session: UUID | None) -> Iterator[RecordCheck]:
-    """The invocations that the ledger speaks of and that have no row."""
-    entry = LedgerEntryRow
-    digits = spelled(reader.database, entry.subject_id).label("digits")
-    there = exists().where(InvocationRow.id == entry.subject_id)
-    query = select(digits).distinct().order_by(digits)
-    query = query.where(entry.kind.in_((_STARTED, _FINISHED)), ~there)
-    if session is not None:
-        mine = select(SessionRow.key).where(SessionRow.id == session)
-        query = query.where(entry.session_key.in_(mine))
-    with reader.database.read() as connection:
-        found = connection.scalars(query).all()
-    for name in found:
-        yield RecordCheck(str(id_of(name) or name), "the ledger has entries of it, but it is gone")

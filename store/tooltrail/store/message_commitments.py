@@ -6,10 +6,10 @@ is not found out here.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 from uuid import UUID
 
-from sqlalchemy import Connection, Select, exists, select
+from sqlalchemy import Connection, select
 
 from tooltrail.records import TooltrailError, UnavailableError
 from tooltrail.records.ledger import EntryKind
@@ -18,32 +18,21 @@ from tooltrail.store._reading.committed import (
     committed,
     count_problem,
     difference,
+    lost_subjects,
     places_of,
 )
-from tooltrail.store._reading.listing import PAGE, id_of, spelled
+from tooltrail.store._reading.listing import Listed, iter_pages
 from tooltrail.store._reading.offers import offers_of
 from tooltrail.store._recording.bodies import decode_body
 from tooltrail.store.commitments import RecordCheck
 from tooltrail.store.reader import Reader
 from tooltrail.store.tables import (
     BodyRow,
-    LedgerEntryRow,
     MessageDocumentRow,
     MessageRow,
-    SessionRow,
 )
 
 _MESSAGE: EntryKind = "message"
-
-
-class _Listed(NamedTuple):
-    key: int
-    session_key: int
-    id: UUID | None
-
-    @property
-    def name(self) -> str:
-        return str(self.id or f"row {self.key} of messages")
 
 
 def iter_message_checks(reader: Reader, *, session: UUID | None = None) -> Iterator[RecordCheck]:
@@ -59,30 +48,16 @@ def iter_message_checks(reader: Reader, *, session: UUID | None = None) -> Itera
         UnavailableError: the store cannot be reached.
         DamageError: not even the keys of its rows can be read.
     """
-    for page in _iter_pages(reader, session):
+    for page in iter_pages(reader.database, session, MessageRow):
         sessions = {listed.id: listed.session_key for listed in page if listed.id is not None}
         places = places_of(reader.database, sessions, (_MESSAGE,))
         for listed in page:
             yield RecordCheck(listed.name, _problem(reader, listed, places))
-    yield from _lost(reader, session)
+    for name in lost_subjects(reader.database, MessageRow, (_MESSAGE,), session):
+        yield RecordCheck(name, "the ledger has an entry of it, but it is gone")
 
 
-def _iter_pages(reader: Reader, session: UUID | None) -> Iterator[list[_Listed]]:
-    row, after = MessageRow, 0
-    digits = spelled(reader.database, row.id).label("digits")
-    query = select(row.key, row.session_key, digits).order_by(row.key)
-    if session is not None:
-        query = query.where(row.session_key.in_(_key_of(session)))
-    while True:
-        with reader.database.read() as connection:
-            rows = connection.execute(query.where(row.key > after).limit(PAGE)).all()
-        if not rows:
-            return
-        yield [_Listed(r.key, r.session_key, id_of(r.digits)) for r in rows]
-        after = rows[-1].key
-
-
-def _problem(reader: Reader, listed: _Listed, places: Mapping[UUID, Places]) -> str:
+def _problem(reader: Reader, listed: Listed, places: Mapping[UUID, Places]) -> str:
     if listed.id is None:
         return "its row has no readable id"
     entries = places.get(listed.id, {})
@@ -153,21 +128,3 @@ def _read_body(connection: Connection, digest: str) -> None:
     ).one_or_none()
     size, encoding, data = (0, "", None) if found is None else found
     decode_body(digest, size, encoding, data)
-
-
-def _lost(reader: Reader, session: UUID | None) -> Iterator[RecordCheck]:
-    """The messages that the ledger speaks of and that have no row."""
-    entry = LedgerEntryRow
-    digits = spelled(reader.database, entry.subject_id).label("digits")
-    there = exists().where(MessageRow.id == entry.subject_id)
-    query = select(digits).distinct().order_by(digits).where(entry.kind == _MESSAGE, ~there)
-    if session is not None:
-        query = query.where(entry.session_key.in_(_key_of(session)))
-    with reader.database.read() as connection:
-        found = connection.scalars(query).all()
-    for name in found:
-        yield RecordCheck(str(id_of(name) or name), "the ledger has an entry of it, but it is gone")
-
-
-def _key_of(session: UUID) -> Select[int]:
-    return select(SessionRow.key).where(SessionRow.id == session)

@@ -28,6 +28,7 @@ from tooltrail.wire import (
     JsonObject,
     Response,
     ResponseStream,
+    WireFormat,
     event_of,
     wire_format,
 )
@@ -73,12 +74,7 @@ def record_response(
         SessionClosedError, UnavailableError: see `Session.record_message`.
     """
     known = wire_format(format_name)
-    data = _bytes_of(payload)
-    try:
-        response = known.read_response(_object_of(payload))
-    except _UnreadError as error:
-        # Who cannot read it keeps it all the same.
-        response = Response.of(unread=[str(error)])
+    data, response = _bytes_of(payload), _read(known, payload)
     return _Recording(session, session.begin_answer(format_name, provider)).record(response, data)
 
 
@@ -121,7 +117,7 @@ class RecordedStream(Generic[ChunkT]):
         self._closing = threading.RLock()
         self._is_closing = False
         self._is_managed = False
-        self._recorded_count = 0
+        self._recording = _Recording(session, self._beginning)
         self._answer: RecordedAnswer | None = None
 
     def __iter__(self) -> Iterator[ChunkT]:
@@ -174,11 +170,7 @@ class RecordedStream(Generic[ChunkT]):
                 self._journal.close()
                 self._response = self._response or self._stream.finish()
                 data = b"".join(self._data)
-                recording = _Recording(self._session, self._beginning, self._recorded_count)
-                try:
-                    self._answer = recording.record(self._response, data)
-                finally:
-                    self._recorded_count = recording.count
+                self._answer = self._recording.record(self._response, data)
                 self._journal.remove()
             finally:
                 self._is_closing = False
@@ -310,22 +302,23 @@ def _knowing(message: Message, message_id: UUID) -> Message:
     return message.model_copy(update={"blocks": blocks})
 
 
-class _UnreadError(Exception):
-    """JSON that is nested too deep for Python to read, or has too long an integer."""
+def _read(known: WireFormat, payload: Chunk) -> Response:
+    """What an answer says; of JSON that is too deep or has too long an integer, that it is unread.
 
-
-def _object_of(payload: Chunk) -> JsonObject:
+    Raises:
+        InvalidRecordError: it is no JSON object.
+    """
     if not isinstance(payload, bytes | str):
-        return event_of(payload)
+        return known.read_response(event_of(payload))
     try:
         value: object = json.loads(payload)
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise InvalidRecordError(f"the answer is no JSON: {error}") from error
     except (ValueError, RecursionError) as error:
-        raise _UnreadError(f"the answer cannot be read: {error}") from error
+        return Response.of(unread=[f"the answer cannot be read: {error}"])
     if not isinstance(value, dict):
         raise InvalidRecordError("the answer is no JSON object")
-    return cast("JsonObject", value)
+    return known.read_response(cast("JsonObject", value))
 
 
 def _bytes_of(chunk: Chunk) -> bytes:

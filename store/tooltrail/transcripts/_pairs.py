@@ -3,14 +3,14 @@ which messages are alternatives.
 
 An invocation belongs to the call that it names; else to the latest one with its id, its tool and
 its arguments; where there never was one, to the latest one with its id and its tool, for a runtime
-may spell arguments anew.
-Where neither has an id, tool and arguments decide. A result of a message belongs to the call with
-its id; without one, to the first call of its tool in the latest answer, of those without an id of
-their provider's if there are any. All of it is found out before anything is told: a result may have
-been written down before the invocation of its call.
+may spell arguments anew. Where neither has an id, tool and arguments decide.
+
+A result of a message belongs to the call with its id; without one, to the first call of its tool in
+the latest answer, of those without an id of their provider's if there are any. All of it is found
+out before anything is told: a result may have been written down before the invocation of its call.
 """
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import cast, get_args
@@ -67,33 +67,34 @@ class Asked:
 
 
 class _Waiting:
-    """Calls of one name that may be free, those of the latest answer first."""
+    """Calls of one name that may be free, those of the latest answer first.
+
+    Attributes:
+        latest: the first call of the latest answer, free or not; None as long as there is none.
+    """
 
     def __init__(self) -> None:
-        self._answers: list[list[Asked]] = []
-        self._latest: list[Asked] = []
+        self._answers: list[deque[Asked]] = []
+        self.latest: Asked | None = None
 
     def add(self, asked: Asked) -> None:
         """A call that comes behind all others."""
-        if not self._latest or self._latest[0].answer is not asked.answer:
-            self._latest = []
-        if not self._answers or self._answers[-1] is not self._latest:
-            self._answers.append(self._latest)
-        self._latest.append(asked)
+        if self.latest is None or self.latest.answer is not asked.answer:
+            self.latest = asked
+        if not self._answers or self._answers[-1][0].answer is not asked.answer:
+            self._answers.append(deque())
+        self._answers[-1].append(asked)
 
     def next(self, is_free: Callable[[Asked], bool]) -> Asked | None:
         """The first free call of the latest answer that has one; what is taken once stays so."""
         while self._answers:
-            for asked in self._answers[-1]:
-                if is_free(asked):
-                    return asked
-            self._answers.pop()
+            calls = self._answers[-1]
+            if is_free(calls[0]):
+                return calls[0]
+            calls.popleft()
+            if not calls:
+                self._answers.pop()
         return None
-
-    @property
-    def latest(self) -> Asked | None:
-        """The first call of the latest answer, free or not."""
-        return self._latest[0] if self._latest else None
 
 
 class Pairs:

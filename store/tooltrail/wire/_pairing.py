@@ -140,8 +140,7 @@ class _Pairing:
         while waiting:
             asked = waiting[-1].next()
             if asked is not None:
-                asked.source = source
-                self._answer(waiting[-1].batch, asked, result, where)
+                self._answer(waiting[-1].batch, asked, result, source, where)
                 return True
             waiting.pop()
         latest = self._latest.get(name)
@@ -150,12 +149,13 @@ class _Pairing:
         taken = latest.calls[0]
         told = f"{taken.where} has a result already; this later one counts"
         self._report.add("result_repeated", where, told)
-        taken.source = source
-        self._answer(latest.batch, taken, result, where)
+        self._answer(latest.batch, taken, result, source, where)
         return True
 
-    def _answer(self, batch: Batch, asked: Asked, result: ResultBlock, where: str) -> None:
-        asked.result, asked.is_late = result, batch.is_past
+    def _answer(
+        self, batch: Batch, asked: Asked, result: ResultBlock, source: Message, where: str
+    ) -> None:
+        asked.result, asked.source, asked.is_late = result, source, batch.is_past
         if batch.is_past:
             self._report.add("result_moved", where, f"it came late; here it follows {asked.where}")
         elif asked.number < batch.furthest:

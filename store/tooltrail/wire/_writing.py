@@ -131,8 +131,17 @@ class Writing:
     def note_text(self, block: TextBlock, where: str) -> None:
         """Tell what a plain text does not say of a block."""
         self.note_extras(block, where)
+        self.note_refusal(block, where)
+
+    def note_refusal(self, block: TextBlock, where: str) -> None:
+        """Tell that the words of a refusal read as any text."""
         if block.is_refusal:
             self.note("block_described", where, "the words of a refusal are text here")
+
+    def note_role(self, role: str, told: str, where: str) -> None:
+        """Tell of a role that another one stands for."""
+        if role != told:
+            self.note("role_changed", where, f"{role} is {told} here")
 
     def result_text(
         self, result: ResultBlock, where: str, *, prefix: bool = True, has_status: bool = False
@@ -258,6 +267,11 @@ class Writing:
     def message_extras(self, message: Message, where: str) -> JsonObject:
         """What a provider said of a whole message, if it goes back to it."""
         return {} if message.origin is None else self.extras(message, message.origin.extras, where)
+
+    def note_message_extras(self, message: Message, where: str) -> None:
+        """Tell of what was said of a whole message, where a format has no place for it."""
+        if message.origin is not None and message.origin.extras:
+            self.note("provider_data_dropped", where, ", ".join(sorted(message.origin.extras)))
 
     def tells_place(self, message: Message, media: MediaBlock) -> bool:
         """Whether the place of media means anything to who is told of it.

@@ -1,17 +1,14 @@
 """Every invocation beside what the ledger committed to, and what was altered behind its back."""
 
-from contextlib import closing
-from pathlib import Path
 from uuid import UUID
 
 import pytest
+from tests.support.altering import alter, database_file
 from tests.support.outputs import returned
 from tests.support.recording import captured, command_output, fail_tool, run_command, run_tool
 
 from tooltrail.records import CallBlock, Message, ToolCall, UnavailableError
 from tooltrail.store import InvocationDetail, Reader, Session, Store, new_id
-from tooltrail.store._engines.sqlite import sqlite3
-from tooltrail.store._engines.targets import SqliteTarget
 from tooltrail.store.commitments import RecordCheck, iter_record_checks
 
 BIG = b"".join(b"%08d\n" % n for n in range(50_000))
@@ -28,23 +25,6 @@ def names(sqlite_store: Store) -> list[str]:
     session = sqlite_store.open_session()
     outputs = (b"one\n", BIG, b"three\n")
     return [str(run_command(session, output, b"warning\n").invocation_id) for output in outputs]
-
-
-def database_file(store: Store) -> Path:
-    target = store.database.target
-    assert isinstance(target, SqliteTarget)
-    return target.path
-
-
-def alter(store: Store, *statements: str) -> None:
-    """Change a file of SQLite behind the program's back, whatever forbids it."""
-    with closing(sqlite3.connect(database_file(store))) as connection, connection:
-        connection.execute("PRAGMA ignore_check_constraints = ON")
-        triggers = connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'")
-        for (trigger,) in triggers.fetchall():
-            connection.execute(f"DROP TRIGGER {trigger}")
-        for statement in statements:
-            connection.execute(statement)
 
 
 def problems(store: Store) -> list[str]:

@@ -1,14 +1,12 @@
 """Every message beside what the ledger committed to, and what was altered behind its back."""
 
-from contextlib import closing
 from uuid import UUID
 
 import pytest
+from tests.support.altering import alter
 
 from tooltrail.records import CallBlock, Message, TextBlock, ToolCall, ToolDefinition
 from tooltrail.store import Session, Store, iter_message_checks
-from tooltrail.store._engines.sqlite import sqlite3
-from tooltrail.store._engines.targets import SqliteTarget
 from tooltrail.store.commitments import RecordCheck
 
 TOOLS = [ToolDefinition(name="one"), ToolDefinition(name="two", description="\0 \ud800")]
@@ -32,19 +30,6 @@ def talked(session: Session) -> list[UUID]:
     ]
 
 
-def alter(store: Store, *statements: str) -> None:
-    """Change a file of SQLite behind the program's back, whatever forbids it."""
-    target = store.database.target
-    assert isinstance(target, SqliteTarget)
-    with closing(sqlite3.connect(target.path)) as connection, connection:
-        connection.execute("PRAGMA ignore_check_constraints = ON")
-        triggers = connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'")
-        for (trigger,) in triggers.fetchall():
-            connection.execute(f"DROP TRIGGER {trigger}")
-        for statement in statements:
-            connection.execute(statement)
-
-
 def problems(store: Store) -> list[str]:
     return [found.problem for found in iter_message_checks(store.reader)]
 
@@ -52,7 +37,7 @@ def problems(store: Store) -> list[str]:
 def test_what_was_said_is_what_the_ledger_commits_to(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tooltrail.store.message_commitments.PAGE", 2)
+    monkeypatch.setattr("tooltrail.store._reading.listing.PAGE", 2)
     first, second = store.open_session(), store.open_session()
     names = [*talked(first), *talked(second)]
     assert list(iter_message_checks(store.reader)) == [RecordCheck(str(n), "") for n in names]

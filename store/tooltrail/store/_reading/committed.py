@@ -7,13 +7,13 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final, cast
 from uuid import UUID
 
-from sqlalchemy import select
+from sqlalchemy import exists, select
 
 from tooltrail.records import DamageError, canonical_json
 from tooltrail.records.ledger import EntryKind
 from tooltrail.records.tool_calls import storable
 from tooltrail.store._engines.database import Database
-from tooltrail.store._reading.listing import spelled
+from tooltrail.store._reading.listing import ListedRow, id_of, key_of, spelled
 from tooltrail.store.tables import LedgerEntryRow
 
 MISSING: Final = object()
@@ -53,6 +53,27 @@ def places_of(
                 of_kind = found.setdefault(subject, {}).setdefault(entry.kind, [])
                 of_kind.append((entry.session_key, entry.n))
     return found
+
+
+def lost_subjects(
+    database: Database, row: ListedRow, kinds: Collection[EntryKind], session: UUID | None
+) -> list[str]:
+    """The subjects of entries that have no row: their ids, or what stands in the place of one.
+
+    Args:
+        database: of the store.
+        row: of the table that they are to be in.
+        kinds: of the entries.
+        session: that the entries are of; all when None.
+    """
+    entry = LedgerEntryRow
+    digits = spelled(database, entry.subject_id).label("digits")
+    there = exists().where(row.id == entry.subject_id)
+    query = select(digits).distinct().order_by(digits).where(entry.kind.in_(kinds), ~there)
+    if session is not None:
+        query = query.where(entry.session_key.in_(key_of(session)))
+    with database.read() as connection:
+        return [str(id_of(name) or name) for name in connection.scalars(query)]
 
 
 def committed(database: Database, place: Place, moment: str) -> dict[str, Any]:

@@ -45,19 +45,19 @@ def write_history(
     turns = _Turns(writing)
     system: list[JsonValue] = []
     for step in steps(writing, conversation):
-        _note_origin(writing, step.message, step.where)
+        writing.note_message_extras(step.message, step.where)
         if isinstance(step, Answers):
             turns.add("assistant", _calls(writing, step), step.where)
             results = [_result(writing, answered) for answered in step.answered]
             turns.add("user", results, step.where)
         elif step.message.role in _SYSTEM and not turns.messages:
-            _note_role(writing, step.message.role, "system", step.where)
+            writing.note_role(step.message.role, "system", step.where)
             if system:
                 writing.note("messages_merged", step.where, "it is one with the message before")
             system.extend(_said(writing, step))
         else:
             role = "assistant" if step.message.role == "assistant" else "user"
-            _note_role(writing, step.message.role, role, step.where)
+            writing.note_role(step.message.role, role, step.where)
             turns.add(role, list(_said(writing, step)), step.where)
     request: JsonObject = {"messages": list(turns.messages)}
     return writing.export({"system": _simple(system), **request} if system else request)
@@ -111,17 +111,6 @@ def _is_thought(block: JsonValue) -> bool:
 def _are_results(blocks: Sequence[JsonValue]) -> bool:
     """Whether what is said behind them is told apart from them all the same."""
     return object_in(blocks[-1]).get("type") == "tool_result"
-
-
-def _note_role(writing: Writing, role: str, told: str, where: str) -> None:
-    if role != told:
-        writing.note("role_changed", where, f"{role} is {told} here")
-
-
-def _note_origin(writing: Writing, message: Message, where: str) -> None:
-    """Tell of what was said of a whole message: a request has no place for it."""
-    if message.origin is not None and message.origin.extras:
-        writing.note("provider_data_dropped", where, ", ".join(sorted(message.origin.extras)))
 
 
 def _said(writing: Writing, step: Said) -> Iterator[JsonValue]:
@@ -227,8 +216,7 @@ def _media(writing: Writing, message: Message, block: MediaBlock, where: str) ->
 def _said_text(
     writing: Writing, message: Message, block: TextBlock, where: str
 ) -> Iterator[JsonValue]:
-    if block.is_refusal:
-        writing.note("block_described", where, "the words of a refusal are text here")
+    writing.note_refusal(block, where)
     text = writing.clean.text(block.text, where)
     if text.strip():
         yield writing.beside(_text(text), message, block.extras, where)

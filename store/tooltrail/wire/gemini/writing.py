@@ -44,18 +44,18 @@ def write_history(
     system: list[JsonValue] = []
     for step in steps(writing, conversation):
         message, where = step.message, step.where
-        _note_origin(writing, message, where)
+        writing.note_message_extras(message, where)
         if isinstance(step, Answers):
             turns.add("model", list(_parts(writing, message, step.blocks(), where)), where)
             turns.add("user", [_response(writing, one) for one in step.answered], where)
         elif message.role in _SYSTEM and not turns.contents:
-            _note_role(writing, message.role, "system", where)
+            writing.note_role(message.role, "system", where)
             if system:
                 writing.note("messages_merged", where, "it is one with the message before")
             system.extend(_parts(writing, message, iter(message.blocks), where))
         else:
             role = "model" if message.role == "assistant" else "user"
-            _note_role(writing, message.role, "assistant" if role == "model" else "user", where)
+            writing.note_role(message.role, "assistant" if role == "model" else "user", where)
             turns.add(role, list(_parts(writing, message, iter(message.blocks), where)), where)
     request: JsonObject = {"contents": list(turns.contents)}
     instruction: JsonObject = {"systemInstruction": {"parts": system}} if system else {}
@@ -87,17 +87,6 @@ class _Turns:
             last["parts"] = [*list_in(last["parts"]), *parts]
         else:
             self.contents.append({"role": role, "parts": list(parts)})
-
-
-def _note_role(writing: Writing, role: str, told: str, where: str) -> None:
-    if role != told:
-        writing.note("role_changed", where, f"{role} is {told} here")
-
-
-def _note_origin(writing: Writing, message: Message, where: str) -> None:
-    """Tell of what was said of a whole message: a content has no place for it."""
-    if message.origin is not None and message.origin.extras:
-        writing.note("provider_data_dropped", where, ", ".join(sorted(message.origin.extras)))
 
 
 def _parts(
@@ -139,8 +128,7 @@ def _part(
 
 
 def _text(writing: Writing, message: Message, block: TextBlock, where: str) -> Iterator[JsonValue]:
-    if block.is_refusal:
-        writing.note("block_described", where, "the words of a refusal are text here")
+    writing.note_refusal(block, where)
     text = writing.clean.text(block.text, where)
     part = _part(writing, {"text": text}, message, block.extras, where)
     if text or len(part) > 1:

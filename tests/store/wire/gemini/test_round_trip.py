@@ -6,7 +6,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.conversations import (
-    call_ids,
+    ids_used_once,
+    interleaved_batches,
     json_objects,
     json_values,
     spoken_texts,
@@ -110,33 +111,15 @@ def message(role: Role, blocks: list[Any]) -> Message:
 
 
 @st.composite
-def _batch(draw: st.DrawFn, ids: st.SearchStrategy[str]) -> list[Message]:
-    blocks: list[MessageBlock] = list(draw(st.lists(_thoughts, max_size=2)))
-    results: list[ResultBlock] = []
-    for position in range(draw(st.integers(1, 3))):
-        blocks += draw(st.lists(_texts, max_size=1))
-        call = draw(_calls(ids))
-        blocks.append(CallBlock(call=call.model_copy(update={"position": position})))
-        results.append(draw(_results(call)))
-    return [message("assistant", blocks), message("tool", [*results])]
-
-
-@st.composite
 def histories(draw: st.DrawFn) -> Conversation:
-    used: set[str] = set()
-
-    def is_new(call_id: str) -> bool:
-        known = call_id in used
-        used.add(call_id)
-        return not known
-
-    ids = call_ids.filter(is_new)
+    ids = ids_used_once()
     instructions = draw(st.lists(_plain, max_size=2))
     messages = [message("system", [*instructions])] if instructions else []
     for _ in range(draw(st.integers(1, 2))):
         messages.append(message("user", draw(st.lists(_plain | _media(), min_size=1, max_size=3))))
         for _ in range(draw(st.integers(0, 2))):
-            messages.extend(draw(_batch(ids)))
+            asked, told = draw(interleaved_batches(_calls(ids), _results, _texts, _thoughts))
+            messages += [message("assistant", asked), message("tool", [*told])]
         said: list[MessageBlock] = [draw(_texts)]
         said += [ProviderBlock(native=one) for one in draw(st.lists(_ran, max_size=1))]
         messages.append(message("assistant", said))

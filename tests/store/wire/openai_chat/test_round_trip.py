@@ -8,7 +8,7 @@ from random import Random
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.conversations import call_ids, json_objects, spoken_texts, tool_names
+from tests.support.conversations import ids_used_once, json_objects, spoken_texts, tool_names
 from tests.support.nasty_messages import tangled_conversations
 from tests.support.wire.checks import history_problems
 from tests.support.wire.schemas import problems
@@ -104,17 +104,11 @@ def turns(draw: st.DrawFn, ids: st.SearchStrategy[str]) -> list[Message]:
 
 @st.composite
 def own_conversations(draw: st.DrawFn) -> Conversation:
-    used: set[str] = set()
-
-    def is_new(call_id: str) -> bool:
-        known = call_id in used
-        used.add(call_id)
-        return not known
-
+    ids = ids_used_once()
     messages: list[Message] = []
     for _ in range(draw(st.integers(1, 3))):
         messages.append(draw(users()))
-        messages += draw(turns(call_ids.filter(is_new)))
+        messages += draw(turns(ids))
     return Conversation.of(messages)
 
 
