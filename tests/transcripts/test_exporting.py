@@ -312,8 +312,10 @@ def test_of_several_choices_the_one_that_was_continued_is_told(store: Store) -> 
     ]
     with pytest.raises(ExportRefusedError):
         export_transcript(transcript, "openai", ExportPolicy(strict=True))
-    # Before anything was run, the first choice is as good as any.
-    assert texts_of(until(transcript, "#3")) == ["go", "a"]
+    # Before anything was run, the one up to which it is told is as good as any.
+    assert texts_of(until(transcript, "#3")) == ["go", "c"]
+    assert texts_of(until(transcript, "#2")) == ["go", "b"]
+    assert texts_of(until(transcript, "#1")) == ["go", "a"]
 
 
 def tool_messages(request: dict[str, Any]) -> list[dict[str, Any]]:

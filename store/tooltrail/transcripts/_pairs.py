@@ -124,7 +124,7 @@ class Pairs:
                 self._take_invocation(entry)
             elif entry.tools is None:
                 self._take_message(entry)
-        self._choose()
+        self._choose(transcript.until)
 
     def _take_message(self, view: MessageView) -> None:
         message = self.messages[view.id] = message_of(view)
@@ -210,13 +210,17 @@ class Pairs:
         asked.results += 1
         self.results[place] = asked
 
-    def _choose(self) -> None:
-        """Of alternatives those stay whose calls were run, else had results, else the first."""
+    def _choose(self, until: UUID | None) -> None:
+        """Of alternatives those stay whose calls were run, else had results, else the first.
+
+        The one up to which the session is told stays where nobody knew yet which is continued.
+        """
         run = {one.message_id for one in self.calls.values() if one.run is not None}
         told = {one.message_id for one in self.calls.values() if one.results}
         for answer in self._answers:
             ids = [view.id for view in answer.views]
-            kept = run.intersection(ids) or told.intersection(ids) or {ids[0]}
+            first = until if until in ids else ids[0]
+            kept = run.intersection(ids) or told.intersection(ids) or {first}
             self.left.update(one for one in ids if one not in kept)
 
 

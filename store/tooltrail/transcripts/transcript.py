@@ -22,11 +22,13 @@ class Transcript:
         session: whose conversation it is.
         entries: messages and tool calls in the order in which they were recorded.
         compacted: what stands in place of the receipt, by invocation, where a call is compacted.
+        until: the last entry of a session that is told up to one; None where all of it is told.
     """
 
     session: SessionView
     entries: tuple[Entry, ...]
     compacted: Mapping[UUID, CanonicalResult] = field(default_factory=dict[UUID, CanonicalResult])
+    until: UUID | None = None
 
 
 def load_transcript(reader: Reader, session: str, *, payloads: bool = False) -> Transcript:
@@ -82,7 +84,7 @@ def _as_of(transcript: Transcript, last: int) -> Transcript:
         for call in calls
         if call.state != "started" and call.id in transcript.compacted
     }
-    return Transcript(session, entries, compacted)
+    return Transcript(session, entries, compacted, until=_id(transcript.entries[last]))
 
 
 def _known_by(seq: int, entry: Entry) -> Entry:

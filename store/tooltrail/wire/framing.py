@@ -1,9 +1,10 @@
 """From bytes as they come from a connection to the JSON objects that they spell.
 
 Server-sent events (WHATWG HTML, section 9.2.6) and JSON are told apart by the first character that
-is no white space: lines of the one begin with a field's name, the other with a bracket. A first
-line that is JSON by itself begins newline-delimited JSON; else all of it is one document, which a
-proxy sends that does not stream. Where chunks begin and end makes no difference.
+is neither white space nor of a comment: lines of the one begin with a field's name, the other with
+a bracket. A first line that is JSON by itself begins newline-delimited JSON, in which proxies keep
+a connection alive by comments, too; else all of it is one document, which a proxy sends that does
+not stream. Where chunks begin and end makes no difference.
 """
 
 import json
@@ -17,7 +18,8 @@ from tooltrail.wire.sturdy import MOST_LEVELS, TOO_DEEP, bounded, is_bounded
 _DONE = b"[DONE]"
 _WHITE = b" \t\r\n"
 _BOM = b"\xef\xbb\xbf"
-_FIELDS = (b":", b"event", b"id", b"retry", b"data")
+_COMMENT = b":"
+_FIELDS = (_COMMENT, b"event", b"id", b"retry", b"data")
 """What a line of server-sent events begins with; a colon begins a comment."""
 
 _DECODER = json.JSONDecoder()
@@ -45,7 +47,7 @@ class EventFraming:
         found: list[JsonObject] = []
         if self._kind is None:
             chunk = self._taken() + chunk
-            beginning = chunk.removeprefix(_BOM).lstrip(_WHITE)
+            beginning = _without_comments(chunk.removeprefix(_BOM).lstrip(_WHITE))
             if not beginning or _BOM.startswith(chunk):
                 self._rest.append(chunk)
                 return found
@@ -115,7 +117,7 @@ class EventFraming:
                 return
         if self._kind == "document":
             self._data.append(line)
-        else:
+        elif not line.startswith(_COMMENT):
             self._take_text(line, found)
 
     def _take_data(self, found: list[JsonObject]) -> None:
@@ -157,6 +159,16 @@ class EventFraming:
                 found.append(item)
             else:
                 self.unread.append(f"event {self._count} is no JSON object")
+
+
+def _without_comments(data: bytes) -> bytes:
+    """What stands behind whole lines of comments; nothing as long as one of them has no end."""
+    while data.startswith(_COMMENT):
+        lines = data.splitlines(keepends=True)
+        if not lines[0].endswith((b"\n", b"\r")):
+            return b""
+        data = data[len(lines[0]) :].lstrip(_WHITE)
+    return data
 
 
 def _read(text: bytes) -> JsonValue:

@@ -159,3 +159,24 @@ def test_every_recorded_answer_is_framed_wherever_it_is_cut() -> None:
         # One recording has two lines that are damaged.
         assert len(unread) == sum(map(is_damaged, exchange.response.split(b"\n")))
     assert len(RECORDED) > 100
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
+def test_comments_keep_a_connection_alive_whatever_is_sent_over_it(newline: str, size: int) -> None:
+    lines = [": ka", ": ka", '{"n":1}', ": ka", '{"n":2}', ":"]
+    events = [": ka", "", 'data: {"n":1}', "", ": ka", 'data: {"n":2}', ": ka", "", ": ka"]
+    for told in (lines, events):
+        body = (newline.join(told) + newline).encode()
+        framing = EventFraming()
+        chunks = [body[at : at + size] for at in range(0, len(body), size)]
+        found = [event for chunk in chunks for event in framing.feed(chunk)]
+        assert [*found, *framing.finish()] == [{"n": 1}, {"n": 2}]
+        assert framing.unread == []
+
+
+def test_a_stream_of_comments_has_nothing_in_it() -> None:
+    framing = EventFraming()
+    assert framing.feed(b": ka\n: k") == []
+    assert framing.finish() == []
+    assert framing.unread == []

@@ -86,6 +86,8 @@ def unread_of(native: JsonObject) -> Iterator[str]:
         told = custom if isinstance(custom, dict) else call.get("function")
         if not isinstance(call.get("id"), str | None):
             yield "the id of a call is no text"
+        if custom and call.get("function"):
+            yield "a call is of a function and of a custom tool"
         if not isinstance(told, dict):
             yield "a call has nothing to call"
         elif not isinstance(told.get("name"), str | None):

@@ -14,7 +14,7 @@ from tooltrail.records import (
     ResultBlock,
     TextBlock,
 )
-from tooltrail.wire import Response
+from tooltrail.wire import JsonObject, Response
 from tooltrail.wire.openai_chat import FORMAT
 
 CALL: dict[str, Any] = {"id": "x", "function": {"name": "f", "arguments": "{}"}}
@@ -226,3 +226,15 @@ def test_what_else_a_result_says_goes_back_with_its_call() -> None:
     (result,) = answer.results
     assert (result.tool_name, result.extras) == ("f", {"cached": True})
     assert asked.origin == own()
+
+
+def test_a_call_of_a_function_and_of_a_custom_tool_is_told_and_not_run() -> None:
+    both: JsonObject = {
+        "id": "a",
+        "function": {"name": "f", "arguments": "{}"},
+        "custom": {"name": "g", "input": "x"},
+    }
+    message: JsonObject = {"role": "assistant", "content": None, "tool_calls": [both]}
+    response = FORMAT.read_response({"choices": [{"finish_reason": "stop", "message": message}]})
+    assert response.unread == ("a call is of a function and of a custom tool",)
+    assert [call.is_executable for call in response.calls] == [False]
