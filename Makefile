@@ -32,7 +32,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@echo "setting up $(VENV) ..."
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install $(PIP_FLAGS) --constraint constraints.txt pip
-	@$(BIN)/python -m pip install $(PIP_FLAGS) --constraint constraints.txt --build-constraint constraints.txt --group dev --editable ".[postgres,s3,gcs,azure]"
+	@$(BIN)/python -m pip install $(PIP_FLAGS) --constraint constraints.txt --build-constraint constraints.txt --group dev --editable ".[postgres,s3,gcs,azure,agents]"
 	@touch $@
 
 demo: $(STAMP)
