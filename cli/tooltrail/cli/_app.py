@@ -8,6 +8,7 @@ from tooltrail.cli._exit_codes import table
 from tooltrail.cli._version import VERSION
 
 COMMANDS = {
+    "agents": "agents that must give back a value: check, run, measure, compare",
     "artifact": "read, search and verify stored artifacts",
     "db": "the schema of the store",
     "exec": "run a command and record it whole",

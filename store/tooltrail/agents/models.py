@@ -1,7 +1,7 @@
 """What the tool loop needs of a model: one question at a time, in the model's own wire format."""
 
 from collections.abc import AsyncIterator
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from tooltrail.records import TooltrailError
 from tooltrail.wire import JsonObject
@@ -30,6 +30,7 @@ class ModelError(TooltrailError):
         self.retry_after_ms = retry_after_ms
 
 
+@runtime_checkable
 class ChatModel(Protocol):
     """A model that can be asked.
 

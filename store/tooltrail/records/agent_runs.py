@@ -30,8 +30,8 @@ LegOutcome = Literal[
 """How a leg came out.
 
 `submitted`: a value that the schema accepts was submitted. `answered`: an agent without a schema
-ended with a text. `result_not_submitted`: nothing was submitted, for whatever reason.
-`result_invalid`: something was submitted, and the schema refused all of it. `limit_reached`: an
+ended with a text. `result_not_submitted`: the model stopped, or its limits were reached, and nothing was submitted.
+`result_invalid`: the same, and all that was submitted was refused. `limit_reached`: an
 agent without a schema came to no end within its limits. `model_failed`: the model's server could
 not be asked, or told an error. `cancelled`: who ran it gave up. `failed`: by a fault of the program
 that ran it.

@@ -58,7 +58,7 @@ def tool_results_message(
     """
     known, ended = wire_format(format_name), list(finished)
     asked = Message(role="assistant", blocks=tuple(_asked(one) for one in ended))
-    told = Message(role="tool", blocks=tuple(_told(one) for one in ended))
+    told = Message(role="tool", blocks=tuple(result_block(one) for one in ended))
     lax = replace(policy, strict=False, identifiers="keep")
     export = known.write_history(Conversation.of([asked, told]), lax)
     if policy.strict:
@@ -89,7 +89,8 @@ def _asked(finished: Finished) -> CallBlock:
     return CallBlock(call=call, key=str(finished.invocation_id))
 
 
-def _told(finished: Finished) -> ResultBlock:
+def result_block(finished: Finished) -> ResultBlock:
+    """What the model is shown of a call: its receipt. Its key is the id of the invocation."""
     error = finished.canonical.error
     return ResultBlock(
         call_id=finished.call.call_id,

@@ -1,0 +1,118 @@
+"""How the model of an agent is reached, as the options of a command say it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tooltrail.cli._options import Decorated, NamedOption, stacked
+
+if TYPE_CHECKING:
+    from tooltrail.agents import AgentConfig, ChatModel, Tier
+
+FORMATS = ("openai", "openai-responses", "anthropic", "gemini", "ollama")
+"""The wire formats that models are asked in, known before any of them is imported."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """What was said of the server; None where the configuration, or the format, says it.
+
+    Attributes:
+        format_name: of the wire format that it speaks.
+        base_url: its address.
+        model: that is asked, in place of the ladder of the agent.
+        api_key_env: the variable of the environment that has the key.
+        provider: whose server it is.
+        streams: whether answers are to come as a stream.
+    """
+
+    format_name: str | None
+    base_url: str | None
+    model: str | None
+    api_key_env: str | None
+    provider: str | None
+    streams: bool
+
+    def applied(self, config: "AgentConfig") -> "AgentConfig":
+        """The agent as it is to run: with the model that was named, if one was.
+
+        Raises:
+            click.UsageError: nobody names a model, or the format of one.
+        """
+        if self.model is not None:
+            config = config.model_copy(update={"model": self.model, "tiers": ()})
+        if not config.ladder:
+            raise click.UsageError(f"agent {config.id} names no model: say --model")
+        for tier in config.ladder:
+            if self.format_name is None and tier.format is None:
+                raise click.UsageError(f"tier {tier.name} names no format: say --format")
+        return config
+
+    def model_of(self, tier: "Tier") -> "ChatModel":
+        """The model of a tier over HTTP.
+
+        Raises:
+            InvalidRecordError: the address is none, or the variable of the key is not there.
+        """
+        from tooltrail.agents import HttpModel  # noqa: PLC0415  not for --help
+
+        return HttpModel.of(
+            self.format_name or tier.format or "",
+            tier.model,
+            base_url=self.base_url or tier.base_url,
+            api_key_env=self.api_key_env or tier.api_key_env,
+            provider=self.provider,
+            stream=self.streams,
+        )
+
+
+def endpoint_options(function: Decorated) -> Decorated:
+    """All of them, handed on as one `endpoint`."""
+
+    @wraps(function)
+    def with_endpoint(*args: Any, **kwargs: Any) -> Any:
+        said = {name: kwargs.pop(name) for name in _NAMES}
+        return function(*args, endpoint=Endpoint(**said), **kwargs)
+
+    return stacked(*_OPTIONS)(with_endpoint)
+
+
+_NAMES = ("format_name", "base_url", "model", "api_key_env", "provider", "streams")
+
+
+def _named(flag: str, name: str, metavar: str, help_text: str) -> Callable[[Any], Any]:
+    return click.option(flag, name, cls=NamedOption, metavar=metavar, help=help_text)
+
+
+_OPTIONS = (
+    _named(
+        "--base-url",
+        "base_url",
+        "URL",
+        "The server's address; by default the tier's, else the provider's.",
+    ),
+    click.option(
+        "--format",
+        "format_name",
+        type=click.Choice(FORMATS),
+        help="The wire format that the server speaks; by default the tier's.",
+    ),
+    _named("--model", "model", "NAME", "Ask this model alone, and not the tiers of the agent."),
+    _named(
+        "--api-key-env",
+        "api_key_env",
+        "VARIABLE",
+        "Where the key is; by default the provider's own variable.",
+    ),
+    _named("--provider", "provider", "NAME", "Whose server it is, for the record."),
+    click.option(
+        "--stream/--no-stream",
+        "streams",
+        default=True,
+        show_default=True,
+        help="Whether answers come as a stream.",
+    ),
+)

@@ -1,0 +1,164 @@
+"""Versions of agents: listed, and two of them beside each other, from files or from the record."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+from uuid import UUID
+
+from tooltrail.agents import (
+    AgentConfig,
+    OutputSchema,
+    SchemaChange,
+    agent_of_document,
+    compare_schemas,
+    load_agent,
+    stored_agent,
+)
+from tooltrail.cli._location import Location
+from tooltrail.cli._output import Record, counted, say
+from tooltrail.cli._times import shown
+from tooltrail.records import InvalidRecordError, NotFoundError
+from tooltrail.store import AgentVersionView, Store, iter_accepted_values
+
+_DIGEST_CHARS = 19
+"""Of a digest in a table: its algorithm and twelve digits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What differs between the schemas of two versions.
+
+    Attributes:
+        changes: of the schema.
+        refused: ids of recorded results that the newer schema does not accept.
+        checked_count: recorded results that were held against it; None where none were to be.
+    """
+
+    changes: tuple[SchemaChange, ...]
+    refused: tuple[UUID, ...] = ()
+    checked_count: int | None = None
+
+    @classmethod
+    def of(cls, old: str, new: str, location: Location, *, stored: bool) -> Self:
+        """Compare two versions, and hold what is recorded against the newer one if that is wanted.
+
+        Args:
+            old: names the one before; see `_load`.
+            new: names the one after.
+            location: of the store, which is opened only where it is needed.
+            stored: whether to look at the recorded results of the agent, too.
+
+        Raises:
+            AgentConfigError: a file is no configuration.
+            NotFoundError: nothing has such a name.
+            InvalidRecordError: a version has no schema.
+        """
+        if not stored and Path(old).exists() and Path(new).exists():
+            return cls(compare_schemas(_schema(_load(old, None)), _schema(_load(new, None))))
+        with location.open() as store:
+            before, after = _load(old, store), _load(new, store)
+            changes = compare_schemas(_schema(before), _schema(after))
+            if not stored:
+                return cls(changes)
+            refused, count = _held(store, before.id, _schema(after))
+            return cls(changes, refused, count)
+
+    @property
+    def is_breaking(self) -> bool:
+        """Whether a recorded result is not accepted any more, or may not be."""
+        return bool(self.refused) or any(change.effect == "breaking" for change in self.changes)
+
+    def say_stored(self) -> None:
+        """Tell people what became of recorded results, if any were looked at."""
+        if self.checked_count is None:
+            return
+        say(f"{counted(self.checked_count, 'recorded result')}, {len(self.refused):,} refused")
+        for invocation in self.refused:
+            say(f"refused: {invocation}")
+
+
+def _load(name: str, store: Store | None) -> AgentConfig:
+    """An agent by the path of its file or folder, else by the digest of a recorded version."""
+    path = Path(name)
+    if path.exists() or store is None:
+        return load_agent(agent_file(path))
+    return stored_agent(store.reader, name)
+
+
+def agent_file(path: Path) -> Path:
+    """The configuration that a path means: itself, or `agent.yml` in a folder.
+
+    Raises:
+        NotFoundError: the folder has none.
+    """
+    if not path.is_dir():
+        return path
+    for name in ("agent.yml", "agent.yaml"):
+        if (path / name).is_file():
+            return path / name
+    raise NotFoundError(f"there is no agent.yml in {path}")
+
+
+def _schema(config: AgentConfig) -> OutputSchema:
+    if config.output is None:
+        raise InvalidRecordError(f"agent {config.id} has no schema: it gives back free text")
+    return config.output.schema_checker
+
+
+def _held(store: Store, agent: str, schema: OutputSchema) -> tuple[tuple[UUID, ...], int]:
+    """The recorded results that a schema refuses, and how many there are in all."""
+    refused: list[UUID] = []
+    count = 0
+    for accepted in iter_accepted_values(store.reader, agent):
+        count += 1
+        if schema.violations(accepted.value):
+            refused.append(accepted.invocation_id)
+    return tuple(refused), count
+
+
+CHANGE_FIELDS = ("effect", "kind", "path", "detail")
+"""What programs are told of a change."""
+
+
+def change_records(comparison: Comparison) -> list[Record]:
+    """The changes as records for programs."""
+    return [{name: getattr(one, name) for name in CHANGE_FIELDS} for one in comparison.changes]
+
+
+def change_rows(comparison: Comparison) -> Iterator[tuple[str, ...]]:
+    """The changes as lines for people."""
+    for one in comparison.changes:
+        yield one.effect, one.kind, one.path or "(root)", one.detail
+
+
+VERSION_FIELDS = ("agent_digest", "agent_id", "version", "schema_digest", "created_at", "document")
+"""What programs are told of a version of an agent."""
+
+
+def version_records(found: Sequence[AgentVersionView]) -> list[Record]:
+    """The versions as records for programs."""
+    return [
+        {
+            "agent_digest": one.digest,
+            "agent_id": one.agent_id,
+            "version": one.version,
+            "schema_digest": _schema_digest(one),
+            "created_at": one.created_at,
+            "document": one.document,
+        }
+        for one in found
+    ]
+
+
+def version_rows(found: Sequence[AgentVersionView], *, utc: bool) -> Iterator[tuple[str, ...]]:
+    """The versions as lines for people."""
+    for one in found:
+        digest, schema = one.digest[:_DIGEST_CHARS], _schema_digest(one)
+        told = "(text)" if schema is None else schema[:_DIGEST_CHARS]
+        yield digest, one.agent_id, one.version or "", told, shown(one.created_at, utc=utc)
+
+
+def _schema_digest(view: AgentVersionView) -> str | None:
+    output = agent_of_document(view.document).output
+    return None if output is None else output.schema_checker.digest

@@ -1,0 +1,211 @@
+"""`tooltrail agents`: check, run, measure and compare agents that must give back a value."""
+
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+from tooltrail.cli._agent_options import Endpoint, endpoint_options
+from tooltrail.cli._exit_codes import ExitCode
+from tooltrail.cli._location import Location
+from tooltrail.cli._options import json_option, output_options, store_options, time_option
+from tooltrail.cli._output import print_records, print_table, say
+from tooltrail.cli._times import Moment
+
+
+@click.group("agents")
+def command() -> None:
+    """Agents that must give back a value of a shape."""
+
+
+@command.command("check")
+@click.argument(
+    "paths",
+    metavar="PATH...",
+    nargs=-1,
+    required=True,
+    type=click.Path(exists=True, path_type=Path),
+)
+@output_options
+def check(paths: tuple[Path, ...], style: str | None, fields: str | None) -> ExitCode:
+    """Check all agent configurations below folders, or in files.
+
+    Every problem is told with its file, line and place. Exits with 1 if there is one.
+    """
+    from tooltrail.cli._agent_checks import CHECK_FIELDS, check_paths, check_records, check_rows
+
+    checked = check_paths(paths)
+    if style or fields:
+        print_records(check_records(checked), style or "json", fields, names=CHECK_FIELDS)
+    else:
+        print_table(
+            ("FILE", "AGENT", "VERSION", "TIERS", "TOOLS", "RESULT", "VERDICT"), check_rows(checked)
+        )
+    problems = [problem for one in checked for problem in one.problems]
+    for problem in problems:
+        say(str(problem))
+    return ExitCode.DAMAGED if problems else ExitCode.OK
+
+
+@command.command("run")
+@store_options
+@click.argument("config", metavar="CONFIG", type=click.Path(exists=True, path_type=Path))
+@click.option("--task", required=True, metavar="TEXT", help="What the agent is to do; - reads it.")
+@endpoint_options
+@click.option(
+    "--root",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    default=".",
+    help="The folder that its tools work in; by default this one.",
+)
+@click.option("--allow-writes", is_flag=True, help="It may write files there.")
+@click.option(
+    "--allow-commands", is_flag=True, help="It may run commands there, which may do anything."
+)
+@click.option("--parent", metavar="SESSION", help="The session that asks for the run.")
+@json_option
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing of its progress.")
+def run(
+    *,
+    location: Location,
+    config: Path,
+    task: str,
+    endpoint: Endpoint,
+    root: Path,
+    allow_writes: bool,
+    allow_commands: bool,
+    parent: str | None,
+    as_json: bool,
+    quiet: bool,
+) -> ExitCode:
+    """Run the agent of a configuration, and print its result.
+
+    Everything is recorded: each leg, each call before it runs, each submission with its verdict.
+    Exits with 4 if there is no result in the end.
+    """
+    from tooltrail.agents import load_agent, run_agent, workspace_tools
+    from tooltrail.cli._agent_running import (
+        code_of_run,
+        print_run,
+        run_until_signal,
+        say_event,
+        say_outcome,
+    )
+    from tooltrail.cli._agent_schemas import agent_file
+
+    agent = endpoint.applied(load_agent(agent_file(config)))
+    tools = workspace_tools(root, allow_writes=allow_writes, allow_commands=allow_commands)
+    told = click.get_text_stream("stdin").read() if task == "-" else task
+    with location.open(on_unavailable="outbox") as store:
+        asked_by = None if parent is None else store.reader.session(parent).id
+        work = run_agent(
+            agent,
+            told,
+            endpoint.model_of,
+            tools,
+            store,
+            parent=asked_by,
+            observer=None if quiet else say_event,
+        )
+        ended = run_until_signal(work)
+    if ended is None:
+        return ExitCode.INTERRUPTED
+    if not quiet:
+        say_outcome(ended)
+    print_run(ended, as_json=as_json)
+    return code_of_run(ended)
+
+
+@command.command("stats")
+@store_options
+@click.option("--agent", metavar="ID", help="Of this agent alone.")
+@click.option(
+    "--since", type=Moment(), help="Runs that began then or later: 2h, 3d, yesterday, a date."
+)
+@click.option("--until", type=Moment(), help="Runs that began before then.")
+@output_options
+def stats(
+    *,
+    location: Location,
+    agent: str | None,
+    since: datetime | None,
+    until: datetime | None,
+    style: str | None,
+    fields: str | None,
+) -> None:
+    """Count what became of runs: successes, first tries, missing results, errors, escalations.
+
+    A run whose program was killed is no success. One that may still go on counts as open.
+    """
+    from datetime import UTC
+
+    from tooltrail.agents import agent_statistics
+    from tooltrail.cli._agent_statistics import (
+        STATISTICS_FIELDS,
+        print_statistics,
+        statistics_records,
+    )
+
+    with location.open() as store:
+        now = datetime.now(UTC)
+        found = agent_statistics(store.reader, now=now, agent=agent, since=since, until=until)
+    if style or fields:
+        print_records(statistics_records(found), style or "json", fields, names=STATISTICS_FIELDS)
+        return
+    print_statistics(found)
+
+
+@command.command("ls")
+@store_options
+@click.option("--agent", metavar="ID", help="Of this agent alone.")
+@output_options
+@time_option
+def ls(
+    *, location: Location, agent: str | None, style: str | None, fields: str | None, utc: bool
+) -> None:
+    """List the versions of agents that were run, those of one agent in the order of their time."""
+    from tooltrail.cli._agent_schemas import VERSION_FIELDS, version_records, version_rows
+    from tooltrail.store import agent_versions
+
+    with location.open() as store:
+        found = agent_versions(store.reader, agent)
+    if style or fields:
+        print_records(version_records(found), style or "json", fields, names=VERSION_FIELDS)
+        return
+    header = ("VERSION", "AGENT", "CALLED", "SCHEMA", "FIRST RUN")
+    print_table(header, version_rows(found, utc=utc))
+
+
+@command.command("diff")
+@store_options
+@click.argument("old", metavar="OLD")
+@click.argument("new", metavar="NEW")
+@click.option("--stored", is_flag=True, help="Hold all recorded results against NEW, too.")
+@output_options
+def diff(
+    *,
+    location: Location,
+    old: str,
+    new: str,
+    stored: bool,
+    style: str | None,
+    fields: str | None,
+) -> ExitCode:
+    """Compare the result schemas of two versions: files, folders, or digests of recorded ones.
+
+    Exits with 1 if a result that fitted OLD may not fit NEW.
+    """
+    from tooltrail.cli._agent_schemas import (
+        CHANGE_FIELDS,
+        Comparison,
+        change_records,
+        change_rows,
+    )
+
+    compared = Comparison.of(old, new, location, stored=stored)
+    if style or fields:
+        print_records(change_records(compared), style or "json", fields, names=CHANGE_FIELDS)
+    else:
+        print_table(("EFFECT", "CHANGE", "FIELD", "WHAT"), change_rows(compared))
+    compared.say_stored()
+    return ExitCode.DAMAGED if compared.is_breaking else ExitCode.OK

@@ -1,0 +1,207 @@
+"""The calls of one answer: recorded before they run, run side by side, recorded when they end.
+
+Calls that only read run side by side. One with side effects runs alone, in its place among the
+others, so that two writes of one answer never meet. Whatever happens, each call that was started is
+ended in the record: also when the run is cancelled in the middle.
+"""
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+from tooltrail.agents._threads import in_thread
+from tooltrail.agents.runs import Observer
+from tooltrail.agents.tools import AgentTool
+from tooltrail.records import (
+    CompleteOutput,
+    ToolCall,
+    ToolError,
+    ainvoke,
+    error_of_cancellation,
+    error_of_refusal,
+    error_of_unexposed_tool,
+    error_of_unknown_tool,
+)
+from tooltrail.store import Finished, Invocation, Session
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Toolbox:
+    """The tools of a leg by the names that the model knows.
+
+    Attributes:
+        offered: those that it may call.
+        withheld: names of tools that exist, and that this agent may not call.
+    """
+
+    offered: Mapping[str, AgentTool]
+    withheld: frozenset[str] = frozenset()
+
+    def refusal_of(self, name: str) -> ToolError | None:
+        """Why a tool of this name cannot be called; None if it can."""
+        if name in self.offered:
+            return None
+        if name in self.withheld:
+            return error_of_unexposed_tool(name)
+        return error_of_unknown_tool(name, self.offered)
+
+
+class Batch:
+    """Runs the calls of one answer. For one use.
+
+    Attributes:
+        session: that they are recorded in.
+        toolbox: what they may call.
+        timeout_ms: for each of them.
+    """
+
+    def __init__(
+        self, session: Session, toolbox: Toolbox, timeout_ms: int, observer: Observer
+    ) -> None:
+        self.session = session
+        self.toolbox = toolbox
+        self.timeout_ms = timeout_ms
+        self._observer = observer
+        self._open: dict[int, tuple[ToolCall, Invocation]] = {}
+        self._finished: dict[int, Finished] = {}
+
+    async def run(self, calls: Sequence[ToolCall]) -> list[Finished]:
+        """Run calls, and give what came of each, in their order.
+
+        Raises:
+            UnavailableError: something could not be recorded; all else was.
+            CancelledError: the run was; what had begun is recorded as cancelled.
+        """
+        try:
+            for number, call in enumerate(calls):
+                await self._start(number, call)
+            for group in self._groups(calls):
+                await self._run_together(group)
+        finally:
+            await self._end_what_is_open()
+        return [self._finished[number] for number in range(len(calls))]
+
+    async def refuse(self, calls: Sequence[ToolCall], reason: str) -> list[Finished]:
+        """Record calls that do not run, and why."""
+        error = error_of_refusal(refused_by="run_agent", reason=reason)
+        try:
+            for number, call in enumerate(calls):
+                await self._start(number, call)
+                await self._finish(number, CompleteOutput.failure(call.tool_name, error))
+        finally:
+            await self._end_what_is_open()
+        return [self._finished[number] for number in range(len(calls))]
+
+    def _groups(self, calls: Sequence[ToolCall]) -> Iterator[list[int]]:
+        """The numbers of calls that run side by side, in the order of the groups."""
+        group: list[int] = []
+        for number, call in enumerate(calls):
+            tool = self.toolbox.offered.get(call.tool_name)
+            if tool is None or not tool.has_side_effects:
+                group.append(number)
+                continue
+            if group:
+                yield group
+            yield [number]
+            group = []
+        if group:
+            yield group
+
+    async def _run_together(self, numbers: Sequence[int]) -> None:
+        ran = await asyncio.gather(*map(self._run, numbers), return_exceptions=True)
+        for came in ran:
+            if isinstance(came, BaseException):
+                raise came
+
+    async def _start(self, number: int, call: ToolCall) -> None:
+        tool = self.toolbox.offered.get(call.tool_name)
+        family = None if tool is None else tool.family
+        start = partial(self.session.start, call, family=family)
+
+        def started() -> None:
+            self._open[number] = (call, start())
+
+        await to_end(self.session, started)
+
+    async def _run(self, number: int) -> None:
+        call, _ = self._open[number]
+        outputs: list[CompleteOutput] = []
+        refused = self.toolbox.refusal_of(call.tool_name)
+        try:
+            if refused is not None:
+                outputs.append(CompleteOutput.failure(call.tool_name, refused))
+                return
+            tool = self.toolbox.offered[call.tool_name]
+            await ainvoke(
+                _awaited(tool),
+                call,
+                outputs.append,
+                parse=tool.parse,
+                timeout_ms=self.timeout_ms,
+            )
+        finally:
+            if outputs:
+                await self._finish(number, outputs[0])
+
+    async def _finish(self, number: int, output: CompleteOutput) -> None:
+        _, invocation = self._open[number]
+
+        def finish() -> None:
+            self._finished[number] = invocation.finish(output)
+            del self._open[number]
+
+        await to_end(self.session, finish)
+        self._observer(self._finished[number])
+
+    async def _end_what_is_open(self) -> None:
+        """Record calls that were started and did not come to their turn."""
+        for number, (call, _) in list(self._open.items()):
+            output = CompleteOutput.failure(call.tool_name, error_of_cancellation())
+            await self._finish(number, output)
+
+
+def _awaited(tool: AgentTool) -> Callable[[Any], Awaitable[object]]:
+    """The handler as something to be awaited: an ordinary function runs in a thread of its own."""
+    if inspect.iscoroutinefunction(tool.handler):
+        return tool.handler
+
+    async def handle(arguments: Any) -> object:
+        value = await in_thread(partial(tool.handler, arguments))
+        return await value if inspect.isawaitable(value) else value
+
+    return handle
+
+
+async def to_end(session: Session, task: Callable[[], T]) -> T:
+    """Record something in a thread of the store, and wait until that is done.
+
+    A cancellation meanwhile goes on when it is done: what is begun in the record is known here.
+
+    Args:
+        session: that the task uses.
+        task: to be done in the thread.
+
+    Raises:
+        CancelledError: whoever waits was cancelled; the task is done.
+    """
+    doing = asyncio.ensure_future(session.run_in_thread(task))
+    cancelled: asyncio.CancelledError | None = None
+    while not doing.done():
+        try:
+            await asyncio.shield(doing)
+        except asyncio.CancelledError as error:
+            if doing.cancelled():
+                raise
+            cancelled = error
+        except Exception:  # noqa: BLE001  it is raised below, where nothing is left behind
+            break
+    if cancelled is not None:
+        if doing.exception() is not None:
+            cancelled.add_note(f"not recorded: {doing.exception()}")
+        raise cancelled
+    return doing.result()

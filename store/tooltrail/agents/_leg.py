@@ -1,0 +1,251 @@
+"""One leg of a run: a conversation with one model, to a result or to the end of its limits."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from time import monotonic
+from uuid import UUID
+
+from pydantic import JsonValue
+
+from tooltrail.agents._calls import Batch, Toolbox, to_end
+from tooltrail.agents._questions import Questions
+from tooltrail.agents.configuration import Limits
+from tooltrail.agents.models import ModelError
+from tooltrail.agents.runs import Observer
+from tooltrail.agents.submission import REMINDER, SUBMIT_RESULT, Judge
+from tooltrail.records import (
+    CallBlock,
+    LegOutcome,
+    LimitName,
+    Message,
+    MessageBlock,
+    ToolCall,
+)
+from tooltrail.store import Finished, RecordedAnswer, Session
+from tooltrail.store.told_results import result_block
+from tooltrail.wire import TokenCounts, ToolChoice
+
+
+@dataclass(slots=True)
+class Spent:
+    """What a leg has used up so far.
+
+    Attributes:
+        began: when it began, by the monotonic clock, in seconds.
+        steps: answers that were asked for.
+        reminders: how often the model was told that a result is missing.
+        input_tokens: as the model's server counts them; None where it counts none.
+        output_tokens: the same.
+    """
+
+    began: float = field(default_factory=monotonic)
+    steps: int = 0
+    reminders: int = 0
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+
+    @property
+    def tokens(self) -> int:
+        """Of both kinds together, as far as they are known."""
+        return (self.input_tokens or 0) + (self.output_tokens or 0)
+
+    def take(self, usage: TokenCounts | None) -> None:
+        """Add what one answer cost."""
+        if usage is not None:
+            self.input_tokens = (self.input_tokens or 0) + usage.input_tokens
+            self.output_tokens = (self.output_tokens or 0) + usage.output_tokens
+
+    @property
+    def duration_ms(self) -> int:
+        """Since it began."""
+        return round((monotonic() - self.began) * 1000)
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a leg came out; see `LegEnded`."""
+
+    outcome: LegOutcome
+    reason: str
+    limit: LimitName | None = None
+    result_id: UUID | None = None
+    value: JsonValue = None
+
+
+class LegRunner:
+    """Leads one conversation. For one use.
+
+    Attributes:
+        spent: what it has used up.
+        judge: who judges submissions; None for an agent of free text.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        questions: Questions,
+        toolbox: Toolbox,
+        *,
+        limits: Limits,
+        judge: Judge | None,
+        observer: Observer,
+    ) -> None:
+        self.spent = Spent()
+        self.judge = judge
+        self._session = session
+        self._questions = questions
+        self._toolbox = toolbox
+        self._limits = limits
+        self._observer = observer
+        self._messages: list[Message] = []
+
+    async def run(self, beginning: Sequence[Message]) -> Ending:
+        """Lead the conversation to its end.
+
+        Args:
+            beginning: what the model is told first; it is recorded.
+
+        Raises:
+            UnavailableError: something could not be recorded.
+            CancelledError: the run was cancelled.
+        """
+        deadline = asyncio.timeout(self._limits.max_time_ms / 1000)
+        try:
+            async with deadline:
+                return await self._lead(beginning)
+        except ModelError as error:
+            return Ending("model_failed", str(error))
+        except TimeoutError:
+            if not deadline.expired():
+                raise
+            return self._out_of("time", f"no end within {self._limits.max_time_ms:,} ms")
+
+    async def _lead(self, beginning: Sequence[Message]) -> Ending:
+        for message in beginning:
+            await self._tell(message)
+        while True:
+            ending = self._spent_up()
+            if ending is None:
+                ending = await self._take_step()
+            if ending is not None:
+                return ending
+
+    async def _tell(self, message: Message) -> None:
+        """Say something to the model that is neither an answer nor a result."""
+        say = partial(self._session.add_message, message.role, message.text)
+        await to_end(self._session, say)
+        self._messages.append(message)
+
+    def _spent_up(self) -> Ending | None:
+        limits, spent = self._limits, self.spent
+        if spent.steps >= limits.max_steps:
+            return self._out_of("steps", f"no end within {limits.max_steps:,} steps")
+        if limits.max_tokens is not None and spent.tokens >= limits.max_tokens:
+            return self._out_of("tokens", f"no end within {limits.max_tokens:,} tokens")
+        return None
+
+    def _out_of(self, limit: LimitName, reason: str) -> Ending:
+        if self.judge is None:
+            return Ending("limit_reached", reason, limit)
+        if self.judge.attempt_count:
+            return Ending("result_invalid", f"{reason}; the schema refused all submissions", limit)
+        return Ending("result_not_submitted", f"{reason}; nothing was submitted", limit)
+
+    async def _take_step(self) -> Ending | None:
+        """One question, its answer, and the calls of that; how the leg ended if it did."""
+        self.spent.steps += 1
+        answer = await self._questions.ask(self._messages, self._choice())
+        self.spent.take(answer.response.usage)
+        if answer.calls:
+            return await self._take_calls(answer)
+        message = answer.response.messages[0]
+        self._messages.append(message)
+        if self.judge is not None:
+            return await self._remind()
+        if not message.is_complete:
+            return self._out_of("tokens", "the answer was cut off")
+        ids = answer.message_ids
+        return Ending("answered", "the model ended", result_id=ids[0], value=message.text)
+
+    def _choice(self) -> ToolChoice | None:
+        """A submission is asked for where one is missing, and where no other step is left."""
+        is_last = self.spent.steps == self._limits.max_steps
+        if self.judge is None or not (is_last or self._is_reminded()):
+            return None
+        return ToolChoice("tool", (SUBMIT_RESULT,))
+
+    def _is_reminded(self) -> bool:
+        return self._messages[-1].role == "user" and self._messages[-1].text == REMINDER
+
+    async def _remind(self) -> Ending | None:
+        if self.spent.reminders >= self._limits.max_reminders:
+            return self._out_of("reminders", "the model stopped without a valid result")
+        self.spent.reminders += 1
+        await self._tell(Message.of("user", REMINDER))
+        return None
+
+    async def _take_calls(self, answer: RecordedAnswer) -> Ending | None:
+        """Run the calls of an answer, submissions behind all others."""
+        calls = answer.calls
+        others = [call for call in calls if not self._is_submission(call)]
+        ended = dict(zip(map(id, others), await self._batch().run(others), strict=True))
+        accepted: Finished | None = None
+        for call in calls:
+            if self._is_submission(call):
+                ended[id(call)] = await self._submit(call)
+                if accepted is None and self.judge is not None and self.judge.is_accepted:
+                    accepted = ended[id(call)]
+        self._remember(answer.response.messages[0], [ended[id(call)] for call in calls])
+        return self._verdict(accepted)
+
+    def _batch(self) -> Batch:
+        limits = self._limits
+        return Batch(self._session, self._toolbox, limits.tool_timeout_ms, self._observer)
+
+    def _is_submission(self, call: ToolCall) -> bool:
+        return self.judge is not None and call.tool_name == SUBMIT_RESULT
+
+    async def _submit(self, call: ToolCall) -> Finished:
+        judge = self.judge
+        assert judge is not None
+        batch = self._batch()
+        if judge.is_accepted:
+            [finished] = await batch.refuse([call], "a result was accepted already")
+        elif judge.attempt_count >= self._limits.max_attempts:
+            [finished] = await batch.refuse([call], "no attempt is left")
+        else:
+            judge.attempt_count += 1
+            [finished] = await batch.run([call])
+        return finished
+
+    def _verdict(self, accepted: Finished | None) -> Ending | None:
+        judge, most = self.judge, self._limits.max_attempts
+        if judge is None:
+            return None
+        if accepted is not None:
+            reason = f"accepted at attempt {judge.attempt_count:,}"
+            named = accepted.invocation_id
+            return Ending("submitted", reason, result_id=named, value=judge.value)
+        if judge.attempt_count >= most:
+            return self._out_of("attempts", f"no valid result in {most:,} attempts")
+        return None
+
+    def _remember(self, message: Message, ended: Sequence[Finished]) -> None:
+        """Add an answer and what came of its calls to the conversation."""
+        blocks = tuple(_with_keys(message, ended))
+        self._messages.append(message.model_copy(update={"blocks": blocks}))
+        told = tuple(result_block(finished) for finished in ended)
+        self._messages.append(Message(role="tool", blocks=told))
+
+
+def _with_keys(message: Message, ended: Sequence[Finished]) -> Iterator[MessageBlock]:
+    """The blocks of a message, each call with the key of what came of it."""
+    left = iter(ended)
+    for block in message.blocks:
+        if isinstance(block, CallBlock):
+            key = str(next(left).invocation_id)
+            yield block.model_copy(update={"key": key})
+        else:
+            yield block

@@ -1,0 +1,149 @@
+"""Asking a model: the conversation as a request, the answer as it is recorded, and retries."""
+
+import asyncio
+import random
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing
+
+from tooltrail.agents.models import ChatModel, ModelError
+from tooltrail.agents.runs import AnswerCame, ChunkCame, Observer, QuestionFailed
+from tooltrail.records import Conversation, Message, ToolDefinition
+from tooltrail.store import RecordedAnswer, Session, record_stream
+from tooltrail.wire import ExportPolicy, JsonObject, ToolChoice, wire_format
+
+_FIRST_PAUSE_MS = 500
+_LONGEST_PAUSE_MS = 30_000
+_BAD_REQUEST = 400
+
+
+class Questions:
+    """Puts the questions of one leg to its model. Not safe to share between tasks.
+
+    Attributes:
+        session: that the answers are recorded in.
+        model: that is asked.
+        offered: the tools, by the names that the model is told.
+        retries_left: how often a question may still be put again.
+        retry_count: how often one was.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        model: ChatModel,
+        tools: Sequence[ToolDefinition],
+        *,
+        answer_tokens: int,
+        retries: int,
+        observer: Observer,
+    ) -> None:
+        self.session = session
+        self.model = model
+        self.offered = tuple(tools)
+        self.retries_left = retries
+        self.retry_count = 0
+        self._answer_tokens = answer_tokens
+        self._observer = observer
+        self._format = wire_format(model.wire_format)
+        self._policy = ExportPolicy(provider=model.provider)
+
+    async def ask(self, messages: Sequence[Message], choice: ToolChoice | None) -> RecordedAnswer:
+        """Put a question, again if it comes to nothing, and record what is answered.
+
+        Args:
+            messages: the conversation so far.
+            choice: whether tools are to be called; None to leave that to the model. A server that
+                refuses to hear of a choice is asked again without.
+
+        Raises:
+            ModelError: it came to nothing in the end.
+            UnavailableError: the answer could not be recorded.
+        """
+        while True:
+            try:
+                return await self._ask_once(self._members(messages, choice))
+            except ModelError as error:
+                if choice is not None and error.status == _BAD_REQUEST:
+                    choice = None
+                    continue
+                if not error.is_transient or self.retries_left < 1:
+                    raise
+                await self._pause(error)
+
+    async def _pause(self, error: ModelError) -> None:
+        pause = error.retry_after_ms
+        if pause is None:
+            longest = min(_FIRST_PAUSE_MS << min(self.retry_count, 10), _LONGEST_PAUSE_MS)
+            # Many agents that failed together are not to come back together.
+            pause = round(longest * random.uniform(0.5, 1))  # noqa: S311  no secret
+        self.retries_left -= 1
+        self.retry_count += 1
+        self._observer(QuestionFailed(str(error), pause))
+        await asyncio.sleep(pause / 1000)
+
+    def _members(self, messages: Sequence[Message], choice: ToolChoice | None) -> JsonObject:
+        known = self._format
+        told = known.write_history(Conversation.of(messages), self._policy).request
+        tools = known.write_tools(self.offered).request
+        chosen: JsonObject = {}
+        if choice is not None and self.offered and known.capabilities.forces_choice:
+            chosen = known.write_choice(choice).request
+        return {**told, **tools, **chosen, **self.model.answer_limit(self._answer_tokens)}
+
+    async def _ask_once(self, members: JsonObject) -> RecordedAnswer:
+        """One question.
+
+        Raises:
+            ModelError: there is no answer, it broke off, or it is an error.
+        """
+        async with aclosing(_begun(self.model.answer(members))) as pieces:
+            # Nothing is recorded of an answer of which nothing came.
+            first = await anext(pieces, None)
+            if first is None:
+                raise ModelError("the answer is empty", is_transient=True)
+            whole = _with_first(first, pieces)
+            async with record_stream(
+                self.session, self.model.wire_format, whole, provider=self.model.provider
+            ) as stream:
+                async for piece in stream:
+                    self._observer(ChunkCame(piece))
+        answer = stream.answer
+        _refuse_broken(answer)
+        self._observer(AnswerCame(answer.response.messages[0]))
+        return answer
+
+
+async def _begun(pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
+    """The same as a generator that can be closed, whatever the model gives."""
+    try:
+        async for piece in pieces:
+            if piece:
+                yield piece
+    finally:
+        close = getattr(pieces, "aclose", None)
+        if close is not None:
+            await close()
+
+
+async def _with_first(first: bytes, others: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield first
+    async for piece in others:
+        yield piece
+
+
+def _refuse_broken(answer: RecordedAnswer) -> None:
+    """Raise for an answer that is an error, or that broke off for no reason that it tells.
+
+    Raises:
+        ModelError: it is one of these.
+    """
+    response = answer.response
+    if response.failure is not None:
+        said = response.failure.message or "it does not say what went wrong"
+        raise ModelError(f"the model's server told an error: {said}", is_transient=True)
+    if not response.messages:
+        raise ModelError("the answer has no message", is_transient=True)
+    message = response.messages[0]
+    reason = None if message.origin is None else message.origin.finish_reason
+    if not message.is_complete and reason is None:
+        raise ModelError("the answer broke off", is_transient=True)

@@ -1,0 +1,111 @@
+"""`submit_result`: the tool by which an agent gives back its result, and who judges that."""
+
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+from tooltrail.agents.configuration import AgentConfig
+from tooltrail.agents.schemas import OutputSchema
+from tooltrail.records import StructuredOutput, ToolDefinition
+from tooltrail.wire import wire_format
+
+SUBMIT_RESULT = "submit_result"
+"""The name of the tool, in every format."""
+
+_DESCRIPTION = (
+    "Give back the result of your work. This is the only way to give it back. A result that does "
+    "not fit the schema is answered with what is wrong with it; correct that, and submit the whole "
+    "again."
+)
+
+INSTRUCTIONS = (
+    f"When your work is done, you must call the tool `{SUBMIT_RESULT}` with your result. What you "
+    "write as text is not taken for a result, JSON or not."
+)
+"""What the system prompt of an agent with a schema ends with."""
+
+REMINDER = (
+    f"There is no result yet: you stopped without a call of `{SUBMIT_RESULT}`. Call it now with "
+    "your result; text is not taken for one."
+)
+"""What a model is told that stopped without a result."""
+
+
+def submission_tool(config: AgentConfig, format_name: str) -> ToolDefinition | None:
+    """The tool as a model of this wire format is offered it; None for an agent of free text.
+
+    Its parameters are the schema of the result: in the strict form where the provider enforces that
+    and the schema can be said in it, else as it is.
+
+    Args:
+        config: of the agent.
+        format_name: of the wire format.
+
+    Raises:
+        NotFoundError: there is no such format.
+    """
+    if config.output is None:
+        return None
+    told = _Told.of(config.output.schema_checker, format_name)
+    return ToolDefinition(
+        name=SUBMIT_RESULT,
+        description=_DESCRIPTION,
+        parameters=told.parameters,
+        strict=True if told.is_strict else None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """How a schema is told to a model."""
+
+    parameters: dict[str, JsonValue]
+    is_strict: bool
+
+    @classmethod
+    def of(cls, schema: OutputSchema, format_name: str) -> "_Told":
+        strict = (
+            schema.strict_form() if wire_format(format_name).capabilities.enforces_strict else None
+        )
+        return cls(schema.document, False) if strict is None else cls(strict.document, True)
+
+
+@dataclass(slots=True)
+class Judge:
+    """Holds each submission of one leg against the schema.
+
+    Attributes:
+        agent: the id of the agent.
+        schema: of its result.
+        format_name: of the wire format that the model is asked in.
+        attempt_count: submissions so far, also those that could not be read.
+        value: the one that was accepted.
+        is_accepted: whether one was.
+    """
+
+    agent: str
+    schema: OutputSchema
+    format_name: str
+    attempt_count: int = 0
+    value: JsonValue = None
+    is_accepted: bool = False
+
+    def judge(self, submitted: dict[str, JsonValue]) -> StructuredOutput:
+        """The verdict on what was submitted, which is the attempt that was counted last."""
+        value = self._restored(submitted)
+        errors = self.schema.violations(value)
+        if not errors:
+            self.value, self.is_accepted = value, True
+        return StructuredOutput.of(
+            value,
+            agent=self.agent,
+            schema_digest=self.schema.digest,
+            attempt=self.attempt_count,
+            errors=errors,
+        )
+
+    def _restored(self, submitted: JsonValue) -> JsonValue:
+        if not _Told.of(self.schema, self.format_name).is_strict:
+            return submitted
+        strict = self.schema.strict_form()
+        return submitted if strict is None else strict.restore(submitted)
