@@ -30,11 +30,11 @@ LegOutcome = Literal[
 """How a leg came out.
 
 `submitted`: a value that the schema accepts was submitted. `answered`: an agent without a schema
-ended with a text. `result_not_submitted`: the model stopped, or its limits were reached, and nothing was submitted.
-`result_invalid`: the same, and all that was submitted was refused. `limit_reached`: an
-agent without a schema came to no end within its limits. `model_failed`: the model's server could
-not be asked, or told an error. `cancelled`: who ran it gave up. `failed`: by a fault of the program
-that ran it.
+ended with a text. `result_not_submitted`: the model stopped, or its limits were reached, and
+nothing was submitted. `result_invalid`: the same, and all that was submitted was refused.
+`limit_reached`: an agent without a schema came to no end within its limits. `model_failed`: the
+model's server could not be asked, or told an error. `cancelled`: who ran it gave up. `failed`: by a
+fault of the program that ran it.
 """
 
 SUCCESSES: frozenset[LegOutcome] = frozenset({"submitted", "answered"})

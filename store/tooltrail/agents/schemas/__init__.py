@@ -1,5 +1,15 @@
 """The schema of an agent's result: which keywords are enforced, and whether a value fits."""
 
-from tooltrail.agents.schemas.output_schema import OutputSchema, SchemaFault, UnsupportedSchemaError
+from tooltrail.agents.schemas.comparing import SchemaChange, compare_schemas
+from tooltrail.agents.schemas.faults import SchemaFault, UnsupportedSchemaError
+from tooltrail.agents.schemas.output_schema import OutputSchema
+from tooltrail.agents.schemas.strict_form import StrictForm
 
-__all__ = ["OutputSchema", "SchemaFault", "UnsupportedSchemaError"]
+__all__ = [
+    "OutputSchema",
+    "SchemaChange",
+    "SchemaFault",
+    "StrictForm",
+    "UnsupportedSchemaError",
+    "compare_schemas",
+]

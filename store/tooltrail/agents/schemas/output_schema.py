@@ -1,61 +1,151 @@
 """A JSON Schema of which every keyword is enforced."""
 
-from dataclasses import dataclass
-from typing import Self
+import math
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any, Self, cast
 
+from jsonschema.protocols import Validator
 from pydantic import JsonValue
 
+from tooltrail.agents.schemas._keywords import IN_PLACE, NAMED_BELOW, ONE_BELOW, faults_of
+from tooltrail.agents.schemas._validation import validator_of
+from tooltrail.agents.schemas._wording import spelled_path, violation_of
+from tooltrail.agents.schemas.faults import SchemaFault, UnsupportedSchemaError
+from tooltrail.agents.schemas.strict_form import StrictForm, strict_form_of
 from tooltrail.records import Digest, SchemaViolation, canonical_json, digest_of
 
-
-@dataclass(frozen=True, slots=True)
-class SchemaFault:
-    """Something in a schema that is not enforced, or is no schema.
-
-    Attributes:
-        pointer: JSON pointer (RFC 6901) to it in the schema; empty for the schema itself.
-        message: what is wrong, in one sentence.
-    """
-
-    pointer: str
-    message: str
-
-
-class UnsupportedSchemaError(ValueError):
-    """A schema that cannot be enforced as a whole.
-
-    Attributes:
-        faults: everything that is in the way.
-    """
-
-    def __init__(self, faults: tuple[SchemaFault, ...]) -> None:
-        super().__init__(
-            "; ".join(f"{fault.pointer or '(root)'}: {fault.message}" for fault in faults)
-        )
-        self.faults = faults
+MAX_VALUE_DEPTH = 100
+"""Levels of a value that are looked at; deeper ones would overflow the stack."""
 
 
 class OutputSchema:
     """A schema that was looked at as a whole. Safe to share between threads.
 
     Attributes:
-        document: the schema.
-        digest: of its canonical JSON.
+        document: the schema as it was given.
+        plain: the same without `nullable`, which is said by `type`: what a model is told, and what
+            values are held against.
+        digest: of the canonical JSON of the document.
     """
 
     def __init__(self, document: dict[str, JsonValue]) -> None:
         self.document = document
+        self.plain = cast("dict[str, JsonValue]", plain_schema(document))
         self.digest: Digest = digest_of(canonical_json.encode(document))
 
     @classmethod
-    def of(cls, document: dict[str, JsonValue]) -> Self:
-        """The schema, if all of it is enforced.
+    def of(cls, document: dict[str, Any]) -> Self:
+        """The schema of an agent's result, if all of it is enforced.
+
+        Raises:
+            UnsupportedSchemaError: it is no schema, has a keyword that is not enforced, or is not
+                of an object with properties.
+        """
+        schema = cls.of_any(document)
+        faults: list[SchemaFault] = []
+        if document.get("type") != "object":
+            faults.append(SchemaFault("", 'a result is an object: `type` must be "object"'))
+        if not isinstance(document.get("properties"), dict):
+            faults.append(SchemaFault("", "a result has fields: `properties` must name them"))
+        if faults:
+            raise UnsupportedSchemaError(faults)
+        return schema
+
+    @classmethod
+    def of_any(cls, document: dict[str, Any]) -> Self:
+        """The schema of any value, if all of it is enforced.
 
         Raises:
             UnsupportedSchemaError: it is no schema, or has a keyword that is not enforced.
         """
+        faults = faults_of(document)
+        if faults:
+            raise UnsupportedSchemaError(faults)
         return cls(document)
 
     def violations(self, value: JsonValue) -> tuple[SchemaViolation, ...]:
-        """Every way in which a value breaks the schema; none for one that fits."""
-        raise NotImplementedError
+        """Every way in which a value breaks the schema, in the schema's order; none if it fits.
+
+        Args:
+            value: of JSON types.
+        """
+        try:
+            odd = list(_odd_parts(value))
+            if odd:
+                return tuple(odd)
+            found = [
+                violation
+                for error in self.validator.iter_errors(cast("Any", value))
+                for violation in violation_of(error)
+            ]
+        except RecursionError:
+            return (SchemaViolation(path="", message="the result is nested too deep"),)
+        # Two ways to the same place of a schema tell the same twice.
+        return tuple(dict.fromkeys(found))
+
+    @cached_property
+    def validator(self) -> Validator:
+        """What holds values against it."""
+        return validator_of(self.plain)
+
+    @cached_property
+    def strict_form(self) -> StrictForm | None:
+        """As a provider wants it that enforces schemas itself; None where it cannot be said so."""
+        return strict_form_of(self.plain, self.validator)
+
+
+def plain_schema(schema: JsonValue) -> JsonValue:
+    """A schema without `nullable`: where it is true, `type` has `null` as well (OpenAPI 3.0.3).
+
+    `enum` and `const` beside it say what they say: null must be among them to be allowed. A schema
+    that is `false` is spelled as an object, since the library tells no place where it is not; and
+    `$schema` is left out, since the library would go on with a validator of its own there.
+    """
+    if schema is False:
+        return {"not": {}}
+    if not isinstance(schema, dict):
+        return schema
+    members = ((name, value) for name, value in schema.items() if name != "$schema")
+    plain = {name: _plain_member(name, value) for name, value in members}
+    if plain.pop("nullable", False) is True:
+        types = plain["type"]
+        listed = types if isinstance(types, list) else [types]
+        plain["type"] = [*listed, *(() if "null" in listed else ("null",))]
+    return plain
+
+
+def _plain_member(name: str, value: JsonValue) -> JsonValue:
+    if name in ONE_BELOW:
+        is_closing = name == "additionalProperties" and value is False
+        return value if is_closing else plain_schema(value)
+    if name in NAMED_BELOW and isinstance(value, dict):
+        return {key: plain_schema(one) for key, one in value.items()}
+    if name in IN_PLACE and isinstance(value, list):
+        return [plain_schema(one) for one in value]
+    return value
+
+
+def _odd_parts(value: JsonValue) -> Iterator[SchemaViolation]:
+    """What no schema is asked about: numbers that JSON has not, and a value that is too deep."""
+    level: list[tuple[tuple[str | int, ...], Any]] = [((), value)]
+    for _ in range(MAX_VALUE_DEPTH + 1):
+        for path, part in level:
+            if isinstance(part, float) and not math.isfinite(part):
+                spelled = spelled_path(path)
+                yield SchemaViolation(path=spelled, message=f"`{spelled}` must be a finite number")
+        level = [inner for path, part in level for inner in _inner(path, part)]
+        if not level:
+            return
+    yield SchemaViolation(
+        path="", message=f"the result is nested deeper than {MAX_VALUE_DEPTH} levels"
+    )
+
+
+def _inner(path: tuple[str | int, ...], part: Any) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    if isinstance(part, Mapping):
+        for name, one in cast("Mapping[str, Any]", part).items():
+            yield (*path, name), one
+    elif isinstance(part, list):
+        for number, one in enumerate(cast("list[object]", part)):
+            yield (*path, number), one

@@ -1,0 +1,298 @@
+"""What differs between two schemas of an agent's result, and whether stored results may break.
+
+A change is `compatible` when a rule shows that whatever fitted before fits still; it is `breaking`
+whenever no rule does. So a schema that was written in another way may be called breaking and not
+be; a result that is stored can be held against the new one to be sure.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, cast
+
+from pydantic import JsonValue
+
+from tooltrail.agents.schemas._keywords import ANNOTATIONS, iter_schemas, target_of
+from tooltrail.agents.schemas._validation import json_key
+from tooltrail.agents.schemas.output_schema import OutputSchema
+
+Effect = Literal["compatible", "unlikely", "breaking"]
+"""Whether a result that is stored may not fit any more. `unlikely`: only one that has, by chance, a
+field of a name that nobody spoke of before."""
+
+ChangeKind = Literal[
+    "field_added",
+    "field_removed",
+    "required_added",
+    "required_removed",
+    "other_fields",
+    "type_changed",
+    "values_changed",
+    "bound_changed",
+    "rule_changed",
+]
+
+Schema: TypeAlias = JsonValue
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaChange:
+    """One difference.
+
+    Attributes:
+        path: of the field, such as `findings[].confidence`; empty for the result itself.
+        kind: what changed.
+        detail: from what to what, in a few words.
+        effect: on results that are stored.
+    """
+
+    path: str
+    kind: ChangeKind
+    detail: str
+    effect: Effect
+
+
+_AT_LEAST = ("minLength", "minItems", "minimum", "exclusiveMinimum")
+_AT_MOST = ("maxLength", "maxItems", "maximum", "exclusiveMaximum")
+_COMPARED = frozenset(
+    {
+        *_AT_LEAST,
+        *_AT_MOST,
+        *("type", "enum", "const", "properties", "required", "additionalProperties", "items"),
+        *("$defs", "$ref"),
+    }
+)
+_ALL_TYPES = frozenset({"object", "array", "string", "number", "integer", "boolean", "null"})
+_MAX_DEPTH = 40
+"""Levels that are looked at; a schema that refers to itself has no end."""
+
+
+def compare_schemas(old: OutputSchema, new: OutputSchema) -> tuple[SchemaChange, ...]:
+    """Every difference that a value can meet, in the order of the newer schema.
+
+    Args:
+        old: the one before.
+        new: the one after.
+    """
+    comparing = _Comparing(_Resolving.of(old.plain), _Resolving.of(new.plain))
+    return tuple(dict.fromkeys(comparing.changes("", old.plain, new.plain, 0)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Resolving:
+    """Follows the references of one schema."""
+
+    schemas: Mapping[str, JsonValue]
+
+    @classmethod
+    def of(cls, document: JsonValue) -> "_Resolving":
+        return cls(dict(iter_schemas(document)))
+
+    def resolved(self, schema: JsonValue) -> dict[str, JsonValue] | None:
+        """A schema without a reference, as an object; None where it is more than a reference."""
+        while isinstance(schema, dict) and "$ref" in schema:
+            if schema.keys() - ANNOTATIONS - {"$ref", "$defs"}:
+                return None
+            target = target_of(cast("str", schema["$ref"]))
+            schema = self.schemas[target or ""]
+        if isinstance(schema, bool):
+            return {} if schema else {"enum": []}
+        return cast("dict[str, JsonValue]", schema)
+
+
+@dataclass(frozen=True, slots=True)
+class _Comparing:
+    before: _Resolving
+    after: _Resolving
+
+    def changes(self, path: str, old: Schema, new: Schema, depth: int) -> Iterator[SchemaChange]:
+        """What differs in one place and below it."""
+        if json_key(_bare(old)) == json_key(_bare(new)) and not self._refers(old, new):
+            return
+        former, latter = self.before.resolved(old), self.after.resolved(new)
+        if former is None or latter is None or depth > _MAX_DEPTH:
+            yield SchemaChange(path, "rule_changed", "what is referred to may differ", "breaking")
+            return
+        yield from _types_changed(path, former, latter)
+        yield from _values_changed(path, former, latter)
+        yield from _bounds_changed(path, former, latter)
+        yield from _rules_changed(path, former, latter)
+        yield from self._fields_changed(path, former, latter, depth)
+        yield from self._items_changed(path, former, latter, depth)
+
+    def _refers(self, *schemas: Schema) -> bool:
+        """Whether the same words may mean something else in the other document."""
+        is_same = json_key(_definitions(self.before)) == json_key(_definitions(self.after))
+        return not is_same and any("$ref" in str(schema) for schema in schemas)
+
+    def _fields_changed(
+        self, path: str, old: Mapping[str, JsonValue], new: Mapping[str, JsonValue], depth: int
+    ) -> Iterator[SchemaChange]:
+        former, latter = _properties(old), _properties(new)
+        was, now = _required(old), _required(new)
+        for name in latter:
+            place = f"{path}.{name}" if path else name
+            if name in former:
+                yield from self.changes(place, former[name], latter[name], depth + 1)
+            else:
+                yield self._field_added(place, old, latter[name])
+        for name in former.keys() - latter.keys():
+            place = f"{path}.{name}" if path else name
+            is_free = self._takes(new.get("additionalProperties", True), former[name])
+            effect: Effect = "compatible" if is_free else "breaking"
+            yield SchemaChange(place, "field_removed", "it is not spoken of any more", effect)
+        yield from _required_changed(path, was, now)
+        yield from self._others_changed(path, old, new, depth)
+
+    def _field_added(self, place: str, old: Mapping[str, JsonValue], added: Schema) -> SchemaChange:
+        others = old.get("additionalProperties", True)
+        if others is False:
+            told: tuple[str, Effect] = ("no result could have it before", "compatible")
+        elif self._takes(added, others):
+            told = ("it may hold whatever it could before", "compatible")
+        elif others is True or others == {}:
+            told = ("a result may have had one of that name by chance", "unlikely")
+        else:
+            told = ("it was allowed as any other field before", "breaking")
+        return SchemaChange(place, "field_added", *told)
+
+    def _takes(self, wide: Schema, narrow: Schema) -> bool:
+        """Whether what fits the second fits the first, for certain."""
+        if wide is True or wide == {}:
+            return True
+        if wide is False or narrow is True:
+            return narrow is False
+        return all(
+            change.effect == "compatible" for change in self.changes("", narrow, wide, _MAX_DEPTH)
+        )
+
+    def _others_changed(
+        self, path: str, old: Mapping[str, JsonValue], new: Mapping[str, JsonValue], depth: int
+    ) -> Iterator[SchemaChange]:
+        former, latter = (one.get("additionalProperties", True) for one in (old, new))
+        if json_key(former) == json_key(latter) and not self._refers(former, latter):
+            return
+        if former is False or latter is True or latter == {}:
+            yield SchemaChange(path, "other_fields", "fields of other names are free", "compatible")
+        elif former is True or former == {} or latter is False:
+            told = "fields of other names are not free any more"
+            yield SchemaChange(path, "other_fields", told, "breaking")
+        else:
+            yield from self.changes(f"{path}.*" if path else "*", former, latter, depth + 1)
+
+    def _items_changed(
+        self, path: str, old: Mapping[str, JsonValue], new: Mapping[str, JsonValue], depth: int
+    ) -> Iterator[SchemaChange]:
+        if "items" not in new:
+            return
+        yield from self.changes(f"{path}[]", old.get("items", True), new["items"], depth + 1)
+
+
+def _bare(schema: Schema) -> Schema:
+    """A schema without what says nothing of its values, here and below."""
+    if isinstance(schema, dict):
+        return {
+            name: one
+            if name in {"enum", "const"}
+            else {key: _bare(inner) for key, inner in one.items()}
+            if name in {"properties", "$defs"} and isinstance(one, dict)
+            else _bare(one)
+            for name, one in schema.items()
+            if name not in ANNOTATIONS
+        }
+    if isinstance(schema, list):
+        return [_bare(one) for one in schema]
+    return schema
+
+
+def _definitions(resolving: _Resolving) -> JsonValue:
+    return _bare(resolving.schemas[""])
+
+
+def _properties(schema: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
+    return cast("Mapping[str, JsonValue]", schema.get("properties") or {})
+
+
+def _required(schema: Mapping[str, JsonValue]) -> list[str]:
+    return cast("list[str]", schema.get("required") or [])
+
+
+def _required_changed(path: str, was: Sequence[str], now: Sequence[str]) -> Iterator[SchemaChange]:
+    for name in now:
+        if name not in was:
+            place = f"{path}.{name}" if path else name
+            yield SchemaChange(place, "required_added", "it must be there", "breaking")
+    for name in was:
+        if name not in now:
+            place = f"{path}.{name}" if path else name
+            yield SchemaChange(place, "required_removed", "it may be missing", "compatible")
+
+
+def _types_of(schema: Mapping[str, JsonValue]) -> frozenset[str]:
+    types = schema.get("type", sorted(_ALL_TYPES))
+    named = frozenset(cast("list[str]", types if isinstance(types, list) else [types]))
+    return named | {"integer"} if "number" in named else named
+
+
+def _types_changed(
+    path: str, old: Mapping[str, JsonValue], new: Mapping[str, JsonValue]
+) -> Iterator[SchemaChange]:
+    was, now = _types_of(old), _types_of(new)
+    if was == now:
+        return
+    told = f"from {', '.join(sorted(was))} to {', '.join(sorted(now))}"
+    yield SchemaChange(path, "type_changed", told, "compatible" if was <= now else "breaking")
+
+
+def _allowed(schema: Mapping[str, JsonValue]) -> frozenset[object] | None:
+    """The values that are listed, for comparing; None where any are allowed."""
+    listed = frozenset(map(json_key, cast("list[Any]", schema.get("enum", []))))
+    if "const" not in schema:
+        return listed if "enum" in schema else None
+    only = frozenset({json_key(schema["const"])})
+    return only & listed if "enum" in schema else only
+
+
+def _values_changed(
+    path: str, old: Mapping[str, JsonValue], new: Mapping[str, JsonValue]
+) -> Iterator[SchemaChange]:
+    was, now = _allowed(old), _allowed(new)
+    if was == now:
+        return
+    is_wider = now is None or (was is not None and was <= now)
+    told = "more values are allowed" if is_wider else "fewer values are allowed"
+    yield SchemaChange(path, "values_changed", told, "compatible" if is_wider else "breaking")
+
+
+def _bounds_changed(
+    path: str, old: Mapping[str, JsonValue], new: Mapping[str, JsonValue]
+) -> Iterator[SchemaChange]:
+    loosened: tuple[tuple[tuple[str, ...], Callable[[Any, Any], bool]], ...] = (
+        (_AT_LEAST, lambda was, now: now <= was),
+        (_AT_MOST, lambda was, now: now >= was),
+    )
+    for keywords, is_looser in loosened:
+        for keyword in keywords:
+            was, now = old.get(keyword), new.get(keyword)
+            if was == now:
+                continue
+            is_free = now is None or (was is not None and is_looser(was, now))
+            told = f"{keyword}: from {_told(was)} to {_told(now)}"
+            effect: Effect = "compatible" if is_free else "breaking"
+            yield SchemaChange(path, "bound_changed", told, effect)
+
+
+def _told(bound: JsonValue) -> str:
+    return "none" if bound is None else str(bound)
+
+
+def _rules_changed(
+    path: str, old: Mapping[str, JsonValue], new: Mapping[str, JsonValue]
+) -> Iterator[SchemaChange]:
+    """All other keywords: one that is gone allows more, any other difference may allow less."""
+    for keyword in sorted((old.keys() | new.keys()) - ANNOTATIONS - _COMPARED):
+        if json_key(_bare(old.get(keyword))) == json_key(_bare(new.get(keyword))):
+            continue
+        if keyword not in new:
+            yield SchemaChange(path, "rule_changed", f"`{keyword}` is gone", "compatible")
+        else:
+            yield SchemaChange(path, "rule_changed", f"`{keyword}` differs", "breaking")

@@ -1,0 +1,248 @@
+"""A schema as providers want it that hold the model to it themselves, and the way back.
+
+OpenAI's strict mode (its guide "Structured model outputs", section "Supported schemas") knows part
+of JSON Schema: every object is closed and has all of its fields, what is optional may be null
+instead, and of the keywords that bound a value it takes some. What it does not take is left out of
+the strict form, which then allows more: the schema itself is what a result is held against.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from jsonschema.protocols import Validator
+from pydantic import JsonValue
+
+from tooltrail.agents.schemas._keywords import iter_schemas, target_of
+
+_KEPT = frozenset(
+    {
+        *("type", "enum", "description", "pattern", "multipleOf", "minItems", "maxItems"),
+        *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
+    }
+)
+"""Keywords that are said in both in the same way."""
+
+_FORMATS = frozenset(
+    {"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
+)
+
+_LEFT_OUT = frozenset(
+    {
+        *("minLength", "maxLength", "uniqueItems", "title", "default", "examples", "deprecated"),
+        *("readOnly", "writeOnly", "$comment", "$schema"),
+    }
+)
+"""Keywords without which the strict form allows more, or says less to people."""
+
+_HANDLED = frozenset(
+    {
+        *("properties", "required", "additionalProperties", "items", "const", "format"),
+        *("anyOf", "oneOf", "$ref", "$defs"),
+    }
+)
+
+_MAX_DEPTH = 10
+_MAX_FIELDS = 5_000
+_MAX_ENUM = 1_000
+"""Limits that the guide names: levels of nesting, fields in all, values of enumerations in all."""
+
+
+class _UnsaidError(Exception):
+    """The schema cannot be said strictly."""
+
+
+@dataclass(frozen=True, slots=True)
+class StrictForm:
+    """A schema in its strict form.
+
+    Attributes:
+        document: the strict form.
+    """
+
+    document: dict[str, JsonValue]
+    _schema: dict[str, JsonValue] = field(repr=False)
+    _validator: Validator = field(repr=False)
+
+    def restore(self, value: JsonValue) -> JsonValue:
+        """What the model meant: a field that is null because it must be there is taken out.
+
+        A null that the schema itself allows stays.
+
+        Args:
+            value: as the model gave it, fitting the strict form or not.
+        """
+        try:
+            return self._restored(value, self._schema)
+        except RecursionError:
+            return value
+
+    def _restored(self, value: JsonValue, schema: JsonValue) -> JsonValue:
+        if not isinstance(schema, dict):
+            return value
+        reference = schema.get("$ref")
+        if isinstance(reference, str):
+            return self._restored(value, _resolved(self._schema, reference))
+        for alternatives in (schema.get("anyOf"), schema.get("oneOf")):
+            if isinstance(alternatives, list):
+                return self._as_alternative(value, alternatives)
+        if isinstance(value, dict):
+            return self._with_members(value, schema)
+        items = schema.get("items")
+        if isinstance(value, list) and items is not None:
+            return [self._restored(one, items) for one in value]
+        return value
+
+    def _with_members(
+        self, value: dict[str, JsonValue], schema: Mapping[str, JsonValue]
+    ) -> dict[str, JsonValue]:
+        properties = cast("Mapping[str, JsonValue]", schema.get("properties") or {})
+        required = cast("list[str]", schema.get("required") or [])
+        return {
+            name: self._restored(one, properties.get(name))
+            for name, one in value.items()
+            if one is not None
+            or name in required
+            or name not in properties
+            or self._fits(None, properties[name])
+        }
+
+    def _as_alternative(self, value: JsonValue, alternatives: list[JsonValue]) -> JsonValue:
+        for alternative in alternatives:
+            restored = self._restored(value, alternative)
+            if self._fits(restored, alternative):
+                return restored
+        return value
+
+    def _fits(self, value: JsonValue, schema: JsonValue) -> bool:
+        validator = cast("Any", self._validator).evolve(schema=schema)
+        return bool(validator.is_valid(value))
+
+
+def strict_form_of(schema: dict[str, JsonValue], validator: Validator) -> StrictForm | None:
+    """The strict form of a schema.
+
+    Args:
+        schema: that was looked at, without `nullable`.
+        validator: of this schema.
+
+    Returns:
+        The form; None where what the schema allows cannot be given in it: an object that may have
+        fields of any name, items of any kind, `allOf`, or more than the provider's limits take.
+    """
+    try:
+        document = _Saying().said(schema, 0)
+    except _UnsaidError:
+        return None
+    return StrictForm(cast("dict[str, JsonValue]", document), schema, validator)
+
+
+def _resolved(root: dict[str, JsonValue], reference: str) -> JsonValue:
+    target = target_of(reference)
+    return next((one for at, one in iter_schemas(root) if at == target), True)
+
+
+@dataclass(slots=True)
+class _Saying:
+    """Says a schema strictly, and counts what is limited."""
+
+    field_count: int = 0
+    enum_count: int = 0
+
+    def said(self, schema: JsonValue, depth: int) -> JsonValue:
+        """One schema.
+
+        Raises:
+            _UnsaidError: it cannot be said.
+        """
+        if not isinstance(schema, dict) or depth > _MAX_DEPTH:
+            raise _UnsaidError
+        if schema.keys() - (_KEPT | _LEFT_OUT | _HANDLED):
+            raise _UnsaidError
+        told: dict[str, JsonValue] = {k: v for k, v in schema.items() if k in _KEPT}
+        if schema.get("format") in _FORMATS:
+            told["format"] = schema["format"]
+        if "$ref" in schema:
+            return self._reference(schema, depth)
+        if "const" in schema:
+            told["enum"] = [schema["const"]]
+        told |= self._alternatives(schema, depth)
+        told |= self._object(schema, depth)
+        told |= self._array(schema, depth)
+        told |= self._definitions(schema, depth)
+        self._count(told)
+        if not told.keys() & {"type", "enum", "anyOf"}:
+            raise _UnsaidError
+        return told
+
+    def _reference(self, schema: Mapping[str, JsonValue], depth: int) -> JsonValue:
+        if schema.keys() - _LEFT_OUT - {"$ref", "$defs", "description"}:
+            raise _UnsaidError
+        return {"$ref": schema["$ref"], **self._definitions(schema, depth)}
+
+    def _definitions(self, schema: Mapping[str, JsonValue], depth: int) -> dict[str, JsonValue]:
+        named = schema.get("$defs")
+        if not isinstance(named, dict):
+            return {}
+        return {"$defs": {name: self.said(one, depth) for name, one in named.items()}}
+
+    def _alternatives(self, schema: Mapping[str, JsonValue], depth: int) -> dict[str, JsonValue]:
+        several = [schema[name] for name in ("anyOf", "oneOf") if name in schema]
+        if not several:
+            return {}
+        if len(several) > 1 or depth == 0 or schema.keys() & {"properties", "items", "type"}:
+            raise _UnsaidError
+        alternatives = cast("list[JsonValue]", several[0])
+        return {"anyOf": [self.said(one, depth + 1) for one in alternatives]}
+
+    def _object(self, schema: Mapping[str, JsonValue], depth: int) -> dict[str, JsonValue]:
+        if "object" not in _types(schema):
+            return {}
+        properties = schema.get("properties")
+        is_closed = schema.get("additionalProperties", False) is False
+        required = cast("list[str]", schema.get("required", []))
+        if not isinstance(properties, dict) or not is_closed or set(required) - properties.keys():
+            raise _UnsaidError
+        self.field_count += len(properties)
+        return {
+            "properties": {
+                name: self.said(one, depth + 1)
+                if name in required
+                else _or_null(self.said(one, depth + 1))
+                for name, one in properties.items()
+            },
+            "required": [*properties],
+            "additionalProperties": False,
+        }
+
+    def _array(self, schema: Mapping[str, JsonValue], depth: int) -> dict[str, JsonValue]:
+        if "array" not in _types(schema):
+            return {}
+        return {"items": self.said(schema.get("items"), depth + 1)}
+
+    def _count(self, told: Mapping[str, JsonValue]) -> None:
+        values = told.get("enum")
+        self.enum_count += len(values) if isinstance(values, list) else 0
+        if self.field_count > _MAX_FIELDS or self.enum_count > _MAX_ENUM:
+            raise _UnsaidError
+
+
+def _types(schema: Mapping[str, JsonValue]) -> list[JsonValue]:
+    types = schema.get("type")
+    return types if isinstance(types, list) else [types]
+
+
+def _or_null(told: JsonValue) -> JsonValue:
+    """The same, or null."""
+    if not isinstance(told, dict):
+        raise _UnsaidError
+    if "$ref" in told or "anyOf" in told:
+        alternatives = told.get("anyOf", [told])
+        return {"anyOf": [*cast("list[JsonValue]", alternatives), {"type": "null"}]}
+    optional = dict(told)
+    if "type" in told and "null" not in _types(told):
+        optional["type"] = [*_types(told), "null"]
+    values = told.get("enum")
+    if isinstance(values, list) and None not in values:
+        optional["enum"] = [*values, None]
+    return optional

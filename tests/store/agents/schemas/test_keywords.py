@@ -1,0 +1,121 @@
+"""What of a schema is refused at load, and where it stands."""
+
+from typing import Any
+
+import pytest
+
+from tooltrail.agents import OutputSchema, UnsupportedSchemaError
+
+
+def faults(document: Any) -> list[tuple[str, str]]:
+    with pytest.raises(UnsupportedSchemaError) as refused:
+        OutputSchema.of_any(document)
+    return [(fault.pointer, fault.message) for fault in refused.value.faults]
+
+
+def test_all_faults_are_told_each_with_its_place() -> None:
+    document: dict[str, Any] = {
+        "minLenght": 3,
+        "properties": {
+            "a/b": {"not": {}},
+            "c": {"items": {"patternProperties": {}}},
+            "d": {"anyOf": [True, {"if": {}}]},
+        },
+        "$defs": {"unused": {"contains": {}}},
+    }
+    assert faults(document) == [
+        ("/minLenght", "`minLenght` is not enforced here"),
+        ("/properties/a~1b/not", "`not` is not enforced here"),
+        ("/properties/c/items/patternProperties", "`patternProperties` is not enforced here"),
+        ("/properties/d/anyOf/1/if", "`if` is not enforced here"),
+        ("/$defs/unused/contains", "`contains` is not enforced here"),
+    ]
+
+
+def test_names_of_fields_and_data_are_no_keywords() -> None:
+    document = {
+        "type": "object",
+        "properties": {"not": {"const": {"if": 1}}, "$ref": {"enum": [{"contains": 2}]}},
+        "default": {"then": 1},
+        "examples": [{"else": 1}],
+        "$defs": {"prefixItems": True},
+    }
+    assert OutputSchema.of(document).document == document
+
+
+@pytest.mark.parametrize(
+    ("document", "pointer"),
+    [
+        ({"pattern": "(a"}, "/pattern"),
+        ({"pattern": r"\Z"}, "/pattern"),
+        ({"format": "email"}, "/format"),
+        ({"format": "duration"}, "/format"),
+        ({"format": "of-my-own"}, "/format"),
+        ({"nullable": True}, "/nullable"),
+        ({"type": "string", "nullable": 1}, "/nullable"),
+        ({"minLength": -1}, "/minLength"),
+        ({"type": "text"}, "/type"),
+        ({"required": "a"}, "/required"),
+        ({"properties": []}, "/properties"),
+        ({"$schema": "http://json-schema.org/draft-07/schema#"}, "/$schema"),
+        ({"$ref": "#/$defs/missing"}, "/$ref"),
+        ({"$ref": "other.json"}, "/$ref"),
+        ({"$ref": "#anchor"}, "/$ref"),
+        ({"$ref": "#/required/0", "required": ["a"]}, "/$ref"),
+        ({"$defs": {"a": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"}, ""),
+        ({"anyOf": [{"$ref": "#"}]}, ""),
+    ],
+)
+def test_what_cannot_be_enforced_is_refused(document: dict[str, Any], pointer: str) -> None:
+    assert [place for place, _ in faults(document)][:1] == [pointer]
+
+
+def test_a_reference_leads_to_any_schema_of_the_document() -> None:
+    document = {
+        "properties": {"a": {"$ref": "#/$defs/x~1y%25"}, "b": {"$ref": "#/properties/a"}},
+        "$defs": {"x/y%": {"type": "integer"}},
+    }
+    schema = OutputSchema.of_any(document)
+    assert schema.violations({"a": 1, "b": 2}) == ()
+    assert len(schema.violations({"b": "text"})) == 1
+
+
+def test_naming_the_draft_changes_nothing() -> None:
+    draft = "https://json-schema.org/draft/2020-12/schema"
+    document = {
+        "$schema": draft,
+        "properties": {"a": {"$ref": "#"}},
+        "additionalProperties": False,
+    }
+    [violation] = OutputSchema.of_any(document).violations({"a": {"b": 1}})
+    assert violation.message == "unknown field `a.b`; there are a"
+
+
+def test_a_schema_may_refer_to_itself_for_parts_of_a_value() -> None:
+    tree = {"type": "object", "properties": {"children": {"items": {"$ref": "#"}}}}
+    assert OutputSchema.of(tree).violations({"children": [{"children": []}]}) == ()
+
+
+def test_references_that_double_the_work_at_each_step_are_refused() -> None:
+    steps = {
+        f"s{n}": {"allOf": [{"$ref": f"#/$defs/s{n + 1}"}, {"$ref": f"#/$defs/s{n + 1}"}]}
+        for n in range(30)
+    }
+    document = {"$ref": "#/$defs/s0", "$defs": {**steps, "s30": True}}
+    assert faults(document) == [("", "one value would be looked at more than 5,000 times")]
+
+
+def test_a_schema_that_is_nested_too_deep_is_refused() -> None:
+    document: dict[str, Any] = {}
+    for _ in range(3_000):
+        document = {"items": document}
+    assert faults(document) == [("", "the schema is nested deeper than 60 levels")]
+
+
+@pytest.mark.parametrize(
+    "document", [{"type": "array", "properties": {}}, {"type": "object"}, {"properties": {}}, {}]
+)
+def test_the_result_of_an_agent_is_an_object_with_fields(document: dict[str, Any]) -> None:
+    with pytest.raises(UnsupportedSchemaError, match="a result"):
+        OutputSchema.of(document)
+    assert OutputSchema.of_any(document).document == document

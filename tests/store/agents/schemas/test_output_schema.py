@@ -1,0 +1,230 @@
+"""Whether a value fits a schema, and in which words it is told that it does not."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tooltrail.agents import OutputSchema
+
+RESEARCH: dict[str, Any] = {
+    "type": "object",
+    "required": ["summary", "findings"],
+    "additionalProperties": False,
+    "properties": {
+        "summary": {"type": "string", "minLength": 10},
+        "findings": {
+            "type": "array",
+            "minItems": 1,
+            "items": {
+                "type": "object",
+                "required": ["files", "confidence"],
+                "properties": {
+                    "files": {"type": "array", "items": {"type": "string"}, "uniqueItems": True},
+                    "confidence": {"enum": ["low", "high"]},
+                    "share": {"type": "number", "maximum": 100, "exclusiveMinimum": 0},
+                },
+            },
+        },
+    },
+}
+
+
+def told(schema: dict[str, Any], value: Any) -> list[tuple[str, str]]:
+    found = OutputSchema.of_any(schema).violations(value)
+    return [(violation.path, violation.message) for violation in found]
+
+
+def test_a_value_that_fits_has_no_violations() -> None:
+    finding = {"files": ["a", "b"], "confidence": "low", "share": 100}
+    assert told(RESEARCH, {"summary": "ten letters", "findings": [finding]}) == []
+
+
+def test_every_violation_is_told_with_the_field_that_it_is_about() -> None:
+    findings = [{"files": ["a", "a"], "confidence": "medium"}, {"files": "a", "share": 101}]
+    assert told(RESEARCH, {"summary": "short", "findings": findings, "extra": 1}) == [
+        ("extra", "unknown field `extra`; there are summary, findings"),
+        ("summary", "`summary` must have at least 10 characters, and has 5"),
+        (
+            "findings[0].files",
+            "`findings[0].files` must not hold the same twice: items 0 and 1 are equal",
+        ),
+        (
+            "findings[0].confidence",
+            '`findings[0].confidence` must be one of "low", "high", not "medium"',
+        ),
+        ("findings[1].confidence", "missing field `findings[1].confidence`"),
+        ("findings[1].files", "`findings[1].files` must be array, not string"),
+        ("findings[1].share", "`findings[1].share` must be at most 100, not 101"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "sentence"),
+    [
+        ({"type": ["string", "null"]}, True, "the result must be string or null, not boolean"),
+        ({"type": "integer"}, 1.5, "the result must be integer, not number"),
+        ({"const": [1, None]}, [1], "the result must be [1, null], not [1]"),
+        ({"minimum": 2}, 1, "the result must be at least 2, not 1"),
+        ({"exclusiveMaximum": 2}, 2, "the result must be less than 2, not 2"),
+        ({"multipleOf": 5}, 7, "the result must be a multiple of 5, not 7"),
+        ({"maxLength": 1}, "ab", "the result must have at most 1 character, and has 2"),
+        ({"maxItems": 0}, [1], "the result must have at most 0 items, and has 1"),
+        ({"pattern": "^a$"}, "b", "the result must match the pattern ^a$"),
+        ({"format": "date"}, "2026-13-01", "the result must be of the format date"),
+        ({"properties": {"a": False}}, {"a": 1}, "`a` must not be there"),
+        ({"items": {"type": "null"}}, [None, 0], "`[1]` must be null, not number"),
+        (
+            {"properties": {"a b": {"type": "null"}}},
+            {"a b": {}},
+            '`["a b"]` must be null, not object',
+        ),
+    ],
+)
+def test_each_keyword_has_words(schema: dict[str, Any], value: Any, sentence: str) -> None:
+    assert [message for _, message in told(schema, value)] == [sentence]
+
+
+NEAREST = (
+    "the result fits no alternative of the schema; the nearest one says: "
+    '`kind` must be "a", not "b"'
+)
+
+
+def test_of_alternatives_the_nearest_one_is_told() -> None:
+    schema = {
+        "anyOf": [
+            {"type": "string"},
+            {"type": "object", "required": ["kind"], "properties": {"kind": {"const": "a"}}},
+        ]
+    }
+    assert told(schema, {"kind": "b"}) == [
+        (
+            "",
+            NEAREST,
+        )
+    ]
+    both = {"oneOf": [{"type": "number"}, {"minimum": 1}]}
+    assert told(both, 2) == [
+        ("", "the result must fit exactly one alternative of the schema, and fits more than one")
+    ]
+
+
+def test_what_a_model_wrote_is_repeated_only_shortly() -> None:
+    [(path, message)] = told({"properties": {"a": {"enum": [1]}}}, {"a": "x" * 5_000})
+    assert path == "a"
+    assert len(message) < 200
+    assert message.endswith("… (5,002 characters)")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "fits", "fits_not"),
+    [
+        ("^a$", "a", "a\n"),  # Python's `$` matches before a final line feed
+        (r"^\d+$", "12", "\u0661\u0662"),  # and its `\d` takes the digits of any script
+        (r"^\p{L}+$", "\u00e4\u03b2", "1"),
+        (r"^[^\s]$", "\U0001f600", "ab"),  # one character beyond the first plane is one
+        ("b", "abc", "\udc00"),
+    ],
+)
+def test_patterns_are_those_of_ecmascript(pattern: str, fits: str, fits_not: str) -> None:
+    schema = {"pattern": pattern}
+    assert told(schema, fits) == []
+    assert len(told(schema, fits_not)) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "fits", "fits_not"),
+    [
+        ("date", ["2024-02-29"], ["2023-02-29", "2024-2-29", "20240229", "2024-02-29T00:00:00Z"]),
+        ("time", ["23:59:59Z", "08:30:06.28+01:00"], ["24:00:00Z", "08:30", "08:30:06"]),
+        ("date-time", ["1985-04-12T23:20:50.52Z"], ["1985-04-12", "1985-04-12 23:20:50"]),
+        ("ipv4", ["127.0.0.1"], ["127.0.0", "256.0.0.1", "0x7f000001", "127.0.0.01"]),
+        ("ipv6", ["::1", "fe80::a"], ["127.0.0.1", "::1::", "12345::", "::1%eth0"]),
+        ("hostname", ["a-b.example"], ["-a.example", "a_b", "a" * 64, ""]),
+        ("uuid", ["01a20083-693b-7000-bbfb-4d825d9aa8a6"], ["01a20083693b7000bbfb4d825d9aa8a6"]),
+        ("uri", ["https://a.example/b?c#d", "urn:a:b"], ["//a.example", "a b", "https://[a"]),
+        ("uri-reference", ["/a?b", "#c", ""], ["\\a", "a b"]),
+        ("json-pointer", ["", "/a~0b/~1"], ["a", "/~2"]),
+        ("regex", ["^a+$", r"\p{L}"], ["^(a", r"\Z"]),
+    ],
+)
+def test_an_enforced_format_refuses_what_its_specification_does(
+    name: str, fits: list[str], fits_not: list[str]
+) -> None:
+    schema = OutputSchema.of_any({"format": name})
+    assert [text for text in fits if schema.violations(text)] == []
+    assert [text for text in fits_not if not schema.violations(text)] == []
+    assert not schema.violations(1)
+
+
+def test_nullable_adds_null_to_the_types_and_to_nothing_else() -> None:
+    schema = {"properties": {"a": {"type": "string", "nullable": True, "enum": ["x"]}}}
+    assert told(schema, {"a": "x"}) == []
+    # OpenAPI 3.0.3 in its clarified words: an enumeration without null does not allow it.
+    assert len(told(schema, {"a": None})) == 1
+    loose = {"properties": {"a": {"type": ["string"], "nullable": True}}}
+    assert told(loose, {"a": None}) == []
+    assert len(told({"properties": {"a": {"type": "string", "nullable": False}}}, {"a": None})) == 1
+    compiled = OutputSchema.of_any(loose)
+    assert compiled.plain == {"properties": {"a": {"type": ["string", "null"]}}}
+    assert compiled.document == loose
+
+
+@pytest.mark.parametrize(
+    "value", [{"a": float("nan")}, {"a": [float("inf")]}, {"a": {"b": -float("inf")}}]
+)
+def test_a_number_that_json_has_not_fits_nothing(value: Any) -> None:
+    [violation] = OutputSchema.of_any({}).violations(value)
+    assert violation.message.endswith("must be a finite number")
+
+
+def test_a_value_that_is_nested_too_deep_is_refused_and_not_raised() -> None:
+    tree = {"properties": {"a": {"$ref": "#"}}}
+    value: Any = {}
+    for _ in range(2_000):
+        value = {"a": value}
+    [violation] = OutputSchema.of_any(tree).violations(value)
+    assert violation.message == "the result is nested deeper than 100 levels"
+    for _ in range(1_901):
+        value = value["a"]
+    assert OutputSchema.of_any(tree).violations(value) == ()
+
+
+def test_odd_values_are_judged_like_any_others() -> None:
+    schema = OutputSchema.of_any({"type": "integer", "multipleOf": 3})
+    assert schema.violations(3 * 10**400) == ()
+    assert len(schema.violations(10**400)) == 1
+    assert len(schema.violations("\ud800")) == 1
+    assert OutputSchema.of_any({"type": "integer"}).violations(1.0) == ()
+
+
+def test_many_items_take_time_by_their_number() -> None:
+    """By the number of comparisons, which each item counts."""
+    comparisons = 0
+
+    class Counted(dict[str, int]):
+        def __eq__(self, other: object) -> bool:
+            nonlocal comparisons
+            comparisons += 1
+            return super().__eq__(other)
+
+        __hash__ = None  # type: ignore[assignment]
+
+    items: list[Any] = [Counted(a=number) for number in range(2_000)]
+    assert OutputSchema.of_any({"uniqueItems": True}).violations(items) == ()
+    assert comparisons < 2 * len(items)
+
+
+def test_one_and_true_are_not_the_same_and_one_and_one_point_nought_are() -> None:
+    unique = OutputSchema.of_any({"uniqueItems": True})
+    assert unique.violations([1, True, "1", [1], {"a": 1}]) == ()
+    assert len(unique.violations([1, 1.0])) == 1
+    assert len(unique.violations([{"a": 1, "b": 2}, {"b": 2.0, "a": 1}])) == 1
+
+
+def test_the_digest_is_of_the_schema_and_not_of_its_spelling() -> None:
+    spelled = json.loads(json.dumps(RESEARCH, indent=2))
+    assert OutputSchema.of(spelled).digest == OutputSchema.of(RESEARCH).digest
+    changed = {**RESEARCH, "required": ["summary"]}
+    assert OutputSchema.of(changed).digest != OutputSchema.of(RESEARCH).digest
