@@ -89,6 +89,8 @@ def test_going_back_and_forth_with_a_row_in_every_table_keeps_what_0001_knows(
             "message_documents": [],
             "call_origins": [],
             "tool_offers": [],
+            "agent_legs": [],
+            "agent_outcomes": [],
         }
         assert check_database(again.database) == []
 

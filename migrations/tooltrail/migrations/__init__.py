@@ -4,7 +4,7 @@
 not have to import alembic; a test compares it with the revisions themselves.
 """
 
-HEAD_REVISION = "0006"
+HEAD_REVISION = "0007"
 VERSION_TABLE = "tooltrail_version"
 """Our own, because other programs in the same PostgreSQL database may use alembic too."""
 

@@ -3,6 +3,8 @@ from ._outbox.delivering import Delivery, KeptEntry
 from ._repairing.answers import CutOffAnswer
 from ._repairing.repaired import RepairedFolder
 from ._roots.maintenance import refuse_read_only
+from .agent_runs import agent_version, agent_versions, iter_accepted_values, iter_legs
+from .agent_views import AcceptedValue, AgentVersionView, AttemptView, LegView
 from .asides import Aside, WantedStore, open_aside, wanted_store
 from .backing_up import Backup, back_up_store
 from .backlog import (
@@ -91,10 +93,13 @@ __all__ = [
     "ASIDE_STATES",
     "DEFAULT_GRACE",
     "DURABILITIES",
+    "AcceptedValue",
+    "AgentVersionView",
     "Amount",
     "ArtifactPlace",
     "ArtifactView",
     "Aside",
+    "AttemptView",
     "Backlog",
     "Backup",
     "CallEnded",
@@ -114,6 +119,7 @@ __all__ = [
     "InvocationFilter",
     "InvocationView",
     "KeptEntry",
+    "LegView",
     "LocalRoom",
     "Loss",
     "MessageAdded",
@@ -153,6 +159,8 @@ __all__ = [
     "WantedStore",
     "Wording",
     "acknowledge_losses",
+    "agent_version",
+    "agent_versions",
     "back_up_store",
     "check_database",
     "create_store",
@@ -166,6 +174,8 @@ __all__ = [
     "find_unended",
     "index_invocations",
     "is_waiting",
+    "iter_accepted_values",
+    "iter_legs",
     "iter_message_checks",
     "iter_problems",
     "iter_record_checks",

@@ -14,6 +14,7 @@ from sqlalchemy import select
 
 from tooltrail.artifacts import artifact_path
 from tooltrail.records import (
+    CanonicalResult,
     Omission,
     TooltrailError,
     UnavailableError,
@@ -33,8 +34,10 @@ from tooltrail.store._reading.committed import (
 )
 from tooltrail.store._reading.listing import Listed, iter_pages
 from tooltrail.store._recording.stream_facts import streams_in
+from tooltrail.store._recording.verdicts import FAMILY as VERDICTS
+from tooltrail.store._recording.verdicts import verdict_row
 from tooltrail.store.reader import Reader
-from tooltrail.store.tables import InvocationRow, MessageRow
+from tooltrail.store.tables import InvocationRow, MessageRow, StructuredOutputRow
 from tooltrail.store.views import InvocationDetail
 
 _STARTED: EntryKind = "invocation.started"
@@ -116,7 +119,11 @@ def _difference(reader: Reader, detail: InvocationDetail, entries: Places) -> st
     if ended:
         facts |= _facts_of_end(detail)
         promised |= committed(database, entries[_FINISHED][0], "finished_at")
-    return difference(facts, promised) or _stream_problem(reader, detail)
+    return (
+        difference(facts, promised)
+        or _stream_problem(reader, detail)
+        or _verdict_problem(reader, detail)
+    )
 
 
 def _facts_of_start(detail: InvocationDetail) -> dict[str, Any]:
@@ -178,6 +185,30 @@ def _omission_row(omission: Omission) -> dict[str, Any]:
         "after_count": omission.after,
         "reason": omission.reason,
     }
+
+
+def _verdict_problem(reader: Reader, detail: InvocationDetail) -> str:
+    """Whether the row of a submission is what its canonical result says.
+
+    A store of before revision 0007 has no such rows for what was recorded then.
+    """
+    if detail.summary.family != VERDICTS or detail.canonical_json is None:
+        return ""
+    row, call = StructuredOutputRow, InvocationRow
+    query = (
+        select(row.schema_digest, row.attempt, row.valid, row.document)
+        .join(call, call.key == row.invocation_key)
+        .where(call.id == detail.summary.id)
+    )
+    with reader.database.read() as connection:
+        found = connection.execute(query).one_or_none()
+    if found is None:
+        return ""
+    canonical = CanonicalResult.model_validate(canonical_json.decode(detail.canonical_json))
+    wanted = verdict_row(canonical)
+    stored = dict(zip(("schema_digest", "attempt", "valid", "document"), found, strict=True))
+    is_same = wanted is not None and all(wanted[name] == stored[name] for name in stored)
+    return "" if is_same else "its verdict is not what its canonical result says"
 
 
 def _stream_problem(reader: Reader, detail: InvocationDetail) -> str:

@@ -19,7 +19,7 @@ from tooltrail.store._clock import new_id, now
 if TYPE_CHECKING:
     from tooltrail.records import Message
 
-_VERSIONS = (1, 2, 3)
+_VERSIONS = (1, 2, 3, 4)
 """Those that this program reads; see `_version_of`."""
 
 _Members: TypeAlias = dict[str, Any]
@@ -71,6 +71,8 @@ class MessageAdded:
         payload: what a provider sent of it, byte for byte.
         wire_format: in which format it did.
         tools: canonical JSON of each tool that is on offer from here on, of an entry that says so.
+        leg: canonical JSON of a fact about a leg of an agent run, of an entry that tells one.
+        agent_version: canonical JSON of the version of the agent, where the leg begins.
     """
 
     session: UUID
@@ -82,6 +84,8 @@ class MessageAdded:
     payload: bytes | None = field(default=None, repr=False)
     wire_format: str | None = None
     tools: tuple[str, ...] | None = field(default=None, repr=False)
+    leg: str | None = field(default=None, repr=False)
+    agent_version: str | None = field(default=None, repr=False)
 
     @classmethod
     def of(
@@ -356,6 +360,8 @@ def read_entry(data: bytes) -> Entry:
 
 def _version_of(entry: Entry) -> int:
     """The first whose programs can read it: others put a line away that says it is of theirs."""
+    if isinstance(entry, MessageAdded) and entry.leg is not None:
+        return 4
     is_more = isinstance(entry, MessageAdded) and (entry.document or entry.tools is not None)
     if is_more or (isinstance(entry, CallStarted | CallEnded) and entry.message is not None):
         return 3
@@ -409,7 +415,9 @@ def _streams(some: list[_Members]) -> tuple[EndedStream, ...]:
     return tuple(map(_stream, some))
 
 
-_LATER = frozenset({"document", "payload", "wire_format", "tools", "message"})
+_LATER = frozenset(
+    {"document", "payload", "wire_format", "tools", "message", "leg", "agent_version"}
+)
 """Fields that a line has where there is something in them."""
 
 _READERS: dict[str, Callable[[Any], object]] = {

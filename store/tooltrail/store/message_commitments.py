@@ -6,14 +6,16 @@ is not found out here.
 """
 
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from typing import Any, cast
 from uuid import UUID
 
 from sqlalchemy import Connection, select
 
-from tooltrail.records import TooltrailError, UnavailableError
+from tooltrail.records import LegStarted, TooltrailError, UnavailableError, digest_of
 from tooltrail.records.ledger import EntryKind
 from tooltrail.store._reading.committed import (
+    MISSING,
     Places,
     committed,
     count_problem,
@@ -21,9 +23,11 @@ from tooltrail.store._reading.committed import (
     lost_subjects,
     places_of,
 )
+from tooltrail.store._reading.legs import fact_of, leg_row_of
 from tooltrail.store._reading.listing import Listed, iter_pages
 from tooltrail.store._reading.offers import offers_of
 from tooltrail.store._recording.bodies import decode_body
+from tooltrail.store._recording.legs import leg_columns, outcome_columns
 from tooltrail.store.commitments import RecordCheck
 from tooltrail.store.reader import Reader
 from tooltrail.store.tables import (
@@ -67,6 +71,9 @@ def _problem(reader: Reader, listed: Listed, places: Mapping[UUID, Places]) -> s
         promised = committed(reader.database, entries[_MESSAGE][0], "created_at")
         with reader.database.read() as connection:
             facts, offers = _facts(connection, listed.key)
+            leg = leg_row_of(connection, listed.key)
+        if leg is not None or "leg" in promised:
+            facts["leg"] = _leg_digest(leg, facts["created_at"])
         if offers or "tools" in promised:
             # An offer of nothing has no row; a text in the role of offers offers nothing.
             facts["tools"] = offers
@@ -114,6 +121,19 @@ def _facts(connection: Connection, key: int) -> tuple[dict[str, Any], list[str]]
     for digest in filter(None, (text, document, payload)):
         _read_body(connection, digest)
     return facts, [tool.digest for tool in offers_of(connection, key)]
+
+
+def _leg_digest(row: Mapping[str, object] | None, told_at: datetime) -> object:
+    """What the ledger commits to of a fact about a leg; nothing that it could if columns differ."""
+    if row is None:
+        return MISSING
+    fact = fact_of(row["document"])
+    if isinstance(fact, LegStarted):
+        columns = leg_columns(fact, told_at)
+    else:
+        columns = outcome_columns(fact)
+    altered = [name for name, value in columns.items() if row[name] != value]
+    return f"altered: {altered}" if altered else digest_of(str(row["document"]).encode())
 
 
 def _read_body(connection: Connection, digest: str) -> None:

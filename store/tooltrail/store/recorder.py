@@ -15,27 +15,32 @@ from uuid import UUID
 from sqlalchemy import Connection
 
 from tooltrail.records import (
+    AgentVersion,
     CompleteOutput,
     InvalidRecordError,
+    LegFact,
     Message,
     NotFoundError,
     Policy,
     SessionClosedError,
     ToolCall,
     ToolDefinition,
+    leg_fact_json,
 )
 from tooltrail.store._clock import new_id, now
 from tooltrail.store._outbox.kept_calls import kept_call
+from tooltrail.store._reading.legs import AGENT_RUN
 from tooltrail.store._reading.offers import OFFERING
 from tooltrail.store._recording import writes
 from tooltrail.store._recording.answer_journal import AnswerBeginning, AnswerJournal
 from tooltrail.store._recording.batches import BatchRecorder
 from tooltrail.store._recording.ended_invocation import EndedInvocation
 from tooltrail.store._recording.group_commit import Write
+from tooltrail.store._recording.legs import agent_json
 from tooltrail.store._recording.running import Place, RunningInvocation, begin
 from tooltrail.store._recording.sessions import (
     MessageBodies,
-    put_tools,
+    put_versions,
     write_closed,
     write_message,
 )
@@ -304,13 +309,40 @@ class Session:
             )
         )
 
+    def record_leg(self, fact: LegFact, agent: AgentVersion | None = None) -> UUID:
+        """Record how the leg of an agent run that this session is began, or how it came out.
+
+        Each once. Models are told nothing of it.
+
+        Args:
+            fact: what is to be known.
+            agent: the version of the agent, where the leg begins; it is kept once in a store.
+
+        Returns:
+            The id of the entry of the conversation, which is of the role `agent`.
+
+        Raises:
+            InvalidRecordError: a leg begins without its agent, or with another version of it.
+            SessionClosedError: the session was closed.
+            UnavailableError: the store cannot be written now.
+        """
+        return self._add(
+            MessageAdded(
+                session=self.id,
+                role=AGENT_RUN,
+                text=fact.sentence,
+                leg=leg_fact_json(fact),
+                agent_version=None if agent is None else agent_json(agent),
+            )
+        )
+
     def _add(self, entry: MessageAdded) -> UUID:
         bodies = MessageBodies.of(self._store, entry)
 
         def write(connection: Connection) -> None:
             chain = self._open_chain(connection)
             writes.put_bodies(connection, bodies.all())
-            put_tools(connection, [bodies])
+            put_versions(connection, [bodies])
             write_message(
                 connection,
                 chain,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from uuid import UUID
 
 if TYPE_CHECKING:
-    from tooltrail.records import Digest, InvocationState, Omission, ToolDefinition
+    from tooltrail.records import Digest, InvocationState, LegFact, Omission, ToolDefinition
 
 T = TypeVar("T")
 
@@ -244,6 +244,8 @@ class MessageView:
             asked for.
         wire_format: in which format it did.
         tools: those that it says are on offer from there on; None where it says nothing of them.
+        leg: what it tells of the leg of an agent run that its session is; None where it tells
+            nothing of one. Models were told nothing of it.
     """
 
     id: UUID
@@ -255,6 +257,7 @@ class MessageView:
     payload: bytes | None = None
     wire_format: str | None = None
     tools: tuple[ToolView, ...] | None = None
+    leg: LegFact | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,6 +71,7 @@ def _message(message: MessageView, pairs: Pairs) -> dict[str, Any]:
         "created_at": message.created_at.isoformat(),
         **members_of(message, pairs),
         **({} if message.tools is None else {"tools": offered}),
+        **({} if message.leg is None else {"leg": message.leg.model_dump()}),
     }
 
 

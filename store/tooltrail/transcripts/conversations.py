@@ -54,7 +54,7 @@ def tell(transcript: Transcript) -> Told:
             building.take_invocation(entry)
         elif entry.tools is not None:
             offered = entry.tools
-        else:
+        elif entry.leg is None:  # what is recorded of its run, no model was told
             building.take_message(entry)
     drafts = building.kept()
     messages = [

@@ -579,9 +579,73 @@ CREATE TRIGGER tool_offers_no_truncate BEFORE TRUNCATE ON tool_offers FOR EACH S
 
 UPDATE tooltrail_version SET version_num='0006' WHERE tooltrail_version.version_num = '0005';
 
+-- Running upgrade 0006 -> 0007
+
+CREATE TABLE agent_legs (
+    message_key BIGINT NOT NULL, 
+    session_key BIGINT NOT NULL, 
+    run_id UUID NOT NULL, 
+    position BIGINT NOT NULL, 
+    tier TEXT NOT NULL, 
+    model TEXT NOT NULL, 
+    wire_format TEXT NOT NULL, 
+    agent_id TEXT NOT NULL, 
+    agent_digest TEXT NOT NULL, 
+    schema_digest TEXT, 
+    started_at TIMESTAMP WITH TIME ZONE NOT NULL, 
+    document TEXT NOT NULL, 
+    CONSTRAINT pk_agent_legs PRIMARY KEY (message_key), 
+    CONSTRAINT fk_agent_legs_message_key FOREIGN KEY(message_key) REFERENCES messages (key), 
+    CONSTRAINT fk_agent_legs_session_key FOREIGN KEY(session_key) REFERENCES sessions (key), 
+    CONSTRAINT fk_agent_legs_agent_digest FOREIGN KEY(agent_digest) REFERENCES agents (digest)
+);
+
+CREATE TABLE agent_outcomes (
+    message_key BIGINT NOT NULL, 
+    session_key BIGINT NOT NULL, 
+    outcome TEXT NOT NULL, 
+    escalated_to TEXT, 
+    attempt_count BIGINT NOT NULL, 
+    duration_ms BIGINT NOT NULL, 
+    document TEXT NOT NULL, 
+    CONSTRAINT pk_agent_outcomes PRIMARY KEY (message_key), 
+    CONSTRAINT fk_agent_outcomes_message_key FOREIGN KEY(message_key) REFERENCES messages (key), 
+    CONSTRAINT fk_agent_outcomes_session_key FOREIGN KEY(session_key) REFERENCES sessions (key)
+);
+
+CREATE INDEX ix_agent_legs_session_key ON agent_legs (session_key);
+
+CREATE INDEX ix_agent_outcomes_session_key ON agent_outcomes (session_key);
+
+CREATE INDEX ix_agent_legs_agent_id_started_at ON agent_legs (agent_id, started_at);
+
+CREATE INDEX ix_agent_legs_started_at ON agent_legs (started_at);
+
+CREATE TRIGGER agent_legs_no_update BEFORE UPDATE ON agent_legs FOR EACH ROW EXECUTE FUNCTION tooltrail_refuse();
+
+CREATE TRIGGER agent_legs_no_delete BEFORE DELETE ON agent_legs FOR EACH ROW EXECUTE FUNCTION tooltrail_refuse();
+
+CREATE TRIGGER agent_legs_no_truncate BEFORE TRUNCATE ON agent_legs FOR EACH STATEMENT EXECUTE FUNCTION tooltrail_refuse();
+
+CREATE TRIGGER agent_outcomes_no_update BEFORE UPDATE ON agent_outcomes FOR EACH ROW EXECUTE FUNCTION tooltrail_refuse();
+
+CREATE TRIGGER agent_outcomes_no_delete BEFORE DELETE ON agent_outcomes FOR EACH ROW EXECUTE FUNCTION tooltrail_refuse();
+
+CREATE TRIGGER agent_outcomes_no_truncate BEFORE TRUNCATE ON agent_outcomes FOR EACH STATEMENT EXECUTE FUNCTION tooltrail_refuse();
+
+UPDATE tooltrail_version SET version_num='0007' WHERE tooltrail_version.version_num = '0006';
+
 COMMIT;
 
 BEGIN;
+
+-- Running downgrade 0007 -> 0006
+
+DROP TABLE agent_outcomes;
+
+DROP TABLE agent_legs;
+
+UPDATE tooltrail_version SET version_num='0006' WHERE tooltrail_version.version_num = '0007';
 
 -- Running downgrade 0006 -> 0005
 

@@ -527,6 +527,66 @@ CREATE TRIGGER tool_offers_no_delete BEFORE DELETE ON tool_offers BEGIN SELECT R
 
 UPDATE tooltrail_version SET version_num='0006' WHERE tooltrail_version.version_num = '0005';
 
+-- Running upgrade 0006 -> 0007
+
+CREATE TABLE agent_legs (
+    message_key INTEGER NOT NULL, 
+    session_key INTEGER NOT NULL, 
+    run_id BLOB NOT NULL, 
+    position INTEGER NOT NULL, 
+    tier TEXT NOT NULL, 
+    model TEXT NOT NULL, 
+    wire_format TEXT NOT NULL, 
+    agent_id TEXT NOT NULL, 
+    agent_digest TEXT NOT NULL, 
+    schema_digest TEXT, 
+    started_at TEXT NOT NULL, 
+    document TEXT NOT NULL, 
+    CONSTRAINT pk_agent_legs PRIMARY KEY (message_key), 
+    CONSTRAINT fk_agent_legs_message_key FOREIGN KEY(message_key) REFERENCES messages ("key"), 
+    CONSTRAINT fk_agent_legs_session_key FOREIGN KEY(session_key) REFERENCES sessions ("key"), 
+    CONSTRAINT fk_agent_legs_agent_digest FOREIGN KEY(agent_digest) REFERENCES agents (digest)
+);
+
+CREATE TABLE agent_outcomes (
+    message_key INTEGER NOT NULL, 
+    session_key INTEGER NOT NULL, 
+    outcome TEXT NOT NULL, 
+    escalated_to TEXT, 
+    attempt_count INTEGER NOT NULL, 
+    duration_ms INTEGER NOT NULL, 
+    document TEXT NOT NULL, 
+    CONSTRAINT pk_agent_outcomes PRIMARY KEY (message_key), 
+    CONSTRAINT fk_agent_outcomes_message_key FOREIGN KEY(message_key) REFERENCES messages ("key"), 
+    CONSTRAINT fk_agent_outcomes_session_key FOREIGN KEY(session_key) REFERENCES sessions ("key")
+);
+
+CREATE INDEX ix_agent_legs_session_key ON agent_legs (session_key);
+
+CREATE INDEX ix_agent_outcomes_session_key ON agent_outcomes (session_key);
+
+CREATE INDEX ix_agent_legs_agent_id_started_at ON agent_legs (agent_id, started_at);
+
+CREATE INDEX ix_agent_legs_started_at ON agent_legs (started_at);
+
+CREATE TRIGGER agent_legs_no_update BEFORE UPDATE ON agent_legs BEGIN SELECT RAISE(ABORT, 'agent_legs is append-only'); END;
+
+CREATE TRIGGER agent_legs_no_delete BEFORE DELETE ON agent_legs BEGIN SELECT RAISE(ABORT, 'agent_legs is append-only'); END;
+
+CREATE TRIGGER agent_outcomes_no_update BEFORE UPDATE ON agent_outcomes BEGIN SELECT RAISE(ABORT, 'agent_outcomes is append-only'); END;
+
+CREATE TRIGGER agent_outcomes_no_delete BEFORE DELETE ON agent_outcomes BEGIN SELECT RAISE(ABORT, 'agent_outcomes is append-only'); END;
+
+UPDATE tooltrail_version SET version_num='0007' WHERE tooltrail_version.version_num = '0006';
+
+-- Running downgrade 0007 -> 0006
+
+DROP TABLE agent_outcomes;
+
+DROP TABLE agent_legs;
+
+UPDATE tooltrail_version SET version_num='0006' WHERE tooltrail_version.version_num = '0007';
+
 -- Running downgrade 0006 -> 0005
 
 DROP TABLE tool_offers;

@@ -25,7 +25,7 @@ from tooltrail.store._recording.sessions import (
     Opening,
     claim_session,
     open_once,
-    put_tools,
+    put_versions,
     write_closed,
     write_message,
     write_opened,
@@ -162,7 +162,7 @@ class BatchWriter:
         starts = [self._starts[entry.id] for entry in left if isinstance(entry, CallStarted)]
         texts += [one.arguments for one in starts]
         put_shared(connection, calls, texts, [one.beginning for one in starts])
-        put_tools(connection, messages)
+        put_versions(connection, messages)
         return left
 
     def _put(self, connection: Connection, entry: Entry, told: Told) -> None:

@@ -10,6 +10,7 @@ from sqlalchemy.orm import InstrumentedAttribute, aliased
 
 from tooltrail.records import Digest, DigestMismatchError, Omission, digest_of
 from tooltrail.store._reading.collector import collector_paused
+from tooltrail.store._reading.legs import with_legs
 from tooltrail.store._reading.offers import with_offers
 from tooltrail.store._reading.queries import AnyRow, AnySelect, invocation_view, select_invocations
 from tooltrail.store._recording.bodies import decode_body
@@ -97,7 +98,8 @@ def messages_of(
     if payloads:
         query = query.outerjoin(payload, payload.digest == whole.payload_digest)
     messages = [_message_view(row) for row in connection.execute(query)]
-    return with_offers(connection, session_id, messages)
+    offering = with_offers(connection, session_id, messages)
+    return with_legs(connection, session_id, offering)
 
 
 _BODY_COLUMNS = 4

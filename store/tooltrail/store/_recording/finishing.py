@@ -27,6 +27,8 @@ from tooltrail.store._clock import now
 from tooltrail.store._engines.prepared import Row
 from tooltrail.store._recording import writes
 from tooltrail.store._recording.publisher import StreamPublisher
+from tooltrail.store._recording.verdicts import FAMILY as VERDICTS
+from tooltrail.store._recording.verdicts import verdict_row
 from tooltrail.store._recording.writes import Body, Chain, Event
 from tooltrail.store.tables import (
     ArtifactRow,
@@ -37,6 +39,7 @@ from tooltrail.store.tables import (
     OmissionRow,
     OutputStreamRow,
     ReceiptRow,
+    StructuredOutputRow,
 )
 
 
@@ -186,6 +189,8 @@ def surfaces_of(
         ReceiptRow: writes.numbered(key, [_receipt_row(receipt, data, finished_at)]),
         OmissionRow: writes.numbered(key, omissions),
     }
+    if receipt.renderer_name == VERDICTS and (verdict := verdict_row(rows.projection.canonical)):
+        children[StructuredOutputRow] = [{"invocation_key": key, **verdict}]
     event = Event("invocation.finished", rows.id, finished_at, payload)
     return Surfaces(_final_columns(rows, finished_at), children, event)
 

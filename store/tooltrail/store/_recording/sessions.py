@@ -1,6 +1,6 @@
 """How a session begins and ends, each on the caller's transaction."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,9 +13,17 @@ from tooltrail.records import InvalidRecordError, ToolDefinition, canonical_json
 from tooltrail.store._engines.prepared import Row
 from tooltrail.store._recording import writes
 from tooltrail.store._recording.keys import Claim, Taken, claim, take
+from tooltrail.store._recording.legs import LegRows
 from tooltrail.store._recording.writes import Chain
 from tooltrail.store.entries import MessageAdded
-from tooltrail.store.tables import LedgerEntryRow, ToolRow
+from tooltrail.store.tables import (
+    AgentRow,
+    Base,
+    LedgerEntryRow,
+    MessageDocumentRow,
+    ToolOfferRow,
+    ToolRow,
+)
 
 if TYPE_CHECKING:
     from tooltrail.store.store import Store
@@ -56,6 +64,7 @@ class MessageBodies:
         payload: what the provider sent, verbatim; None where it sent nothing.
         wire_format: that the provider sent it in.
         tools: rows of the tools that it offers, in their order; None of one that offers nothing.
+        leg: the fact about a leg of an agent run that it tells; None of one that tells none.
     """
 
     text: writes.Body
@@ -63,6 +72,7 @@ class MessageBodies:
     payload: writes.Body | None = None
     wire_format: str | None = None
     tools: tuple[Row, ...] | None = None
+    leg: LegRows | None = None
 
     @classmethod
     def of(cls, store: "Store", entry: MessageAdded) -> Self:
@@ -79,6 +89,7 @@ class MessageBodies:
             None if payload is None else writes.Body.of(payload),
             entry.wire_format,
             None if tools is None else tuple(_tool_row(store, tool, entry.at) for tool in tools),
+            LegRows.of(entry),
         )
 
     def all(self) -> list[writes.Body]:
@@ -99,6 +110,21 @@ class MessageBodies:
         """Those of the tools that are on offer; None where nothing is said of them."""
         return None if self.tools is None else [tool["digest"] for tool in self.tools]
 
+    def besides(self, session_key: int) -> Mapping[type[Base], Sequence[Row]]:
+        """The rows beside that of the message, without its key.
+
+        Args:
+            session_key: of the session that it is in.
+        """
+        document, digests = self.document_row(), self.tool_digests() or ()
+        rows: dict[type[Base], Sequence[Row]] = {
+            MessageDocumentRow: [] if document is None else [document],
+            ToolOfferRow: [{"position": n, "tool_digest": one} for n, one in enumerate(digests)],
+        }
+        if self.leg is not None:
+            rows[self.leg.table] = [{"session_key": session_key, **self.leg.row}]
+        return rows
+
 
 def _tool_row(store: "Store", document: str, offered_at: datetime) -> Row:
     tool = ToolDefinition.from_json(document)
@@ -111,11 +137,15 @@ def _tool_row(store: "Store", document: str, offered_at: datetime) -> Row:
     }
 
 
-def put_tools(connection: Connection, messages: Iterable[MessageBodies]) -> None:
-    """Store each tool that several messages offer once, in the order of their digests."""
-    rows = {tool["digest"]: tool for message in messages for tool in message.tools or ()}
-    for _, row in sorted(rows.items()):
-        writes.put_once(connection, ToolRow, row)
+def put_versions(connection: Connection, messages: Iterable[MessageBodies]) -> None:
+    """Store the versions of tools and agents that messages name, in the order of their digests."""
+    told = list(messages)
+    tools = {tool["digest"]: tool for message in told for tool in message.tools or ()}
+    legs = [message.leg for message in told if message.leg is not None]
+    agents = {leg.agent["digest"]: leg.agent for leg in legs if leg.agent is not None}
+    for table, rows in ((ToolRow, tools), (AgentRow, agents)):
+        for _, row in sorted(rows.items()):
+            writes.put_once(connection, table, row)
 
 
 def write_opened(connection: Connection, opening: Opening) -> Chain:
@@ -191,12 +221,14 @@ def write_message(
     """
     row: Row = {"seq": chain.take_seq(), "role": role, "body_digest": bodies.text.digest}
     named = {"id": message_id, "session_key": chain.session_key, "created_at": created_at}
-    document = bodies.document_row()
+    besides = bodies.besides(chain.session_key)
+    writes.insert_message(connection, {**row, **named}, besides)
+    committed = {**row, **(bodies.document_row() or {})}
     tools = bodies.tool_digests()
-    writes.insert_message(connection, {**row, **named}, document, tools or ())
-    committed = {**row, **(document or {})}
     if tools is not None:
         committed["tools"] = tools
+    if bodies.leg is not None:
+        committed["leg"] = bodies.leg.digest
     event = writes.Event("message", message_id, created_at, committed)
     writes.append_entry(connection, chain, event)
 

@@ -43,10 +43,8 @@ from tooltrail.store.tables import (
     InvocationRow,
     LedgerEntryRow,
     LedgerHeadRow,
-    MessageDocumentRow,
     MessageRow,
     SessionRow,
-    ToolOfferRow,
 )
 from tooltrail.store.tables._types import UtcTime, Uuid16
 
@@ -216,20 +214,15 @@ def finish_invocation(connection: Connection, key: int, row: Row) -> bool:
 
 
 def insert_message(
-    connection: Connection, row: Row, document: Row | None, tools: Sequence[str]
+    connection: Connection, row: Row, besides: Mapping[type[Base], Sequence[Row]]
 ) -> None:
-    """Insert a message, what is kept of it beside its text, and the tools that it offers."""
-    if document is None and not tools:
+    """Insert a message, and the rows of other tables that are of it, without its key in them."""
+    if not any(besides.values()):
         _insert(MessageRow).run(connection, row)
         return
     key = _insert_returning(connection, MessageRow, row)
-    if document is not None:
-        _insert(MessageDocumentRow).run(connection, {"message_key": key, **document})
-    offers = [
-        {"message_key": key, "position": position, "tool_digest": digest}
-        for position, digest in enumerate(tools)
-    ]
-    insert_rows(connection, ToolOfferRow, offers)
+    for table, rows in besides.items():
+        insert_rows(connection, table, [{"message_key": key, **one} for one in rows])
 
 
 def message_keys(connection: Connection, ids: Iterable[UUID]) -> Mapping[UUID | None, int]:

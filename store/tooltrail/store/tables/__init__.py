@@ -1,6 +1,7 @@
 """The schema as typed classes, one module for each group of tables."""
 
 from tooltrail.store.tables._base import Base
+from tooltrail.store.tables.agents import AgentLegRow, AgentOutcomeRow, AgentRow
 from tooltrail.store.tables.evidence import (
     CheckpointRow,
     HoldRow,
@@ -15,7 +16,6 @@ from tooltrail.store.tables.maintenance import MaintenanceRunRow
 from tooltrail.store.tables.payloads import ArtifactRow, BodyRow, InvocationArtifactRow
 from tooltrail.store.tables.ranges import RangeTraitRow
 from tooltrail.store.tables.sessions import (
-    AgentRow,
     CallOriginRow,
     MessageDocumentRow,
     MessageRow,
@@ -39,6 +39,8 @@ DERIVED = frozenset({RangeTraitRow.__tablename__})
 
 __all__ = [
     "DERIVED",
+    "AgentLegRow",
+    "AgentOutcomeRow",
     "AgentRow",
     "ArtifactRow",
     "Base",

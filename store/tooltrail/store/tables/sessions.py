@@ -1,4 +1,4 @@
-"""Conversations: sessions, their messages, and the agents that held them."""
+"""Conversations: sessions and their messages."""
 
 from datetime import datetime
 from uuid import UUID
@@ -7,18 +7,6 @@ from sqlalchemy import ForeignKey, Index, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
 from tooltrail.store.tables._base import Base
-
-
-class AgentRow(Base):
-    """One version of an agent, named by the digest of its description."""
-
-    __tablename__ = "agents"
-
-    digest: Mapped[str] = mapped_column(primary_key=True)
-    agent_id: Mapped[str] = mapped_column(index=True)
-    version: Mapped[str | None]
-    document: Mapped[str]
-    created_at: Mapped[datetime]
 
 
 class SessionRow(Base):

@@ -209,7 +209,7 @@ def test_many_items_take_time_by_their_number() -> None:
             comparisons += 1
             return super().__eq__(other)
 
-        __hash__ = None  # type: ignore[assignment]
+        __hash__ = None
 
     items: list[Any] = [Counted(a=number) for number in range(2_000)]
     assert OutputSchema.of_any({"uniqueItems": True}).violations(items) == ()
