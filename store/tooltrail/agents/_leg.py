@@ -54,13 +54,17 @@ class Spent:
     def take(self, usage: TokenCounts | None) -> None:
         """Add what one answer cost."""
         if usage is not None:
-            self.input_tokens = (self.input_tokens or 0) + usage.input_tokens
-            self.output_tokens = (self.output_tokens or 0) + usage.output_tokens
+            self.input_tokens = _sum(self.input_tokens, usage.input_tokens)
+            self.output_tokens = _sum(self.output_tokens, usage.output_tokens)
 
     @property
     def duration_ms(self) -> int:
         """Since it began."""
         return round((monotonic() - self.began) * 1000)
+
+
+def _sum(known: int | None, more: int | None) -> int | None:
+    return known if more is None else (known or 0) + more
 
 
 @dataclass(frozen=True, slots=True)

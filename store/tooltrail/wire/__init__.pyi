@@ -14,6 +14,7 @@ from .members import JsonObject
 from .requests import SCHEMA_NAME, StructuredFormat, ToolChoice
 from .responses import ProviderFailure, Response
 from .streaming import Assembler, Chunk, ResponseStream, event_of, read_stream
+from .usage import TokenCounts
 
 __all__ = [
     "DEFAULT_EXPORT_POLICY",
@@ -33,6 +34,7 @@ __all__ = [
     "Response",
     "ResponseStream",
     "StructuredFormat",
+    "TokenCounts",
     "ToolChoice",
     "WireFormat",
     "describe_block",

@@ -13,6 +13,7 @@ from tooltrail.wire.members import JsonObject
 from tooltrail.wire.requests import StructuredFormat, ToolChoice
 from tooltrail.wire.responses import Response
 from tooltrail.wire.streaming import Assembler
+from tooltrail.wire.usage import UsageSpelling
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,7 @@ class WireFormat:
         read_choice: the choice that the body of a request makes; None when it makes none.
         write_structured: the members that ask for an answer of a shape.
         read_structured: the shape that the body of a request asks for; None when it asks for none.
+        usage: how an answer tells the tokens that it took; None where the format does not.
     """
 
     name: str
@@ -52,6 +54,7 @@ class WireFormat:
     read_choice: Callable[[JsonObject], ToolChoice | None]
     write_structured: Callable[[StructuredFormat], Export]
     read_structured: Callable[[JsonObject], StructuredFormat | None]
+    usage: UsageSpelling | None = None
 
 
 FORMAT_MODULES: Mapping[str, str] = MappingProxyType(

@@ -8,6 +8,7 @@ from pydantic import JsonValue
 
 from tooltrail.records import InvalidRecordError, Message, ToolCall
 from tooltrail.wire._reading import cut_message
+from tooltrail.wire.usage import TokenCounts
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +44,14 @@ class Response:
         unread: what of the answer could not be read, each one a sentence; it is in the payload, and
             not in the messages.
         remarks: what is not as the format says either, and of no call; each one a sentence.
+        usage: what it cost, where its provider tells that.
     """
 
     messages: tuple[Message, ...] = ()
     failure: ProviderFailure | None = None
     unread: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
+    usage: TokenCounts | None = None
 
     @classmethod
     def of(
@@ -57,6 +60,7 @@ class Response:
         failure: ProviderFailure | None = None,
         unread: Iterable[str] = (),
         remarks: Iterable[str] = (),
+        usage: TokenCounts | None = None,
     ) -> Self:
         """An answer; no call of it may run when it tells an error, or was not read as a whole.
 
@@ -66,7 +70,7 @@ class Response:
         told, read = tuple(unread), tuple(messages)
         if failure is not None or told:
             read = tuple(map(cut_message, read))
-        return cls(read, failure, told, tuple(remarks))
+        return cls(read, failure, told, tuple(remarks), usage)
 
     @property
     def message(self) -> Message:

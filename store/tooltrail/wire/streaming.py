@@ -13,6 +13,7 @@ from tooltrail.wire.framing import EventFraming
 from tooltrail.wire.members import JsonObject
 from tooltrail.wire.responses import Response
 from tooltrail.wire.sturdy import FAULTS, TOO_DEEP, bounded_event, is_bounded
+from tooltrail.wire.usage import UsageReader
 
 if TYPE_CHECKING:
     from tooltrail.wire.formats import WireFormat
@@ -57,6 +58,7 @@ class ResponseStream:
     def __init__(self, wire_format: "WireFormat") -> None:
         self._framing = EventFraming()
         self._assembler = wire_format.new_assembler()
+        self._usage = None if wire_format.usage is None else UsageReader(wire_format.usage)
         self._unread: list[str] = []
 
     def feed(self, chunk: Chunk) -> None:
@@ -73,15 +75,19 @@ class ResponseStream:
         for event in self._framing.finish():
             self._take(event)
         unread = (*self._framing.unread, *self._unread)
+        usage = None if self._usage is None else self._usage.finish()
         try:
             response = self._assembler.finish(is_done=self._framing.is_done)
         except FAULTS as error:
-            return Response.of(unread=(*unread, f"the answer cannot be put together: {error}"))
+            unread = (*unread, f"the answer cannot be put together: {error}")
+            return Response.of(unread=unread, usage=usage)
         # A piece that could not be read may be missing from any call.
         unread += response.unread
-        return Response.of(response.messages, response.failure, unread, response.remarks)
+        return Response.of(response.messages, response.failure, unread, response.remarks, usage)
 
     def _take(self, event: JsonObject) -> None:
+        if self._usage is not None:
+            self._usage.take(event)
         try:
             self._assembler.feed(event)
         except FAULTS as error:

@@ -16,6 +16,7 @@ from tooltrail.records import InvalidRecordError
 from tooltrail.records.canonical_json import MAX_EMBEDDED_DEPTH
 from tooltrail.wire.members import JsonObject, list_in
 from tooltrail.wire.responses import Response
+from tooltrail.wire.usage import UsageSpelling, usage_of
 
 if TYPE_CHECKING:
     from tooltrail.wire.formats import WireFormat
@@ -37,7 +38,7 @@ def sturdy(known: "WireFormat") -> "WireFormat":
     """The format, with readers that raise nothing but `InvalidRecordError`."""
     return replace(
         known,
-        read_response=_for_answers(known.read_response),
+        read_response=_for_answers(known.read_response, known.usage),
         read_history=_refusing(known.read_history),
         read_tools=_refusing(known.read_tools),
     )
@@ -81,13 +82,16 @@ def bounded_event(event: JsonObject) -> JsonObject:
     return {name: bounded(member, MOST_LEVELS - 1) for name, member in event.items()}
 
 
-def _for_answers(read: Callable[[JsonObject], Response]) -> Callable[[JsonObject], Response]:
+def _for_answers(
+    read: Callable[[JsonObject], Response], usage: UsageSpelling | None
+) -> Callable[[JsonObject], Response]:
     def read_bounded(payload: JsonObject) -> Response:
+        counts = usage_of(usage, payload)
         if is_bounded(payload):
-            return read(payload)
+            return replace(read(payload), usage=counts)
         response = read(bounded_event(payload))
         unread = (*response.unread, TOO_DEEP)
-        return Response.of(response.messages, response.failure, unread, response.remarks)
+        return Response.of(response.messages, response.failure, unread, response.remarks, counts)
 
     return read_bounded
 

@@ -15,6 +15,7 @@ from tooltrail.wire.anthropic.asking import (
 from tooltrail.wire.anthropic.limits import CAPABILITIES, NAME
 from tooltrail.wire.anthropic.reading import read_history, read_response
 from tooltrail.wire.anthropic.streaming import MessagesAssembler
+from tooltrail.wire.anthropic.usage import USAGE
 from tooltrail.wire.anthropic.writing import is_result, write_history
 from tooltrail.wire.formats import WireFormat
 from tooltrail.wire.sturdy import sturdy
@@ -34,5 +35,6 @@ FORMAT = sturdy(
         read_choice=read_choice,
         write_structured=write_structured,
         read_structured=read_structured,
+        usage=USAGE,
     )
 )

@@ -15,6 +15,7 @@ from tooltrail.wire.gemini.asking import (
 from tooltrail.wire.gemini.limits import CAPABILITIES, NAME
 from tooltrail.wire.gemini.reading import read_history, read_response
 from tooltrail.wire.gemini.streaming import ContentAssembler
+from tooltrail.wire.gemini.usage import USAGE
 from tooltrail.wire.gemini.writing import is_result, write_history
 from tooltrail.wire.sturdy import sturdy
 
@@ -33,5 +34,6 @@ FORMAT = sturdy(
         read_choice=read_choice,
         write_structured=write_structured,
         read_structured=read_structured,
+        usage=USAGE,
     )
 )

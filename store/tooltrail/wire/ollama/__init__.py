@@ -16,6 +16,7 @@ from tooltrail.wire.ollama.asking import (
 from tooltrail.wire.ollama.limits import CAPABILITIES
 from tooltrail.wire.ollama.reading import read_history, read_response
 from tooltrail.wire.ollama.streaming import OllamaAssembler
+from tooltrail.wire.ollama.usage import USAGE
 from tooltrail.wire.ollama.writing import is_result, write_history
 from tooltrail.wire.sturdy import sturdy
 
@@ -34,5 +35,6 @@ FORMAT = sturdy(
         read_choice=read_choice,
         write_structured=write_structured,
         read_structured=read_structured,
+        usage=USAGE,
     )
 )

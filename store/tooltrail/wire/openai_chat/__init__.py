@@ -18,6 +18,7 @@ from tooltrail.wire.openai_chat.histories import read_history
 from tooltrail.wire.openai_chat.limits import CAPABILITIES
 from tooltrail.wire.openai_chat.reading import read_response
 from tooltrail.wire.openai_chat.streaming import ChatAssembler
+from tooltrail.wire.openai_chat.usage import USAGE
 from tooltrail.wire.openai_chat.writing import is_result, write_history
 from tooltrail.wire.sturdy import sturdy
 
@@ -36,5 +37,6 @@ FORMAT = sturdy(
         read_choice=read_choice,
         write_structured=write_structured,
         read_structured=read_structured,
+        usage=USAGE,
     )
 )

@@ -18,6 +18,7 @@ from tooltrail.wire.openai_responses.histories import read_history
 from tooltrail.wire.openai_responses.limits import CAPABILITIES, NAME
 from tooltrail.wire.openai_responses.reading import read_response
 from tooltrail.wire.openai_responses.streaming import ResponsesAssembler
+from tooltrail.wire.openai_responses.usage import USAGE
 from tooltrail.wire.openai_responses.writing import is_result, write_history
 from tooltrail.wire.sturdy import sturdy
 
@@ -36,5 +37,6 @@ FORMAT = sturdy(
         read_choice=read_choice,
         write_structured=write_structured,
         read_structured=read_structured,
+        usage=USAGE,
     )
 )

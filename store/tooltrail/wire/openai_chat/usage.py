@@ -1,0 +1,40 @@
+"""The tokens of Chat Completions: in `usage`, of a stream in its last chunk, which has no choices.
+
+A stream tells them when `stream_options.include_usage` asks for it; some servers do unasked, in
+every chunk. Groq has them in `x_groq` there. What came out of a cache has a name of its own with
+DeepSeek, Mistral and Moonshot.
+"""
+
+from pydantic import JsonValue
+
+from tooltrail.wire.members import JsonObject, object_in
+from tooltrail.wire.usage import Counts, TokenCounts, UsageSpelling, first
+
+_CACHED = (
+    "prompt_tokens_details.cached_tokens",
+    "prompt_cache_hit_tokens",
+    "num_cached_tokens",
+    "cached_tokens",
+)
+
+
+def _told_in(event: JsonObject) -> JsonValue:
+    told = event.get("usage")
+    if told or "x_groq" not in event:
+        return told
+    return object_in(event["x_groq"]).get("usage")
+
+
+def _read(counts: Counts) -> TokenCounts:
+    said, given = counts.get("completion_tokens"), counts.get("prompt_tokens")
+    thought = counts.get("completion_tokens_details.reasoning_tokens", 0)
+    # xAI counts thoughts beside the answer, all others within it; only the sum tells which.
+    if (
+        None not in (said, given)
+        and counts.get("total_tokens") == (given or 0) + (said or 0) + thought
+    ):
+        said = (said or 0) + thought
+    return TokenCounts(given, said, first(counts, *_CACHED))
+
+
+USAGE = UsageSpelling(_told_in, _read)

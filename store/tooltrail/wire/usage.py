@@ -1,0 +1,110 @@
+"""What an answer cost in tokens, as its provider counts them.
+
+Counts are read and never made up: a value that is no count is passed over, and nothing here raises.
+A stream tells them once or again and again, each time up to there; so what was told last counts,
+member by member.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias, TypeGuard
+
+from pydantic import JsonValue
+
+from tooltrail.wire.members import JsonObject
+
+MOST_TOKENS = (1 << 53) - 1
+"""More is no count: JSON's numbers are exact up to here (RFC 8259, section 6)."""
+
+Counts: TypeAlias = Mapping[str, int]
+"""The counts that an object has, by name; `a.b` is the member `b` of its member `a`."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenCounts:
+    """Tokens of one answer; None where the provider does not say.
+
+    Attributes:
+        input_tokens: of all that the model was given, whether it was in a cache or not.
+        output_tokens: of all that it made, thoughts included.
+        cached_input_tokens: those of the input that came out of a cache.
+    """
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_input_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UsageSpelling:
+    """How a format tells tokens.
+
+    Attributes:
+        told_in: where an answer, or an event of a stream, tells them; None where it does not. It is
+            asked for each event, so it has to be quick.
+        read: what the counts say that were found there.
+    """
+
+    told_in: Callable[[JsonObject], JsonValue]
+    read: Callable[[Counts], TokenCounts]
+
+
+@dataclass(slots=True)
+class UsageReader:
+    """Gathers what the events of one answer tell.
+
+    Args:
+        spelling: of the format.
+    """
+
+    spelling: UsageSpelling
+    _counts: dict[str, int] = field(default_factory=dict[str, int])
+
+    def take(self, event: JsonObject) -> None:
+        """Take an event, or a whole answer."""
+        if told := self.spelling.told_in(event):
+            self._counts.update(counts_in(told))
+
+    def finish(self) -> TokenCounts | None:
+        """The counts as they are; None where there are none."""
+        read = self.spelling.read(self._counts)
+        return None if read == _NOTHING else read
+
+
+_NOTHING = TokenCounts()
+
+
+def usage_of(spelling: UsageSpelling | None, answer: JsonObject) -> TokenCounts | None:
+    """What an answer tells that was not streamed; None in a format that tells no tokens."""
+    if spelling is None:
+        return None
+    reader = UsageReader(spelling)
+    reader.take(answer)
+    return reader.finish()
+
+
+def counts_in(told: JsonValue) -> dict[str, int]:
+    """The counts among the members of an object, and of the objects in it."""
+    found: dict[str, int] = {}
+    if isinstance(told, dict):
+        for name, value in told.items():
+            if isinstance(value, dict):
+                found |= {f"{name}.{part}": one for part, one in value.items() if _is_count(one)}
+            elif _is_count(value):
+                found[name] = value
+    return found
+
+
+def _is_count(value: JsonValue) -> TypeGuard[int]:
+    return type(value) is int and 0 <= value <= MOST_TOKENS
+
+
+def total(counts: Counts, *names: str) -> int | None:
+    """All counts of these names together; None where there is none of them."""
+    told = [counts[name] for name in names if name in counts]
+    return sum(told) if told else None
+
+
+def first(counts: Counts, *names: str) -> int | None:
+    """The first count of these names that there is."""
+    return next((counts[name] for name in names if name in counts), None)
