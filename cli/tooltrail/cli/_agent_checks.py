@@ -20,7 +20,7 @@ def check_paths(paths: Sequence[Path]) -> list[CheckedAgent]:
     Raises:
         NotFoundError: there is none.
     """
-    checked = check_agents(paths)
+    checked = [one for path in paths for one in check_agents(path)]
     if not checked:
         raise NotFoundError(f"there is no *.yml and no *.yaml below {', '.join(map(str, paths))}")
     return checked

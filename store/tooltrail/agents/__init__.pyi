@@ -1,14 +1,7 @@
+from ._config_problems import AgentConfigError, ConfigProblem
 from .configuration import AgentConfig, Context, FormatName, Limits, Output, StaticContext, Tier
 from .http_models import HttpModel
-from .loading import (
-    AgentConfigError,
-    CheckedAgent,
-    ConfigProblem,
-    check_agents,
-    find_agents,
-    load_agent,
-    read_agent,
-)
+from .loading import CheckedAgent, check_agents, find_agents, load_agent, read_agent
 from .models import ChatModel, ModelError
 from .running import ModelFactory, run_agent
 from .runs import (

@@ -5,6 +5,7 @@ import contextvars
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -23,24 +24,18 @@ async def in_thread(task: Callable[[], T]) -> T:
     done: asyncio.Future[T] = loop.create_future()
     context = contextvars.copy_context()
 
-    def settle(value: T | None, error: BaseException | None) -> None:
-        if done.done():
-            return
-        if error is not None:
-            done.set_exception(error)
-        else:
-            done.set_result(value)  # type: ignore[arg-type]  a value where there is no error
+    def settle(come: Callable[[], None]) -> None:
+        if not done.done():
+            come()
 
     def work() -> None:
-        value: T | None = None
-        failure: BaseException | None = None
         try:
-            value = context.run(task)
+            come = partial(done.set_result, context.run(task))
         except BaseException as error:  # noqa: BLE001  it is raised where it is waited for
-            failure = _raisable(error)
+            come = partial(done.set_exception, _raisable(error))
         # The loop may have ended meanwhile, and then nobody waits.
         with suppress(RuntimeError):
-            loop.call_soon_threadsafe(settle, value, failure)
+            loop.call_soon_threadsafe(settle, come)
 
     threading.Thread(target=work, name="tooltrail-tool", daemon=True).start()
     return await done

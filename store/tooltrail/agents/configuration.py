@@ -4,6 +4,8 @@ A configuration is data; `load_agent` reads one from a file. Its canonical JSON 
 the agent in the record.
 """
 
+from collections import Counter
+from collections.abc import Iterable
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
@@ -31,6 +33,10 @@ def _not_blank(text: str) -> str:
     if not text.strip():
         raise ValueError("must not be blank")
     return text
+
+
+def _first_repeated(names: Iterable[str]) -> str | None:
+    return next((name for name, count in Counter(names).items() if count > 1), None)
 
 
 Named = Annotated[str, AfterValidator(_not_blank)]
@@ -162,12 +168,21 @@ class AgentConfig(_Section):
     def _one_ladder(self) -> Self:
         if self.model is not None and self.tiers:
             raise ValueError("an agent has `model` or `tiers`, and not both")
-        names = [tier.name for tier in self.tiers]
-        if len(set(names)) < len(names):
-            raise ValueError("two tiers have the same name")
-        if len(set(self.tools)) < len(self.tools):
-            raise ValueError("a tool is named twice")
         return self
+
+    @field_validator("tiers")
+    @classmethod
+    def _names_differ(cls, tiers: tuple[Tier, ...]) -> tuple[Tier, ...]:
+        if (name := _first_repeated(tier.name for tier in tiers)) is not None:
+            raise ValueError(f"two tiers have the name `{name}`")
+        return tiers
+
+    @field_validator("tools")
+    @classmethod
+    def _tools_differ(cls, tools: tuple[str, ...]) -> tuple[str, ...]:
+        if (name := _first_repeated(tools)) is not None:
+            raise ValueError(f"the tool `{name}` is named twice")
+        return tools
 
     @property
     def ladder(self) -> tuple[Tier, ...]:

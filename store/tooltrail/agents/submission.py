@@ -7,10 +7,12 @@ from pydantic import JsonValue
 from tooltrail.agents.configuration import AgentConfig
 from tooltrail.agents.schemas import OutputSchema
 from tooltrail.records import StructuredOutput, ToolDefinition
-from tooltrail.wire import wire_format
 
 SUBMIT_RESULT = "submit_result"
 """The name of the tool, in every format."""
+
+STRICT_FORMATS = frozenset({"openai", "openai-responses"})
+"""Formats whose provider holds a model to a schema in its strict form."""
 
 _DESCRIPTION = (
     "Give back the result of your work. This is the only way to give it back. A result that does "
@@ -41,8 +43,6 @@ def submission_tool(config: AgentConfig, format_name: str) -> ToolDefinition | N
         config: of the agent.
         format_name: of the wire format.
 
-    Raises:
-        NotFoundError: there is no such format.
     """
     if config.output is None:
         return None
@@ -64,10 +64,10 @@ class _Told:
 
     @classmethod
     def of(cls, schema: OutputSchema, format_name: str) -> "_Told":
-        strict = (
-            schema.strict_form() if wire_format(format_name).capabilities.enforces_strict else None
-        )
-        return cls(schema.document, False) if strict is None else cls(strict.document, True)
+        strict = schema.strict_form if format_name in STRICT_FORMATS else None
+        if strict is None:
+            return cls(schema.plain, is_strict=False)
+        return cls(strict.document, is_strict=True)
 
 
 @dataclass(slots=True)
@@ -105,7 +105,5 @@ class Judge:
         )
 
     def _restored(self, submitted: JsonValue) -> JsonValue:
-        if not _Told.of(self.schema, self.format_name).is_strict:
-            return submitted
-        strict = self.schema.strict_form()
+        strict = self.schema.strict_form if self.format_name in STRICT_FORMATS else None
         return submitted if strict is None else strict.restore(submitted)

@@ -31,4 +31,5 @@ def agent_of_document(document: str) -> AgentConfig:
     try:
         return AgentConfig.model_validate(value, by_alias=True, by_name=False)
     except ValidationError as error:
-        raise DamageError(f"a recorded version of an agent cannot be read: {error}") from error
+        said = f"a recorded version of an agent cannot be read: {error}"
+        raise DamageError(said, path="agents") from error

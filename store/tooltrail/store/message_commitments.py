@@ -128,8 +128,7 @@ def _leg_digest(row: Mapping[str, object] | None, told_at: datetime) -> object:
     if row is None:
         return MISSING
     fact = fact_of(row["document"])
-    is_start = isinstance(fact, LegStarted)
-    columns = leg_columns(fact, told_at) if is_start else outcome_columns(fact)
+    columns = leg_columns(fact, told_at) if isinstance(fact, LegStarted) else outcome_columns(fact)
     altered = [name for name, value in columns.items() if row[name] != value]
     return f"altered: {altered}" if altered else digest_of(str(row["document"]).encode())
 

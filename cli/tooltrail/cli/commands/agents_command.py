@@ -1,5 +1,6 @@
 """`tooltrail agents`: check, run, measure and compare agents that must give back a value."""
 
+import sys
 from datetime import datetime
 from pathlib import Path
 
@@ -95,7 +96,7 @@ def run(
 
     agent = endpoint.applied(load_agent(agent_file(config)))
     tools = workspace_tools(root, allow_writes=allow_writes, allow_commands=allow_commands)
-    told = click.get_text_stream("stdin").read() if task == "-" else task
+    told = sys.stdin.read() if task == "-" else task
     with location.open(on_unavailable="outbox") as store:
         asked_by = None if parent is None else store.reader.session(parent).id
         work = run_agent(

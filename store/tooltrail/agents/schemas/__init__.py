@@ -1,9 +1,14 @@
 """The schema of an agent's result: which keywords are enforced, and whether a value fits."""
 
-from tooltrail.agents.schemas.comparing import SchemaChange, compare_schemas
-from tooltrail.agents.schemas.faults import SchemaFault, UnsupportedSchemaError
-from tooltrail.agents.schemas.output_schema import OutputSchema
-from tooltrail.agents.schemas.strict_form import StrictForm
+from tooltrail.agents._extra import missing_extra
+
+try:
+    from tooltrail.agents.schemas.comparing import SchemaChange, compare_schemas
+    from tooltrail.agents.schemas.faults import SchemaFault, UnsupportedSchemaError
+    from tooltrail.agents.schemas.output_schema import OutputSchema
+    from tooltrail.agents.schemas.strict_form import StrictForm
+except ImportError as error:
+    raise missing_extra(error) from error
 
 __all__ = [
     "OutputSchema",

@@ -2,8 +2,8 @@
 
 `message_delta` tells them anew, all up to there: they are not to be added to those of
 `message_start`. `input_tokens` are those after the last point of caching alone. What was read from
-a cache and what was written to one is beside it and is input too, so all three are added (Anthropic,
-"Prompt caching", tracking cache performance).
+a cache and what was written to one is beside it and is input too, so all three are added
+(Anthropic, "Prompt caching", tracking cache performance).
 """
 
 from pydantic import JsonValue

@@ -57,7 +57,7 @@ def keywords_in(value: Any) -> set[str]:
         members = cast("dict[str, Any]", value)
         return {*members}.union(*map(keywords_in, members.values()))
     if isinstance(value, list):
-        return set[str]().union(*map(keywords_in, cast("list[Any]", value)))
+        return set[str]().union(*map(keywords_in, cast("list[object]", value)))
     return set()
 
 

@@ -1,0 +1,126 @@
+"""Where each provider's API is, and what stands in a request besides the conversation."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from urllib.parse import quote
+
+from pydantic import JsonValue
+
+from tooltrail.wire import JsonObject
+
+_ANTHROPIC_VERSION = "2023-06-01"
+"""Of the API, which Anthropic asks each request to name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """How the server of one format is asked.
+
+    Attributes:
+        base_url: of the provider itself, as its official client has it.
+        key_variables: of the environment, in which its official client looks for a key.
+        whole_path: of an answer that comes as a whole; `{model}` stands for the model.
+        stream_path: of one that comes as a stream.
+        key_header: which header has the key, and what stands before it.
+        more_headers: besides that.
+        whole_members: of a request for a whole answer.
+        stream_members: of a request for a stream.
+        has_model: whether the body names the model.
+        limit: the members that bound the tokens of an answer.
+    """
+
+    base_url: str
+    key_variables: tuple[str, ...]
+    whole_path: str
+    stream_path: str
+    key_header: tuple[str, str]
+    limit: Callable[[int], JsonObject]
+    more_headers: tuple[tuple[str, str], ...] = ()
+    whole_members: tuple[tuple[str, JsonValue], ...] = ()
+    stream_members: tuple[tuple[str, JsonValue], ...] = (("stream", True),)
+    has_model: bool = True
+
+    def path(self, model: str, *, streams: bool) -> str:
+        """Behind the base URL."""
+        path = self.stream_path if streams else self.whole_path
+        # A model of Gemini's may be named `tunedModels/x`, with its own slash.
+        return path.replace("{model}", quote(model, safe="/"))
+
+    def headers(self, key: str | None) -> dict[str, str]:
+        """All that are needed; without a key none for it."""
+        headers = dict(self.more_headers)
+        if key is not None:
+            name, before = self.key_header
+            headers[name] = f"{before}{key}"
+        return headers
+
+    def body(self, model: str, members: JsonObject, *, streams: bool) -> JsonObject:
+        """The body of a request.
+
+        Args:
+            model: that is asked.
+            members: the conversation and all that goes with it.
+            streams: whether the answer is to come as a stream.
+        """
+        asked = dict(self.stream_members if streams else self.whole_members)
+        named: JsonObject = {"model": model} if self.has_model else {}
+        return {**named, **members, **asked}
+
+
+def _named(name: str) -> Callable[[int], JsonObject]:
+    return lambda tokens: {name: tokens}
+
+
+ENDPOINTS: Mapping[str, Endpoint] = MappingProxyType(
+    {
+        "openai": Endpoint(
+            base_url="https://api.openai.com/v1",
+            key_variables=("OPENAI_API_KEY",),
+            whole_path="/chat/completions",
+            stream_path="/chat/completions",
+            key_header=("authorization", "Bearer "),
+            # Not the older `max_tokens`, which OpenAI's reasoning models refuse.
+            limit=_named("max_completion_tokens"),
+            stream_members=(("stream", True), ("stream_options", {"include_usage": True})),
+        ),
+        "openai-responses": Endpoint(
+            base_url="https://api.openai.com/v1",
+            key_variables=("OPENAI_API_KEY",),
+            whole_path="/responses",
+            stream_path="/responses",
+            key_header=("authorization", "Bearer "),
+            limit=_named("max_output_tokens"),
+        ),
+        "anthropic": Endpoint(
+            base_url="https://api.anthropic.com",
+            key_variables=("ANTHROPIC_API_KEY",),
+            whole_path="/v1/messages",
+            stream_path="/v1/messages",
+            key_header=("x-api-key", ""),
+            more_headers=(("anthropic-version", _ANTHROPIC_VERSION),),
+            limit=_named("max_tokens"),
+        ),
+        "gemini": Endpoint(
+            base_url="https://generativelanguage.googleapis.com",
+            key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+            whole_path="/v1beta/models/{model}:generateContent",
+            stream_path="/v1beta/models/{model}:streamGenerateContent?alt=sse",
+            key_header=("x-goog-api-key", ""),
+            limit=lambda tokens: {"generationConfig": {"maxOutputTokens": tokens}},
+            stream_members=(),
+            has_model=False,
+        ),
+        "ollama": Endpoint(
+            base_url="http://127.0.0.1:11434",
+            key_variables=("OLLAMA_API_KEY",),
+            whole_path="/api/chat",
+            stream_path="/api/chat",
+            key_header=("authorization", "Bearer "),
+            limit=lambda tokens: {"options": {"num_predict": tokens}},
+            # It streams unless it is told not to.
+            whole_members=(("stream", False),),
+        ),
+    }
+)
+"""By the name of the format."""

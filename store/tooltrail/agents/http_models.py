@@ -1,0 +1,149 @@
+"""Models over HTTP: five wire formats, one request for each question, bytes as they come.
+
+Nothing is tried again in here, and no key is ever told: neither in an error, nor in what a model
+says of itself, nor in a record.
+"""
+
+import os
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Self
+
+from tooltrail.agents._endpoints import ENDPOINTS, Endpoint
+from tooltrail.agents._extra import missing_extra
+from tooltrail.agents._http_errors import broken, refused
+from tooltrail.agents.models import ModelError
+from tooltrail.records import InvalidRecordError, NotFoundError
+from tooltrail.wire import JsonObject
+
+try:
+    import httpx
+except ImportError as error:
+    raise missing_extra(error) from error
+
+CONNECT_TIMEOUT_MS = 10_000
+"""For a connection, in milliseconds."""
+
+SILENCE_TIMEOUT_MS = 10 * 60 * 1000
+"""In which something must come of an answer; a model that thinks may be silent for long."""
+
+
+@dataclass(frozen=True, slots=True)
+class HttpModel:
+    """A model behind an HTTP API. `of` makes one. Safe to share between tasks.
+
+    A connection is made for each question, so there is nothing to close.
+
+    Attributes:
+        name: as its server knows it.
+        wire_format: the name of the format that its server speaks.
+        provider: whose server it is, for the record; None where the format says enough.
+        base_url: its address, without a slash at its end.
+        streams: whether answers are asked for as a stream.
+        connect_timeout_ms: for a connection.
+        silence_timeout_ms: in which something must come.
+    """
+
+    name: str
+    wire_format: str
+    base_url: str
+    provider: str | None = None
+    streams: bool = True
+    connect_timeout_ms: int = CONNECT_TIMEOUT_MS
+    silence_timeout_ms: int = SILENCE_TIMEOUT_MS
+    _key: str | None = field(default=None, repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        format_name: str,
+        model: str,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        api_key_env: str | None = None,
+        provider: str | None = None,
+        stream: bool = True,
+        silence_timeout_ms: int = SILENCE_TIMEOUT_MS,
+    ) -> Self:
+        """A model by its name and where it is.
+
+        Args:
+            format_name: of the wire format: openai, openai-responses, anthropic, gemini, ollama.
+            model: as its server knows it.
+            base_url: what the official client of the format takes as such: with `/v1` at its end
+                for both of OpenAI's, without a version for the others. By default the provider's.
+            api_key: the key itself.
+            api_key_env: the variable of the environment that has the key; by default the one that
+                the provider's own client reads, if it is there.
+            provider: whose server it is.
+            stream: whether answers are to come as a stream.
+            silence_timeout_ms: in which something must come of an answer.
+
+        Raises:
+            NotFoundError: models are not asked in such a format.
+            InvalidRecordError: the address is none, or the variable that was named is not there.
+        """
+        if format_name not in ENDPOINTS:
+            known = ", ".join(ENDPOINTS)
+            raise NotFoundError(f"models are not asked in {format_name!r}, but in {known}")
+        endpoint = ENDPOINTS[format_name]
+        url = (base_url or endpoint.base_url).rstrip("/")
+        if not url.startswith(("http://", "https://")):
+            raise InvalidRecordError(f"{url!r} is no address: it begins with no http(s)://")
+        return cls(
+            name=model,
+            wire_format=format_name,
+            base_url=url,
+            provider=provider,
+            streams=stream,
+            silence_timeout_ms=silence_timeout_ms,
+            _key=api_key or _key_of(endpoint, api_key_env),
+        )
+
+    def answer_limit(self, tokens: int) -> JsonObject:
+        """The members of a request that bound the tokens of its answer."""
+        return self._endpoint.limit(tokens)
+
+    async def answer(self, members: JsonObject) -> AsyncIterator[bytes]:
+        """The answer to one question, as it comes; see `ChatModel.answer`.
+
+        Raises:
+            ModelError: there is no answer, or it broke off.
+        """
+        endpoint = self._endpoint
+        timeout = httpx.Timeout(
+            self.silence_timeout_ms / 1000, connect=self.connect_timeout_ms / 1000
+        )
+        try:
+            # A redirect is not followed: a key is for the server that it was given for.
+            async with (
+                httpx.AsyncClient(timeout=timeout, follow_redirects=False) as client,
+                client.stream(
+                    "POST",
+                    self.base_url + endpoint.path(self.name, streams=self.streams),
+                    headers=endpoint.headers(self._key),
+                    json=endpoint.body(self.name, members, streams=self.streams),
+                ) as response,
+            ):
+                if problem := await refused(response, self.wire_format):
+                    raise problem
+                async for piece in response.aiter_bytes():
+                    yield piece
+        except httpx.HTTPError as error:
+            raise broken(error) from error
+        except httpx.InvalidURL as error:
+            raise ModelError(f"the address of the server is none: {error}") from error
+
+    @property
+    def _endpoint(self) -> Endpoint:
+        return ENDPOINTS[self.wire_format]
+
+
+def _key_of(endpoint: Endpoint, variable: str | None) -> str | None:
+    if variable is None:
+        return next(filter(None, map(os.environ.get, endpoint.key_variables)), None)
+    key = os.environ.get(variable)
+    if not key:
+        raise InvalidRecordError(f"the variable {variable}, which is to have the key, is not set")
+    return key

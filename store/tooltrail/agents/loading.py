@@ -1,0 +1,225 @@
+"""Configurations of agents as they stand in files: read, looked for, and checked.
+
+Whatever is wrong with a file is told with its line, and all of it at once.
+"""
+
+import errno
+import json
+import os
+import stat
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from tooltrail.agents._config_problems import (
+    AgentConfigError,
+    ConfigProblem,
+    Place,
+    quoted,
+    spell_path,
+)
+from tooltrail.agents._config_problems import Path as DocumentPath
+from tooltrail.agents._config_wording import worded
+from tooltrail.agents._yaml_documents import MAX_SIZE, decode, read_document
+from tooltrail.agents._yaml_nodes import Node, NoDocumentError
+from tooltrail.agents.configuration import AgentConfig
+from tooltrail.records import NotFoundError, UnavailableError
+
+_SUFFIXES = (".yml", ".yaml")
+
+_Told = tuple[Place, DocumentPath, str]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedAgent:
+    """A file that was looked at.
+
+    Attributes:
+        path: of the file.
+        config: what it holds; None where that is no configuration.
+        problems: everything that is wrong; none for a file that is as it should be. That two files
+            have the same id is a problem of both, which are read all the same.
+    """
+
+    path: Path
+    config: AgentConfig | None
+    problems: tuple[ConfigProblem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What became of a text: a configuration or problems, and where its parts stand."""
+
+    config: AgentConfig | None = None
+    root: Node | None = None
+    told: tuple[_Told, ...] = ()
+
+    def problems(self, file: str) -> tuple[ConfigProblem, ...]:
+        ordered = sorted(self.told, key=lambda told: told[0])
+        return tuple(
+            ConfigProblem(file, place.line, place.column, spell_path(path), message)
+            for place, path, message in dict.fromkeys(ordered)
+        )
+
+
+def load_agent(path: str | os.PathLike[str]) -> AgentConfig:
+    """The configuration in a file.
+
+    Raises:
+        AgentConfigError: it is none, or cannot be read.
+        NotFoundError: there is no such file.
+        UnavailableError: PyYAML is not installed.
+    """
+    try:
+        reading = _read_file(Path(path))
+    except FileNotFoundError as error:
+        raise NotFoundError(f"there is no file {os.fspath(path)}") from error
+    return _config_of(reading, os.fspath(path))
+
+
+def read_agent(text: str, name: str) -> AgentConfig:
+    """The configuration that a text of YAML or JSON spells.
+
+    Args:
+        text: at most 1 MiB of UTF-8.
+        name: of the file, for errors.
+
+    Raises:
+        AgentConfigError: it is none.
+        UnavailableError: PyYAML is not installed.
+    """
+    return _config_of(_read_text(text), name)
+
+
+def find_agents(folder: str | os.PathLike[str]) -> list[Path]:
+    """The files `*.yml` and `*.yaml` in a folder and those below it, in the order of their paths.
+
+    Hidden files and folders are passed over, but for a folder that is named itself; a file that is
+    named itself is taken whatever it is called. Links to folders are not followed.
+
+    Raises:
+        NotFoundError: there is no such folder.
+        UnavailableError: a folder cannot be listed.
+    """
+    top = Path(folder)
+    if not top.exists():
+        raise NotFoundError(f"there is no folder {top}")
+    return sorted(_iter_files(top)) if top.is_dir() else [top]
+
+
+def check_agents(folder: str | os.PathLike[str]) -> list[CheckedAgent]:
+    """All files of `find_agents`, each with what it holds and what is wrong with it.
+
+    Raises:
+        NotFoundError: there is no such folder.
+        UnavailableError: a folder cannot be listed, or PyYAML is not installed.
+    """
+    readings = [(path, _read_present(path)) for path in find_agents(folder)]
+    return [
+        CheckedAgent(path, reading.config, reading.problems(str(path)))
+        for path, reading in _with_shared_ids(readings)
+    ]
+
+
+def _config_of(reading: _Reading, file: str) -> AgentConfig:
+    if reading.config is None:
+        raise AgentConfigError(reading.problems(file))
+    return reading.config
+
+
+def _read_present(path: Path) -> _Reading:
+    try:
+        return _read_file(path)
+    except FileNotFoundError:
+        return _failed("there is no such file any more")
+
+
+def _read_file(path: Path) -> _Reading:
+    try:
+        return _read_text(decode(_content(path)))
+    except NoDocumentError as error:
+        return _Reading(told=((error.place, (), str(error)),))
+    except OSError as error:
+        if error.errno == errno.ENOENT:
+            raise
+        return _failed(f"cannot be read: {os.strerror(error.errno or errno.EIO)}")
+
+
+def _content(path: Path) -> bytes:
+    """As much of a file as is needed to see that it is too large."""
+    with open(path, "rb", opener=_open_at_once) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise NoDocumentError(Place(1, 1), "no regular file")
+        return file.read(MAX_SIZE + 1)
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    # Else to open a pipe would wait for somebody who writes into it.
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
+def _failed(message: str) -> _Reading:
+    return _Reading(told=((Place(1, 1), (), message),))
+
+
+def _read_text(text: str) -> _Reading:
+    try:
+        root, faults = read_document(text)
+    except NoDocumentError as error:
+        return _Reading(told=((error.place, (), str(error)),))
+    told = [(fault.place, fault.path, fault.message) for fault in faults]
+    config = None
+    try:
+        # As JSON and strictly: else `"5"` and `true` would pass for numbers.
+        config = AgentConfig.model_validate_json(
+            json.dumps(root.value), strict=True, by_alias=True, by_name=False
+        )
+    except ValidationError as error:
+        known = {fault.path for fault in faults}
+        told += [one for one in _complaints(error, root) if one[1] not in known]
+    return _Reading(None if told else config, root, tuple(told))
+
+
+def _complaints(error: ValidationError, root: Node) -> Iterator[_Told]:
+    for details in error.errors(include_url=False):
+        for path, message in worded(details):
+            yield root.place_of(path), path, message
+
+
+def _iter_files(top: Path) -> Iterator[Path]:
+    for folder, folders, names in os.walk(top, onerror=_refuse):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in names:
+            if name.lower().endswith(_SUFFIXES) and not name.startswith("."):
+                yield Path(folder, name)
+
+
+def _refuse(error: OSError) -> None:
+    raise UnavailableError(f"cannot list {error.filename}: {error.strerror}") from error
+
+
+def _with_shared_ids(readings: Sequence[tuple[Path, _Reading]]) -> Iterable[tuple[Path, _Reading]]:
+    paths: defaultdict[str, list[Path]] = defaultdict(list)
+    for path, reading in readings:
+        if (agent_id := _id_of(reading)) is not None:
+            paths[agent_id].append(path)
+    for path, reading in readings:
+        others = [other for other in paths.get(_id_of(reading) or "", ()) if other != path]
+        yield path, _sharing(reading, others)
+
+
+def _sharing(reading: _Reading, others: Sequence[Path]) -> _Reading:
+    if not others or reading.root is None:
+        return reading
+    message = f"{quoted(_id_of(reading) or '')} is also the id in {', '.join(map(str, others))}"
+    place = reading.root.place_of(("id",))
+    return replace(reading, told=(*reading.told, (place, ("id",), message)))
+
+
+def _id_of(reading: _Reading) -> str | None:
+    """The id in a document, be the rest of it right or wrong."""
+    member = None if reading.root is None else reading.root.members.get("id")
+    return member.value if member is not None and isinstance(member.value, str) else None

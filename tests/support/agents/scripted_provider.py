@@ -1,0 +1,185 @@
+"""A server on loopback that speaks the five formats and plays a script that is written once.
+
+Each request is held to the types of the official client and to the rules of its provider, as
+`fake_provider` does; one that breaks them is answered with 400. Each turn is spelled by hand in the
+format in which it was asked for.
+"""
+
+# JSON of others, looked at as it is.
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
+# pyright: reportUnknownArgumentType=false
+
+import json
+import re
+import threading
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Literal
+
+from tests.support.agents.spelled_answers import Turn, spell_stream, spell_whole
+from tests.support.wire.fake_provider import request_problems
+
+FORMATS = ("openai", "openai-responses", "anthropic", "gemini", "ollama")
+
+_PATHS = (
+    (re.compile(r"/v1/chat/completions"), "openai"),
+    (re.compile(r"/v1/responses"), "openai-responses"),
+    (re.compile(r"/v1/messages"), "anthropic"),
+    (re.compile(r"/api/chat"), "ollama"),
+    (re.compile(r"/v1beta/models/[^:]+:(generateContent|streamGenerateContent)"), "gemini"),
+)
+_STREAM_TYPES = {"ollama": "application/x-ndjson"}
+
+Ending = Literal["whole", "cut", "dropped", "hangs"]
+"""How an answer ends: as it should; after half of its bytes, in good order, or with the connection
+torn; or not at all until the client goes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """An answer that is none."""
+
+    status: int
+    body: bytes = b'{"error": {"message": "try again"}}'
+    content_type: str = "application/json"
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """A turn, and how it comes."""
+
+    turn: Turn
+    ends: Ending = "whole"
+
+
+Step = Turn | Delivery | Refusal
+
+
+@dataclass(slots=True)
+class ScriptedProvider:
+    """The server, as a test sees it.
+
+    Attributes:
+        url: its address, without a path.
+        requests: what came, in order: the path, the headers in small letters, the body.
+        refused: for each request that was refused, why.
+        left: set when a client has gone while nothing came.
+    """
+
+    url: str
+    requests: list[tuple[str, dict[str, str], Any]] = field(
+        default_factory=list[tuple[str, dict[str, str], Any]]
+    )
+    refused: list[list[str]] = field(default_factory=list[list[str]])
+    script: list[Step] = field(default_factory=list[Step])
+    left: threading.Event = field(default_factory=threading.Event)
+    stopping: threading.Event = field(default_factory=threading.Event)
+
+    def base_url(self, format_name: str) -> str:
+        """What the official client of a format takes."""
+        return f"{self.url}/v1" if format_name.startswith("openai") else f"{self.url}/"
+
+
+@contextmanager
+def scripted_provider(script: Iterable[Step] = ()) -> Generator[ScriptedProvider]:
+    """A server for a test, on a port that is free; each request gets the next step."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+    server.daemon_threads = False
+    provider = ScriptedProvider(f"http://127.0.0.1:{server.server_address[1]}", script=list(script))
+    server.provider = provider  # type: ignore[attr-defined]
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield provider
+    finally:
+        provider.stopping.set()
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    # A connection for each request: none is left behind when a test ends.
+    protocol_version = "HTTP/1.0"
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  its name there
+        pass
+
+    def do_POST(self) -> None:
+        provider: ScriptedProvider = self.server.provider  # type: ignore[attr-defined]
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        path, _, query = self.path.partition("?")
+        wire_format = next((name for known, name in _PATHS if known.fullmatch(path)), None)
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        provider.requests.append((self.path, headers, body))
+        if wire_format is None:
+            self._send(404, b"<html>not here</html>", "text/html", ())
+        elif found := request_problems(wire_format, body):
+            provider.refused.append(found)
+            error = json.dumps({"error": {"message": "; ".join(found)}}).encode()
+            self._send(400, error, "application/json", ())
+        else:
+            with suppress(ConnectionError):
+                self._play(wire_format, _streams(path, query, wire_format, body))
+
+    def _play(self, wire_format: str, streams: bool) -> None:
+        provider: ScriptedProvider = self.server.provider  # type: ignore[attr-defined]
+        step = provider.script.pop(0)
+        if isinstance(step, Refusal):
+            self._send(step.status, step.body, step.content_type, step.headers)
+            return
+        delivery = step if isinstance(step, Delivery) else Delivery(step)
+        spell = spell_stream if streams else spell_whole
+        data = spell(wire_format, delivery.turn)
+        stream_type = _STREAM_TYPES.get(wire_format, "text/event-stream")
+        self.send_response(200)
+        self.send_header("content-type", stream_type if streams else "application/json")
+        if delivery.ends == "dropped":
+            # Fewer bytes than were announced: the client sees that it broke off.
+            self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        kept = data if delivery.ends == "whole" else data[: len(data) // 2]
+        for start in range(0, len(kept), 97):
+            self.wfile.write(kept[start : start + 97])
+            self.wfile.flush()
+        if delivery.ends == "hangs":
+            self._wait_until_left(provider)
+
+    def _wait_until_left(self, provider: ScriptedProvider) -> None:
+        self.connection.settimeout(0.05)
+        while not provider.stopping.is_set():
+            try:
+                if not self.connection.recv(1):
+                    break
+            except TimeoutError:
+                continue
+            except OSError:
+                break
+        provider.left.set()
+
+    def _send(
+        self,
+        status: int,
+        data: bytes,
+        content_type: str,
+        headers: Iterable[tuple[str, str]],
+    ) -> None:
+        self.send_response(status)
+        self.send_header("content-type", content_type)
+        self.send_header("content-length", str(len(data)))
+        for name, value in headers:
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(data)
+
+
+def _streams(path: str, query: str, wire_format: str, body: Any) -> bool:
+    if wire_format == "gemini":
+        assert ("alt=sse" in query) == path.endswith("streamGenerateContent")
+        return path.endswith("streamGenerateContent")
+    streams = body.get("stream", wire_format == "ollama")
+    assert isinstance(streams, bool)
+    return streams
