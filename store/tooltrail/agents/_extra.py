@@ -1,10 +1,10 @@
 """What agents need beyond the core, and what is said where it is not installed."""
 
-from tooltrail.records import InvalidRecordError
+from tooltrail.records import UnavailableError
 
 
-def missing_extra(error: ImportError) -> InvalidRecordError:
+def missing_extra(error: ImportError) -> UnavailableError:
     """The error of a library that is not there."""
-    return InvalidRecordError(
+    return UnavailableError(
         f"agents need {error.name}, which is not installed: pip install 'tooltrail[agents]'"
     )

@@ -43,7 +43,7 @@ async def refused(response: "httpx.Response", format_name: str) -> ModelError | 
         f"the server answers {status} {response.reason_phrase}{said}".rstrip(),
         status=status,
         is_transient=status in _TRANSIENT or status >= 500,
-        retry_after_ms=_retry_after_ms(response.headers),
+        retry_after_ms=retry_after_ms(response.headers),
     )
 
 
@@ -82,7 +82,7 @@ def _said(body: bytes, format_name: str) -> str:
     return f": {words[:_SAID_CHARS]}{more}"
 
 
-def _retry_after_ms(headers: Mapping[str, str]) -> int | None:
+def retry_after_ms(headers: Mapping[str, str]) -> int | None:
     """How long a server asks to wait: `retry-after-ms`, or `retry-after` (RFC 9110, 10.2.3)."""
     try:
         if "retry-after-ms" in headers:

@@ -15,6 +15,9 @@ _FIRST_PAUSE_MS = 500
 _LONGEST_PAUSE_MS = 30_000
 _BAD_REQUEST = 400
 
+_NO_ENDS = frozenset({None, "in_progress", "queued"})
+"""What an answer tells of an end that it had not; Responses says until then that it goes on."""
+
 
 class Questions:
     """Puts the questions of one leg to its model. Not safe to share between tasks.
@@ -145,5 +148,5 @@ def _refuse_broken(answer: RecordedAnswer) -> None:
         raise ModelError("the answer has no message", is_transient=True)
     message = response.messages[0]
     reason = None if message.origin is None else message.origin.finish_reason
-    if not message.is_complete and reason is None:
+    if not message.is_complete and reason in _NO_ENDS:
         raise ModelError("the answer broke off", is_transient=True)

@@ -12,6 +12,7 @@ from pydantic import JsonValue
 from tooltrail.agents._calls import Toolbox, to_end
 from tooltrail.agents._leg import Ending, LegRunner
 from tooltrail.agents._questions import Questions
+from tooltrail.agents._tool_names import told_names
 from tooltrail.agents.configuration import AgentConfig
 from tooltrail.agents.models import ChatModel
 from tooltrail.agents.runs import Leg, Observer
@@ -20,7 +21,6 @@ from tooltrail.agents.tools import AgentTool
 from tooltrail.records import LegEnded, LegStarted, Message, SessionClosedError, ToolDefinition
 from tooltrail.records.agent_runs import SUCCESSES
 from tooltrail.store import Session, Store
-from tooltrail.wire import wire_format
 
 _TITLE_CHARS = 80
 """Of the task in the title of a session."""
@@ -150,12 +150,10 @@ async def _runner(plan: LegPlan, session: Session, observer: Observer) -> LegRun
 
 def _toolbox(plan: LegPlan, judge: Judge | None) -> tuple[Toolbox, list[ToolDefinition]]:
     """The tools by the names that the model is told, and how it is told of them."""
-    write = wire_format(plan.model.wire_format).write_tools
-    spelled = write([tool.definition for tool in plan.tools.values()]).names
+    spelled = told_names(plan.tools, plan.model.wire_format)
     offered: dict[str, AgentTool] = {}
     for name in plan.config.tools:
-        tool = plan.tools[name]
-        told = spelled.get(tool.definition.name, tool.definition.name)
+        tool, told = plan.tools[name], spelled[name]
         offered[told] = replace(tool, definition=tool.definition.model_copy(update={"name": told}))
     definitions = [tool.definition for tool in offered.values()]
     submission = submission_tool(plan.config, plan.model.wire_format)
@@ -166,7 +164,7 @@ def _toolbox(plan: LegPlan, judge: Judge | None) -> tuple[Toolbox, list[ToolDefi
             definition=unchecked, handler=judge.judge, family="structured_output"
         )
         definitions.append(submission)
-    names = {spelled.get(name, name) for name in plan.tools} | {*plan.tools}
+    names = {*spelled, *spelled.values()}
     return Toolbox(offered, frozenset(names - offered.keys())), definitions
 
 

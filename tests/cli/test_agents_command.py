@@ -1,0 +1,310 @@
+"""Agents on the command line."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.agents.recorded import record_leg
+from tests.support.agents.scenarios import EXAMPLES, GOOD
+from tests.support.agents.scripted_provider import (
+    Delivery,
+    ScriptedProvider,
+    Step,
+    scripted_provider,
+)
+from tests.support.agents.spelled_answers import Call, asks, says
+from tests.support.cli import PROGRAM, Cli
+
+from tooltrail.agents import load_agent
+from tooltrail.store import iter_legs
+
+REVIEWER = str(EXAMPLES / "reviewer")
+SUBMITS = asks(Call("submit_result", GOOD["reviewer"], "c1"))
+HEAD = "schema: kb.agent/1\nid: a\nname: A\n"
+
+
+@pytest.fixture
+def made(cli: Cli) -> Cli:
+    cli.ok("init")
+    return cli
+
+
+@pytest.fixture
+def provider() -> Iterator[ScriptedProvider]:
+    with scripted_provider() as started:
+        yield started
+
+
+def run(cli: Cli, provider: ScriptedProvider, *script: Step, more: tuple[str, ...] = ()) -> Any:
+    provider.script[:] = script
+    url = ("--base-url", f"{provider.url}/v1", "--format", "openai", "--model", "m")
+    return cli.run("agents", "run", REVIEWER, "--task", "Look.", *url, *more)
+
+
+def test_the_examples_check(cli: Cli) -> None:
+    ended = cli.ok("agents", "check", str(EXAMPLES))
+    header, *rows = ended.lines
+    assert header.split() == ["FILE", "AGENT", "VERSION", "TIERS", "TOOLS", "RESULT", "VERDICT"]
+    assert [row.split()[1] for row in rows] == ["implementer", "researcher", "reviewer", "tester"]
+    assert {row.split()[-1] for row in rows} == {"ok"}
+    assert ended.message == ""
+    records = cli.ok("agents", "check", str(EXAMPLES), "--json").records
+    config = load_agent(EXAMPLES / "implementer" / "agent.yml")
+    assert records[0]["agent_digest"] == config.version_record.digest
+    assert records[0]["tools"][0] == "fs:read"
+    assert records[0]["problems"] == []
+
+
+def test_problems_are_told_with_file_and_line_and_the_exit_says_so(
+    cli: Cli, tmp_path: Path
+) -> None:
+    (tmp_path / "good.yml").write_text(HEAD + "model: m\n")
+    bad = tmp_path / "bad.yml"
+    bad.write_text(HEAD.replace("id: a", "id: b") + "modle: m\n")
+    ended = cli.run("agents", "check", str(tmp_path))
+    assert ended.code == 1
+    assert ended.message == f"{bad}:4: modle: unknown key `modle`, did you mean `model`?\n"
+    assert [row.split()[-1] for row in ended.lines[1:]] == ["problem", "ok"]
+    records = cli.run("agents", "check", str(tmp_path), "--json").records
+    assert records[0]["problems"] == [
+        {
+            "line": 4,
+            "column": 1,
+            "place": "modle",
+            "message": "unknown key `modle`, did you mean `model`?",
+        }
+    ]
+    (tmp_path / "empty").mkdir()
+    assert cli.run("agents", "check", str(tmp_path / "empty")).code == 3
+    assert cli.run("agents", "check", str(tmp_path / "missing")).code == 2
+
+
+def test_a_run_prints_its_result_alone_on_stdout(made: Cli, provider: ScriptedProvider) -> None:
+    ended = run(made, provider, says("I look.", Call("fs_list", {}, "c0")), SUBMITS)
+    assert ended.code == 0, ended.message
+    assert json.loads(ended.text) == GOOD["reviewer"]
+    told = ended.message.splitlines()
+    assert told[0] == "agent reviewer begins with tier default: m"
+    assert "asks for fs_list" in told
+    assert "submitted: accepted at attempt 1" in told
+    assert told[-1].startswith("submitted after 1 leg; see: tooltrail transcript ")
+    name = told[-1].rpartition(" ")[2]
+    shown = made.ok("transcript", name)
+    assert "agent reviewer begins with tier default" in shown.text
+    assert provider.refused == []
+    quiet = run(made, provider, SUBMITS, more=("-q", "--json"))
+    assert quiet.message == ""
+    [record] = quiet.records
+    assert (record["outcome"], record["value"]) == ("submitted", GOOD["reviewer"])
+    assert record["legs"][0]["attempt_count"] == 1
+
+
+def test_a_run_without_a_result_is_incomplete(made: Cli, provider: ScriptedProvider) -> None:
+    ended = run(made, provider, says("No."), says("No."))
+    assert (ended.code, ended.text) == (4, "")
+    assert "result_not_submitted: the model stopped without a valid result" in ended.message
+
+
+def test_the_task_may_come_from_standard_input(made: Cli, provider: ScriptedProvider) -> None:
+    provider.script[:] = [SUBMITS]
+    url = ("--base-url", f"{provider.url}/v1", "--format", "openai", "--model", "m")
+    command = (*PROGRAM, "agents", "run", REVIEWER, "--task", "-", *url)
+    ended = subprocess.run(
+        command,
+        input=b"Look at \xc3\xa4.",
+        capture_output=True,
+        env=made.full_environment,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert provider.requests[0][2]["messages"][-1]["content"] == "Look at \u00e4."
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("--task", "x"), 2, "names no format: say --format"),
+        (("--task", "x", "--format", "openai", "--base-url", "nowhere"), 2, "is no address"),
+        (("--task", "x", "--format", "mcp"), 2, "'mcp' is not one of"),
+        (("--format", "openai"), 2, "Missing option '--task'"),
+        (("--task", "x", "--format", "openai", "--api-key-env", "NO_SUCH_KEY"), 2, "NO_SUCH_KEY"),
+        (("--task", "x", "--format", "openai", "--root", "/nowhere"), 2, "/nowhere"),
+        (("--task", "x", "--format", "openai", "--parent", "@last"), 3, "no session yet"),
+    ],
+)
+def test_what_cannot_run_says_why(
+    made: Cli, arguments: tuple[str, ...], code: int, words: str
+) -> None:
+    ended = made.run("agents", "run", REVIEWER, *arguments)
+    assert (ended.code, ended.text) == (code, "")
+    assert words in ended.message
+    assert "Traceback" not in ended.message
+
+
+def test_tools_that_write_and_run_commands_are_to_be_allowed(
+    made: Cli, provider: ScriptedProvider
+) -> None:
+    url = ("--base-url", f"{provider.url}/v1", "--format", "openai", "--task", "x")
+    ended = made.run("agents", "run", str(EXAMPLES / "tester"), *url)
+    assert ended.code == 2
+    assert "wants tools that there are not: ['fs:write', 'fs:edit', 'shell:run']" in ended.message
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_cancels_a_run_and_the_record_says_so(
+    made: Cli, provider: ScriptedProvider, number: signal.Signals
+) -> None:
+    provider.script[:] = [Delivery(SUBMITS, "hangs")]
+    url = ("--base-url", f"{provider.url}/v1", "--format", "openai", "--model", "m")
+    command = (*PROGRAM, "agents", "run", REVIEWER, "--task", "x", *url)
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=made.full_environment
+    ) as process:
+        wait_for(lambda: bool(provider.requests))
+        process.send_signal(number)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert b"Traceback" not in said
+    with made.open() as store:
+        [leg] = iter_legs(store.reader)
+    assert leg.ended is not None
+    assert leg.ended.outcome == "cancelled"
+
+
+@pytest.mark.fault
+def test_a_run_that_is_killed_is_repaired_and_counted_as_lost(
+    made: Cli, provider: ScriptedProvider, tmp_path: Path
+) -> None:
+    slow = asks(Call("shell_run", {"command": "echo $$ > pid; sleep 60"}, "c1"))
+    provider.script[:] = [slow]
+    url = ("--base-url", f"{provider.url}/v1", "--format", "openai", "--model", "m")
+    allowed = ("--root", str(tmp_path), "--allow-writes", "--allow-commands")
+    command = (*PROGRAM, "agents", "run", str(EXAMPLES / "tester"), "--task", "x", *url, *allowed)
+    with subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=made.full_environment
+    ) as process:
+        wait_for(lambda: (tmp_path / "pid").exists() and bool((tmp_path / "pid").read_text()))
+        process.kill()
+        process.wait(60)
+    os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+    made.ok("repair")
+    [call] = made.ok("log", "--json").records
+    assert (call["tool_name"], call["state"]) == ("shell_run", "interrupted")
+    with made.open() as store:
+        [leg] = iter_legs(store.reader)
+    assert leg.ended is None
+    [whole, _] = made.ok("agents", "stats", "--json").records
+    # Its time is not over, so that nobody can tell yet.
+    assert (whole["count"], whole["open_count"], whole["success_count"]) == (1, 1, 0)
+    assert made.run("verify").code == 0
+
+
+def wait_for(is_so: Any) -> None:
+    end = time.monotonic() + 60
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_statistics_are_one_command(made: Cli, provider: ScriptedProvider) -> None:
+    run(made, provider, SUBMITS)
+    bad = asks(Call("submit_result", {"summary": "x", "issues": []}, "c1"))
+    run(made, provider, bad, SUBMITS)
+    run(made, provider, says("No."), says("No."))
+    ended = made.ok("agents", "stats")
+    runs, errors = ended.text.split("\n\n")
+    header, whole, tier = runs.splitlines()
+    assert header.split()[:6] == ["AGENT", "SCHEMA", "TIER", "RUNS", "OPEN", "OK"]
+    cells = whole.split()
+    assert (cells[0], cells[2], cells[3:6]) == ("reviewer", "(all)", ["3", "0", "2"])
+    assert cells[6:12] == ["66.7%", "33.3%", "3", "1", "1", "0"]
+    assert tier.split()[2] == "default"
+    assert errors.splitlines()[1].split()[2:] == ["1", "approved"]
+    [record, _] = made.ok("agents", "stats", "--json", "--agent", "reviewer").records
+    assert (record["count"], record["success_count"], record["missing_count"]) == (3, 2, 1)
+    assert record["errors"] == {"approved": 1}
+    assert record["outcomes"] == {"submitted": 2, "result_not_submitted": 1}
+    assert made.ok("agents", "stats", "--json", "--agent", "nobody").records == []
+    assert made.ok("agents", "stats", "--json", "--until", "yesterday").records == []
+
+
+def test_escalations_are_told(made: Cli) -> None:
+    with made.open() as store:
+        first = record_leg(store, "model_failed", ended={"escalated_to": "large"})
+        record_leg(store, "submitted", run_id=first, position=1, tier="large")
+    text = made.ok("agents", "stats").text
+    assert "small → large: model_failed" in text
+    [whole, _, _] = made.ok("agents", "stats", "--json").records
+    assert whole["escalations"] == [
+        {"from": "small", "to": "large", "outcome": "model_failed", "count": 1}
+    ]
+
+
+def test_versions_are_listed_and_compared(
+    made: Cli, provider: ScriptedProvider, tmp_path: Path
+) -> None:
+    run(made, provider, SUBMITS)
+    [version] = made.ok("agents", "ls", "--json").records
+    assert (version["agent_id"], version["version"]) == ("reviewer", "1")
+    row = made.ok("agents", "ls", "--utc").lines[1].split()
+    assert row[:3] == [version["agent_digest"][:19], "reviewer", "1"]
+    newer = tmp_path / "newer.yml"
+    text = (EXAMPLES / "reviewer" / "agent.yml").read_text()
+    newer.write_text(text + "      minutes: {type: integer}\n")
+    name = version["agent_digest"][7:19]
+    ended = made.ok("agents", "diff", name, str(newer), "--stored")
+    assert ended.lines[1].split()[:3] == ["compatible", "field_added", "minutes"]
+    assert ended.message == "1 recorded result, 0 refused\n"
+    assert made.ok("agents", "diff", REVIEWER, str(newer), "--json").records == [
+        {
+            "schema_version": 1,
+            "effect": "compatible",
+            "kind": "field_added",
+            "path": "minutes",
+            "detail": "no result could have it before",
+        }
+    ]
+    stricter = tmp_path / "stricter.yml"
+    stricter.write_text(text.replace("approved]", "approved, overallQuality]"))
+    broken = made.run("agents", "diff", name, str(stricter), "--stored")
+    assert broken.code == 1
+    assert broken.lines[1].split()[:3] == ["breaking", "required_added", "overallQuality"]
+    assert broken.message.splitlines()[0] == "1 recorded result, 1 refused"
+    assert made.run("agents", "diff", REVIEWER, "sha256:0000").code == 3
+    (tmp_path / "text.yml").write_text(HEAD)
+    assert (
+        "it gives back free text"
+        in made.run("agents", "diff", REVIEWER, str(tmp_path / "text.yml")).message
+    )
+    assert made.run("agents", "diff", REVIEWER, str(tmp_path)).code == 3
+
+
+def test_an_agent_without_a_schema_prints_its_text(
+    made: Cli, provider: ScriptedProvider, tmp_path: Path
+) -> None:
+    (tmp_path / "agent.yml").write_text(HEAD)
+    provider.script[:] = [says("It is 3.")]
+    url = ("--base-url", f"{provider.url}/v1", "--format", "openai", "--model", "m")
+    ended = made.run("agents", "run", str(tmp_path), "--task", "x", *url)
+    assert (ended.code, ended.text) == (0, "It is 3.\n")
+    assert "says: It is 3." in ended.message
+    header, whole, _ = made.ok("agents", "stats").lines
+    assert whole.split()[1] == "(text)"
+    assert len(header) > 0
+
+
+def test_nothing_of_it_is_imported_for_the_version() -> None:
+    code = (
+        "import sys; sys.argv=['tooltrail','agents','--help']; from tooltrail.cli._app import app\n"
+        "try: app()\nexcept SystemExit: pass\n"
+        "print(sorted({'jsonschema', 'httpx', 'yaml', 'sqlalchemy'} & set(sys.modules)))"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert ended.stdout.decode().splitlines()[-1] == "[]"

@@ -1,0 +1,401 @@
+"""The four example agents, run end to end against a server that speaks each wire format.
+
+The server holds each request to the types of the official client and to the rules of its provider;
+what it refuses fails the run.
+"""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.agents.scenarios import (
+    AGENTS,
+    BAD,
+    GOOD,
+    Ran,
+    example,
+    free_text,
+    run_scripted,
+)
+from tests.support.agents.scripted_provider import FORMATS, Delivery, Refusal, Step
+from tests.support.agents.spelled_answers import Call, asks, says
+from tests.support.evidence import check_evidence
+
+from tooltrail.agents import QuestionFailed, RunFailedError, agent_statistics
+from tooltrail.records import canonical_json
+from tooltrail.store import (
+    InvocationDetail,
+    Store,
+    iter_legs,
+    iter_message_checks,
+    iter_record_checks,
+)
+from tooltrail.transcripts import export_transcript, load_transcript
+
+pytestmark = pytest.mark.parametrize("wire_format", FORMATS)
+
+PROSE = "Here is my result:\n```json\n" + json.dumps(GOOD["reviewer"]) + "\n```"
+
+
+def submits(agent: str, call_id: str | None = "call_s") -> Call:
+    return Call("submit_result", GOOD[agent], call_id)
+
+
+def calls_of(store: Store, ran: Ran, leg: int = 0) -> list[InvocationDetail]:
+    _, _, calls = store.reader.conversation(ran.run.legs[leg].session_id)
+    return calls
+
+
+def check(store: Store, ran: Ran) -> None:
+    """Nothing was refused by the provider, and everything in the store is what was recorded."""
+    assert ran.provider.refused == []
+    assert ran.provider.script == []
+    check_evidence(store)
+    assert {one.problem for one in iter_record_checks(store.reader)} <= {""}
+    assert {one.problem for one in iter_message_checks(store.reader)} <= {""}
+    for leg in range(len(ran.run.legs)):
+        assert "started" not in {call.summary.state for call in calls_of(store, ran, leg)}
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("agent", AGENTS)
+def test_an_agent_that_submits_well_at_once(
+    sqlite_store: Store, tmp_path: Path, wire_format: str, agent: str, *, stream: bool
+) -> None:
+    script = [says("I look.", Call("fs_read", {"path": "a.py"}, "c1")), asks(submits(agent))]
+    ran = run_scripted(
+        sqlite_store, example(agent), wire_format, script, root=tmp_path, stream=stream
+    )
+    assert (ran.run.outcome, ran.run.result) == ("submitted", GOOD[agent])
+    assert ran.run.legs[0].ended.input_tokens == 20
+    assert ran.run.legs[0].ended.output_tokens == 10
+    [read, submitted] = calls_of(sqlite_store, ran)
+    assert [read.summary.family, submitted.summary.family] == ["file_read", "structured_output"]
+    assert read.receipt is not None
+    assert "x = 1" in read.receipt.text
+    assert "x = 1" in json.dumps(ran.bodies[1])
+    assert ran.run.legs[0].ended.result_id == submitted.summary.id
+    check(sqlite_store, ran)
+
+
+def test_json_in_prose_is_no_result_and_the_model_is_told_so(
+    sqlite_store: Store, tmp_path: Path, wire_format: str
+) -> None:
+    script = [says(PROSE), asks(submits("reviewer"))]
+    ran = run_scripted(sqlite_store, example("reviewer"), wire_format, script, root=tmp_path)
+    assert ran.run.outcome == "submitted"
+    assert ran.run.legs[0].ended.reminder_count == 1
+    asked = json.dumps(ran.bodies[1])
+    assert "There is no result yet" in asked
+    # Where a call can be forced, it is.
+    forced = {"tool_choice", "toolConfig"} & ran.bodies[1].keys()
+    assert bool(forced) == (wire_format != "ollama")
+    assert not {"tool_choice", "toolConfig"} & ran.bodies[0].keys()
+    check(sqlite_store, ran)
+
+
+def test_a_model_that_never_submits_gives_way_to_the_next_tier(
+    sqlite_store: Store, tmp_path: Path, wire_format: str
+) -> None:
+    config = example("reviewer", tiers=2)
+    script = [says(PROSE), says("I told you."), asks(submits("reviewer"))]
+    ran = run_scripted(sqlite_store, config, wire_format, script, root=tmp_path)
+    assert ran.run.outcome == "submitted"
+    first, second = ran.run.legs
+    assert (first.ended.outcome, first.ended.limit) == ("result_not_submitted", "reminders")
+    assert (first.ended.escalated_to, second.started.tier) == ("large", "large")
+    assert second.started.run_id == first.session_id
+    assert sqlite_store.reader.session(second.session_id).parent_id == first.session_id
+    # The next tier begins anew: it hears nothing of what the one before said.
+    assert "I told you" not in json.dumps(ran.bodies[2])
+    check(sqlite_store, ran)
+
+
+def test_nothing_submitted_at_all_is_a_failure_and_says_so(
+    sqlite_store: Store, tmp_path: Path, wire_format: str
+) -> None:
+    config = example("reviewer", max_reminders=0)
+    ran = run_scripted(sqlite_store, config, wire_format, [says(PROSE)], root=tmp_path)
+    assert (ran.run.outcome, ran.run.value) == ("result_not_submitted", None)
+    with pytest.raises(RunFailedError, match="result_not_submitted: the model stopped"):
+        _ = ran.run.result
+    [leg] = iter_legs(sqlite_store.reader)
+    assert leg.ended == ran.run.legs[0].ended
+    assert leg.attempts == ()
+    check(sqlite_store, ran)
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_an_invalid_submission_is_answered_with_what_is_wrong(
+    sqlite_store: Store, tmp_path: Path, wire_format: str, agent: str
+) -> None:
+    bad, fields = BAD[agent]
+    script = [asks(Call("submit_result", bad, "c1")), asks(submits(agent))]
+    ran = run_scripted(sqlite_store, example(agent), wire_format, script, root=tmp_path)
+    assert (ran.run.outcome, ran.run.result) == ("submitted", GOOD[agent])
+    told = json.dumps(ran.bodies[1])
+    assert "Result rejected (attempt 1)" in told
+    for name in fields:
+        assert f"`{name}`" in told
+    [leg] = iter_legs(sqlite_store.reader)
+    assert [attempt.valid for attempt in leg.attempts] == [False, True]
+    assert {*fields} <= {error.path for error in leg.attempts[0].errors}
+    check(sqlite_store, ran)
+
+
+def test_submissions_that_never_fit_end_with_the_attempts(
+    sqlite_store: Store, tmp_path: Path, wire_format: str
+) -> None:
+    bad = Call("submit_result", BAD["tester"][0], "c1")
+    config = example("tester", max_attempts=2)
+    ran = run_scripted(sqlite_store, config, wire_format, [asks(bad), asks(bad)], root=tmp_path)
+    ended = ran.run.legs[0].ended
+    assert (ended.outcome, ended.limit, ended.attempt_count) == ("result_invalid", "attempts", 2)
+    check(sqlite_store, ran)
+
+
+def test_unknown_tools_and_wrong_arguments_are_answered_and_recorded(
+    sqlite_store: Store, tmp_path: Path, wire_format: str
+) -> None:
+    script = [
+        asks(
+            Call("fs_raed", {"path": "a.py"}, "c1"),
+            Call("fs_read", {"file": "a.py"}, "c2"),
+            Call("fs_write", {"path": "b.py", "content": ""}, "c3"),
+            Call("fs_read", {"path": "../outside"}, "c4"),
+        ),
+        asks(submits("reviewer")),
+    ]
+    ran = run_scripted(sqlite_store, example("reviewer"), wire_format, script, root=tmp_path)
+    assert ran.run.outcome == "submitted"
+    kinds = [call.summary.error_kind for call in calls_of(sqlite_store, ran)]
+    assert kinds[:3] == ["unknown_tool", "invalid_tool_input", "tool_not_exposed"]
+    assert kinds[3] is not None
+    assert not (tmp_path / "b.py").exists()
+    check(sqlite_store, ran)
+
+
+def test_a_call_that_was_cut_off_does_not_run(
+    sqlite_store: Store, tmp_path: Path, wire_format: str
+) -> None:
+    cut = asks(Call("fs_write", {"path": "b.py", "content": "y" * 60}, "c1"), is_cut=True)
+    script = [cut, asks(submits("implementer"))]
+    ran = run_scripted(sqlite_store, example("implementer"), wire_format, script, root=tmp_path)
+    assert ran.run.outcome == "submitted"
+    assert not (tmp_path / "b.py").exists()
+    [written, _] = calls_of(sqlite_store, ran)
+    assert written.summary.state == "error"
+    check(sqlite_store, ran)
+
+
+def test_a_submission_that_was_cut_off_is_an_attempt_without_a_verdict(
+    sqlite_store: Store, tmp_path: Path, wire_format: str
+) -> None:
+    script = [asks(submits("reviewer"), is_cut=True), asks(submits("reviewer"))]
+    ran = run_scripted(sqlite_store, example("reviewer"), wire_format, script, root=tmp_path)
+    assert ran.run.outcome == "submitted"
+    assert ran.run.legs[0].ended.attempt_count == 2
+    [leg] = iter_legs(sqlite_store.reader)
+    assert [attempt.valid for attempt in leg.attempts] == [None, True]
+    check(sqlite_store, ran)
+
+
+def test_ids_that_repeat_or_are_missing_confuse_nothing(
+    sqlite_store: Store, tmp_path: Path, wire_format: str
+) -> None:
+    (tmp_path / "b.py").write_text("y = 2\n")
+    same = "call_1" if wire_format != "gemini" else None
+    script = [
+        asks(Call("fs_read", {"path": "a.py"}, same), Call("fs_read", {"path": "b.py"}, same)),
+        asks(Call("fs_read", {"path": "b.py"}, same)),
+        asks(submits("reviewer", same)),
+    ]
+    ran = run_scripted(sqlite_store, example("reviewer"), wire_format, script, root=tmp_path)
+    assert ran.run.outcome == "submitted"
+    receipts = [call.receipt.text for call in calls_of(sqlite_store, ran) if call.receipt]
+    assert receipts[:3] == ["x = 1\n", "y = 2\n", "y = 2\n"]
+    told = json.dumps(ran.bodies[1])
+    assert told.index("x = 1") < told.index("y = 2")
+    check(sqlite_store, ran)
+
+
+def test_a_submission_beside_other_calls_comes_after_them(
+    sqlite_store: Store, tmp_path: Path, wire_format: str
+) -> None:
+    write = Call("fs_write", {"path": "b.py", "content": "y = 2\n"}, "c2")
+    script = [asks(submits("implementer", "c1"), write, Call("fs_read", {"path": "b.py"}, "c3"))]
+    ran = run_scripted(sqlite_store, example("implementer"), wire_format, script, root=tmp_path)
+    assert ran.run.outcome == "submitted"
+    assert (tmp_path / "b.py").read_text() == "y = 2\n"
+    names = [call.summary.tool_name for call in calls_of(sqlite_store, ran)]
+    assert names == ["fs_write", "fs_read", "submit_result"]
+    read = calls_of(sqlite_store, ran)[1]
+    assert read.receipt is not None
+    assert read.receipt.text == "y = 2\n"
+    check(sqlite_store, ran)
+
+
+def test_what_is_submitted_behind_an_accepted_result_is_refused(
+    sqlite_store: Store, tmp_path: Path, wire_format: str
+) -> None:
+    script = [asks(submits("reviewer", "c1"), submits("reviewer", "c2"))]
+    ran = run_scripted(sqlite_store, example("reviewer"), wire_format, script, root=tmp_path)
+    assert ran.run.outcome == "submitted"
+    first, second = calls_of(sqlite_store, ran)
+    assert ran.run.legs[0].ended.result_id == first.summary.id
+    assert second.summary.state == "denied"
+    check(sqlite_store, ran)
+
+
+@pytest.mark.parametrize("ends", ["cut", "dropped"])
+def test_an_answer_that_dies_is_asked_for_again_and_none_of_its_calls_runs(
+    sqlite_store: Store, tmp_path: Path, wire_format: str, ends: Any
+) -> None:
+    write = asks(Call("fs_write", {"path": "b.py", "content": "y" * 60}, "c1"))
+    script: list[Step] = [Delivery(write, ends), asks(submits("implementer"))]
+    ran = run_scripted(sqlite_store, example("implementer"), wire_format, script, root=tmp_path)
+    assert ran.run.outcome == "submitted"
+    assert not (tmp_path / "b.py").exists()
+    assert ran.bodies[0] == ran.bodies[1]
+    [failed] = [event for event in ran.events if isinstance(event, QuestionFailed)]
+    assert failed.pause_ms <= 500
+    # What had come of it is in the record all the same, with the provider's bytes.
+    transcript = load_transcript(sqlite_store.reader, str(ran.run.run_id))
+    [broken] = [
+        entry
+        for entry in transcript.entries
+        if not isinstance(entry, InvocationDetail)
+        and entry.role == "assistant"
+        and b'"is_complete":false' in (entry.document or b"")
+    ]
+    assert broken.wire_format == wire_format
+    check(sqlite_store, ran)
+
+
+def test_a_server_that_refuses_for_a_while_is_asked_again_when_it_says(
+    sqlite_store: Store, tmp_path: Path, wire_format: str
+) -> None:
+    busy = Refusal(429, headers=(("retry-after", "0"),))
+    script: list[Step] = [
+        busy,
+        Refusal(503, headers=(("retry-after-ms", "1"),)),
+        asks(submits("reviewer")),
+    ]
+    ran = run_scripted(sqlite_store, example("reviewer"), wire_format, script, root=tmp_path)
+    assert ran.run.outcome == "submitted"
+    pauses = [event.pause_ms for event in ran.events if isinstance(event, QuestionFailed)]
+    assert pauses == [0, 1]
+    check(sqlite_store, ran)
+
+
+def test_a_server_that_refuses_for_good_ends_the_leg(
+    sqlite_store: Store, tmp_path: Path, wire_format: str
+) -> None:
+    config = example("reviewer", tiers=2, model_retries=0)
+    script: list[Step] = [
+        Refusal(401, b'{"error": {"message": "no such key"}}'),
+        asks(submits("reviewer")),
+    ]
+    ran = run_scripted(sqlite_store, config, wire_format, script, root=tmp_path)
+    first = ran.run.legs[0].ended
+    assert (first.outcome, first.escalated_to) == ("model_failed", "large")
+    assert "401" in first.reason
+    assert ran.run.outcome == "submitted"
+    assert "the-key" not in repr(ran.run)
+    check(sqlite_store, ran)
+
+
+def test_a_model_that_hangs_is_left_when_the_time_is_over(
+    sqlite_store: Store, tmp_path: Path, wire_format: str
+) -> None:
+    config = example("reviewer", max_time_ms=1_500)
+    hangs = Delivery(asks(submits("reviewer")), "hangs")
+    ran = run_scripted(sqlite_store, config, wire_format, [hangs], root=tmp_path)
+    ended = ran.run.legs[0].ended
+    assert (ended.outcome, ended.limit) == ("result_not_submitted", "time")
+    assert ran.provider.left.is_set()
+    check(sqlite_store, ran)
+
+
+def test_steps_and_tokens_are_bounded(
+    sqlite_store: Store, tmp_path: Path, wire_format: str
+) -> None:
+    reads = asks(Call("fs_read", {"path": "a.py"}, "c1"))
+    ran = run_scripted(
+        sqlite_store, example("reviewer", max_steps=2), wire_format, [reads, reads], root=tmp_path
+    )
+    ended = ran.run.legs[0].ended
+    assert (ended.outcome, ended.limit, ended.step_count) == ("result_not_submitted", "steps", 2)
+    assert ran.provider.refused == []
+    few = example("reviewer", max_tokens=30)
+    ran = run_scripted(sqlite_store, few, wire_format, [reads, reads], root=tmp_path)
+    ended = ran.run.legs[0].ended
+    # 15 tokens an answer: the bound is met after the second.
+    assert (ended.limit, ended.step_count, ended.input_tokens) == ("tokens", 2, 20)
+
+
+def test_without_a_schema_the_text_is_the_answer(
+    sqlite_store: Store, tmp_path: Path, wire_format: str
+) -> None:
+    config = free_text(example("reviewer"))
+    script = [asks(Call("fs_read", {"path": "a.py"}, "c1")), says(PROSE)]
+    ran = run_scripted(sqlite_store, config, wire_format, script, root=tmp_path)
+    assert (ran.run.outcome, ran.run.result) == ("answered", PROSE)
+    assert "submit_result" not in json.dumps(ran.bodies)
+    assert ran.run.legs[0].started.schema_digest is None
+    check(sqlite_store, ran)
+
+
+def test_a_text_that_was_cut_off_is_no_answer(
+    sqlite_store: Store, tmp_path: Path, wire_format: str
+) -> None:
+    config = free_text(example("reviewer"))
+    script = [says("It is", is_cut=True)]
+    ran = run_scripted(sqlite_store, config, wire_format, script, root=tmp_path)
+    assert (ran.run.outcome, ran.run.legs[0].ended.limit) == ("limit_reached", "tokens")
+    check(sqlite_store, ran)
+
+
+def test_a_run_can_be_told_to_any_provider_afterwards(
+    sqlite_store: Store, tmp_path: Path, wire_format: str
+) -> None:
+    bad = Call("submit_result", BAD["reviewer"][0], "c1")
+    script = [says("So.", Call("fs_read", {"path": "a.py"}, "c0")), asks(bad)]
+    script += [asks(submits("reviewer"))]
+    ran = run_scripted(sqlite_store, example("reviewer"), wire_format, script, root=tmp_path)
+    transcript = load_transcript(sqlite_store.reader, str(ran.run.run_id))
+    export = export_transcript(transcript, wire_format)
+    told = canonical_json.encode_text(export.request)
+    assert "agent reviewer begins" not in told
+    assert "accepted at attempt" not in told
+    # All that the model was shown before its last answer, and that answer, is in there.
+    items = next(value for value in export.request.values() if isinstance(value, list))
+    asked = next(
+        ran.bodies[-1][name] for name in ("messages", "input", "contents") if name in ran.bodies[-1]
+    )
+    assert len(items) > len(asked)
+    dropped = [change.kind for change in export.report if change.kind == "block_dropped"]
+    assert dropped == []
+
+
+def test_the_record_says_how_it_was(sqlite_store: Store, tmp_path: Path, wire_format: str) -> None:
+    """Counted by hand: two runs, one of which needs both tiers."""
+    config = example("reviewer", tiers=2, max_reminders=0)
+    bad = Call("submit_result", {"summary": "x", "issues": [{"severity": "minor"}]}, "c1")
+    run_scripted(sqlite_store, config, wire_format, [asks(submits("reviewer"))], root=tmp_path)
+    script = [says(PROSE), asks(bad), asks(submits("reviewer"))]
+    run_scripted(sqlite_store, config, wire_format, script, root=tmp_path)
+    whole, small, large = agent_statistics(sqlite_store.reader, now=datetime.now(UTC))
+    assert (whole.count, whole.success_count, whole.first_try_count) == (2, 2, 1)
+    assert (whole.attempt_count, whole.rejected_count, whole.missing_count) == (3, 1, 1)
+    assert whole.errors == {"approved": 1, "issues[].description": 1}
+    assert whole.escalations == {("small", "large", "result_not_submitted"): 1}
+    assert (small.tier, small.count, small.success_count, small.missing_count) == ("small", 2, 1, 1)
+    assert (large.tier, large.count, large.success_count, large.first_try_count) == (
+        "large",
+        1,
+        1,
+        0,
+    )

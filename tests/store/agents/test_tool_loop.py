@@ -1,0 +1,284 @@
+"""The calls of an agent: side by side, one by one, hanging, raising, cancelled."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.agents.scenarios import GOOD, example, run_scripted
+from tests.support.agents.scripted_provider import Delivery, Step, scripted_provider
+from tests.support.agents.spelled_answers import Call, asks
+
+from tooltrail.agents import (
+    AgentConfig,
+    AgentTool,
+    AnswerCame,
+    ChunkCame,
+    HttpModel,
+    RunEvent,
+    Tier,
+    run_agent,
+)
+from tooltrail.records import InvalidRecordError, LegEnded, LegStarted, ToolDefinition
+from tooltrail.store import Store, iter_legs
+
+SUBMITS = asks(Call("submit_result", GOOD["reviewer"], "call_s"))
+
+
+def tool(
+    name: str, handler: Callable[[dict[str, Any]], object], *, has_side_effects: bool = False
+) -> AgentTool:
+    parameters: dict[str, Any] = {"type": "object", "properties": {}}
+    definition = ToolDefinition(name=name, parameters=parameters)
+    return AgentTool(definition, handler, has_side_effects)
+
+
+def using(tools: Mapping[str, AgentTool], **limits: int) -> AgentConfig:
+    return example("reviewer", **limits).model_copy(update={"tools": tuple(tools)})
+
+
+def states(store: Store) -> list[tuple[str, str, str | None]]:
+    page = store.reader.invocations(oldest_first=True)
+    return [(one.tool_name, one.state, one.error_kind) for one in page.items]
+
+
+def test_calls_that_only_read_run_side_by_side(sqlite_store: Store, tmp_path: Path) -> None:
+    both = threading.Barrier(2, timeout=20)
+    tools = {name: tool(name, lambda _: both.wait() >= 0) for name in ("one", "two")}
+    script = [asks(Call("one", {}, "c1"), Call("two", {}, "c2")), SUBMITS]
+    ran = run_scripted(sqlite_store, using(tools), "openai", script, root=tmp_path, tools=tools)
+    assert ran.run.outcome == "submitted"
+    assert [state for _, state, _ in states(sqlite_store)] == ["success"] * 3
+
+
+def test_a_call_with_side_effects_runs_alone_and_in_its_place(
+    sqlite_store: Store, tmp_path: Path
+) -> None:
+    order: list[str] = []
+    running: list[str] = []
+
+    def handler(name: str, *, alone: bool) -> Callable[[dict[str, Any]], object]:
+        async def handle(_: dict[str, Any]) -> str:
+            assert not (alone and running)
+            assert "write" not in running
+            running.append(name)
+            await asyncio.sleep(0.02)
+            running.remove(name)
+            order.append(name)
+            return name
+
+        return handle
+
+    tools = {
+        "read": tool("read", handler("read", alone=False)),
+        "write": tool("write", handler("write", alone=True), has_side_effects=True),
+    }
+    names = ["read", "read", "write", "write", "read"]
+    script = [asks(*(Call(name, {}, f"c{n}") for n, name in enumerate(names))), SUBMITS]
+    ran = run_scripted(sqlite_store, using(tools), "anthropic", script, root=tmp_path, tools=tools)
+    assert ran.run.outcome == "submitted"
+    assert order == names
+    assert [name for name, _, _ in states(sqlite_store)] == [*names, "submit_result"]
+
+
+def test_a_tool_that_raises_or_hangs_never_ends_the_run(
+    sqlite_store: Store, tmp_path: Path
+) -> None:
+    never = threading.Event()
+
+    def raises(_: dict[str, Any]) -> object:
+        raise ZeroDivisionError("by nothing")
+
+    def exits(_: dict[str, Any]) -> object:
+        raise SystemExit(3)
+
+    def stops(_: dict[str, Any]) -> object:
+        raise StopIteration("no more")
+
+    async def waits(_: dict[str, Any]) -> object:
+        await asyncio.sleep(60)
+        return None
+
+    tools = {
+        "raises": tool("raises", raises),
+        "exits": tool("exits", exits),
+        "stops": tool("stops", stops),
+        "hangs": tool("hangs", lambda _: never.wait(30)),
+        "waits": tool("waits", waits),
+        "odd": tool("odd", lambda _: object()),
+    }
+    script = [asks(*(Call(name, {}, f"c_{name}") for name in tools)), SUBMITS]
+    config = using(tools, tool_timeout_ms=300)
+    try:
+        ran = run_scripted(sqlite_store, config, "openai", script, root=tmp_path, tools=tools)
+    finally:
+        never.set()
+    assert ran.run.outcome == "submitted"
+    kinds = {name: (state, kind) for name, state, kind in states(sqlite_store)}
+    assert kinds["hangs"] == kinds["waits"] == ("error", "tool_timed_out")
+    assert {kinds[name][0] for name in ("raises", "exits", "stops", "odd")} == {"error"}
+
+
+def run_and_cancel(
+    store: Store,
+    config: AgentConfig,
+    tools: Mapping[str, AgentTool],
+    script: list[Step],
+    when: type[AnswerCame] | type[ChunkCame],
+) -> list[RunEvent]:
+    """Run an agent, and cancel the run when an event of a kind was told."""
+    events: list[RunEvent] = []
+
+    async def cancelled() -> None:
+        with scripted_provider(script) as provider:
+
+            def model(tier: Tier) -> HttpModel:
+                return HttpModel.of("openai", tier.model, base_url=f"{provider.url}/v1")
+
+            told = asyncio.Event()
+
+            def observe(event: RunEvent) -> None:
+                events.append(event)
+                if isinstance(event, when):
+                    told.set()
+
+            task = asyncio.ensure_future(
+                run_agent(config, "Do it.", model, tools, store, observer=observe)
+            )
+            await asyncio.wait_for(told.wait(), 30)
+            await asyncio.sleep(0.05)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            # Before the server is stopped: nothing of the run is left behind.
+            assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(cancelled())
+    return events
+
+
+def test_a_run_that_is_cancelled_amid_its_calls_ends_them_all(
+    sqlite_store: Store, tmp_path: Path
+) -> None:
+    began = threading.Event()
+
+    async def waits(_: dict[str, Any]) -> object:
+        began.set()
+        await asyncio.sleep(60)
+        return None
+
+    tools = {
+        "waits": tool("waits", waits),
+        "writes": tool("writes", lambda _: None, has_side_effects=True),
+    }
+    config = using(tools).model_copy(
+        update={"tiers": (Tier(name="a", model="m"), Tier(name="b", model="m"))}
+    )
+    script: list[Step] = [asks(Call("waits", {}, "c1"), Call("writes", {}, "c2"))]
+    run_and_cancel(sqlite_store, config, tools, script, AnswerCame)
+    assert began.is_set()
+    assert states(sqlite_store) == [
+        ("waits", "cancelled", "cancelled"),
+        ("writes", "cancelled", "cancelled"),
+    ]
+    # Nobody wanted the run any more, so no other tier is tried.
+    [leg] = iter_legs(sqlite_store.reader)
+    assert leg.ended is not None
+    assert (leg.ended.outcome, leg.ended.escalated_to) == ("cancelled", None)
+    assert sqlite_store.reader.session(leg.session_id).closed_at is not None
+
+
+def test_a_run_that_is_cancelled_amid_an_answer_leaves_what_had_come(
+    sqlite_store: Store, tmp_path: Path
+) -> None:
+    script: list[Step] = [Delivery(asks(Call("submit_result", GOOD["reviewer"])), "hangs")]
+    events = run_and_cancel(sqlite_store, using({}), {}, script, ChunkCame)
+    assert isinstance(events[0], LegStarted)
+    [leg] = iter_legs(sqlite_store.reader)
+    assert leg.ended is not None
+    assert leg.ended.outcome == "cancelled"
+    _, messages, _ = sqlite_store.reader.conversation(leg.session_id, payloads=True)
+    [answer] = [message for message in messages if message.role == "assistant"]
+    assert answer.payload
+    assert states(sqlite_store) == []
+
+
+def test_what_is_told_of_a_run_is_recorded_before(sqlite_store: Store, tmp_path: Path) -> None:
+    tools = {"one": tool("one", lambda _: "done")}
+    script = [asks(Call("one", {}, "c1")), SUBMITS]
+    ran = run_scripted(sqlite_store, using(tools), "openai", script, root=tmp_path, tools=tools)
+    kinds = [type(event).__name__ for event in ran.events if type(event).__name__ != "ChunkCame"]
+    assert kinds == [
+        "LegStarted",
+        "AnswerCame",
+        "Finished",
+        "AnswerCame",
+        "Finished",
+        "LegEnded",
+    ]
+    assert isinstance(ran.events[-1], LegEnded)
+
+
+def test_an_observer_that_raises_ends_the_run_and_the_record_says_so(
+    sqlite_store: Store, tmp_path: Path
+) -> None:
+    class OwnError(Exception):
+        pass
+
+    def observe(event: RunEvent) -> None:
+        if isinstance(event, AnswerCame):
+            raise OwnError("enough")
+
+    async def run() -> None:
+        with scripted_provider([SUBMITS]) as provider:
+            model = HttpModel.of("openai", "m", base_url=f"{provider.url}/v1")
+            config = using({})
+            await run_agent(config, "Do it.", model, {}, sqlite_store, observer=observe)
+
+    with pytest.raises(OwnError):
+        asyncio.run(run())
+    [leg] = iter_legs(sqlite_store.reader)
+    assert leg.ended is not None
+    assert (leg.ended.outcome, leg.ended.reason) == ("failed", "OwnError: enough")
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"tools": ("fs:unheard",)}, "wants tools that there are not"),
+        ({"tiers": ()}, "names no model"),
+        ({"tools": ("submit_result",)}, "is made of the schema"),
+    ],
+)
+def test_what_cannot_run_is_refused_before_anything_is_recorded(
+    sqlite_store: Store, change: dict[str, Any], problem: str
+) -> None:
+    config = using({}).model_copy(update=change)
+    tools = {"submit_result": tool("submit_result", lambda _: None)}
+
+    def model(tier: Tier) -> HttpModel:
+        raise AssertionError(tier)
+
+    with pytest.raises(InvalidRecordError, match=problem):
+        asyncio.run(run_agent(config, "Do it.", model, tools, sqlite_store))
+    assert sqlite_store.reader.sessions() == []
+
+
+def test_a_run_may_be_asked_for_by_another_session(sqlite_store: Store) -> None:
+    parent = sqlite_store.open_session()
+
+    async def run() -> Any:
+        with scripted_provider([SUBMITS]) as provider:
+            model = HttpModel.of("openai", "m", base_url=f"{provider.url}/v1")
+            config = using({}).model_copy(update={"tiers": (), "model": None})
+            return await run_agent(config, "x " * 99, model, {}, sqlite_store, parent=parent.id)
+
+    ran = asyncio.run(run())
+    view = sqlite_store.reader.session(ran.run_id)
+    assert view.parent_id == parent.id
+    assert view.agent == "reviewer"
+    assert view.title is not None
+    assert len(view.title) <= len("Code Reviewer: ") + 80
+    assert ran.legs[0].started.tier == "default"
