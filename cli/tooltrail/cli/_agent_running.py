@@ -66,12 +66,24 @@ def say_event(event: RunEvent) -> None:
         case LegEnded():
             line = event.sentence
         case AnswerCame():
-            calls = ", ".join(call.tool_name for call in event.message.calls)
-            line = f"asks for {calls}" if calls else f"says: {event.message.text}"
+            _say_answer(event)
+            return
         case QuestionFailed():
             line = f"no answer: {event.reason}; asked again in {duration_of(event.pause_ms)}"
         case Finished():
             line = f"{event.call.tool_name}: {event.canonical.summary_text}"
+    _say_line(line)
+
+
+def _say_answer(event: AnswerCame) -> None:
+    calls = ", ".join(call.tool_name for call in event.message.calls)
+    if event.message.text.strip() or not calls:
+        _say_line(f"says: {event.message.text}")
+    if calls:
+        _say_line(f"asks for {calls}")
+
+
+def _say_line(line: str) -> None:
     spelled = printable(" ".join(line.split()))
     say(spelled if len(spelled) <= _LINE_CHARS else f"{spelled[: _LINE_CHARS - 1]}…")
 

@@ -21,6 +21,7 @@ from tooltrail.records import (
     LimitName,
     Message,
     MessageBlock,
+    ResultBlock,
     ToolCall,
 )
 from tooltrail.store import Finished, RecordedAnswer, Session
@@ -240,7 +241,7 @@ class LegRunner:
         """Add an answer and what came of its calls to the conversation."""
         blocks = tuple(_with_keys(message, ended))
         self._messages.append(message.model_copy(update={"blocks": blocks}))
-        told = tuple(result_block(finished) for finished in ended)
+        told = tuple(_told(finished) for finished in ended)
         self._messages.append(Message(role="tool", blocks=told))
 
 
@@ -250,6 +251,21 @@ def _with_keys(message: Message, ended: Sequence[Finished]) -> Iterator[MessageB
     for block in message.blocks:
         if isinstance(block, CallBlock):
             key = str(next(left).invocation_id)
-            yield block.model_copy(update={"key": key})
+            yield block.model_copy(update={"call": _as_sent(block.call), "key": key})
         else:
             yield block
+
+
+def _as_sent(call: ToolCall) -> ToolCall:
+    """A call with the id that its provider gave it, if it gave it one.
+
+    One that was made for the record is none that the provider knows: where it needs ids, it is told
+    the whole batch as text.
+    """
+    is_made = "id_synthesised" in call.flags
+    return call.model_copy(update={"call_id": None}) if is_made else call
+
+
+def _told(finished: Finished) -> ResultBlock:
+    block = result_block(finished)
+    return block.model_copy(update={"call_id": _as_sent(finished.call).call_id})

@@ -10,7 +10,7 @@ from uuid import UUID
 from pydantic import JsonValue
 
 from tooltrail.agents._calls import Toolbox, to_end
-from tooltrail.agents._leg import Ending, LegRunner
+from tooltrail.agents._leg import Ending, LegRunner, Spent
 from tooltrail.agents._questions import Questions
 from tooltrail.agents._tool_names import told_names
 from tooltrail.agents.configuration import AgentConfig
@@ -113,9 +113,7 @@ async def run_leg(plan: LegPlan, store: Store, observer: Observer) -> tuple[Leg,
     try:
         record = partial(session.record_leg, started, plan.config.version_record)
         await to_end(session, record)
-        observer(started)
-        runner = await _runner(plan, session, observer)
-        ended, value = await _led(plan, session, runner)
+        ended, value = await _led(plan, session, started, observer)
         observer(ended)
     finally:
         await to_end(session, partial(_close, session))
@@ -168,13 +166,18 @@ def _toolbox(plan: LegPlan, judge: Judge | None) -> tuple[Toolbox, list[ToolDefi
     return Toolbox(offered, frozenset(names - offered.keys())), definitions
 
 
-async def _led(plan: LegPlan, session: Session, runner: LegRunner) -> tuple[LegEnded, JsonValue]:
+async def _led(
+    plan: LegPlan, session: Session, started: LegStarted, observer: Observer
+) -> tuple[LegEnded, JsonValue]:
     """Lead the conversation, and record how it came out, whatever that is.
 
     Raises:
         BaseException: what the conversation raised, when its outcome is recorded.
     """
+    runner: LegRunner | None = None
     try:
+        observer(started)
+        runner = await _runner(plan, session, observer)
         ending = await runner.run([*plan.beginning()])
     except BaseException as error:
         await _record_failure(session, runner, error)
@@ -185,7 +188,7 @@ async def _led(plan: LegPlan, session: Session, runner: LegRunner) -> tuple[LegE
     return ended, ending.value
 
 
-async def _record_failure(session: Session, runner: LegRunner, error: BaseException) -> None:
+async def _record_failure(session: Session, runner: LegRunner | None, error: BaseException) -> None:
     is_cancelled = isinstance(error, CancelledError | KeyboardInterrupt)
     ending = (
         Ending("cancelled", "the run was cancelled")
@@ -198,11 +201,17 @@ async def _record_failure(session: Session, runner: LegRunner, error: BaseExcept
         error.add_note(f"the outcome is not recorded: {failure}")
 
 
-def _ended(runner: LegRunner, ending: Ending, escalated_to: str | None) -> LegEnded:
-    spent, judge = runner.spent, runner.judge
+def _shortened(reason: str) -> str:
+    if len(reason) <= _REASON_CHARS:
+        return reason
+    return f"{reason[:_REASON_CHARS]}… ({len(reason):,} characters)"
+
+
+def _ended(runner: LegRunner | None, ending: Ending, escalated_to: str | None) -> LegEnded:
+    spent, judge = (Spent(), None) if runner is None else (runner.spent, runner.judge)
     return LegEnded(
         outcome=ending.outcome,
-        reason=ending.reason[:_REASON_CHARS],
+        reason=_shortened(ending.reason),
         limit=ending.limit,
         result_id=ending.result_id,
         escalated_to=escalated_to,

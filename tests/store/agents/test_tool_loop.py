@@ -121,6 +121,43 @@ def test_a_tool_that_raises_or_hangs_never_ends_the_run(
     assert {kinds[name][0] for name in ("raises", "exits", "stops", "odd")} == {"error"}
 
 
+def test_a_batch_with_a_call_without_an_id_is_told_as_text_and_no_other(
+    sqlite_store: Store, tmp_path: Path
+) -> None:
+    tools = {"one": tool("one", lambda _: "done")}
+    script = [
+        asks(Call("one", {}, "c1")),
+        asks(Call("one", {}, ""), Call("one", {}, "c3")),
+        SUBMITS,
+    ]
+    ran = run_scripted(sqlite_store, using(tools), "openai", script, root=tmp_path, tools=tools)
+    assert ran.run.outcome == "submitted"
+    assert ran.provider.refused == []
+    _, _, native, told, text, answer = ran.bodies[2]["messages"]
+    assert [call["id"] for call in native["tool_calls"]] == ["c1"]
+    assert (told["role"], told["tool_call_id"]) == ("tool", "c1")
+    assert "tool_calls" not in text
+    assert answer["role"] == "user"
+    assert answer["content"].count("<tool_result") == 2
+
+
+def test_an_error_of_any_length_is_a_bounded_reason(sqlite_store: Store, tmp_path: Path) -> None:
+    def observe(event: RunEvent) -> None:
+        raise ValueError("x" * 50_000)
+
+    async def run() -> None:
+        model = HttpModel.of("openai", "m", base_url="http://127.0.0.1:1/v1")
+        await run_agent(using({}), "Do it.", model, {}, sqlite_store, observer=observe)
+
+    with pytest.raises(ValueError, match="xxx"):
+        asyncio.run(run())
+    [leg] = iter_legs(sqlite_store.reader)
+    assert leg.ended is not None
+    assert leg.ended.outcome == "failed"
+    assert leg.ended.reason.endswith("… (50,012 characters)")
+    assert len(leg.ended.reason) < 2_100
+
+
 def run_and_cancel(
     store: Store,
     config: AgentConfig,
