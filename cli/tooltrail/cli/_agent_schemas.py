@@ -18,7 +18,7 @@ from tooltrail.agents import (
 from tooltrail.cli._location import Location
 from tooltrail.cli._output import Record, counted, say
 from tooltrail.cli._times import shown
-from tooltrail.records import InvalidRecordError, NotFoundError
+from tooltrail.records import InvalidRecordError
 from tooltrail.store import AgentVersionView, Store, iter_accepted_values
 
 _DIGEST_CHARS = 19
@@ -82,22 +82,8 @@ def _load(name: str, store: Store | None) -> AgentConfig:
     """An agent by the path of its file or folder, else by the digest of a recorded version."""
     path = Path(name)
     if path.exists() or store is None:
-        return load_agent(agent_file(path))
+        return load_agent(path)
     return stored_agent(store.reader, name)
-
-
-def agent_file(path: Path) -> Path:
-    """The configuration that a path means: itself, or `agent.yml` in a folder.
-
-    Raises:
-        NotFoundError: the folder has none.
-    """
-    if not path.is_dir():
-        return path
-    for name in ("agent.yml", "agent.yaml"):
-        if (path / name).is_file():
-            return path / name
-    raise NotFoundError(f"there is no agent.yml in {path}")
 
 
 def _schema(config: AgentConfig) -> OutputSchema:

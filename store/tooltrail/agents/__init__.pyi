@@ -1,4 +1,4 @@
-from ._config_problems import AgentConfigError, ConfigProblem
+from .config_problems import AgentConfigError, ConfigProblem
 from .configuration import AgentConfig, Context, FormatName, Limits, Output, StaticContext, Tier
 from .http_models import HttpModel
 from .loading import CheckedAgent, check_agents, find_agents, load_agent, read_agent

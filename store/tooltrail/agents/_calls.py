@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from tooltrail.agents._threads import in_thread
 from tooltrail.agents.runs import Observer
@@ -167,8 +167,8 @@ class Batch:
 
 def _awaited(tool: AgentTool) -> Callable[[Any], Awaitable[object]]:
     """The handler as something to be awaited: an ordinary function runs in a thread of its own."""
-    if inspect.iscoroutinefunction(tool.handler):
-        return tool.handler
+    if tool.is_awaited:
+        return cast("Callable[[Any], Awaitable[object]]", tool.handler)
 
     async def handle(arguments: Any) -> object:
         value = await in_thread(partial(tool.handler, arguments))

@@ -5,10 +5,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, cast, get_args
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from tooltrail.agents._config_problems import Path, quoted
+from tooltrail.agents._yaml_nodes import Node
+from tooltrail.agents.config_problems import Path, Place, quoted
 from tooltrail.agents.configuration import AgentConfig
 from tooltrail.agents.schemas import UnsupportedSchemaError
 
@@ -30,10 +31,26 @@ _TEMPLATES = {
 }
 """Sentences, by the type of pydantic's error; they are filled with its context."""
 
+_TYPE_WORDS: dict[type, str] = {
+    bool: "true or false",
+    int: "a number",
+    float: "a number with a fraction",
+    str: "text",
+    list: "a list",
+    dict: "a mapping of keys",
+}
+_NAMED = re.compile(r"`(\w+)`")
 _QUOTED = re.compile(r"'([^']*)'")
 
 
-def worded(error: ErrorDetails) -> Iterator[tuple[Path, str]]:
+def complaints(error: ValidationError, root: Node) -> Iterator[tuple[Place, Path, str]]:
+    """What is wrong with a document, each time where, what it is about, and a sentence."""
+    for details in error.errors(include_url=False):
+        for path, message in _worded(details):
+            yield *root.locate(path), message
+
+
+def _worded(error: ErrorDetails) -> Iterator[tuple[Path, str]]:
     """What one error of pydantic says: each time where, and a sentence.
 
     It is several sentences for a schema with several faults.
@@ -49,7 +66,9 @@ def worded(error: ErrorDetails) -> Iterator[tuple[Path, str]]:
     elif kind == "extra_forbidden":
         yield path, _unknown_key(path)
     else:
-        yield path, _sentence(error, context)
+        sentence = _sentence(error, context)
+        # What is said of several keys together stands where the first of them does.
+        yield path or tuple(_NAMED.findall(sentence)[:1]), sentence
 
 
 def _sentence(error: ErrorDetails, context: Mapping[str, Any]) -> str:
@@ -68,7 +87,7 @@ def _one_of(expected: str, given: object) -> str:
     sentence = "must be " + _QUOTED.sub(r"`\1`", expected)
     if not isinstance(given, str):
         return f"{sentence}, not {_type_word(given)}"
-    return sentence + _proposal(given, {name: name for name in names})
+    return sentence + (_proposal(given, {name: name for name in names}) if names[1:] else "")
 
 
 def _other_type(wanted: str, given: object) -> str:
@@ -78,19 +97,10 @@ def _other_type(wanted: str, given: object) -> str:
 
 
 def _type_word(value: object) -> str:
-    match value:
-        case None:
-            return "empty"
-        case bool():
-            return "true or false"
-        case int() | float():
-            return "a number"
-        case str():
-            return "text"
-        case list():
-            return "a list"
-        case _:
-            return "a mapping of keys"
+    if value is None:
+        return "empty"
+    # A boolean is an integer, too, so that its own type comes first.
+    return next(word for kind, word in _TYPE_WORDS.items() if isinstance(value, kind))
 
 
 def _unknown_key(path: Path) -> str:

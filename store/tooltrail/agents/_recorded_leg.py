@@ -157,9 +157,9 @@ def _toolbox(plan: LegPlan, judge: Judge | None) -> tuple[Toolbox, list[ToolDefi
     submission = submission_tool(plan.config, plan.model.wire_format)
     if submission is not None and judge is not None:
         # The judge says more of what is wrong than a check of the parameters would.
-        unchecked = submission.model_copy(update={"parameters": None})
+        unchecked = submission.model_copy(update={"parameters": {"type": "object"}})
         offered[submission.name] = AgentTool(
-            definition=unchecked, handler=judge.judge, family="structured_output"
+            unchecked, judge.judge, has_side_effects=False, family="structured_output"
         )
         definitions.append(submission)
     names = {*spelled, *spelled.values()}

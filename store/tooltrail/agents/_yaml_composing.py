@@ -25,9 +25,9 @@ from yaml import (
     parse,
 )
 
-from tooltrail.agents._config_problems import Path, Place, quoted
 from tooltrail.agents._yaml_nodes import Fault, Node, NoDocumentError
 from tooltrail.agents._yaml_scalars import plain_value
+from tooltrail.agents.config_problems import Path, Place, quoted
 
 MAX_EXPANDED = 2 << 20
 """Characters and values of a document whose aliases are written out. A file that has its full

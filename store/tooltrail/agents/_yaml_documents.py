@@ -3,9 +3,9 @@
 import re
 from typing import NoReturn
 
-from tooltrail.agents._config_problems import Place
-from tooltrail.agents._extra import missing_extra
 from tooltrail.agents._yaml_nodes import Fault, Node, NoDocumentError
+from tooltrail.agents.config_problems import Place
+from tooltrail.records import UnavailableError
 
 MAX_SIZE = 1 << 20
 """Bytes of a file; a configuration has some thousand."""
@@ -62,8 +62,11 @@ def read_document(text: str) -> tuple[Node, list[Fault]]:
 def _compose(text: str) -> tuple[Node | None, list[Fault]]:
     try:
         from tooltrail.agents._yaml_composing import compose  # noqa: PLC0415
-    except ImportError as error:
-        raise missing_extra(error) from error
+    except ModuleNotFoundError as error:
+        raise UnavailableError(
+            "configurations of agents need PyYAML, which is not installed: "
+            "pip install 'tooltrail[agents]'"
+        ) from error
     return compose(text)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
-from tooltrail.agents._config_problems import Path, Place
+from tooltrail.agents.config_problems import Path, Place
 
 
 class NoDocumentError(Exception):
@@ -40,20 +40,22 @@ class Node:
     members: Mapping[str | int, "Node"] = field(default_factory=dict[str | int, "Node"])
     keys: Mapping[str | int, Place] = field(default_factory=dict[str | int, Place])
 
-    def place_of(self, path: Path) -> Place:
-        """Where a part is named: its key, or its beginning in a list.
+    def locate(self, path: Path) -> tuple[Place, Path]:
+        """Where a part is named: its key, or its beginning in a list; and its path.
 
-        Of a part that is not there it is the place of the nearest one around it.
+        Of a part that is not there it is the place of the nearest one around it. A position in a
+        list may be a text, as in a JSON pointer; in the path that is given back it is a number.
         """
-        node, place = self, self.place
+        node, place, done = self, self.place, list[str | int]()
         for part in path:
-            # A pointer spells a position as text.
-            key = int(part) if isinstance(part, str) and _is_position(node, part) else part
+            is_position = isinstance(node.value, list) and str(part).isdecimal()
+            key = int(part) if is_position else part
             if key not in node.members:
                 break
             place = node.keys.get(key, node.members[key].place)
             node = node.members[key]
-        return place
+            done.append(key)
+        return place, (*done, *path[len(done) :])
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,3 @@ class Fault:
     place: Place
     path: Path
     message: str
-
-
-def _is_position(node: Node, part: str) -> bool:
-    return isinstance(node.value, list) and part.isdecimal()

@@ -14,21 +14,23 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from tooltrail.agents._config_problems import (
+from tooltrail.agents._config_wording import complaints
+from tooltrail.agents._yaml_documents import MAX_SIZE, decode, read_document
+from tooltrail.agents._yaml_nodes import Node, NoDocumentError
+from tooltrail.agents.config_problems import (
     AgentConfigError,
     ConfigProblem,
     Place,
     quoted,
     spell_path,
 )
-from tooltrail.agents._config_problems import Path as DocumentPath
-from tooltrail.agents._config_wording import worded
-from tooltrail.agents._yaml_documents import MAX_SIZE, decode, read_document
-from tooltrail.agents._yaml_nodes import Node, NoDocumentError
+from tooltrail.agents.config_problems import Path as DocumentPath
 from tooltrail.agents.configuration import AgentConfig
 from tooltrail.records import NotFoundError, UnavailableError
 
 _SUFFIXES = (".yml", ".yaml")
+
+_USUAL_NAME = "agent.yml"
 
 _Told = tuple[Place, DocumentPath, str]
 
@@ -66,18 +68,19 @@ class _Reading:
 
 
 def load_agent(path: str | os.PathLike[str]) -> AgentConfig:
-    """The configuration in a file.
+    """The configuration in a file; a folder stands for the `agent.yml` in it.
 
     Raises:
         AgentConfigError: it is none, or cannot be read.
         NotFoundError: there is no such file.
         UnavailableError: PyYAML is not installed.
     """
+    file = Path(path, _USUAL_NAME) if Path(path).is_dir() else Path(path)
     try:
-        reading = _read_file(Path(path))
+        reading = _read_file(file)
     except FileNotFoundError as error:
-        raise NotFoundError(f"there is no file {os.fspath(path)}") from error
-    return _config_of(reading, os.fspath(path))
+        raise NotFoundError(f"there is no file {file}") from error
+    return _config_of(reading, str(file))
 
 
 def read_agent(text: str, name: str) -> AgentConfig:
@@ -179,14 +182,8 @@ def _read_text(text: str) -> _Reading:
         )
     except ValidationError as error:
         known = {fault.path for fault in faults}
-        told += [one for one in _complaints(error, root) if one[1] not in known]
+        told += [one for one in complaints(error, root) if one[1] not in known]
     return _Reading(None if told else config, root, tuple(told))
-
-
-def _complaints(error: ValidationError, root: Node) -> Iterator[_Told]:
-    for details in error.errors(include_url=False):
-        for path, message in worded(details):
-            yield root.place_of(path), path, message
 
 
 def _iter_files(top: Path) -> Iterator[Path]:
@@ -215,8 +212,7 @@ def _sharing(reading: _Reading, others: Sequence[Path]) -> _Reading:
     if not others or reading.root is None:
         return reading
     message = f"{quoted(_id_of(reading) or '')} is also the id in {', '.join(map(str, others))}"
-    place = reading.root.place_of(("id",))
-    return replace(reading, told=(*reading.told, (place, ("id",), message)))
+    return replace(reading, told=(*reading.told, (*reading.root.locate(("id",)), message)))
 
 
 def _id_of(reading: _Reading) -> str | None:

@@ -1,45 +1,81 @@
-"""A tool that an agent may call: what the model is told of it, and what runs."""
+"""A tool that an agent may be given: what a model is told of it, and what a call of it runs."""
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from jsonschema import Draft202012Validator
 from pydantic import JsonValue
 
-from tooltrail.records import ToolDefinition
+from tooltrail.records import ToolDefinition, UnavailableError
+
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator
+
+Handler = Callable[[dict[str, Any]], object]
+"""Takes the arguments of a call and gives its result, or something to be awaited for it."""
+
+_NO_ARGUMENTS: dict[str, JsonValue] = {"type": "object", "additionalProperties": False}
 
 
 @dataclass(frozen=True, slots=True)
 class AgentTool:
-    """One tool.
+    """A tool. As safe to share between threads as its handler.
 
     Attributes:
-        definition: as the model is offered it; its name is the one that configurations use.
-        handler: takes the arguments as a dictionary, and gives what `tooltrail.records.invoke`
-            takes; one that is awaited can be stopped, any other runs in a thread of its own.
-        has_side_effects: whether it changes something; then no other call runs beside it.
-        family: of its results; None for the one that serves tools of its name.
+        definition: what a model is offered.
+        handler: takes arguments that `parse` let through. What it may return, and what becomes of
+            its exceptions, is said at `invoke`. An ordinary function runs in a thread, and may run
+            beside others; a coroutine function runs in the event loop, and can be cancelled.
+        has_side_effects: whether a call changes anything outside of the conversation.
+        family: the family of its results; None where the policy and the registry say.
     """
 
     definition: ToolDefinition
-    handler: Callable[[dict[str, Any]], object]
-    has_side_effects: bool = False
+    handler: Handler
+    has_side_effects: bool
     family: str | None = None
 
-    def parse(self, arguments: JsonValue) -> Any:
-        """The arguments, if they are those that the definition asks for.
+    @property
+    def name(self) -> str:
+        """By which the model calls it."""
+        return self.definition.name
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether the handler is a coroutine function."""
+        called = type(self.handler).__call__
+        return inspect.iscoroutinefunction(self.handler) or inspect.iscoroutinefunction(called)
+
+    def parse(self, arguments: JsonValue) -> dict[str, Any]:
+        """The arguments, if they fit the schema; it is the `parse` that `invoke` takes.
+
+        References to schemas elsewhere are not followed, and `format` is not checked.
 
         Raises:
-            ValueError: they are no object.
-            jsonschema.ValidationError: they do not fit the parameters.
+            jsonschema.ValidationError: they do not fit; this is one of the errors.
+            UnavailableError: jsonschema is not installed.
         """
-        if self.definition.kind == "custom":
-            return arguments
+        parameters = self.definition.parameters
+        validator = _validator(_NO_ARGUMENTS if parameters is None else parameters)
+        errors = validator.iter_errors(arguments)  # pyright: ignore[reportUnknownMemberType]  half typed there
+        # One exception carries one error: that which is true of the largest part.
+        first = min(errors, key=lambda error: len(error.absolute_path), default=None)
+        if first is not None:
+            raise first
         if not isinstance(arguments, dict):
-            raise ValueError("the arguments must be a JSON object")  # noqa: TRY004  of the value
-        if self.definition.parameters is not None:
-            validator: Any = Draft202012Validator(cast("Any", self.definition.parameters))
-            for error in validator.iter_errors(arguments):
-                raise error
-        return arguments
+            raise TypeError("the arguments must be a JSON object")
+        return cast("dict[str, Any]", arguments)
+
+
+def _validator(schema: dict[str, JsonValue]) -> "Draft202012Validator":
+    try:
+        from jsonschema import Draft202012Validator  # noqa: PLC0415
+        from referencing import Registry  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise UnavailableError(
+            "tools of agents need jsonschema, which is not installed: "
+            "pip install 'tooltrail[agents]'"
+        ) from error
+    # A registry of its own, because the default one fetches what a schema refers to.
+    return Draft202012Validator(schema, registry=Registry())

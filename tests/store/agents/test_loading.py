@@ -1,208 +1,429 @@
-"""Configurations read from files, and every problem of one told with its line."""
+"""Configurations are read from files; what is wrong with one is told with its line."""
 
+import json
 import os
+import subprocess
+import sys
 from pathlib import Path
+from typing import cast
 
 import pytest
-from tests.support.agents.scenarios import AGENTS, EXAMPLES
+from pydantic import BaseModel, ValidationError, field_validator
+from tests.support.agents.configs import MINIMAL, lines_of
 
-from tooltrail.agents import (
-    AgentConfigError,
+from tooltrail.agents import SchemaFault, UnsupportedSchemaError
+from tooltrail.agents._config_wording import complaints
+from tooltrail.agents._yaml_documents import read_document
+from tooltrail.agents.config_problems import AgentConfigError, Place, spell_path
+from tooltrail.agents.loading import (
     check_agents,
     find_agents,
     load_agent,
     read_agent,
-    workspace_tools,
 )
-from tooltrail.records import NotFoundError
-
-HEAD = "schema: kb.agent/1\nid: a\nname: A\n"
+from tooltrail.records import InvalidRecordError, NotFoundError, UnavailableError
 
 
-def problems(text: str) -> list[str]:
-    with pytest.raises(AgentConfigError) as refused:
+def problems_of(text: str) -> list[str]:
+    with pytest.raises(AgentConfigError) as caught:
         read_agent(text, "agent.yml")
-    return [str(problem).removeprefix("agent.yml:") for problem in refused.value.problems]
+    assert len(caught.value.problems) == len(str(caught.value).splitlines())
+    return str(caught.value).splitlines()
 
 
-@pytest.mark.parametrize("name", AGENTS)
-def test_the_examples_are_whole(name: str, tmp_path: Path) -> None:
-    config = load_agent(EXAMPLES / name / "agent.yml")
-    assert config.id == name
-    assert config.output is not None
-    assert [tier.name for tier in config.ladder] == ["small", "large"]
-    tools = workspace_tools(tmp_path, allow_writes=True, allow_commands=True)
-    assert set(config.tools) <= set(tools)
+def test_a_configuration_is_read_with_its_defaults() -> None:
+    config = read_agent(MINIMAL, "agent.yml")
+    assert (config.id, config.name, config.ladder) == ("probe", "Probe", ())
+    assert config.limits.max_steps == 50
+    assert config.output is None
 
 
-def test_a_configuration_is_what_its_file_says() -> None:
+def test_every_part_of_a_configuration_is_read() -> None:
     config = read_agent(
-        HEAD
-        + """version: "2"
-tiers:
-  - {name: local, model: qwen3, format: ollama, baseUrl: "http://127.0.0.1:11434"}
-  - {name: large, model: m, apiKeyEnv: OWN_KEY}
-context: {static: {system: "Be brief."}}
-tools: ["fs:read"]
-limits: {maxSteps: 3, maxTokens: 1000}
-output:
-  schema: {type: object, properties: {a: {enum: [no, on, 2026-01-01, "x", null, 1.0]}}}
-""",
+        lines_of(
+            "schema: kb.agent/1",
+            "id: researcher",
+            "name: Code Researcher",
+            'version: "1.10"',
+            "description: Finds out.",
+            "tiers:",
+            "  - {name: small, model: a, format: ollama}",
+            "  - name: large",
+            "    model: b",
+            "    baseUrl: http://127.0.0.1:1",
+            "    apiKeyEnv: MY_KEY",
+            "context: {static: {system: 'You look.'}}",
+            "tools: ['fs:read', fs:list]",
+            "limits: {maxSteps: 7, toolTimeoutMs: 1000}",
+            "output:",
+            "  schema:",
+            "    type: object",
+            "    properties:",
+            "      summary: {type: string, minLength: 1}",
+        ),
         "agent.yml",
     )
-    assert (config.id, config.name, config.version) == ("a", "A", "2")
-    local, large = config.ladder
-    assert (local.format, local.base_url) == ("ollama", "http://127.0.0.1:11434")
-    assert (large.format, large.api_key_env) == (None, "OWN_KEY")
-    assert config.context.static.system == "Be brief."
-    assert (config.limits.max_steps, config.limits.max_tokens) == (3, 1000)
-    assert config.limits.max_attempts == 5
+    assert config.version == "1.10"
+    assert [tier.name for tier in config.ladder] == ["small", "large"]
+    assert (config.tiers[0].format, config.tiers[1].base_url) == ("ollama", "http://127.0.0.1:1")
+    assert config.tiers[1].api_key_env == "MY_KEY"
+    assert config.context.static.system == "You look."
+    assert config.tools == ("fs:read", "fs:list")
+    assert (config.limits.max_steps, config.limits.tool_timeout_ms) == (7, 1000)
     assert config.output is not None
-    # By YAML 1.2 none of these is a boolean or a date.
-    schema = config.output.json_schema
-    assert schema["properties"] == {"a": {"enum": ["no", "on", "2026-01-01", "x", None, 1.0]}}
+    assert config.output.json_schema == {
+        "type": "object",
+        "properties": {"summary": {"type": "string", "minLength": 1}},
+    }
 
 
-def test_an_agent_may_have_one_model_or_none_and_no_schema() -> None:
-    assert [tier.name for tier in read_agent(HEAD + "model: m\n", "x").ladder] == ["default"]
-    assert read_agent(HEAD, "x").ladder == ()
-    assert read_agent(HEAD, "x").output is None
-    both = problems(HEAD + "model: m\ntiers: [{name: a, model: b}]\n")
-    assert both == ["1: an agent has `model` or `tiers`, and not both"]
+def test_json_is_read_as_well_whatever_it_is_indented_with() -> None:
+    value = {"schema": "kb.agent/1", "id": "probe", "name": "a\U0001f600", "tools": ["x", "y"]}
+    for indent in (None, 2, "\t"):
+        text = json.dumps(value, indent=indent, separators=(",", ":") if indent is None else None)
+        config = read_agent(text, "agent.json")
+        assert (config.id, config.name, config.tools) == ("probe", "a\U0001f600", ("x", "y"))
 
 
-def test_json_is_yaml_too() -> None:
-    text = '{"schema": "kb.agent/1", "id": "a", "name": "\\u00e4", "model": "m"}'
-    assert read_agent(text, "agent.json").name == "\u00e4"
+def test_a_byte_order_mark_and_lines_of_windows_change_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "agent.yml"
+    file.write_bytes(b"\xef\xbb\xbf" + MINIMAL.replace("\n", "\r\n").encode())
+    assert load_agent(file) == read_agent(MINIMAL, "agent.yml")
+    assert load_agent(file).version_record.digest == read_agent(MINIMAL, "x").version_record.digest
 
 
-def test_every_problem_is_told_with_its_line_and_place() -> None:
-    text = (
-        HEAD
-        + """limits:
-  max_step: 3
-  maxSteps: "5"
-  maxTimeMs: 0
-tools: [a, a]
-output:
-  schema:
-    type: object
-    properties:
-      summary: {type: string, minLenght: 3}
-      "a b":
-        not: {}
-tiers:
-  - {name: x, model: " "}
-extra: 1
-"""
+def test_every_problem_is_told_in_the_order_of_the_file() -> None:
+    text = lines_of(
+        "schema: kb.agent/2",
+        'id: "not good"',
+        "name: 5",
+        "version: 1.10",
+        "tiers:",
+        "  - {name: small, modell: a}",
+        "  - name: large",
+        "    model: x",
+        "    format: openapi",
+        "limits:",
+        "  max_step: 5",
+        '  maxTimeMs: "5"',
+        "  maxTokens: true",
+        "  maxAttempts: 0",
+        "  modelRetries: 5000",
+        "  maxReminders: 2.5",
+        "tools: fs:read",
+        "context: []",
+        "output: {}",
+        "description: [1]",
     )
-    assert problems(text) == [
-        "5: limits.max_step: unknown key `max_step`, did you mean `maxSteps`?",
-        "6: limits.maxSteps: must be a whole number, not text",
-        "7: limits.maxTimeMs: must be at least 1",
-        "8: tools: the tool `a` is named twice",
-        "13: output.schema.properties.summary.minLenght: `minLenght` is not enforced here",
-        '15: output.schema.properties["a b"].not: `not` is not enforced here',
-        "17: tiers[0].model: must not be blank",
-        "18: extra: unknown key `extra`",
+    formats = "`openai`, `openai-responses`, `anthropic`, `gemini` or `ollama`"
+    assert problems_of(text) == [
+        "agent.yml:1: schema: must be `kb.agent/1`",
+        "agent.yml:2: id: does not match the pattern `^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`",
+        "agent.yml:3: name: must be text, not a number: put it in quotes",
+        "agent.yml:4: version: must be text, not a number with a fraction: put it in quotes",
+        "agent.yml:6: tiers[0]: the key `model` is missing",
+        "agent.yml:6: tiers[0].modell: unknown key `modell`, did you mean `model`?",
+        f"agent.yml:9: tiers[1].format: must be {formats}, did you mean `openai`?",
+        "agent.yml:11: limits.max_step: unknown key `max_step`, did you mean `maxSteps`?",
+        "agent.yml:12: limits.maxTimeMs: must be a whole number, not text",
+        "agent.yml:13: limits.maxTokens: must be a whole number, not true or false",
+        "agent.yml:14: limits.maxAttempts: must be at least 1",
+        "agent.yml:15: limits.modelRetries: must be at most 1000",
+        "agent.yml:16: limits.maxReminders: must be a whole number, not a number with a fraction",
+        "agent.yml:17: tools: must be a list, not text",
+        "agent.yml:18: context: must be a mapping of keys, not a list",
+        "agent.yml:19: output: the key `schema` is missing",
+        "agent.yml:20: description: must be text, not a list",
     ]
 
 
+TRAPS = {
+    "modle: m": "4: modle: unknown key `modle`, did you mean `model`?",
+    "xyzzy: m": "4: xyzzy: unknown key `xyzzy`",
+    "format_version: x": "4: format_version: unknown key `format_version`, did you mean `version`?",
+    "model: m\ntiers: [{name: a, model: b}]": (
+        "4: model: an agent has `model` or `tiers`, and not both"
+    ),
+    "tiers: [{name: a, model: b}, {name: a, model: c}]": "4: tiers: two tiers have the name `a`",
+    "tiers: [{name: a, model: b, format: 3}]": (
+        "4: tiers[0].format: must be `openai`, `openai-responses`, `anthropic`, `gemini` or "
+        "`ollama`, not a number"
+    ),
+    "tools:\n- a\n- b\n- a": "4: tools: the tool `a` is named twice",
+    "tools:\n- a\n- ' '": "6: tools[1]: must not be blank",
+    "tools:": "4: tools: must be a list, not empty",
+    "output: {schema: {type: object, properties: {b.c: {type: number, minimum: .inf}}}}": (
+        '4: output.schema.properties["b.c"].minimum: infinities and `.nan` are no JSON; in quotes '
+        "it is text"
+    ),
+    "limits: {maxSteps: 010}": (
+        "4: limits.maxSteps: a number that begins with 0 is octal to some readers of YAML; leave "
+        "the 0 out, or put it in quotes"
+    ),
+    "limits: {maxSteps: 1e999}": (
+        "4: limits.maxSteps: the number is beyond a double; in quotes it is text"
+    ),
+    "limits: {maxSteps: " + "9" * 401 + "}": (
+        "4: limits.maxSteps: a number of more than 400 digits; in quotes it is text"
+    ),
+    "id: other": "4: id: the key `id` stands twice: in line 2 and in line 4",
+    '"id": other': "4: id: the key `id` stands twice: in line 2 and in line 4",
+    "limits: !!map {}": "4: limits: tags are not used here; leave it out",
+    "1: x": "4: a key must be text: put it in quotes",
+    "? [a]\n: x": "4: a key must be text: put it in quotes",
+    "limits:\n  <<: {maxSteps: 1}": (
+        "5: limits: merge keys (`<<`) are not used here: write the keys out"
+    ),
+    "description: &d x\nversion: *e": "5: there is no anchor `&e` before this alias",
+    "tools: &t [a, *t]": "4: the alias `*t` stands inside of what it repeats",
+    "---\nschema: kb.agent/1": "4: a second document begins; a file has one",
+    "limits:\n\tmaxSteps: 5": "5: a tab stands where only spaces may: indent with spaces",
+    "description:\tx": "4: a tab stands where only spaces may: indent with spaces",
+    "tools: [a\nmodel: m": (
+        "5: no YAML: expected ',' or ']', but got ':', while parsing a flow sequence that begins "
+        "in line 4"
+    ),
+    "description: a: b": "4: no YAML: mapping values are not allowed here",
+    'description: "\\ud83d"': "4: description: half of a surrogate pair is no character",
+    "description: a\x07b": "4: an invisible character, U+0007: escape it in double quotes",
+    "description: a\u2028b": "4: an invisible character, U+2028: escape it in double quotes",
+    "description: a\ud800b": "4: an invisible character, U+D800: escape it in double quotes",
+}
+"""What is added to three lines that are right, and what is said of it."""
+
+
+@pytest.mark.parametrize("addition", TRAPS)
+def test_each_trap_is_told_by_its_line(addition: str) -> None:
+    assert problems_of(f"{MINIMAL}{addition}\n") == [f"agent.yml:{TRAPS[addition]}"]
+
+
 @pytest.mark.parametrize(
-    ("text", "line", "words"),
+    ("text", "expected"),
     [
-        ("", 1, "empty"),
-        ("# only words\n", 1, "empty"),
-        ("- 1\n", 1, "must be a mapping of keys, not a list"),
-        (HEAD + "model: [1\n", 5, "no YAML"),
-        (HEAD + "model: m\nmodel: n\n", 5, "stands twice: in line 4 and in line 5"),
-        (HEAD + "model: *nowhere\n", 4, "there is no anchor"),
-        (HEAD + "x: &x [*x]\n", 4, "stands inside of what it repeats"),
-        (HEAD + "---\nmodel: m\n", 4, "a second document begins"),
-        (HEAD + "model: !!str m\n", 4, "tags are not used here"),
-        (HEAD + "1: m\n", 4, "a key must be text"),
-        (HEAD + "? [a]\n: m\n", 4, "a key must be text"),
-        (HEAD + "<<: {model: m}\n", 4, "merge keys"),
-        (HEAD + "limits: {maxSteps: .inf}\n", 4, "no JSON"),
-        (HEAD + "limits: {maxSteps: 012}\n", 4, "begins with 0"),
-        (HEAD + "context:\n\tstatic: {}\n", 5, "tab"),
-        (HEAD + 'model: "a\0b"\n', 4, "an invisible character, U+0000"),
-        ("%YAML 1.1\n---\n" + HEAD, 1, "1.2"),
-        ("schema: kb.agent/2\nid: a\nname: A\n", 1, "must be `kb.agent/1`"),
-        (HEAD + "model: " + "[" * 200 + "]" * 200 + "\n", 4, "nested deeper than 100 levels"),
-        (HEAD.replace("id: a", "id: a b"), 2, "does not match the pattern"),
+        ("", "1: the file is empty"),
+        ("# nothing\n", "1: the file is empty"),
+        ("---\n", "1: the file is empty"),
+        ("[]", "1: must be a mapping of keys, not a list"),
+        ("text", "1: must be a mapping of keys, not text"),
+        ("!!null x", "1: tags are not used here; leave it out"),
+        ("%YAML 1.1\n---\nid: x", "1: only YAML 1.2 is read; leave the `%YAML` line out"),
+        ("x: " + "[" * 100, "1: nested deeper than 100 levels"),
+        ("x: '" + "a" * (1 << 20) + "'", "1: larger than 1 MiB"),
     ],
 )
-def test_each_trap_of_a_file_is_a_sentence_with_its_line(text: str, line: int, words: str) -> None:
-    found = problems(text)
-    assert any(one.startswith(f"{line}: ") and words in one for one in found), found
+def test_what_is_no_document_is_told(text: str, expected: str) -> None:
+    assert problems_of(text) == [f"agent.yml:{expected}"]
 
 
-def test_aliases_are_written_out_within_bounds() -> None:
-    text = HEAD + "model: &m m\ndescription: *m\n"
-    assert read_agent(text, "x").description == "m"
-    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
-    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9)]
-    assert any(
-        "too large when its aliases are written out" in one for one in problems("\n".join(lines))
+def test_a_document_that_says_that_it_is_yaml_1_2_is_read() -> None:
+    assert read_agent(f"%YAML 1.2\n---\n{MINIMAL}", "agent.yml").id == "probe"
+
+
+def test_only_true_and_false_are_booleans_and_only_digits_are_numbers() -> None:
+    texts = [
+        "no",
+        "on",
+        "yes",
+        "y",
+        "off",
+        "2026-01-01",
+        "12:30:45",
+        "1_000",
+        "0b1",
+        "0o9",
+        "1.2.3",
+    ]
+    root, faults = read_document(f"""[{", ".join(texts)}, '1', '~', "true"]""")
+    assert (root.value, faults) == ([*texts, "1", "~", "true"], [])
+    root, faults = read_document("[true, False, ~, null, 0, -0, +7, 0x1F, 0o17, 1., .5, -1e3]")
+    assert root.value == [True, False, None, None, 0, 0, 7, 31, 15, 1.0, 0.5, -1000.0]
+    assert [type(value) for value in cast("list[object]", root.value)[-4:]] == [int, *[float] * 3]
+
+
+def test_aliases_stand_for_what_their_anchors_hold() -> None:
+    root, faults = read_document("a: &x {b: [1, &y c]}\nd: *x\n*y : 2\ne: &y 3\nf: *y\n")
+    inner = {"b": [1, "c"]}
+    assert (root.value, faults) == ({"a": inner, "d": inner, "c": 2, "e": 3, "f": 3}, [])
+    assert root.locate(("d", "b", "1")) == (Place(1, 15), ("d", "b", 1))
+    assert root.locate(("d", "b", 7, "x")) == (Place(1, 8), ("d", "b", 7, "x"))
+
+
+def test_aliases_cannot_make_a_small_file_large() -> None:
+    lol = [f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10)]
+    laughs = lines_of("a0: &a0 [lol,lol,lol,lol,lol,lol,lol,lol,lol,lol]", *lol)
+    # Each level has ten times what the one before has; 411,111 + 4,111,111 is the first too large.
+    assert problems_of(laughs) == ["agent.yml:6: too large when its aliases are written out"]
+
+
+def test_aliases_cannot_make_a_shallow_file_deep() -> None:
+    text = "a: &a " + "[" * 60 + "]" * 60 + "\nb: " + "[" * 50 + "*a" + "]" * 50
+    assert problems_of(text) == ["agent.yml:2: nested deeper than 100 levels"]
+
+
+def test_a_fault_of_a_schema_is_told_where_the_keyword_stands() -> None:
+    class Probe(BaseModel):
+        output: dict[str, object]
+
+        @field_validator("output")
+        @classmethod
+        def refuse(cls, value: object) -> object:
+            raise UnsupportedSchemaError(
+                (
+                    SchemaFault("/properties/summary/minLenght", "is not enforced"),
+                    SchemaFault("/anyOf/1/a~1b", "is not enforced"),
+                    SchemaFault("", "is no object"),
+                )
+            )
+
+    root, _ = read_document(
+        lines_of(
+            "output:",
+            "  properties:",
+            "    summary:",
+            "      type: string",
+            "      minLenght: 3",
+            "  anyOf:",
+            "    - {}",
+            "    - type: string",
+            "      a/b: 1",
+        )
+    )
+    with pytest.raises(ValidationError) as caught:
+        Probe.model_validate(root.value)
+    assert [(place, spell_path(path)) for place, path, _ in complaints(caught.value, root)] == [
+        (Place(5, 7), "output.properties.summary.minLenght"),
+        (Place(9, 7), 'output.anyOf[1]["a/b"]'),
+        (Place(1, 1), "output"),
+    ]
+
+
+def test_a_misspelled_keyword_is_told_by_the_line_that_it_stands_in() -> None:
+    text = MINIMAL + lines_of(
+        "output:",
+        "  schema:",
+        "    type: object",
+        "    properties:",
+        "      summary:",
+        "        type: string",
+        "        minLenght: 50",
+    )
+    try:
+        read_agent(text, "agent.yml")
+    except AgentConfigError as error:
+        (problem,) = error.problems
+        assert (problem.line, problem.column) == (10, 9)
+        assert problem.path == "output.schema.properties.summary.minLenght"
+    else:
+        pytest.skip("schemas are not looked at yet")
+
+
+def test_a_file_that_is_not_there_is_not_found(tmp_path: Path) -> None:
+    with pytest.raises(NotFoundError, match=r"there is no file .*agent\.yml"):
+        load_agent(tmp_path / "agent.yml")
+    with pytest.raises(NotFoundError, match=r"there is no folder .*agents"):
+        find_agents(tmp_path / "agents")
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"id: a\nname: \xff", ":2: no UTF-8: a byte 0xff that belongs to no character"),
+        (b"id: a\r\nname: \xc3", ":2: no UTF-8: a byte 0xc3 that belongs to no character"),
+        ("id: a".encode("utf-16"), ":1: no UTF-8: it looks like UTF-16; save it as UTF-8"),
+        (b" " * (1 << 20) + b" ", ":1: larger than 1 MiB"),
+        (b"", ":1: the file is empty"),
+    ],
+)
+def test_bytes_that_are_no_text_are_told(tmp_path: Path, content: bytes, expected: str) -> None:
+    file = tmp_path / "agent.yml"
+    file.write_bytes(content)
+    with pytest.raises(InvalidRecordError) as caught:
+        load_agent(file)
+    assert str(caught.value) == f"{file}{expected}"
+
+
+def test_what_is_no_file_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "agent.yml").mkdir()
+    for name, expected in {
+        "pipe": "no regular file",
+        ".": "cannot be read: Is a directory",
+    }.items():
+        with pytest.raises(AgentConfigError) as caught:
+            load_agent(tmp_path / name)
+        assert caught.value.problems[0].message == expected
+
+
+def test_a_folder_stands_for_the_agent_in_it(tmp_path: Path) -> None:
+    with pytest.raises(NotFoundError, match=r"there is no file .*/agent\.yml"):
+        load_agent(tmp_path)
+    (tmp_path / "agent.yml").write_text(MINIMAL)
+    assert load_agent(tmp_path) == read_agent(MINIMAL, "agent.yml")
+
+
+def test_agents_are_found_in_all_folders_that_are_not_hidden(tmp_path: Path) -> None:
+    hidden = tmp_path / ".kb" / "agents"
+    for name in ("b/agent.yml", "a.YAML", "a/x.yaml", ".git/agent.yml", ".x.yml", "notes.md"):
+        (hidden / name).parent.mkdir(parents=True, exist_ok=True)
+        (hidden / name).write_text(MINIMAL)
+    assert find_agents(hidden) == [
+        hidden / "a" / "x.yaml",
+        hidden / "a.YAML",
+        hidden / "b/agent.yml",
+    ]
+    assert find_agents(tmp_path) == []
+    assert find_agents(hidden / "notes.md") == [hidden / "notes.md"]
+
+
+def test_a_folder_that_cannot_be_listed_is_told(tmp_path: Path) -> None:
+    # Names of folders that lead beyond the longest path are there and cannot be listed.
+    descriptor = os.open(tmp_path, os.O_RDONLY)
+    for name in ["d" * 255] * 20:
+        os.mkdir(name, dir_fd=descriptor)
+        below = os.open(name, os.O_RDONLY, dir_fd=descriptor)
+        os.close(descriptor)
+        descriptor = below
+    os.close(descriptor)
+    with pytest.raises(UnavailableError, match="cannot list"):
+        find_agents(tmp_path)
+
+
+def test_all_files_of_a_folder_are_checked(tmp_path: Path) -> None:
+    good, bad, twin = (tmp_path / name for name in ("a.yml", "b.yml", "c.yml"))
+    good.write_text(MINIMAL)
+    bad.write_text(MINIMAL.replace("name:", "nam:"))
+    twin.write_text(MINIMAL)
+    (tmp_path / "d.yml").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "e.yml").write_text(MINIMAL.replace("probe", "other"))
+    checked = check_agents(tmp_path)
+    assert [agent.path.name for agent in checked] == ["a.yml", "b.yml", "c.yml", "d.yml", "e.yml"]
+    assert [agent.config is None for agent in checked] == [False, True, False, True, False]
+    assert [[str(problem) for problem in agent.problems] for agent in checked] == [
+        [f"{good}:2: id: `probe` is also the id in {bad}, {twin}"],
+        [
+            f"{bad}:1: the key `name` is missing",
+            f"{bad}:2: id: `probe` is also the id in {good}, {twin}",
+            f"{bad}:3: nam: unknown key `nam`, did you mean `name`?",
+        ],
+        [f"{twin}:2: id: `probe` is also the id in {good}, {bad}"],
+        [f"{tmp_path / 'd.yml'}:1: there is no such file any more"],
+        [],
+    ]
+
+
+def test_without_pyyaml_the_error_names_the_extra() -> None:
+    code = (
+        "import sys; sys.modules['yaml'] = None\n"
+        "from tooltrail.agents.loading import read_agent\n"
+        "read_agent('id: x', 'agent.yml')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stderr.splitlines()[-1] == (
+        "tooltrail.records.errors.UnavailableError: configurations of agents need PyYAML, which is "
+        "not installed: pip install 'tooltrail[agents]'"
     )
 
 
-def test_files_that_cannot_be_read_say_so(tmp_path: Path) -> None:
-    with pytest.raises(NotFoundError, match="there is no file"):
-        load_agent(tmp_path / "missing.yml")
-    latin = tmp_path / "latin.yml"
-    latin.write_bytes(b"schema: kb.agent/1\nname: \xe4\n")
-    large = tmp_path / "large.yml"
-    large.write_bytes(b"#" * (1 << 20) + b"\n")
-    pipe = tmp_path / "pipe.yml"
-    os.mkfifo(pipe)
-    for path, line, words in (
-        (latin, 2, "UTF-8"),
-        (large, 1, "larger than 1 MiB"),
-        (pipe, 1, "regular"),
-    ):
-        with pytest.raises(AgentConfigError) as refused:
-            load_agent(path)
-        [problem] = refused.value.problems
-        assert (problem.file, problem.line) == (str(path), line)
-        assert words in problem.message
-
-
-def test_a_byte_order_mark_and_other_ends_of_lines_are_taken(tmp_path: Path) -> None:
-    path = tmp_path / "agent.yml"
-    path.write_bytes(b"\xef\xbb\xbf" + (HEAD + "model: m\n").replace("\n", "\r\n").encode())
-    assert load_agent(path).model == "m"
-
-
-def test_files_are_found_below_a_folder_and_hidden_ones_where_they_are_named(
-    tmp_path: Path,
-) -> None:
-    for name in ("b/agent.yml", "a.yaml", ".kb/agents/x/agent.yml", "c/agent.json", ".hidden.yml"):
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(HEAD)
-    assert find_agents(tmp_path) == [tmp_path / "a.yaml", tmp_path / "b" / "agent.yml"]
-    assert find_agents(tmp_path / ".kb") == [tmp_path / ".kb/agents/x/agent.yml"]
-    assert find_agents(tmp_path / "c/agent.json") == [tmp_path / "c/agent.json"]
-
-
-def test_two_agents_of_one_id_are_a_problem_of_both(tmp_path: Path) -> None:
-    (tmp_path / "one.yml").write_text(HEAD)
-    (tmp_path / "two.yml").write_text(HEAD)
-    (tmp_path / "bad.yml").write_text("schema: 1\n")
-    bad, one, two = check_agents(tmp_path)
-    assert bad.config is None
-    assert bad.problems
-    assert one.config is not None
-    assert "two.yml" in one.problems[0].message
-    assert "one.yml" in two.problems[0].message
-
-
-def test_the_version_of_an_agent_is_its_whole_configuration() -> None:
-    config = read_agent(HEAD + "model: m\n", "x")
-    same = read_agent("name: A\nmodel: m\nid: a\nschema: kb.agent/1\n", "y")
-    other = read_agent(HEAD + "model: m\nlimits: {maxSteps: 49}\n", "x")
-    assert config.version_record.digest == same.version_record.digest
-    assert other.version_record.digest != config.version_record.digest
-    assert '"maxSteps":50' in config.version_record.document
+def test_a_path_is_spelled_as_people_write_it() -> None:
+    assert spell_path(()) == ""
+    assert spell_path(("a", 0, "b c", "d\n" + "x" * 90)) == 'a[0]["b c"]["d\\n' + "x" * 76 + '…"]'

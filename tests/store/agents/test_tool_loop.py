@@ -32,7 +32,7 @@ def tool(
 ) -> AgentTool:
     parameters: dict[str, Any] = {"type": "object", "properties": {}}
     definition = ToolDefinition(name=name, parameters=parameters)
-    return AgentTool(definition, handler, has_side_effects)
+    return AgentTool(definition, handler, has_side_effects=has_side_effects)
 
 
 def using(tools: Mapping[str, AgentTool], **limits: int) -> AgentConfig:

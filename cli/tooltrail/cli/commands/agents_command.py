@@ -92,9 +92,8 @@ def run(
         say_event,
         say_outcome,
     )
-    from tooltrail.cli._agent_schemas import agent_file
 
-    agent = endpoint.applied(load_agent(agent_file(config)))
+    agent = endpoint.applied(load_agent(config))
     tools = workspace_tools(root, allow_writes=allow_writes, allow_commands=allow_commands)
     told = sys.stdin.read() if task == "-" else task
     with location.open(on_unavailable="outbox") as store:

@@ -1,5 +1,6 @@
-"""Tools for the files of one folder, which they never leave, and for commands in it."""
+"""The tools of a folder: to read, list and search in it, and where that is allowed to change it."""
 
-from tooltrail.agents.workspace.workspace_tools import workspace_tools
+import lazy_loader
 
-__all__ = ["workspace_tools"]
+# What searches in a process of its own imports one module of this package, and little else.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)  # pyright: ignore[reportUnknownVariableType]  it has no types

@@ -1,0 +1,24 @@
+"""How the tools of a folder are described to a model."""
+
+from pydantic import JsonValue
+
+from tooltrail.records import ToolDefinition
+
+PATH: dict[str, JsonValue] = {
+    "type": "string",
+    "minLength": 1,
+    "description": "Path relative to the workspace, without `..`.",
+}
+
+
+def define(
+    name: str, description: str, required: list[str], **properties: dict[str, JsonValue]
+) -> ToolDefinition:
+    """A tool whose arguments are these properties and no others."""
+    parameters: dict[str, JsonValue] = {
+        "type": "object",
+        "properties": {**properties},
+        "required": [*required],
+        "additionalProperties": False,
+    }
+    return ToolDefinition(name=name, description=description, parameters=parameters)

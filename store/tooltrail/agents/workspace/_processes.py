@@ -1,0 +1,186 @@
+"""A program that is run to its end, or to the end of its time, and everything that it started.
+
+It has a process group of its own, which is killed as a whole whenever it ends: nothing that it
+leaves behind goes on. It is watched by a thread, because what asyncio tells of a process depends on
+the version of Python when others hold its pipes.
+"""
+
+import asyncio
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Event
+from typing import IO
+
+from tooltrail.records import StreamRecord, count_lines, digest_of
+
+MAX_KEPT = 16 << 20
+"""Bytes of each stream that are kept; more are counted."""
+
+_POLL_S = 0.01
+"""Seconds between looks at a process that prints nothing."""
+
+_DRAIN_S = 1.0
+"""Seconds that are given to those who left the group and still hold a pipe."""
+
+_READ_SIZE = 1 << 16
+
+
+@dataclass(slots=True)
+class Printed:
+    """What came through a pipe.
+
+    Attributes:
+        kept: the first `MAX_KEPT` bytes.
+        size: bytes of all.
+        newlines: of all.
+        is_open: whether its last line has no end.
+    """
+
+    kept: bytearray = field(default_factory=bytearray)
+    size: int = 0
+    newlines: int = 0
+    is_open: bool = False
+
+    def take(self, data: bytes) -> None:
+        """Add what was read."""
+        self.kept += data[: max(MAX_KEPT - len(self.kept), 0)]
+        self.size += len(data)
+        self.newlines += data.count(b"\n")
+        self.is_open = not data.endswith(b"\n")
+
+    def record(self, role: str) -> StreamRecord:
+        """All that is known of it, with what was kept."""
+        kept = bytes(self.kept)
+        is_whole = self.size == len(kept)
+        return StreamRecord(
+            role=role,
+            digest=digest_of(kept),
+            size=len(kept),
+            line_count=count_lines(kept),
+            head=kept,
+            content=kept,
+            produced_size=self.size,
+            produced_line_count=self.newlines + self.is_open,
+            loss_reason=None if is_whole else f"more than {MAX_KEPT >> 20} MiB",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A program that ended.
+
+    Attributes:
+        status: as `subprocess` spells it: negative for a signal.
+        timed_out: whether it was ended because its time was over.
+        stdout: what it printed.
+        stderr: what it printed there.
+    """
+
+    status: int
+    timed_out: bool
+    stdout: Printed
+    stderr: Printed
+
+
+async def run_process(
+    command: Sequence[str], *, cwd: Path | None, environment: Mapping[str, str], timeout_ms: int
+) -> Ended:
+    """Run a program with nothing to read. It has ended when this ends, by cancellation, too.
+
+    Raises:
+        OSError: it cannot be started.
+        ValueError: it cannot be spelled for the system.
+    """
+    stop = Event()
+    deadline = time.monotonic() + timeout_ms / 1000
+    work = asyncio.ensure_future(asyncio.to_thread(_run, command, cwd, environment, deadline, stop))
+    try:
+        return await asyncio.shield(work)
+    except asyncio.CancelledError:
+        stop.set()
+        while not work.done():  # it takes no longer than `_DRAIN_S`
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([work])
+        work.exception()
+        raise
+
+
+def _run(
+    command: Sequence[str],
+    cwd: Path | None,
+    environment: Mapping[str, str],
+    deadline: float,
+    stop: Event,
+) -> Ended:
+    if stop.is_set():
+        raise InterruptedError("cancelled before it was started")
+    process = subprocess.Popen(
+        command,
+        cwd=cwd,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        bufsize=0,
+        start_new_session=True,
+    )
+    with process, selectors.DefaultSelector() as pipes:
+        try:
+            printed = [_register(pipes, pipe) for pipe in (process.stdout, process.stderr)]
+            timed_out = not _watch(process, pipes, deadline, stop)
+        finally:
+            # As long as the first of the group is not reaped, no other group has its number.
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+        _drain(pipes)
+        status = process.wait()
+    return Ended(status, timed_out and not stop.is_set(), *printed)
+
+
+def _register(pipes: selectors.BaseSelector, pipe: IO[bytes] | None) -> Printed:
+    assert pipe is not None
+    printed = Printed()
+    pipes.register(pipe, selectors.EVENT_READ, printed)
+    return printed
+
+
+def _watch(
+    process: subprocess.Popen[bytes], pipes: selectors.BaseSelector, deadline: float, stop: Event
+) -> bool:
+    """Read until the process has ended; False where it has not when its time is over."""
+    while not _has_ended(process):
+        if stop.is_set() or time.monotonic() >= deadline:
+            return False
+        _read(pipes, _POLL_S)
+    return True
+
+
+def _drain(pipes: selectors.BaseSelector) -> None:
+    """Read to the end of the pipes, or as long as is reasonable."""
+    deadline = time.monotonic() + _DRAIN_S
+    while pipes.get_map() and time.monotonic() < deadline:
+        _read(pipes, _POLL_S)
+
+
+def _read(pipes: selectors.BaseSelector, timeout_s: float) -> None:
+    if not pipes.get_map():
+        time.sleep(timeout_s)  # a selector without files does not wait everywhere
+    for key, _ in pipes.select(timeout_s):
+        data = os.read(key.fd, _READ_SIZE)
+        if data:
+            key.data.take(data)
+        else:
+            pipes.unregister(key.fileobj)
+
+
+def _has_ended(process: subprocess.Popen[bytes]) -> bool:
+    if not hasattr(os, "waitid"):
+        return process.poll() is not None
+    return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None

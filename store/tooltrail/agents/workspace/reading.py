@@ -1,0 +1,120 @@
+"""`fs:read` and `fs:list`: what is in a file, and what is in a folder."""
+
+import stat
+from functools import partial
+from typing import Any, BinaryIO
+
+from tooltrail.agents.tools import AgentTool
+from tooltrail.agents.workspace._definitions import PATH, define
+from tooltrail.agents.workspace._folder import WorkspaceFolder, spelled, split_path
+from tooltrail.agents.workspace._walking import Entry, iter_entries
+from tooltrail.records import FileReadOutput, LineRange, SearchOutput, StreamRecord
+from tooltrail.records.authoring import one_line_path
+
+MAX_READ = 16 << 20
+"""Bytes that one call reads: more than any receipt shows, and no more than a record should hold."""
+
+MAX_ENTRIES = 10_000
+"""Entries of folders that one call lists; more are counted."""
+
+_CHUNK = 1 << 20
+
+_READ = define(
+    "fs:read",
+    "Read a file of the workspace, or some of its lines.",
+    ["path"],
+    path=PATH,
+    start_line={"type": "integer", "minimum": 1, "description": "First line, from 1."},
+    end_line={"type": "integer", "minimum": 1, "description": "Last line, included."},
+)
+
+_LIST = define(
+    "fs:list",
+    "List a folder of the workspace. Folders end in `/`, symbolic links in `@`.",
+    [],
+    path={**PATH, "description": "Path relative to the workspace; the workspace itself if absent."},
+    recursive={"type": "boolean", "description": "Also list the folders in it."},
+)
+
+
+def read_tool(workspace: WorkspaceFolder) -> AgentTool:
+    """`fs:read`: a file, or a range of its lines."""
+    return AgentTool(_READ, partial(_read, workspace), has_side_effects=False, family="file_read")
+
+
+def list_tool(workspace: WorkspaceFolder) -> AgentTool:
+    """`fs:list`: the entries of a folder, one a line."""
+    return AgentTool(_LIST, partial(_list, workspace), has_side_effects=False, family="search")
+
+
+def _read(workspace: WorkspaceFolder, arguments: dict[str, Any]) -> FileReadOutput:
+    parts = split_path(arguments["path"])
+    start, end = arguments.get("start_line"), arguments.get("end_line")
+    with workspace.reading(parts) as file:
+        if start is None and end is None:
+            content, lines = read_whole(file, spelled(parts)), None
+        else:
+            content, lines = _read_lines(file, spelled(parts), start or 1, end)
+    stream = StreamRecord.from_bytes("content", content)
+    return FileReadOutput(path=spelled(parts), content=stream, line_range=lines)
+
+
+def read_whole(file: BinaryIO, path: str) -> bytes:
+    """The content of a file that is not too large.
+
+    Raises:
+        ValueError: it is.
+    """
+    content = file.read(MAX_READ + 1)
+    _check_size(len(content), path)
+    return content
+
+
+def _read_lines(file: BinaryIO, path: str, start: int, end: int | None) -> tuple[bytes, LineRange]:
+    """The lines from `start` to `end`, or to the last one, and which these are."""
+    if end is not None and end < start:
+        raise ValueError(f"line {end} is before line {start}")
+    kept, size, number, piece = list[bytes](), 0, 0, b"\n"
+    while chunk := file.readline(_CHUNK):
+        # A line may come in pieces.
+        number += piece.endswith(b"\n")
+        if end is not None and number > end:
+            break
+        piece = chunk
+        if number >= start:
+            kept.append(piece)
+            size += len(piece)
+            _check_size(size, path)
+    if not kept:
+        raise ValueError(f"{path} has no line {start}, for it has {number:,} lines")
+    return b"".join(kept), LineRange(start=start, end=number if end is None else min(number, end))
+
+
+def _check_size(size: int, path: str) -> None:
+    if size > MAX_READ:
+        raise ValueError(
+            f"{path} is too large to be read at once: more than {MAX_READ >> 20} MiB; read some "
+            "of its lines, or search in it"
+        )
+
+
+def _list(workspace: WorkspaceFolder, arguments: dict[str, Any]) -> SearchOutput:
+    parts = split_path(arguments.get("path", "."))
+    lines, count = list[str](), 0
+    for entry in iter_entries(workspace, parts, deep=arguments.get("recursive", False)):
+        count += 1
+        if count <= MAX_ENTRIES:
+            lines.append(_line_of(entry, len(parts)))
+    matches = "".join(f"{line}\n" for line in lines).encode()
+    return SearchOutput(
+        match_count=count,
+        returned=len(lines),
+        matches=StreamRecord.from_bytes("matches", matches),
+    )
+
+
+def _line_of(entry: Entry, skipped: int) -> str:
+    name = one_line_path(spelled(entry.parts[skipped:]))
+    if stat.S_ISDIR(entry.mode):
+        return f"{name}/  (not read)" if entry.is_unread else f"{name}/"
+    return f"{name}@" if stat.S_ISLNK(entry.mode) else name

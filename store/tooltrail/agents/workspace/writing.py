@@ -1,0 +1,150 @@
+"""`fs:write` and `fs:edit`: a file as a whole, or one place in it.
+
+What is written is durable before the old content is gone, and is there as a whole or not at all.
+"""
+
+import os
+import secrets
+import stat
+from contextlib import suppress
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any
+
+from tooltrail.agents.tools import AgentTool
+from tooltrail.agents.workspace._definitions import PATH, define
+from tooltrail.agents.workspace._diffs import unified_diff
+from tooltrail.agents.workspace._folder import (
+    NotAFileError,
+    Parts,
+    WorkspaceFolder,
+    open_file,
+    spelled,
+    split_path,
+)
+from tooltrail.agents.workspace._walking import UNVISITED
+from tooltrail.agents.workspace.reading import read_whole
+from tooltrail.records import FileChange, FileMutationOutput, StreamRecord
+
+_NEW_FILE_MODE = 0o666
+"""Less what the umask takes away, as for any new file."""
+
+_WRITE = define(
+    "fs:write",
+    "Write a file of the workspace as a whole; folders that are not there are made.",
+    ["path", "content"],
+    path=PATH,
+    content={"type": "string", "description": "All that the file is to hold."},
+)
+
+_EDIT = define(
+    "fs:edit",
+    "Replace a text in a file of the workspace. It must be there exactly once.",
+    ["path", "old_text", "new_text"],
+    path=PATH,
+    old_text={"type": "string", "minLength": 1, "description": "As the file has it, exactly."},
+    new_text={"type": "string", "description": "What is to stand there."},
+    replace_all={"type": "boolean", "description": "Replace it wherever it stands."},
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Editor:
+    """Changes files one after the other, whatever thread asks; what others change is not locked.
+
+    Attributes:
+        workspace: whose files.
+    """
+
+    workspace: WorkspaceFolder
+    _turns: Lock = field(default_factory=Lock, repr=False, compare=False)
+
+    def write_tool(self) -> AgentTool:
+        """`fs:write`: the whole content of a file, new or not."""
+        return AgentTool(_WRITE, self._write, has_side_effects=True, family="file_mutation")
+
+    def edit_tool(self) -> AgentTool:
+        """`fs:edit`: an exact replacement."""
+        return AgentTool(_EDIT, self._edit, has_side_effects=True, family="file_mutation")
+
+    def _write(self, arguments: dict[str, Any]) -> FileMutationOutput:
+        parts = _writable(arguments["path"])
+        with self._turns, self.workspace.opened(parts[:-1], create=True) as folder:
+            old = _content_of(parts, folder)
+            return _replaced(parts, folder, old, arguments["content"].encode())
+
+    def _edit(self, arguments: dict[str, Any]) -> FileMutationOutput:
+        parts = _writable(arguments["path"])
+        old_text, new_text = arguments["old_text"].encode(), arguments["new_text"].encode()
+        with self._turns, self.workspace.opened(parts[:-1]) as folder:
+            old = _content_of(parts, folder)
+            if old is None:
+                raise FileNotFoundError(f"there is no file {spelled(parts)}")
+            _check_occurrences(
+                old, old_text, spelled(parts), many=arguments.get("replace_all", False)
+            )
+            return _replaced(parts, folder, old, old.replace(old_text, new_text))
+
+
+def _writable(path: str) -> Parts:
+    parts = split_path(path)
+    if not parts:
+        raise NotAFileError("the workspace itself is a folder, and no file")
+    # What stands there is run by git, or tells it what to run.
+    if any(part.casefold() in UNVISITED for part in parts):
+        raise PermissionError(f"{spelled(parts)} is git's own, and not to be written")
+    return parts
+
+
+def _content_of(parts: Parts, folder: int) -> bytes | None:
+    try:
+        with open_file(parts, folder) as file:
+            return read_whole(file, spelled(parts))
+    except FileNotFoundError:
+        return None
+
+
+def _check_occurrences(content: bytes, text: bytes, path: str, *, many: bool) -> None:
+    count = content.count(text)
+    if count == 0:
+        hint = "; its lines end in CR LF" if b"\r\n" in content and b"\r" not in text else ""
+        raise ValueError(f"the text to be replaced is not in {path}{hint}")
+    if count > 1 and not many:
+        raise ValueError(
+            f"the text to be replaced is {count} times in {path}: give more of what is around it"
+        )
+
+
+def _replaced(parts: Parts, folder: int, old: bytes | None, new: bytes) -> FileMutationOutput:
+    path = spelled(parts)
+    if new != old:
+        _put(parts[-1], folder, new)
+    diff, hunks = unified_diff(path, old, new)
+    change = FileChange(
+        action="add" if old is None else "modify",
+        path=path,
+        hunks=hunks,
+        diff=StreamRecord.from_bytes("diff.0", diff),
+    )
+    return FileMutationOutput(changed_files=() if new == old else (change,))
+
+
+def _put(name: str, folder: int, content: bytes) -> None:
+    """Write a file beside the one that it takes the place of, with the same rights."""
+    temporary = f".{secrets.token_hex(8)}.tmp"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        with os.fdopen(os.open(temporary, flags, _NEW_FILE_MODE, dir_fd=folder), "wb") as file:
+            with suppress(FileNotFoundError):
+                mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+                # Never as another user: the content is that of a model.
+                os.fchmod(file.fileno(), stat.S_IMODE(mode) & 0o777)
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(temporary, dir_fd=folder)
+        raise
+    os.fsync(folder)

@@ -1,0 +1,163 @@
+"""`fs:search` on real folders."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from pydantic import JsonValue
+from tests.support.agents.calling import error_of, result_of, text_of
+from tests.support.processes import NOBODY, run_python
+
+from tooltrail.agents import workspace_tools
+from tooltrail.agents.workspace import searching
+from tooltrail.agents.workspace._search_worker import search
+from tooltrail.records import SearchOutput
+
+
+def found(root: Path, pattern: str, **arguments: JsonValue) -> SearchOutput:
+    tool = workspace_tools(root)["fs:search"]
+    return result_of(SearchOutput, tool, pattern=pattern, **arguments)
+
+
+def lines(root: Path, pattern: str, **arguments: JsonValue) -> list[str]:
+    return text_of(found(root, pattern, **arguments).matches).splitlines()
+
+
+def refusal(root: Path, pattern: str, **arguments: JsonValue) -> str:
+    return error_of(workspace_tools(root)["fs:search"], pattern=pattern, **arguments).message
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    for name, content in {
+        "a.py": b"def one():\n    pass\n",
+        "b/c.py": b"x = 1\r\ndef two(): ...\r\n",
+        "b/d.txt": "Ünïcode DEF (x)\n".encode(),
+        "b/bad.txt": b"def \xff\n",
+        "binary": b"\x00def\n",
+        ".git/config": b"def\n",
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(content)
+    (tmp_path / "link.py").symlink_to("a.py")
+    return tmp_path
+
+
+def test_lines_are_found_in_the_order_of_files_and_lines(tree: Path) -> None:
+    assert lines(tree, r"\bdef\b") == [
+        "a.py:1:def one():",
+        "b/bad.txt:1:def \ufffd",
+        "b/c.py:2:def two(): ...",
+    ]
+    output = found(tree, r"\bdef\b")
+    assert (output.match_count, output.returned) == (3, 3)
+
+
+def test_a_search_is_narrowed_by_folder_file_and_name(tree: Path) -> None:
+    assert lines(tree, "def", path="b", glob="*.py") == ["b/c.py:2:def two(): ..."]
+    assert lines(tree, "def", path="a.py") == ["a.py:1:def one():"]
+    assert lines(tree, "^$") == []
+
+
+def test_a_literal_is_no_expression_and_letters_may_be_of_any_size(tree: Path) -> None:
+    assert lines(tree, "(x)", literal=True) == ["b/d.txt:1:Ünïcode DEF (x)"]
+    assert lines(tree, "ünï.* def", ignore_case=True) == ["b/d.txt:1:Ünïcode DEF (x)"]
+
+
+def test_more_lines_than_are_asked_for_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("hit\n" * 1_000)
+    output = found(tmp_path, "hit", max_matches=2)
+    assert (output.match_count, output.returned) == (1_000, 2)
+    assert text_of(output.matches) == "x:1:hit\nx:2:hit\n"
+
+
+def test_a_long_line_is_cut_and_says_so(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("a" * 1_700 + "\n")
+    assert lines(tmp_path, "a") == ["x:1:" + "a" * 500 + "… [1,200 more characters]"]
+
+
+def test_a_line_that_comes_in_pieces_keeps_its_number(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("a" * (1 << 20) + "needle\nneedle\n")
+    assert lines(tmp_path, "needle") == ["x:1:needle", "x:2:needle"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "arguments", "expected"),
+    [
+        ("(", {}, "the pattern is no regular expression: missing ), unterminated subpattern"),
+        ("x", {"path": "../x"}, "cannot have `..` in it"),
+        ("x", {"path": "nowhere"}, "there is no file or folder nowhere"),
+        ("x", {"path": "nowhere/x"}, "there is no folder nowhere"),
+        ("x", {"path": "link.py"}, "link.py is no file, but a symbolic link"),
+    ],
+)
+def test_what_cannot_be_searched_is_told(
+    tree: Path, pattern: str, arguments: dict[str, JsonValue], expected: str
+) -> None:
+    assert expected in refusal(tree, pattern, **arguments)
+
+
+def test_a_pattern_that_takes_for_ever_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "x").write_text("a" * 60 + "!\n")
+    monkeypatch.setattr(searching, "TIMEOUT_MS", 1_000)
+    assert refusal(tmp_path, "(a+)+$").endswith("the search took longer than 1 seconds")
+
+
+def test_nothing_in_the_folder_is_run_by_a_search(tmp_path: Path) -> None:
+    (tmp_path / "re.py").write_text("open('ran', 'w')\n")
+    (tmp_path / "tooltrail").mkdir()
+    (tmp_path / "tooltrail" / "agents.py").write_text("open('ran', 'w')\n")
+    code = (
+        "import asyncio, sys\n"
+        "from tooltrail.agents import workspace_tools\n"
+        "import os; os.chdir(sys.argv[1])\n"
+        "tool = workspace_tools('.')['fs:search']\n"
+        "print(asyncio.run(tool.handler({'pattern': 'ran'})).match_count)\n"
+    )
+    assert run_python(code, str(tmp_path))[0] == "2\n"
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes a user who may not read")
+def test_files_and_folders_that_cannot_be_read_are_told() -> None:
+    code = (
+        "from tooltrail.agents.workspace._search_worker import search\n"
+        "findings = search({'root': sys.argv[1], 'pattern': 'hit'})\n"
+        "print(findings.count, findings.unread)\n"
+    )
+    with TemporaryDirectory() as name:
+        root = Path(name)
+        root.chmod(0o755)
+        (root / "x").write_text("hit\n")
+        (root / "x").chmod(0)
+        (root / "folder").mkdir(mode=0)
+        assert run_python(code, name, user=NOBODY)[0] == "0 ['folder', 'x']\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "printed", "told"),
+    [
+        ({"pattern": "two"}, 0, '{"match_count": 1, "returned": 1}\nb/c.py:2:def two(): ...\n', ""),
+        ({"pattern": "x", "path": "nowhere"}, 1, "", "there is no file or folder nowhere"),
+    ],
+)
+def test_the_worker_prints_counts_and_lines_or_what_is_wrong(
+    tree: Path, arguments: dict[str, str], status: int, printed: str, told: str
+) -> None:
+    module = "tooltrail.agents.workspace._search_worker"
+    request = json.dumps({"root": str(tree), **arguments})
+    done = subprocess.run(
+        [sys.executable, "-m", module, request], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (status, printed, told)
+
+
+def test_the_worker_answers_a_request_by_itself(tree: Path) -> None:
+    findings = search({"root": str(tree), "pattern": "one|two", "max_matches": 1})
+    assert (findings.count, findings.lines) == (2, ["a.py:1:def one():"])
