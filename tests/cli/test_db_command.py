@@ -19,22 +19,22 @@ def alter(cli: Cli, *statements: str) -> None:
 
 
 def test_current_prints_the_revision_and_whether_it_is_head(cli: Cli) -> None:
-    assert cli.ok("db", "current").text == "0006 (head)\n"
+    assert cli.ok("db", "current").text == "0007 (head)\n"
     (record,) = cli.ok("db", "current", "--json").records
-    assert record == {"schema_version": 1, "revision": "0006", "head": "0006"}
+    assert record == {"schema_version": 1, "revision": "0007", "head": "0007"}
 
 
 def test_current_of_another_revision_is_printed_and_not_at_head(cli: Cli) -> None:
     alter(cli, "UPDATE tooltrail_version SET version_num = '0000'")
     ended = cli.run("db", "current", "--json")
     assert ended.code == 5
-    assert ended.records == [{"schema_version": 1, "revision": "0000", "head": "0006"}]
-    assert ended.message == "this program needs revision 0006\n"
+    assert ended.records == [{"schema_version": 1, "revision": "0000", "head": "0007"}]
+    assert ended.message == "this program needs revision 0007\n"
 
 
 def test_upgrade_at_head_changes_nothing(cli: Cli) -> None:
     ended = cli.ok("db", "upgrade")
-    assert (ended.text, ended.message) == ("", "at 0006 already\n")
+    assert (ended.text, ended.message) == ("", "at 0007 already\n")
 
 
 def test_check_of_a_sound_store_finds_nothing(cli: Cli) -> None:
@@ -155,7 +155,7 @@ def test_backup_says_how_large_it_is_and_where_what_is_not_in_it_is(
     size = size_of(copy.stat().st_size)
     artifacts = f"{cli.folder}/artifacts"
     assert ended.message == (
-        f"{copy}: {size}, the whole database at revision 0006\n"
+        f"{copy}: {size}, the whole database at revision 0007\n"
         f"the artifacts are not in it; they are in {artifacts}, "
         "and --artifacts leads there from a store that is opened elsewhere\n"
     )
@@ -173,7 +173,7 @@ def test_backup_tells_a_program_the_same(cli: Cli, tmp_path: Path) -> None:
             "schema_version": 1,
             "path": str(copy),
             "size": copy.stat().st_size,
-            "revision": "0006",
+            "revision": "0007",
             "store_id": str(store.info.id),
             "artifacts": f"{cli.folder}/artifacts",
         }
@@ -207,14 +207,14 @@ def test_downgrade_is_a_dry_run_that_says_what_would_be_lost(cli: Cli) -> None:
     assert ended.records == [
         {
             "schema_version": 1,
-            "before": "0006",
+            "before": "0007",
             "after": "0001",
             "losses": [{"table": "artifacts", "column": "frame_index", "count": 1}],
             "dry_run": True,
         }
     ]
     assert ended.message == (
-        "dry run, nothing was changed: --yes --lose-data downgrades from 0006 to 0001, "
+        "dry run, nothing was changed: --yes --lose-data downgrades from 0007 to 0001, "
         "and loses 1 value of artifacts.frame_index\n"
     )
     refused = cli.run("db", "downgrade", "0001", "--yes")
@@ -231,14 +231,14 @@ def test_downgrade_does_what_is_confirmed_and_an_upgrade_takes_it_back(cli: Cli)
         run_command(store.open_session(), b"a long line\n" * 20_000)
     before = cli.ok("log", "--json").text
     ended = cli.ok("db", "downgrade", "0001", "--yes", "--lose-data")
-    assert ended.message == "downgraded from 0006 to 0001; lost: 1 value of artifacts.frame_index\n"
+    assert ended.message == "downgraded from 0007 to 0001; lost: 1 value of artifacts.frame_index\n"
     assert cli.ok("db", "downgrade", "0001", "--yes").message == "at 0001 already\n"
     for command in ("log", "db check"):
         refused = cli.run(*command.split())
         assert refused.code == 5
         assert "run `tooltrail db upgrade`" in refused.sentence
     assert cli.run("db", "current").code == 5
-    assert cli.ok("db", "upgrade").message == "upgraded from 0001 to 0006\n"
+    assert cli.ok("db", "upgrade").message == "upgraded from 0001 to 0007\n"
     assert cli.ok("log", "--json").text == before
     assert cli.ok("db", "check").message == "no problem found\n"
 
@@ -246,7 +246,7 @@ def test_downgrade_does_what_is_confirmed_and_an_upgrade_takes_it_back(cli: Cli)
 def test_downgrade_of_a_store_that_loses_nothing_says_so(cli: Cli) -> None:
     ended = cli.ok("db", "downgrade", "0001")
     assert ended.message == (
-        "dry run, nothing was changed: --yes downgrades from 0006 to 0001, and loses nothing\n"
+        "dry run, nothing was changed: --yes downgrades from 0007 to 0001, and loses nothing\n"
     )
 
 
@@ -254,5 +254,5 @@ def test_downgrade_to_no_revision_is_wrong_input(cli: Cli) -> None:
     ended = cli.run("db", "downgrade", "base")
     assert (ended.code, ended.sentence) == (
         2,
-        "no revision is named 'base'; there are 0001, 0002, 0003, 0004, 0005, 0006",
+        "no revision is named 'base'; there are 0001, 0002, 0003, 0004, 0005, 0007",
     )

@@ -59,11 +59,13 @@ class Endpoint:
         """
         from tooltrail.agents import HttpModel  # noqa: PLC0415  not for --help
 
+        # Whoever wrote the file is not to have a key sent wherever the file says.
+        is_named_here = self.base_url is not None or tier.base_url is None
         return HttpModel.of(
             self.format_name or tier.format or "",
             tier.model,
             base_url=self.base_url or tier.base_url,
-            api_key_env=self.api_key_env or tier.api_key_env,
+            api_key_env=self.api_key_env or (tier.api_key_env if is_named_here else None),
             provider=self.provider,
             stream=self.streams,
         )
@@ -105,7 +107,7 @@ _OPTIONS = (
         "--api-key-env",
         "api_key_env",
         "VARIABLE",
-        "Where the key is; by default the provider's own variable.",
+        "Where the key is. By default the provider's own variable, for its own address alone.",
     ),
     _named("--provider", "provider", "NAME", "Whose server it is, for the record."),
     click.option(

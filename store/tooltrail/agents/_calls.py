@@ -58,6 +58,7 @@ class Batch:
         session: that they are recorded in.
         toolbox: what they may call.
         timeout_ms: for each of them.
+        finished: what is recorded of those that have ended, by their number.
     """
 
     def __init__(
@@ -68,7 +69,7 @@ class Batch:
         self.timeout_ms = timeout_ms
         self._observer = observer
         self._open: dict[int, tuple[ToolCall, Invocation]] = {}
-        self._finished: dict[int, Finished] = {}
+        self.finished: dict[int, Finished] = {}
 
     async def run(self, calls: Sequence[ToolCall]) -> list[Finished]:
         """Run calls, and give what came of each, in their order.
@@ -84,7 +85,7 @@ class Batch:
                 await self._run_together(group)
         finally:
             await self._end_what_is_open()
-        return [self._finished[number] for number in range(len(calls))]
+        return [self.finished[number] for number in range(len(calls))]
 
     async def refuse(self, calls: Sequence[ToolCall], reason: str) -> list[Finished]:
         """Record calls that do not run, and why."""
@@ -95,7 +96,7 @@ class Batch:
                 await self._finish(number, CompleteOutput.failure(call.tool_name, error))
         finally:
             await self._end_what_is_open()
-        return [self._finished[number] for number in range(len(calls))]
+        return [self.finished[number] for number in range(len(calls))]
 
     def _groups(self, calls: Sequence[ToolCall]) -> Iterator[list[int]]:
         """The numbers of calls that run side by side, in the order of the groups."""
@@ -126,7 +127,7 @@ class Batch:
         def started() -> None:
             self._open[number] = (call, start())
 
-        await to_end(self.session, started)
+        await to_end(self.session.run_in_thread, started)
 
     async def _run(self, number: int) -> None:
         call, _ = self._open[number]
@@ -152,17 +153,27 @@ class Batch:
         _, invocation = self._open[number]
 
         def finish() -> None:
-            self._finished[number] = invocation.finish(output)
+            self.finished[number] = invocation.finish(output)
             del self._open[number]
 
-        await to_end(self.session, finish)
-        self._observer(self._finished[number])
+        await to_end(self.session.run_in_thread, finish)
+        self._observer(self.finished[number])
 
     async def _end_what_is_open(self) -> None:
-        """Record calls that were started and did not come to their turn."""
+        """Record calls that were started and did not come to their turn: all, whatever happens.
+
+        Raises:
+            BaseException: the first that came up meanwhile.
+        """
+        failure: BaseException | None = None
         for number, (call, _) in list(self._open.items()):
             output = CompleteOutput.failure(call.tool_name, error_of_cancellation())
-            await self._finish(number, output)
+            try:
+                await self._finish(number, output)
+            except BaseException as error:  # noqa: BLE001  it is raised when all are ended
+                failure = failure or error
+        if failure is not None:
+            raise failure
 
 
 def _awaited(tool: AgentTool) -> Callable[[Any], Awaitable[object]]:
@@ -177,19 +188,19 @@ def _awaited(tool: AgentTool) -> Callable[[Any], Awaitable[object]]:
     return handle
 
 
-async def to_end(session: Session, task: Callable[[], T]) -> T:
+async def to_end(run: Callable[[Callable[[], T]], Awaitable[T]], task: Callable[[], T]) -> T:
     """Record something in a thread of the store, and wait until that is done.
 
     A cancellation meanwhile goes on when it is done: what is begun in the record is known here.
 
     Args:
-        session: that the task uses.
+        run: does it in a thread; `Session.run_in_thread` for instance.
         task: to be done in the thread.
 
     Raises:
         CancelledError: whoever waits was cancelled; the task is done.
     """
-    doing = asyncio.ensure_future(session.run_in_thread(task))
+    doing = asyncio.ensure_future(run(task))
     cancelled: asyncio.CancelledError | None = None
     while not doing.done():
         try:

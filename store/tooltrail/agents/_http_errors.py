@@ -25,12 +25,15 @@ _LONGEST_WAIT_MS = 10 * 60 * 1000
 """A server that asks for more is not waited for."""
 
 
-async def refused(response: "httpx.Response", format_name: str) -> ModelError | None:
+async def refused(
+    response: "httpx.Response", format_name: str, key: str | None
+) -> ModelError | None:
     """Why an answer is none; None if it is one, of which nothing is read then.
 
     Args:
         response: of which the body is still to come.
         format_name: of the wire format that it is to be in.
+        key: that was sent, and is not repeated whatever the server says.
     """
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     if response.is_success:
@@ -38,7 +41,10 @@ async def refused(response: "httpx.Response", format_name: str) -> ModelError | 
             return None
         return ModelError(f"the server sent {kind}, no answer of a model: is its address right?")
     status = response.status_code
-    said = _said(await _beginning(response), format_name)
+    body = await _beginning(response)
+    if key is not None:
+        body = body.replace(key.encode(), b"(the key)")
+    said = _said(body, format_name)
     return ModelError(
         f"the server answers {status} {response.reason_phrase}{said}".rstrip(),
         status=status,

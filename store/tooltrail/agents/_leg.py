@@ -105,6 +105,8 @@ class LegRunner:
         self._limits = limits
         self._observer = observer
         self._messages: list[Message] = []
+        self._accepted: Ending | None = None
+        questions.count = self.spent.take
 
     async def run(self, beginning: Sequence[Message]) -> Ending:
         """Lead the conversation to its end.
@@ -125,6 +127,8 @@ class LegRunner:
         except TimeoutError:
             if not deadline.expired():
                 raise
+            if self._accepted is not None:
+                return self._accepted
             return self._out_of("time", f"no end within {self._limits.max_time_ms:,} ms")
 
     async def _lead(self, beginning: Sequence[Message]) -> Ending:
@@ -140,7 +144,7 @@ class LegRunner:
     async def _tell(self, message: Message) -> None:
         """Say something to the model that is neither an answer nor a result."""
         say = partial(self._session.add_message, message.role, message.text)
-        await to_end(self._session, say)
+        await to_end(self._session.run_in_thread, say)
         self._messages.append(message)
 
     def _spent_up(self) -> Ending | None:
@@ -162,7 +166,6 @@ class LegRunner:
         """One question, its answer, and the calls of that; how the leg ended if it did."""
         self.spent.steps += 1
         answer = await self._questions.ask(self._messages, self._choice())
-        self.spent.take(answer.response.usage)
         if answer.calls:
             return await self._take_calls(answer)
         message = answer.response.messages[0]
@@ -196,14 +199,11 @@ class LegRunner:
         calls = answer.calls
         others = [call for call in calls if not self._is_submission(call)]
         ended = dict(zip(map(id, others), await self._batch().run(others), strict=True))
-        accepted: Finished | None = None
         for call in calls:
             if self._is_submission(call):
                 ended[id(call)] = await self._submit(call)
-                if accepted is None and self.judge is not None and self.judge.is_accepted:
-                    accepted = ended[id(call)]
         self._remember(answer.response.messages[0], [ended[id(call)] for call in calls])
-        return self._verdict(accepted)
+        return self._accepted or self._attempts_left()
 
     def _batch(self) -> Batch:
         limits = self._limits
@@ -216,26 +216,35 @@ class LegRunner:
         judge = self.judge
         assert judge is not None
         batch = self._batch()
-        if judge.is_accepted:
+        if self._accepted is not None:
             [finished] = await batch.refuse([call], "a result was accepted already")
-        elif judge.attempt_count >= self._limits.max_attempts:
+            return finished
+        if judge.attempt_count >= self._limits.max_attempts:
             [finished] = await batch.refuse([call], "no attempt is left")
-        else:
-            judge.attempt_count += 1
+            return finished
+        judge.attempt_count += 1
+        try:
             [finished] = await batch.run([call])
+        finally:
+            # Also where the time was over while it was recorded: what is recorded counts.
+            for recorded in batch.finished.values():
+                self._accepted = self._acceptance(judge, recorded)
         return finished
 
-    def _verdict(self, accepted: Finished | None) -> Ending | None:
-        judge, most = self.judge, self._limits.max_attempts
-        if judge is None:
+    def _acceptance(self, judge: Judge, finished: Finished) -> Ending | None:
+        """How the leg ends by a submission, by what is recorded of it; None if it does not."""
+        result = finished.canonical.result
+        if result is None or result.get("valid") is not True:
             return None
-        if accepted is not None:
-            reason = f"accepted at attempt {judge.attempt_count:,}"
-            named = accepted.invocation_id
-            return Ending("submitted", reason, result_id=named, value=judge.value)
-        if judge.attempt_count >= most:
-            return self._out_of("attempts", f"no valid result in {most:,} attempts")
-        return None
+        reason = f"accepted at attempt {judge.attempt_count:,}"
+        value = judge.meant(finished.call.arguments)
+        return Ending("submitted", reason, result_id=finished.invocation_id, value=value)
+
+    def _attempts_left(self) -> Ending | None:
+        most = self._limits.max_attempts
+        if self.judge is None or self.judge.attempt_count < most:
+            return None
+        return self._out_of("attempts", f"no valid result in {most:,} attempts")
 
     def _remember(self, message: Message, ended: Sequence[Finished]) -> None:
         """Add an answer and what came of its calls to the conversation."""

@@ -2,14 +2,14 @@
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 
 from tooltrail.agents.models import ChatModel, ModelError
 from tooltrail.agents.runs import AnswerCame, ChunkCame, Observer, QuestionFailed
 from tooltrail.records import Conversation, Message, ToolDefinition
 from tooltrail.store import RecordedAnswer, Session, record_stream
-from tooltrail.wire import ExportPolicy, JsonObject, ToolChoice, wire_format
+from tooltrail.wire import ExportPolicy, JsonObject, TokenCounts, ToolChoice, wire_format
 
 _FIRST_PAUSE_MS = 500
 _LONGEST_PAUSE_MS = 30_000
@@ -28,6 +28,7 @@ class Questions:
         offered: the tools, by the names that the model is told.
         retries_left: how often a question may still be put again.
         retry_count: how often one was.
+        count: is told what each answer cost, also one that broke off.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class Questions:
         self.offered = tuple(tools)
         self.retries_left = retries
         self.retry_count = 0
+        self.count: Callable[[TokenCounts | None], None] = _uncounted
         self._answer_tokens = answer_tokens
         self._observer = observer
         self._format = wire_format(model.wire_format)
@@ -105,15 +107,24 @@ class Questions:
             if first is None:
                 raise ModelError("the answer is empty", is_transient=True)
             whole = _with_first(first, pieces)
-            async with record_stream(
+            stream = record_stream(
                 self.session, self.model.wire_format, whole, provider=self.model.provider
-            ) as stream:
-                async for piece in stream:
-                    self._observer(ChunkCame(piece))
+            )
+            try:
+                async with stream:
+                    async for piece in stream:
+                        self._observer(ChunkCame(piece))
+            finally:
+                if stream.is_recorded:
+                    self.count(stream.answer.response.usage)
         answer = stream.answer
         _refuse_broken(answer)
         self._observer(AnswerCame(answer.response.messages[0]))
         return answer
+
+
+def _uncounted(usage: TokenCounts | None) -> None:
+    del usage
 
 
 async def _begun(pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:

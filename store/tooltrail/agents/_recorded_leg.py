@@ -108,22 +108,23 @@ async def run_leg(plan: LegPlan, store: Store, observer: Observer) -> tuple[Leg,
         UnavailableError: something could not be recorded.
         CancelledError: it was cancelled; its outcome says so.
     """
-    session = await _opened(plan, store)
-    started = plan.started(session.id)
+    opened: list[Session] = []
     try:
-        record = partial(session.record_leg, started, plan.config.version_record)
-        await to_end(session, record)
+        await to_end(store.threads.run, lambda: opened.append(_open(plan, store)))
+        [session] = opened
+        started = plan.started(session.id)
         ended, value = await _led(plan, session, started, observer)
         observer(ended)
     finally:
-        await to_end(session, partial(_close, session))
+        # Also one that was opened while the run was cancelled.
+        for one in opened:
+            await to_end(one.run_in_thread, partial(_close, one))
     return Leg(session.id, started, ended), value
 
 
-async def _opened(plan: LegPlan, store: Store) -> Session:
+def _open(plan: LegPlan, store: Store) -> Session:
     parent = plan.run_id or plan.parent
-    opening = partial(store.open_session, title=plan.title, agent=plan.config.id, parent=parent)
-    return await store.threads.run(opening)
+    return store.open_session(title=plan.title, agent=plan.config.id, parent=parent)
 
 
 def _close(session: Session) -> None:
@@ -134,7 +135,7 @@ def _close(session: Session) -> None:
 async def _runner(plan: LegPlan, session: Session, observer: Observer) -> LegRunner:
     judge, limits = plan.judge(), plan.config.limits
     toolbox, definitions = _toolbox(plan, judge)
-    await to_end(session, partial(session.offer_tools, definitions))
+    await to_end(session.run_in_thread, partial(session.offer_tools, definitions))
     questions = Questions(
         session,
         plan.model,
@@ -176,6 +177,8 @@ async def _led(
     """
     runner: LegRunner | None = None
     try:
+        record = partial(session.record_leg, started, plan.config.version_record)
+        await to_end(session.run_in_thread, record)
         observer(started)
         runner = await _runner(plan, session, observer)
         ending = await runner.run([*plan.beginning()])
@@ -184,7 +187,7 @@ async def _led(
         raise
     goes_on = None if ending.outcome in SUCCESSES else plan.next_tier
     ended = _ended(runner, ending, goes_on)
-    await to_end(session, partial(session.record_leg, ended))
+    await to_end(session.run_in_thread, partial(session.record_leg, ended))
     return ended, ending.value
 
 
@@ -196,7 +199,9 @@ async def _record_failure(session: Session, runner: LegRunner | None, error: Bas
         else Ending("failed", f"{type(error).__name__}: {error}")
     )
     try:
-        await to_end(session, partial(session.record_leg, _ended(runner, ending, None)))
+        await to_end(
+            session.run_in_thread, partial(session.record_leg, _ended(runner, ending, None))
+        )
     except Exception as failure:  # noqa: BLE001  what is raised is what came first
         error.add_note(f"the outcome is not recorded: {failure}")
 

@@ -8,6 +8,7 @@ import os
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Self
+from urllib.parse import urlsplit
 
 from tooltrail.agents._endpoints import ENDPOINTS, Endpoint
 from tooltrail.agents._extra import missing_extra
@@ -74,23 +75,25 @@ class HttpModel:
             base_url: what the official client of the format takes as such: with `/v1` at its end
                 for both of OpenAI's, without a version for the others. By default the provider's.
             api_key: the key itself.
-            api_key_env: the variable of the environment that has the key; by default the one that
-                the provider's own client reads, if it is there.
+            api_key_env: the variable of the environment that has the key. By default the one that
+                the provider's own client reads, if it is there; but no other server than the
+                provider's own is sent a key that was not named for it.
             provider: whose server it is.
             stream: whether answers are to come as a stream.
             silence_timeout_ms: in which something must come of an answer.
 
         Raises:
             NotFoundError: models are not asked in such a format.
-            InvalidRecordError: the address is none, or the variable that was named is not there.
+            InvalidRecordError: the address or the key is none, or the variable that was named is
+                not there.
         """
         if format_name not in ENDPOINTS:
             known = ", ".join(ENDPOINTS)
             raise NotFoundError(f"models are not asked in {format_name!r}, but in {known}")
         endpoint = ENDPOINTS[format_name]
-        url = (base_url or endpoint.base_url).rstrip("/")
-        if not url.startswith(("http://", "https://")):
-            raise InvalidRecordError(f"{url!r} is no address: it begins with no http(s)://")
+        url = _checked_url(base_url or endpoint.base_url)
+        is_own = url == endpoint.base_url
+        key = api_key or _key_of(endpoint, api_key_env, is_own=is_own)
         return cls(
             name=model,
             wire_format=format_name,
@@ -98,7 +101,7 @@ class HttpModel:
             provider=provider,
             streams=stream,
             silence_timeout_ms=silence_timeout_ms,
-            _key=api_key or _key_of(endpoint, api_key_env),
+            _key=None if key is None else _checked_key(key),
         )
 
     def answer_limit(self, tokens: int) -> JsonObject:
@@ -126,23 +129,53 @@ class HttpModel:
                     json=endpoint.body(self.name, members, streams=self.streams),
                 ) as response,
             ):
-                if problem := await refused(response, self.wire_format):
+                if problem := await refused(response, self.wire_format, self._key):
                     raise problem
                 async for piece in response.aiter_bytes():
                     yield piece
         except httpx.HTTPError as error:
             raise broken(error) from error
-        except httpx.InvalidURL as error:
-            raise ModelError(f"the address of the server is none: {error}") from error
+        except (httpx.InvalidURL, ValueError, OSError, OverflowError) as error:
+            # Not what it says, which may be a header with the key in it.
+            raise ModelError(f"the request cannot be sent: {type(error).__name__}") from None
 
     @property
     def _endpoint(self) -> Endpoint:
         return ENDPOINTS[self.wire_format]
 
 
-def _key_of(endpoint: Endpoint, variable: str | None) -> str | None:
+def _checked_url(url: str) -> str:
+    """An address without a slash at its end.
+
+    Raises:
+        InvalidRecordError: it is none.
+    """
+    try:
+        parts = urlsplit(url)
+        is_one = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is none
+        is_one = False
+    if not is_one:
+        raise InvalidRecordError(f"{url!r} is no address such as http://127.0.0.1:11434")
+    return url.rstrip("/")
+
+
+def _checked_key(key: str) -> str:
+    """A key that a header can carry; files of variables leave white space at its ends.
+
+    Raises:
+        InvalidRecordError: it has other characters.
+    """
+    stripped = key.strip()
+    if not stripped or not stripped.isascii() or not stripped.isprintable():
+        raise InvalidRecordError("the key is empty, or has characters that no header can carry")
+    return stripped
+
+
+def _key_of(endpoint: Endpoint, variable: str | None, *, is_own: bool) -> str | None:
     if variable is None:
-        return next(filter(None, map(os.environ.get, endpoint.key_variables)), None)
+        names = endpoint.key_variables if is_own else ()
+        return next(filter(None, map(os.environ.get, names)), None)
     key = os.environ.get(variable)
     if not key:
         raise InvalidRecordError(f"the variable {variable}, which is to have the key, is not set")

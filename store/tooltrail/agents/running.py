@@ -23,7 +23,7 @@ from tooltrail.records import InvalidRecordError
 from tooltrail.store import Store
 
 ModelFactory: TypeAlias = Callable[[Tier], ChatModel]
-"""Makes the model of a tier, each time that the tier is tried."""
+"""Makes the model of a tier, once for a run."""
 
 
 async def run_agent(
@@ -62,13 +62,15 @@ async def run_agent(
     """
     ladder = _ladder(config, model)
     _refuse_missing(config, tools)
+    # All before the first leg: what no model can be made of is refused before anything is recorded.
+    models = [model if isinstance(model, ChatModel) else model(tier) for tier in ladder]
     legs: list[Leg] = []
     value: JsonValue = None
     for position, tier in enumerate(ladder):
         plan = LegPlan(
             config=config,
             task=task,
-            model=model if isinstance(model, ChatModel) else model(tier),
+            model=models[position],
             tools=tools,
             tier=tier.name,
             position=position,

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from tooltrail.records import Digest
 from tooltrail.records.agent_runs import SUCCESSES
-from tooltrail.store import LegView, Reader, iter_legs
+from tooltrail.store import AttemptView, LegView, Reader, iter_legs
 
 _INDEX = re.compile(r"\[\d+\]")
 
@@ -129,16 +129,16 @@ def agent_statistics(
         UnavailableError, DamageError: see `Reader`.
     """
     counting = _Counting(now)
-    for run in _runs(iter_legs(reader, agent=agent, since=since, until=until)):
+    for run in _runs(iter_legs(reader, agent=agent, since=since), until):
         counting.take(run)
     return counting.all()
 
 
-def _runs(legs: Iterable[LegView]) -> Iterator[list[LegView]]:
-    """The legs of each run; a run that began earlier than all of them is left out."""
+def _runs(legs: Iterable[LegView], until: datetime | None) -> Iterator[list[LegView]]:
+    """The legs of each run that began among them and before a time, its later legs as well."""
     open_runs: dict[UUID, list[LegView]] = {}
     for leg in legs:
-        if leg.started.position == 0:
+        if leg.started.position == 0 and (until is None or leg.started_at < until):
             open_runs[leg.started.run_id] = []
         run = open_runs.get(leg.started.run_id)
         if run is None:
@@ -176,7 +176,7 @@ class _Counting:
             self._count(of_tier, leg, leg)
             for counted in (whole, of_tier):
                 _count_work(counted, leg)
-        if last.ended is not None:
+        if _has_ended(last):
             spent = sum(leg.ended.duration_ms for leg in run if leg.ended is not None)
             whole.durations_ms.append(spent)
 
@@ -185,7 +185,7 @@ class _Counting:
         counted.count += 1
         if first.attempts and first.attempts[0].valid:
             counted.first_try_count += 1
-        if last.ended is not None:
+        if last.ended is not None and (counted.tier is not None or _has_ended(last)):
             counted.outcomes[last.ended.outcome] += 1
             counted.success_count += last.ended.outcome in SUCCESSES
         elif self._is_open(last):
@@ -194,16 +194,27 @@ class _Counting:
             counted.lost_count += 1
 
     def _is_open(self, leg: LegView) -> bool:
-        if leg.ended is not None:
-            return False
         limit = timedelta(milliseconds=leg.started.time_limit_ms)
         return self._now < leg.started_at + limit + _GRACE
 
 
+def _has_ended(last: LegView) -> bool:
+    """Whether no other leg of a run is to come behind this one."""
+    return last.ended is not None and last.ended.escalated_to is None
+
+
+def _attempts_of(leg: LegView) -> list[AttemptView]:
+    """The submissions of a leg that anybody looked at; without a schema there are none."""
+    if leg.started.schema_digest is None:
+        return []
+    return [attempt for attempt in leg.attempts if attempt.state != "denied"]
+
+
 def _count_work(counted: AgentStatistics, leg: LegView) -> None:
-    counted.attempt_count += len(leg.attempts)
-    counted.rejected_count += sum(attempt.valid is not True for attempt in leg.attempts)
-    for attempt in leg.attempts:
+    attempts = _attempts_of(leg)
+    counted.attempt_count += len(attempts)
+    counted.rejected_count += sum(attempt.valid is not True for attempt in attempts)
+    for attempt in attempts:
         for error in attempt.errors:
             counted.errors[_INDEX.sub("[]", error.path)] += 1
         if unlisted := attempt.error_count - len(attempt.errors):

@@ -79,23 +79,17 @@ class Judge:
         schema: of its result.
         format_name: of the wire format that the model is asked in.
         attempt_count: submissions so far, also those that could not be read.
-        value: the one that was accepted.
-        is_accepted: whether one was.
     """
 
     agent: str
     schema: OutputSchema
     format_name: str
     attempt_count: int = 0
-    value: JsonValue = None
-    is_accepted: bool = False
 
     def judge(self, submitted: dict[str, JsonValue]) -> StructuredOutput:
         """The verdict on what was submitted, which is the attempt that was counted last."""
-        value = self._restored(submitted)
+        value = self.meant(submitted)
         errors = self.schema.violations(value)
-        if not errors:
-            self.value, self.is_accepted = value, True
         return StructuredOutput.of(
             value,
             agent=self.agent,
@@ -104,6 +98,7 @@ class Judge:
             errors=errors,
         )
 
-    def _restored(self, submitted: JsonValue) -> JsonValue:
+    def meant(self, submitted: JsonValue) -> JsonValue:
+        """What was submitted as the schema has it, whatever form it was asked for in."""
         strict = self.schema.strict_form if self.format_name in STRICT_FORMATS else None
         return submitted if strict is None else strict.restore(submitted)

@@ -37,7 +37,13 @@ from tooltrail.store._recording.stream_facts import streams_in
 from tooltrail.store._recording.verdicts import FAMILY as VERDICTS
 from tooltrail.store._recording.verdicts import verdict_row
 from tooltrail.store.reader import Reader
-from tooltrail.store.tables import InvocationRow, MessageRow, StructuredOutputRow
+from tooltrail.store.tables import (
+    AgentLegRow,
+    InvocationRow,
+    MessageRow,
+    SessionRow,
+    StructuredOutputRow,
+)
 from tooltrail.store.views import InvocationDetail
 
 _STARTED: EntryKind = "invocation.started"
@@ -190,7 +196,7 @@ def _omission_row(omission: Omission) -> dict[str, Any]:
 def _verdict_problem(reader: Reader, detail: InvocationDetail) -> str:
     """Whether the row of a submission is what its canonical result says.
 
-    A store of before revision 0007 has no such rows for what was recorded then.
+    A store of before revision 0007 has no such rows for what was recorded then, and no legs.
     """
     if detail.summary.family != VERDICTS or detail.canonical_json is None:
         return ""
@@ -203,12 +209,26 @@ def _verdict_problem(reader: Reader, detail: InvocationDetail) -> str:
     with reader.database.read() as connection:
         found = connection.execute(query).one_or_none()
     if found is None:
-        return ""
+        return "its verdict is missing" if _is_of_a_leg(reader, detail) else ""
     canonical = CanonicalResult.model_validate(canonical_json.decode(detail.canonical_json))
     wanted = verdict_row(canonical)
     stored = dict(zip(("schema_digest", "attempt", "valid", "document"), found, strict=True))
     is_same = wanted is not None and all(wanted[name] == stored[name] for name in stored)
     return "" if is_same else "its verdict is not what its canonical result says"
+
+
+def _is_of_a_leg(reader: Reader, detail: InvocationDetail) -> bool:
+    """Whether a submission with a verdict is of a session that is the leg of an agent run."""
+    if detail.summary.state != "success":
+        return False
+    leg, session = AgentLegRow, SessionRow
+    query = (
+        select(leg.message_key)
+        .join(session, session.key == leg.session_key)
+        .where(session.id == detail.summary.session_id)
+    )
+    with reader.database.read() as connection:
+        return connection.scalar(query.limit(1)) is not None
 
 
 def _stream_problem(reader: Reader, detail: InvocationDetail) -> str:

@@ -23,7 +23,7 @@ from tooltrail.store._reading.committed import (
     lost_subjects,
     places_of,
 )
-from tooltrail.store._reading.legs import fact_of, leg_row_of
+from tooltrail.store._reading.legs import agent_problem, fact_of, leg_row_of
 from tooltrail.store._reading.listing import Listed, iter_pages
 from tooltrail.store._reading.offers import offers_of
 from tooltrail.store._recording.bodies import decode_body
@@ -72,6 +72,8 @@ def _problem(reader: Reader, listed: Listed, places: Mapping[UUID, Places]) -> s
         with reader.database.read() as connection:
             facts, offers = _facts(connection, listed.key)
             leg = leg_row_of(connection, listed.key)
+            if problem := agent_problem(connection, leg):
+                return problem
         if leg is not None or "leg" in promised:
             facts["leg"] = _leg_digest(leg, facts["created_at"])
         if offers or "tools" in promised:

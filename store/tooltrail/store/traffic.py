@@ -185,6 +185,11 @@ class RecordedStream(Generic[ChunkT]):
         return self._beginning.id
 
     @property
+    def is_recorded(self) -> bool:
+        """Whether the stream has ended, and the answer is in the session."""
+        return self._answer is not None
+
+    @property
     def answer(self) -> RecordedAnswer:
         """What was recorded.
 

@@ -86,9 +86,13 @@ def test_the_key_goes_where_the_provider_looks_for_it(
     with scripted_provider([says("a"), says("b")]) as provider:
         asyncio.run(answered(model(provider, name, api_key_env="OWN_KEY")))
         for variable in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "OLLAMA_API_KEY"):
-            monkeypatch.setenv(variable, "the-key")
+            monkeypatch.setenv(variable, "the-usual-key")
+        # Nobody named that one for this server.
         asyncio.run(answered(model(provider, name)))
-        assert [headers[header] for _, headers, _ in provider.requests] == [value, value]
+        assert [headers.get(header) for _, headers, _ in provider.requests] == [value, None]
+        assert "the-usual-key" not in str(provider.requests)
+    assert "the-usual-key" not in repr(HttpModel.of(name, "m"))
+    assert HttpModel.of(name, "m") == HttpModel.of(name, "m", api_key="the-usual-key\r\n")
 
 
 def test_a_server_without_a_key_is_asked_without_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,8 +106,15 @@ def test_what_cannot_be_asked_is_refused_at_once(monkeypatch: pytest.MonkeyPatch
     monkeypatch.delenv("NO_SUCH_KEY", raising=False)
     with pytest.raises(NotFoundError, match="models are not asked in 'mcp'"):
         HttpModel.of("mcp", "m")
-    with pytest.raises(InvalidRecordError, match="is no address"):
-        HttpModel.of("openai", "m", base_url="127.0.0.1:11434")
+    for url in ("127.0.0.1:11434", "http://127.0.0.1:99999", "http://", "ftp://a", "http://[a"):
+        with pytest.raises(InvalidRecordError, match="is no address"):
+            HttpModel.of("openai", "m", base_url=url)
+    for key in ("a\rb", "\u00e4", "   ", "a\0"):
+        with pytest.raises(
+            InvalidRecordError, match="characters that no header can carry"
+        ) as refused:
+            HttpModel.of("openai", "m", api_key=key)
+        assert key not in str(refused.value)
     with pytest.raises(InvalidRecordError, match="NO_SUCH_KEY"):
         HttpModel.of("openai", "m", api_key_env="NO_SUCH_KEY")
     assert HttpModel.of("anthropic", "m").base_url == "https://api.anthropic.com"
@@ -156,6 +167,13 @@ def test_each_provider_s_own_words_for_an_error_are_told(name: str) -> None:
     with scripted_provider([Refusal(429, json.dumps(bodies[name]).encode())]) as provider:
         error = failure(model(provider, name, api_key="k"))
     assert str(error) == "the server answers 429 Too Many Requests: no credit"
+
+
+def test_a_key_that_a_server_repeats_is_not_told() -> None:
+    body = b'{"error": {"message": "the key the-key is no key"}}'
+    with scripted_provider([Refusal(401, body)]) as provider:
+        error = failure(model(provider, "openai", api_key="the-key"))
+    assert str(error) == "the server answers 401 Unauthorized: the key (the key) is no key"
 
 
 def test_an_answer_that_breaks_off_is_worth_another_try() -> None:

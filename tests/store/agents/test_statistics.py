@@ -128,8 +128,28 @@ def test_a_run_counts_by_when_it_began(store: Store) -> None:
     at = [leg.started_at for leg in iter_legs(store.reader)]
     whole, _ = counted(store, since=at[1])
     assert (whole.count, whole.success_count) == (1, 1)
-    whole, _ = counted(store, until=at[1])
-    assert (whole.count, whole.success_count, whole.lost_count) == (1, 0, 0)
+    # Its later legs count with it, whenever they began.
+    whole, _, _ = counted(store, until=at[1])
+    assert (whole.count, whole.success_count, whole.lost_count) == (1, 1, 0)
+
+
+def test_a_run_that_was_to_go_on_and_did_not_is_open_and_then_lost(store: Store) -> None:
+    record_leg(store, "model_failed", ended={"escalated_to": "large"}, time_limit_ms=3_600_000)
+    soon, tier = counted(store, now=datetime.now(UTC))
+    assert told(soon, COUNTS) == (1, 1, 0, 0, 0, 0)
+    assert tier.outcomes == {"model_failed": 1}
+    late, _ = counted(store, now=NOW + timedelta(hours=2))
+    assert told(late, COUNTS) == (1, 0, 0, 0, 0, 1)
+    assert late.outcomes == {}
+
+
+def test_what_nobody_looked_at_is_no_submission(store: Store) -> None:
+    with store.open_session() as session:
+        session.record_leg(beginning(session, schema_digest=None), version())
+        submit_nothing_readable(session)
+        session.record_leg(ending("answered"))
+    whole, _ = counted(store)
+    assert (whole.attempt_count, whole.rejected_count) == (0, 0)
 
 
 def test_submissions_without_a_verdict_and_unlisted_errors_count(store: Store) -> None:

@@ -57,11 +57,11 @@ def test_a_result_in_the_strict_form_is_judged_and_kept_as_the_schema_means_it()
     assert reviewer is not None
     strict = Judge("reviewer", reviewer.schema_checker, "openai", attempt_count=1)
     assert strict.judge(given).valid
-    assert strict.value == GOOD["reviewer"]
+    assert strict.meant(given) == GOOD["reviewer"]
     plain = Judge("reviewer", reviewer.schema_checker, "anthropic", attempt_count=2)
     verdict = plain.judge(given)
     assert {error.path for error in verdict.errors} == {"overallQuality"}
-    assert (plain.is_accepted, plain.value, verdict.attempt) == (False, None, 2)
+    assert (verdict.valid, verdict.attempt, plain.meant(given)) == (False, 2, given)
 
 
 @pytest.mark.parametrize("wire_format", FORMATS)

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -21,8 +22,14 @@ from tooltrail.agents import (
     Tier,
     run_agent,
 )
-from tooltrail.records import InvalidRecordError, LegEnded, LegStarted, ToolDefinition
-from tooltrail.store import Store, iter_legs
+from tooltrail.records import (
+    CompleteOutput,
+    InvalidRecordError,
+    LegEnded,
+    LegStarted,
+    ToolDefinition,
+)
+from tooltrail.store import Finished, Invocation, Store, iter_legs
 
 SUBMITS = asks(Call("submit_result", GOOD["reviewer"], "call_s"))
 
@@ -240,6 +247,86 @@ def test_a_run_that_is_cancelled_amid_an_answer_leaves_what_had_come(
     [answer] = [message for message in messages if message.role == "assistant"]
     assert answer.payload
     assert states(sqlite_store) == []
+
+
+def test_what_is_recorded_as_accepted_counts_though_the_time_was_over_meanwhile(
+    sqlite_store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finish = Invocation.finish
+
+    def slow(invocation: Invocation, output: CompleteOutput) -> Any:
+        time.sleep(2.5)
+        return finish(invocation, output)
+
+    monkeypatch.setattr(Invocation, "finish", slow)
+    config = using({}, max_time_ms=2_000)
+    ran = run_scripted(sqlite_store, config, "openai", [SUBMITS], root=tmp_path, tools={})
+    assert (ran.run.outcome, ran.run.result) == ("submitted", GOOD["reviewer"])
+
+
+def test_all_calls_are_ended_whatever_the_observer_raises(
+    sqlite_store: Store, tmp_path: Path
+) -> None:
+    tools = {name: tool(name, lambda _: "x", has_side_effects=True) for name in "abc"}
+
+    def observe(event: RunEvent) -> None:
+        if isinstance(event, Finished):
+            raise KeyError(event.call.tool_name)
+
+    async def run() -> None:
+        calls = asks(*(Call(name, {}, f"c_{name}") for name in tools))
+        with scripted_provider([calls]) as provider:
+            model = HttpModel.of("openai", "m", base_url=f"{provider.url}/v1")
+            config = using(tools)
+            await run_agent(config, "Do it.", model, tools, sqlite_store, observer=observe)
+
+    with pytest.raises(KeyError):
+        asyncio.run(run())
+    assert [(name, state) for name, state, _ in states(sqlite_store)] == [
+        ("a", "success"),
+        ("b", "cancelled"),
+        ("c", "cancelled"),
+    ]
+
+
+def test_a_run_that_is_cancelled_while_its_session_opens_leaves_none_open(
+    sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_session = Store.open_session
+
+    def slow(store: Store, **told: Any) -> Any:
+        time.sleep(0.5)
+        return open_session(store, **told)
+
+    monkeypatch.setattr(Store, "open_session", slow)
+
+    async def run() -> None:
+        model = HttpModel.of("openai", "m", base_url="http://127.0.0.1:1/v1")
+        task = asyncio.ensure_future(run_agent(using({}), "Do it.", model, {}, sqlite_store))
+        await asyncio.sleep(0.1)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(run())
+    [session] = sqlite_store.reader.sessions()
+    assert session.closed_at is not None
+
+
+def test_a_tier_that_no_model_can_be_made_of_is_refused_before_anything_is_recorded(
+    sqlite_store: Store,
+) -> None:
+    config = using({}).model_copy(
+        update={"tiers": (Tier(name="a", model="m"), Tier(name="b", model="m"))}
+    )
+
+    def model(tier: Tier) -> HttpModel:
+        named = "NO_SUCH_KEY" if tier.name == "b" else None
+        return HttpModel.of("openai", tier.model, api_key_env=named)
+
+    with pytest.raises(InvalidRecordError, match="NO_SUCH_KEY"):
+        asyncio.run(run_agent(config, "Do it.", model, {}, sqlite_store))
+    assert sqlite_store.reader.sessions() == []
 
 
 def test_what_is_told_of_a_run_is_recorded_before(sqlite_store: Store, tmp_path: Path) -> None:

@@ -328,7 +328,7 @@ def test_what_is_no_entry_is_refused(data: bytes) -> None:
         read_entry(data)
 
 
-@pytest.mark.parametrize("data", [b'{"v":4,"kind":"message"}', b'{"v":1,"kind":"dance"}'])
+@pytest.mark.parametrize("data", [b'{"v":5,"kind":"message"}', b'{"v":1,"kind":"dance"}'])
 def test_what_a_newer_program_may_have_written_is_told_apart(data: bytes) -> None:
     with pytest.raises(NewerEntryError):
         read_entry(data)

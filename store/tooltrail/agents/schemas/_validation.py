@@ -10,7 +10,11 @@ say (`oneOf` as exactly one, `uniqueItems`, `const` and `enum` of any JSON, tupl
 1.0 and true as JSON tells them apart), and take a value that the schema refuses.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any, cast
 
@@ -25,8 +29,55 @@ from pydantic import JsonValue
 
 from tooltrail.agents.schemas._formats import CHECKER
 
+_LOOKS: "ContextVar[Looks | None]" = ContextVar("looks", default=None)
+_LOOKS_AT_LEAST = 10_000
+_LOOKS_OF_A_PART = 100
+_FOLLOW: Any = cast("Any", Draft202012Validator).VALIDATORS["$ref"]
+
 UNKNOWN = "unknown"
 """The keyword of an error about a field that an object may not have."""
+
+
+class TooManyLooksError(Exception):
+    """A schema that refers to itself sends a value around too often."""
+
+
+@dataclass(slots=True)
+class Looks:
+    """How often references may still be followed in one check.
+
+    A schema whose alternatives refer back to it looks at a value by the power of its depth.
+
+    Attributes:
+        left: how often.
+    """
+
+    left: int
+
+    @classmethod
+    def at(cls, part_count: int) -> "Looks":
+        """As many as a value of so many parts may need."""
+        return cls(_LOOKS_AT_LEAST + _LOOKS_OF_A_PART * part_count)
+
+    def spend(self) -> None:
+        """Follow one.
+
+        Raises:
+            TooManyLooksError: none is left.
+        """
+        self.left -= 1
+        if self.left < 0:
+            raise TooManyLooksError
+
+
+@contextmanager
+def bounded(looks: Looks) -> Generator[None]:
+    """Within the block, checks follow no more references than that."""
+    token = _LOOKS.set(looks)
+    try:
+        yield
+    finally:
+        _LOOKS.reset(token)
 
 
 def validator_of(document: Mapping[str, JsonValue]) -> Validator:
@@ -78,6 +129,26 @@ def _additional(
             yield from descend(members[name], allowed, path=name)
 
 
+def _multiple(_: Validator, factor: Any, instance: Any, __: Any) -> Iterator[ValidationError]:
+    is_number = isinstance(instance, int | float) and not isinstance(instance, bool)
+    # In decimal, as both are spelled: 19.99 is a multiple of 0.01, though no double divides so.
+    if is_number and (_fraction(instance) / _fraction(factor)).denominator != 1:
+        yield ValidationError("it is no multiple")
+
+
+def _fraction(number: float) -> Fraction:
+    return Fraction(number) if isinstance(number, int) else Fraction(repr(number))
+
+
+def _reference(
+    validator: Any, reference: str, instance: Any, schema: Any
+) -> Iterator[ValidationError]:
+    looks = _LOOKS.get()
+    if looks is not None:
+        looks.spend()
+    yield from _FOLLOW(validator, reference, instance, schema)
+
+
 def _unique(_: Validator, wanted: bool, instance: Any, __: Any) -> Iterator[ValidationError]:
     if not wanted or not isinstance(instance, list):
         return
@@ -114,5 +185,7 @@ _VALIDATOR: Any = cast("Any", extend)(
         "additionalProperties": _additional,
         "uniqueItems": _unique,
         "pattern": _pattern,
+        "multipleOf": _multiple,
+        "$ref": _reference,
     },
 )

@@ -6,7 +6,7 @@ field. What the model wrote is repeated only shortly.
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
 from jsonschema.exceptions import ValidationError
@@ -37,11 +37,11 @@ def spelled_path(parts: Iterable[str | int]) -> str:
     return text
 
 
-def violation_of(error: ValidationError) -> Iterator[SchemaViolation]:
+def violation_of(error: ValidationError) -> SchemaViolation:
     """What one error says."""
     path = spelled_path(error.absolute_path)
     place = f"`{path}`" if path else "the result"
-    yield SchemaViolation(path=path, message=_sentence(error, place))
+    return SchemaViolation(path=path, message=_sentence(error, place))
 
 
 def _sentence(error: ValidationError, place: str) -> str:

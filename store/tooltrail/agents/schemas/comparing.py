@@ -6,7 +6,7 @@ be; a result that is stored can be held against the new one to be sure.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, cast
 
 from pydantic import JsonValue
@@ -103,6 +103,7 @@ class _Resolving:
 class _Comparing:
     before: _Resolving
     after: _Resolving
+    under_way: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
 
     def changes(self, path: str, old: Schema, new: Schema, depth: int) -> Iterator[SchemaChange]:
         """What differs in one place and below it."""
@@ -112,6 +113,23 @@ class _Comparing:
         if former is None or latter is None or depth > _MAX_DEPTH:
             yield SchemaChange(path, "rule_changed", "what is referred to may differ", "breaking")
             return
+        pair = (id(former), id(latter))
+        if pair in self.under_way:
+            # A schema that refers to itself: what differs is told where it began.
+            return
+        self.under_way.add(pair)
+        try:
+            yield from self._changes_within(path, former, latter, depth)
+        finally:
+            self.under_way.remove(pair)
+
+    def _changes_within(
+        self,
+        path: str,
+        former: Mapping[str, JsonValue],
+        latter: Mapping[str, JsonValue],
+        depth: int,
+    ) -> Iterator[SchemaChange]:
         yield from _types_changed(path, former, latter)
         yield from _values_changed(path, former, latter)
         yield from _bounds_changed(path, former, latter)
@@ -135,7 +153,9 @@ class _Comparing:
                 yield from self.changes(place, former[name], latter[name], depth + 1)
             else:
                 yield self._field_added(place, old, latter[name])
-        for name in former.keys() - latter.keys():
+        for name in former:
+            if name in latter:
+                continue
             place = f"{path}.{name}" if path else name
             is_free = self._takes(new.get("additionalProperties", True), former[name])
             effect: Effect = "compatible" if is_free else "breaking"

@@ -9,11 +9,19 @@ from jsonschema.protocols import Validator
 from pydantic import JsonValue
 
 from tooltrail.agents.schemas._keywords import IN_PLACE, NAMED_BELOW, ONE_BELOW, faults_of
-from tooltrail.agents.schemas._validation import validator_of
+from tooltrail.agents.schemas._validation import (
+    Looks,
+    TooManyLooksError,
+    bounded,
+    validator_of,
+)
 from tooltrail.agents.schemas._wording import spelled_path, violation_of
 from tooltrail.agents.schemas.faults import SchemaFault, UnsupportedSchemaError
 from tooltrail.agents.schemas.strict_form import StrictForm, strict_form_of
 from tooltrail.records import Digest, SchemaViolation, canonical_json, digest_of
+
+MAX_VIOLATIONS = 1_000
+"""Errors of one value that are listed; nobody mends more at once."""
 
 MAX_VALUE_DEPTH = 100
 """Levels of a value that are looked at; deeper ones would overflow the stack."""
@@ -67,6 +75,8 @@ class OutputSchema:
     def violations(self, value: JsonValue) -> tuple[SchemaViolation, ...]:
         """Every way in which a value breaks the schema, in the schema's order; none if it fits.
 
+        Of very many the first `MAX_VIOLATIONS` are given, and one that says that there are more.
+
         Args:
             value: of JSON types.
         """
@@ -74,15 +84,26 @@ class OutputSchema:
             odd = list(_odd_parts(value))
             if odd:
                 return tuple(odd)
-            found = [
-                violation
-                for error in self.validator.iter_errors(cast("Any", value))
-                for violation in violation_of(error)
-            ]
+            with bounded(Looks.at(_part_count(value))):
+                return tuple(self._broken(value))
         except RecursionError:
             return (SchemaViolation(path="", message="the result is nested too deep"),)
-        # Two ways to the same place of a schema tell the same twice.
-        return tuple(dict.fromkeys(found))
+        except TooManyLooksError:
+            return (SchemaViolation(path="", message="the result takes too long to check"),)
+
+    def _broken(self, value: JsonValue) -> Iterator[SchemaViolation]:
+        """What is wrong, each once: two ways to the same place of a schema tell the same twice."""
+        told: set[SchemaViolation] = set()
+        for error in self.validator.iter_errors(cast("Any", value)):
+            violation = violation_of(error)
+            if violation in told:
+                continue
+            if len(told) == MAX_VIOLATIONS:
+                more = f"more than {MAX_VIOLATIONS:,} errors; the others are not listed"
+                yield SchemaViolation(path="", message=more)
+                return
+            told.add(violation)
+            yield violation
 
     @cached_property
     def validator(self) -> Validator:
@@ -140,6 +161,11 @@ def _odd_parts(value: JsonValue) -> Iterator[SchemaViolation]:
     yield SchemaViolation(
         path="", message=f"the result is nested deeper than {MAX_VALUE_DEPTH} levels"
     )
+
+
+def _part_count(value: Any) -> int:
+    """A value and all that is in it, which is not too deep."""
+    return 1 + sum(_part_count(inner) for _, inner in _inner((), value))
 
 
 def _inner(path: tuple[str | int, ...], part: Any) -> Iterator[tuple[tuple[str | int, ...], Any]]:

@@ -14,6 +14,7 @@ from jsonschema.protocols import Validator
 from pydantic import JsonValue
 
 from tooltrail.agents.schemas._keywords import iter_schemas, target_of
+from tooltrail.agents.schemas._validation import Looks, TooManyLooksError, bounded
 
 _KEPT = frozenset(
     {
@@ -73,8 +74,9 @@ class StrictForm:
             value: as the model gave it, fitting the strict form or not.
         """
         try:
-            return self._restored(value, self._schema)
-        except RecursionError:
+            with bounded(Looks.at(0)):
+                return self._restored(value, self._schema)
+        except (RecursionError, TooManyLooksError):
             return value
 
     def _restored(self, value: JsonValue, schema: JsonValue) -> JsonValue:

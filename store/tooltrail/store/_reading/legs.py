@@ -7,8 +7,8 @@ from uuid import UUID
 
 from sqlalchemy import Connection, select, union_all
 
-from tooltrail.records import DamageError, LegFact, read_leg_fact
-from tooltrail.store.tables import AgentLegRow, AgentOutcomeRow, MessageRow, SessionRow
+from tooltrail.records import DamageError, LegFact, digest_of, read_leg_fact
+from tooltrail.store.tables import AgentLegRow, AgentOutcomeRow, AgentRow, MessageRow, SessionRow
 from tooltrail.store.views import MessageView
 
 AGENT_RUN = "agent"
@@ -63,3 +63,21 @@ def leg_row_of(connection: Connection, message_key: int) -> Mapping[str, object]
         if found is not None:
             return cast("Mapping[str, object]", found)
     return None
+
+
+def agent_problem(connection: Connection, leg: Mapping[str, object] | None) -> str:
+    """What is wrong with the version of the agent that a leg names; empty if nothing is."""
+    if leg is None or "agent_digest" not in leg:
+        return ""
+    row = AgentRow
+    query = select(row.agent_id, row.document).where(row.digest == leg["agent_digest"])
+    found = connection.execute(query).one_or_none()
+    if found is None:
+        return "the version of its agent is missing"
+    document = cast("object", found.document)
+    is_same = isinstance(document, str) and digest_of(document.encode()) == leg["agent_digest"]
+    return (
+        ""
+        if is_same and found.agent_id == leg["agent_id"]
+        else "the version of its agent is altered"
+    )

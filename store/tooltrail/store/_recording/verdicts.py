@@ -9,15 +9,18 @@ FAMILY = "structured_output"
 """The family whose results are verdicts, and the name of its renderer."""
 
 
+_MEMBERS = frozenset({"schema_digest", "attempt", "valid"})
+
+
 def verdict_row(canonical: CanonicalResult) -> Row | None:
     """The row of a submission, without the key of its invocation; None where it has no verdict.
 
     Args:
         canonical: a canonical result of the family.
     """
-    if canonical.result is None:
-        return None
-    result = cast("dict[str, Any]", canonical.result)
+    result = cast("dict[str, Any]", canonical.result or {})
+    if not result.keys() >= _MEMBERS:
+        return None  # an error, or of a family of somebody else's that is called the same
     errors: list[Any] = [*(result.get("errors") or ())]
     counted: dict[str, Any] = {"errors": errors, "error_count": result.get("error_count") or 0}
     return {

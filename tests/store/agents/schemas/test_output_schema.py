@@ -199,6 +199,59 @@ def test_odd_values_are_judged_like_any_others() -> None:
     assert OutputSchema.of_any({"type": "integer"}).violations(1.0) == ()
 
 
+@pytest.mark.parametrize(
+    ("factor", "fits", "fits_not"),
+    [
+        (0.01, [19.99, 4.35, 0.07, 1, -0.5, 10**400], [0.001, 1.005]),
+        (3, [6, 6.0, 0], [1, 6.5]),
+        (1e-8, [12391239123], []),
+        (0.123456789, [], [1e308]),
+    ],
+)
+def test_a_multiple_is_one_in_decimal(
+    factor: float, fits: list[float], fits_not: list[float]
+) -> None:
+    schema = OutputSchema.of_any({"multipleOf": factor})
+    assert [value for value in fits if schema.violations(value)] == []
+    assert [value for value in fits_not if not schema.violations(value)] == []
+    assert schema.violations(True) == ()
+
+
+EXPRESSION: dict[str, Any] = {
+    "$ref": "#/$defs/e",
+    "$defs": {
+        "e": {"oneOf": [{"type": "integer"}, *({"$ref": f"#/$defs/{op}"} for op in "abc")]},
+        **{
+            op: {
+                "type": "object",
+                "required": ["op", "left"],
+                "properties": {"op": {"const": op}, "left": {"$ref": "#/$defs/e"}},
+            }
+            for op in "abc"
+        },
+    },
+}
+
+
+def test_a_schema_whose_work_grows_with_the_depth_of_a_value_is_bounded() -> None:
+    def nested(depth: int) -> Any:
+        value: Any = 1
+        for _ in range(depth):
+            value = {"op": "b", "left": value}
+        return value
+
+    schema = OutputSchema.of_any(EXPRESSION)
+    assert schema.violations(nested(4)) == ()
+    [violation] = schema.violations(nested(60))
+    assert violation.message == "the result takes too long to check"
+
+
+def test_of_very_many_errors_some_are_listed_and_it_is_said_that_there_are_more() -> None:
+    found = OutputSchema.of_any({"items": {"type": "null"}}).violations([0] * 5_000)
+    assert len(found) == 1_001
+    assert found[-1].message == "more than 1,000 errors; the others are not listed"
+
+
 def test_many_items_take_time_by_their_number() -> None:
     """By the number of comparisons, which each item counts."""
     comparisons = 0
