@@ -81,7 +81,7 @@ def test_a_store_of_another_revision_is_refused_and_left_as_it_is(
     assert "is at revision 9999" in refused(recorded, command, 5)
     ended = recorded.run("db", "current")
     assert (ended.code, ended.stdout) == (5, b"9999\n")
-    assert ended.message == "this program needs revision 0006\n"
+    assert ended.message == "this program needs revision 0007\n"
 
 
 def test_a_store_of_a_newer_format_is_refused(recorded: Cli) -> None:

@@ -254,5 +254,5 @@ def test_downgrade_to_no_revision_is_wrong_input(cli: Cli) -> None:
     ended = cli.run("db", "downgrade", "base")
     assert (ended.code, ended.sentence) == (
         2,
-        "no revision is named 'base'; there are 0001, 0002, 0003, 0004, 0005, 0007",
+        "no revision is named 'base'; there are 0001, 0002, 0003, 0004, 0005, 0006, 0007",
     )

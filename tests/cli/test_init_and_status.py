@@ -168,7 +168,7 @@ def test_status_counts_what_the_store_holds(cli: Cli) -> None:
     assert status["schema_version"] == 1
     assert status["database"] == cli.database
     assert status["engine"] == f"SQLite {sqlite3.sqlite_version}"
-    assert status["revision"] == "0006"
+    assert status["revision"] == "0007"
     assert status["sessions"] == 1
     assert status["invocations"] == {"success": 2, "started": 1}
     assert status["produced_bytes"] == 6 + 60_000

@@ -13,7 +13,7 @@ from tooltrail.wire.members import JsonObject
 from tooltrail.wire.requests import StructuredFormat, ToolChoice
 from tooltrail.wire.responses import Response
 from tooltrail.wire.streaming import Assembler
-from tooltrail.wire.usage import UsageSpelling
+from tooltrail.wire.usage import NO_USAGE, UsageSpelling
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class WireFormat:
         read_choice: the choice that the body of a request makes; None when it makes none.
         write_structured: the members that ask for an answer of a shape.
         read_structured: the shape that the body of a request asks for; None when it asks for none.
-        usage: how an answer tells the tokens that it took; None where the format does not.
+        usage: how an answer tells the tokens that it took.
     """
 
     name: str
@@ -54,7 +54,7 @@ class WireFormat:
     read_choice: Callable[[JsonObject], ToolChoice | None]
     write_structured: Callable[[StructuredFormat], Export]
     read_structured: Callable[[JsonObject], StructuredFormat | None]
-    usage: UsageSpelling | None = None
+    usage: UsageSpelling = NO_USAGE
 
 
 FORMAT_MODULES: Mapping[str, str] = MappingProxyType(

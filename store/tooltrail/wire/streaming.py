@@ -8,12 +8,14 @@ The answer is the same wherever the chunks begin and end.
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
+from pydantic import JsonValue
+
 from tooltrail.records import InvalidRecordError
 from tooltrail.wire.framing import EventFraming
 from tooltrail.wire.members import JsonObject
 from tooltrail.wire.responses import Response
 from tooltrail.wire.sturdy import FAULTS, TOO_DEEP, bounded_event, is_bounded
-from tooltrail.wire.usage import UsageReader
+from tooltrail.wire.usage import usage_in
 
 if TYPE_CHECKING:
     from tooltrail.wire.formats import WireFormat
@@ -58,7 +60,9 @@ class ResponseStream:
     def __init__(self, wire_format: "WireFormat") -> None:
         self._framing = EventFraming()
         self._assembler = wire_format.new_assembler()
-        self._usage = None if wire_format.usage is None else UsageReader(wire_format.usage)
+        self._spelling = wire_format.usage
+        self._one, self._other = wire_format.usage.members
+        self._usage: list[JsonValue] = []
         self._unread: list[str] = []
 
     def feed(self, chunk: Chunk) -> None:
@@ -75,7 +79,7 @@ class ResponseStream:
         for event in self._framing.finish():
             self._take(event)
         unread = (*self._framing.unread, *self._unread)
-        usage = None if self._usage is None else self._usage.finish()
+        usage = usage_in(self._usage, self._spelling)
         try:
             response = self._assembler.finish(is_done=self._framing.is_done)
         except FAULTS as error:
@@ -86,8 +90,8 @@ class ResponseStream:
         return Response.of(response.messages, response.failure, unread, response.remarks, usage)
 
     def _take(self, event: JsonObject) -> None:
-        if self._usage is not None:
-            self._usage.take(event)
+        if self._one in event or self._other in event:
+            self._usage.append(self._spelling.told_in(event))
         try:
             self._assembler.feed(event)
         except FAULTS as error:

@@ -16,7 +16,7 @@ from tooltrail.records import InvalidRecordError
 from tooltrail.records.canonical_json import MAX_EMBEDDED_DEPTH
 from tooltrail.wire.members import JsonObject, list_in
 from tooltrail.wire.responses import Response
-from tooltrail.wire.usage import UsageSpelling, usage_of
+from tooltrail.wire.usage import UsageSpelling, usage_in
 
 if TYPE_CHECKING:
     from tooltrail.wire.formats import WireFormat
@@ -83,10 +83,10 @@ def bounded_event(event: JsonObject) -> JsonObject:
 
 
 def _for_answers(
-    read: Callable[[JsonObject], Response], usage: UsageSpelling | None
+    read: Callable[[JsonObject], Response], usage: UsageSpelling
 ) -> Callable[[JsonObject], Response]:
     def read_bounded(payload: JsonObject) -> Response:
-        counts = usage_of(usage, payload)
+        counts = usage_in([usage.told_in(payload)], usage)
         if is_bounded(payload):
             return replace(read(payload), usage=counts)
         response = read(bounded_event(payload))

@@ -207,7 +207,7 @@ def test_only_an_earlier_revision_is_gone_back_to(
     for name in ("base", "-1", "0000", "000", "head", ""):
         with pytest.raises(
             InvalidRecordError,
-            match=r"no revision is named .*; there are 0001, 0002, 0003, 0004, 0005, 0006",
+            match=r"no revision is named .*; there are 0001, 0002, 0003, 0004, 0005, 0006, 0007",
         ):
             move(old, name)
     set_revision(old, "9999")

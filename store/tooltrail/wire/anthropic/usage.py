@@ -1,9 +1,9 @@
 """The tokens of Messages: in `usage` of the message, of a stream in its first event and at its end.
 
 `message_delta` tells them anew, all up to there: they are not to be added to those of
-`message_start`. `input_tokens` are those after the last point of caching alone. What was read from
-a cache and what was written to one is beside it and is input too, so all three are added
-(Anthropic, "Prompt caching", tracking cache performance).
+`message_start`. `input_tokens` are those behind the last point of caching alone. What was read from
+a cache and what was written to one stands beside it and is input too, so all three are added
+(Anthropic, "Prompt caching", "Tracking cache performance").
 """
 
 from pydantic import JsonValue
@@ -25,4 +25,4 @@ def _read(counts: Counts) -> TokenCounts:
     return TokenCounts(total(counts, *_INPUT), counts.get("output_tokens"), counts.get(_READ))
 
 
-USAGE = UsageSpelling(_told_in, _read)
+USAGE = UsageSpelling(("usage", "message"), _told_in, _read)

@@ -12,8 +12,7 @@ from tooltrail.wire.usage import Counts, TokenCounts, UsageSpelling, total
 
 
 def _told_in(event: JsonObject) -> JsonValue:
-    told = event.get("usageMetadata") or event.get("usage_metadata")
-    return camel(object_in(told)) if told else None
+    return camel(object_in(event.get("usageMetadata") or event.get("usage_metadata")))
 
 
 def _read(counts: Counts) -> TokenCounts:
@@ -24,4 +23,4 @@ def _read(counts: Counts) -> TokenCounts:
     )
 
 
-USAGE = UsageSpelling(_told_in, _read)
+USAGE = UsageSpelling(("usageMetadata", "usage_metadata"), _told_in, _read)

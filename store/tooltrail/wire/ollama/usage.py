@@ -10,11 +10,11 @@ from tooltrail.wire.usage import Counts, TokenCounts, UsageSpelling
 
 
 def _told_in(event: JsonObject) -> JsonValue:
-    return event if "eval_count" in event or "prompt_eval_count" in event else None
+    return event
 
 
 def _read(counts: Counts) -> TokenCounts:
     return TokenCounts(counts.get("prompt_eval_count"), counts.get("eval_count"))
 
 
-USAGE = UsageSpelling(_told_in, _read)
+USAGE = UsageSpelling(("eval_count", "prompt_eval_count"), _told_in, _read)

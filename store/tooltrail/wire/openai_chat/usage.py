@@ -8,8 +8,10 @@ DeepSeek, Mistral and Moonshot.
 from pydantic import JsonValue
 
 from tooltrail.wire.members import JsonObject, object_in
-from tooltrail.wire.usage import Counts, TokenCounts, UsageSpelling, first
+from tooltrail.wire.usage import Counts, TokenCounts, UsageSpelling, first, total
 
+_THOUGHTS = "completion_tokens_details.reasoning_tokens"
+_OUTPUT = ("completion_tokens", _THOUGHTS)
 _CACHED = (
     "prompt_tokens_details.cached_tokens",
     "prompt_cache_hit_tokens",
@@ -26,15 +28,12 @@ def _told_in(event: JsonObject) -> JsonValue:
 
 
 def _read(counts: Counts) -> TokenCounts:
-    said, given = counts.get("completion_tokens"), counts.get("prompt_tokens")
-    thought = counts.get("completion_tokens_details.reasoning_tokens", 0)
+    said = counts.get("completion_tokens")
+    thought = counts.get(_THOUGHTS)
     # xAI counts thoughts beside the answer, all others within it; only the sum tells which.
-    if (
-        None not in (said, given)
-        and counts.get("total_tokens") == (given or 0) + (said or 0) + thought
-    ):
-        said = (said or 0) + thought
-    return TokenCounts(given, said, first(counts, *_CACHED))
+    if thought and counts.get("total_tokens") == total(counts, "prompt_tokens", *_OUTPUT):
+        said = total(counts, *_OUTPUT)
+    return TokenCounts(counts.get("prompt_tokens"), said, first(counts, *_CACHED))
 
 
-USAGE = UsageSpelling(_told_in, _read)
+USAGE = UsageSpelling(("usage", "x_groq"), _told_in, _read)

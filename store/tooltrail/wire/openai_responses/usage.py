@@ -20,4 +20,4 @@ def _read(counts: Counts) -> TokenCounts:
     )
 
 
-USAGE = UsageSpelling(_told_in, _read)
+USAGE = UsageSpelling(("usage", "response"), _told_in, _read)
