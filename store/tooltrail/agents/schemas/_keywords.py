@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 from urllib.parse import unquote
 
-import regress
 from jsonschema import Draft202012Validator
 from pydantic import JsonValue
 
 from tooltrail.agents.schemas._formats import FORMATS
+from tooltrail.agents.schemas._patterns import pattern_problem
 from tooltrail.agents.schemas.faults import SchemaFault, below
 
 Schema = Mapping[str, JsonValue]
@@ -145,11 +145,7 @@ def _nullable_problem(value: JsonValue, schema: Schema) -> str:
 
 
 def _pattern_problem(value: JsonValue, _: Schema) -> str:
-    try:
-        regress.Regex(cast("str", value), "u")
-    except regress.RegressError as error:
-        return f"is no regular expression of ECMA-262: {error}"
-    return ""
+    return pattern_problem(cast("str", value))
 
 
 def _format_problem(value: JsonValue, _: Schema) -> str:

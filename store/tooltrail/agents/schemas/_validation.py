@@ -15,10 +15,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any, cast
 
-import regress
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 from jsonschema.protocols import Validator
@@ -28,6 +26,7 @@ from jsonschema.validators import (
 from pydantic import JsonValue
 
 from tooltrail.agents.schemas._formats import CHECKER
+from tooltrail.agents.schemas._patterns import is_found
 
 _LOOKS: "ContextVar[Looks | None]" = ContextVar("looks", default=None)
 _LOOKS_AT_LEAST = 10_000
@@ -161,21 +160,8 @@ def _unique(_: Validator, wanted: bool, instance: Any, __: Any) -> Iterator[Vali
 
 
 def _pattern(_: Validator, pattern: str, instance: Any, __: Any) -> Iterator[ValidationError]:
-    if isinstance(instance, str) and not _matches(pattern, instance):
+    if isinstance(instance, str) and not is_found(pattern, instance):
         yield ValidationError("it does not match")
-
-
-def _matches(pattern: str, text: str) -> bool:
-    try:
-        return _compiled(pattern).find(text) is not None
-    except UnicodeError:
-        # A lone surrogate, which is no character that any pattern could mean.
-        return False
-
-
-@lru_cache(maxsize=256)
-def _compiled(pattern: str) -> regress.Regex:
-    return regress.Regex(pattern, "u")
 
 
 _VALIDATOR: Any = cast("Any", extend)(

@@ -48,8 +48,8 @@ def test_names_of_fields_and_data_are_no_keywords() -> None:
     [
         ({"pattern": "(a"}, "/pattern"),
         ({"pattern": r"\Z"}, "/pattern"),
-        ({"format": "email"}, "/format"),
-        ({"format": "duration"}, "/format"),
+        ({"format": "idn-email"}, "/format"),
+        ({"format": "iri"}, "/format"),
         ({"format": "of-my-own"}, "/format"),
         ({"nullable": True}, "/nullable"),
         ({"type": "string", "nullable": 1}, "/nullable"),

@@ -41,7 +41,7 @@ KEYWORDS = {
 }
 """Keywords that are not enforced; every refusal is because of one, a reference or a format."""
 
-ANNOTATED_FORMATS = 11
+ANNOTATED_FORMATS = 13
 """Tests of `format.json` that hold a wrong value of an enforced format to be valid: the suite takes
 formats for annotations there, and here they are enforced."""
 

@@ -138,6 +138,21 @@ def test_patterns_are_those_of_ecmascript(pattern: str, fits: str, fits_not: str
     [
         ("date", ["2024-02-29"], ["2023-02-29", "2024-2-29", "20240229", "2024-02-29T00:00:00Z"]),
         ("time", ["23:59:59Z", "08:30:06.28+01:00"], ["24:00:00Z", "08:30", "08:30:06"]),
+        ("time", ["23:59:60Z", "00:59:60+01:00"], ["12:00:60Z", "08:30:06Z\n", "8:30:06Z"]),
+        ("date-time", ["1985-04-12t23:20:50z"], ["1985-04-12T23:20:50Z\n", "1985-04-31T00:00:00Z"]),
+        ("duration", ["P1DT12H", "P4W", "PT0S"], ["P", "PT", "P1.5D", "P1Y1D", "4W", "P1D\n"]),
+        (
+            "email",
+            ["a.b+c@example.org", '"a b"@example.org'],
+            ["a", "a@", "a b@c", ".a@b"],
+        ),
+        ("hostname", ["localhost"], ["a.", "a..b", "a\n"]),
+        (
+            "uuid",
+            ["00000000-0000-0000-0000-00000000000F"],
+            ["0_000000-0000-0000-0000-00000000000F"],
+        ),
+        ("uri", ["a:b"], ["https://a\n"]),
         ("date-time", ["1985-04-12T23:20:50.52Z"], ["1985-04-12", "1985-04-12 23:20:50"]),
         ("ipv4", ["127.0.0.1"], ["127.0.0", "256.0.0.1", "0x7f000001", "127.0.0.01"]),
         ("ipv6", ["::1", "fe80::a"], ["127.0.0.1", "::1::", "12345::", "::1%eth0"]),
@@ -247,7 +262,8 @@ def test_a_schema_whose_work_grows_with_the_depth_of_a_value_is_bounded() -> Non
 
 
 def test_of_very_many_errors_some_are_listed_and_it_is_said_that_there_are_more() -> None:
-    found = OutputSchema.of_any({"items": {"type": "null"}}).violations([0] * 5_000)
+    many: list[Any] = [0] * 5_000
+    found = OutputSchema.of_any({"items": {"type": "null"}}).violations(many)
     assert len(found) == 1_001
     assert found[-1].message == "more than 1,000 errors; the others are not listed"
 
