@@ -12,7 +12,7 @@ NOBODY = 65534
 
 
 def run_python(
-    code: str, *arguments: str, user: int | None = None, expected: int = 0
+    code: str, *arguments: str, user: int | None = None, expected: int = 0, imports: str = ""
 ) -> tuple[str, str]:
     """Run code to its end and give stdout and stderr.
 
@@ -21,12 +21,14 @@ def run_python(
         arguments: for `sys.argv[1:]`.
         user: to become after everything was imported, when this process may.
         expected: exit status.
+        imports: modules that are imported before the user changes, besides those that all need.
     """
+    before = f"import {imports}\n" if imports else ""
     prelude = (
         "" if user is None or os.geteuid() else f"import os; os.setgid({user}); os.setuid({user})\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", _IMPORTS + prelude + code, *arguments],
+        [sys.executable, "-c", _IMPORTS + before + prelude + code, *arguments],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -137,7 +137,8 @@ def test_files_and_folders_that_cannot_be_read_are_told() -> None:
         (root / "x").write_text("hit\n")
         (root / "x").chmod(0)
         (root / "folder").mkdir(mode=0)
-        assert run_python(code, name, user=NOBODY)[0] == "0 ['folder', 'x']\n"
+        worker = "tooltrail.agents.workspace._search_worker"
+        assert run_python(code, name, user=NOBODY, imports=worker)[0] == "0 ['folder', 'x']\n"
 
 
 @pytest.mark.parametrize(
