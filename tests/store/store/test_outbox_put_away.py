@@ -67,7 +67,7 @@ def test_an_entry_of_a_newer_program_waits_for_one_with_all_that_is_behind_it(
     for delivered_count in (1, 0):
         done = repair(patient).outbox
         assert (done.delivered_count, done.waiting_count, done.kept) == (delivered_count, 3, [])
-        told = "is of version 99, this program reads up to 3: it waits for a newer program"
+        told = "is of version 99, this program reads up to 4: it waits for a newer program"
         assert done.failure.endswith(told)
         assert done.failure.startswith("line 2 of ")
     without_pause(patient)
