@@ -3,9 +3,9 @@
 import re
 from typing import NoReturn
 
+from tooltrail.agents._extra import missing_extra
 from tooltrail.agents._yaml_nodes import Fault, Node, NoDocumentError
 from tooltrail.agents.config_problems import Place
-from tooltrail.records import UnavailableError
 
 MAX_SIZE = 1 << 20
 """Bytes of a file; a configuration has some thousand."""
@@ -63,10 +63,7 @@ def _compose(text: str) -> tuple[Node | None, list[Fault]]:
     try:
         from tooltrail.agents._yaml_composing import compose  # noqa: PLC0415
     except ModuleNotFoundError as error:
-        raise UnavailableError(
-            "configurations of agents need PyYAML, which is not installed: "
-            "pip install 'tooltrail[agents]'"
-        ) from error
+        raise missing_extra(error) from error
     return compose(text)
 
 

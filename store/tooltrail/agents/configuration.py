@@ -6,7 +6,7 @@ the agent in the record.
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -149,8 +149,6 @@ class AgentConfig(_Section):
         limits: of each leg.
         output: what it must give back; None for free text.
     """
-
-    file_format: ClassVar[str] = "kb.agent/1"
 
     format_version: Literal["kb.agent/1"] = Field(alias="schema")
     id: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]

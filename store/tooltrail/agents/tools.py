@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import JsonValue
 
-from tooltrail.records import ToolDefinition, UnavailableError
+from tooltrail.agents._extra import missing_extra
+from tooltrail.records import ToolDefinition
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
@@ -73,9 +74,6 @@ def _validator(schema: dict[str, JsonValue]) -> "Draft202012Validator":
         from jsonschema import Draft202012Validator  # noqa: PLC0415
         from referencing import Registry  # noqa: PLC0415
     except ModuleNotFoundError as error:
-        raise UnavailableError(
-            "tools of agents need jsonschema, which is not installed: "
-            "pip install 'tooltrail[agents]'"
-        ) from error
+        raise missing_extra(error) from error
     # A registry of its own, because the default one fetches what a schema refers to.
     return Draft202012Validator(schema, registry=Registry())

@@ -419,7 +419,7 @@ def test_without_pyyaml_the_error_names_the_extra() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stderr.splitlines()[-1] == (
-        "tooltrail.records.errors.UnavailableError: configurations of agents need PyYAML, which is "
+        "tooltrail.records.errors.UnavailableError: agents need yaml, which is "
         "not installed: pip install 'tooltrail[agents]'"
     )
 
