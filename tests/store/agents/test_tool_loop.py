@@ -11,6 +11,7 @@ import pytest
 from tests.support.agents.scenarios import GOOD, example, run_scripted
 from tests.support.agents.scripted_provider import Delivery, Step, scripted_provider
 from tests.support.agents.spelled_answers import Call, asks
+from tests.support.away import without_pause
 
 from tooltrail.agents import (
     AgentConfig,
@@ -29,7 +30,16 @@ from tooltrail.records import (
     LegStarted,
     ToolDefinition,
 )
-from tooltrail.store import Finished, Invocation, Store, iter_legs
+from tooltrail.store import (
+    Finished,
+    Invocation,
+    Store,
+    create_store,
+    iter_legs,
+    iter_message_checks,
+    iter_record_checks,
+    repair,
+)
 
 SUBMITS = asks(Call("submit_result", GOOD["reviewer"], "call_s"))
 
@@ -327,6 +337,33 @@ def test_a_tier_that_no_model_can_be_made_of_is_refused_before_anything_is_recor
     with pytest.raises(InvalidRecordError, match="NO_SUCH_KEY"):
         asyncio.run(run_agent(config, "Do it.", model, {}, sqlite_store))
     assert sqlite_store.reader.sessions() == []
+
+
+def test_a_store_that_goes_away_amid_a_run_is_nothing_that_the_run_notices(
+    tmp_path: Path,
+) -> None:
+    database = tmp_path / "trail.db"
+    with create_store(database, spool=tmp_path / "spool") as store:
+
+        def take_away(_: dict[str, Any]) -> str:
+            store.database.close()
+            database.rename(tmp_path / "hidden")
+            return "gone"
+
+        tools = {"one": tool("one", take_away, has_side_effects=True)}
+        wrong = asks(Call("submit_result", {"summary": "x"}, "c2"))
+        script = [asks(Call("one", {}, "c1")), wrong, SUBMITS]
+        ran = run_scripted(store, using(tools), "openai", script, root=tmp_path, tools=tools)
+        assert ran.run.outcome == "submitted"
+        store.database.close()
+        (tmp_path / "hidden").rename(database)
+        without_pause(store)
+        assert repair(store).outbox.waiting_count == 0
+        [leg] = iter_legs(store.reader)
+        assert leg.ended == ran.run.legs[0].ended
+        assert [(one.attempt, one.valid) for one in leg.attempts] == [(1, False), (2, True)]
+        checks = [*iter_record_checks(store.reader), *iter_message_checks(store.reader)]
+        assert {check.problem for check in checks} == {""}
 
 
 def test_what_is_told_of_a_run_is_recorded_before(sqlite_store: Store, tmp_path: Path) -> None:
