@@ -1,0 +1,208 @@
+"""Frames: one fact with its bodies, as bytes of a segment.
+
+    offset  size  what
+    0       4     "TTf1"
+    4       4     CRC-32 of everything behind it
+    8       4     length of the fact
+    12      4     length of the bodies
+    16      8     index of the frame in the journal, from 0
+    24      4     durable to: see below
+    28      32    hash
+    60      4     zeros
+    64            the fact, canonical JSON
+                  the bodies: for each its length in 4 bytes, and its bytes
+
+`hash` is SHA-256(hash of the frame before ‖ fact JSON). It covers the digests of bodies and never
+the bodies, so that a body can be erased later. All integers are little-endian.
+
+`durable to` is an offset of the segment that was synced before the frame was written. A reader who
+finds a broken frame learns from the frames behind it whether the broken one was ever acknowledged.
+"""
+
+import hashlib
+import struct
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from tooltrail.records.digests import Digest, digest_of
+from tooltrail.records.errors import InvalidRecordError
+from tooltrail.records.facts import Fact, read_fact
+
+MAGIC: Final = b"TTf1"
+_HEADER: Final = struct.Struct("<4s4xIIQI32s4x")
+HEADER_SIZE: Final = _HEADER.size
+_CRC: Final = struct.Struct("<I")
+_CRC_AT: Final = len(MAGIC)
+_CHECKED_FROM: Final = _CRC_AT + _CRC.size
+_LENGTH: Final = struct.Struct("<I")
+
+MAX_FRAME_BYTES: Final = 1 << 30
+"""Longest frame, with its bodies. A longer output belongs into a spooled stream."""
+
+HASH_SIZE: Final = 32
+FIRST_HASH: Final = bytes(HASH_SIZE)
+"""The hash before the first frame of a journal."""
+
+
+class BrokenFrameError(Exception):
+    """The bytes at this place are not a complete frame."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One frame as it was read.
+
+    Attributes:
+        index: place in the journal, from 0.
+        segment: number of its segment.
+        offset: its first byte in the segment.
+        end: the byte behind it.
+        durable_to: offset that was synced before the frame was written.
+        previous_hash: of the frame before.
+        hash: of this frame.
+        fact_json: the fact, canonical JSON.
+        packed_bodies: the bodies, as they stand in the segment.
+    """
+
+    index: int
+    segment: int
+    offset: int
+    end: int
+    durable_to: int
+    previous_hash: bytes
+    hash: bytes
+    fact_json: bytes
+    packed_bodies: bytes
+
+    @property
+    def fact(self) -> Fact:
+        """The fact.
+
+        Raises:
+            InvalidRecordError: the JSON is not that of a fact that this program knows.
+        """
+        return read_fact(self.fact_json)
+
+    @property
+    def is_linked(self) -> bool:
+        """Whether the hash continues that of the frame before."""
+        return self.hash == link(self.previous_hash, self.fact_json)
+
+    def bodies(self) -> Mapping[Digest, bytes]:
+        """The bodies by the digest of their bytes."""
+        found: dict[Digest, bytes] = {}
+        at = 0
+        while at < len(self.packed_bodies):
+            (length,) = _LENGTH.unpack_from(self.packed_bodies, at)
+            at += _LENGTH.size
+            body = self.packed_bodies[at : at + length]
+            found[digest_of(body)] = body
+            at += length
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The fixed part of a frame."""
+
+    crc: int
+    fact_length: int
+    bodies_length: int
+    index: int
+    durable_to: int
+    hash: bytes
+
+    @property
+    def frame_size(self) -> int:
+        """Bytes of the whole frame."""
+        return HEADER_SIZE + self.fact_length + self.bodies_length
+
+
+def link(previous_hash: bytes, fact_json: bytes) -> bytes:
+    """The hash of a frame."""
+    return hashlib.sha256(previous_hash + fact_json).digest()
+
+
+def pack_frame(
+    fact_json: bytes, bodies: Sequence[bytes], *, index: int, durable_to: int, frame_hash: bytes
+) -> bytes:
+    """The bytes of a frame.
+
+    Raises:
+        InvalidRecordError: the frame is longer than `MAX_FRAME_BYTES`.
+    """
+    size = HEADER_SIZE + len(fact_json) + sum(len(body) + _LENGTH.size for body in bodies)
+    if size > MAX_FRAME_BYTES:
+        raise InvalidRecordError(
+            f"a record of {size:,} bytes is longer than a journal frame may be "
+            f"({MAX_FRAME_BYTES:,}); capture long output as a stream"
+        )
+    frame = bytearray(
+        _HEADER.pack(
+            MAGIC,
+            len(fact_json),
+            size - HEADER_SIZE - len(fact_json),
+            index,
+            durable_to,
+            frame_hash,
+        )
+    )
+    frame += fact_json
+    for body in bodies:
+        frame += _LENGTH.pack(len(body))
+        frame += body
+    _CRC.pack_into(frame, _CRC_AT, zlib.crc32(memoryview(frame)[_CHECKED_FROM:]))
+    return bytes(frame)
+
+
+def read_header(data: bytes | memoryview) -> Header:
+    """The header at the beginning of `data`.
+
+    Raises:
+        BrokenFrameError: there is none.
+    """
+    if len(data) < HEADER_SIZE:
+        raise BrokenFrameError("cut off")
+    magic, fact_length, bodies_length, index, durable_to, frame_hash = _HEADER.unpack_from(data)
+    if magic != MAGIC:
+        raise BrokenFrameError("not a frame")
+    (crc,) = _CRC.unpack_from(data, _CRC_AT)
+    return Header(crc, fact_length, bodies_length, index, durable_to, frame_hash)
+
+
+def check_frame(header: Header, frame: bytes | memoryview) -> None:
+    """Check the bytes of a frame against the CRC of its header.
+
+    Raises:
+        BrokenFrameError: they are cut off or altered.
+    """
+    if len(frame) < header.frame_size:
+        raise BrokenFrameError("cut off")
+    if zlib.crc32(memoryview(frame)[_CHECKED_FROM : header.frame_size]) != header.crc:
+        raise BrokenFrameError("altered")
+
+
+def unpack_frame(
+    data: bytes | memoryview, *, segment: int, offset: int, previous_hash: bytes
+) -> Frame:
+    """The frame at the beginning of `data`.
+
+    Raises:
+        BrokenFrameError: there is no complete frame.
+    """
+    header = read_header(data)
+    check_frame(header, data)
+    facts_end = HEADER_SIZE + header.fact_length
+    return Frame(
+        index=header.index,
+        segment=segment,
+        offset=offset,
+        end=offset + header.frame_size,
+        durable_to=header.durable_to,
+        previous_hash=previous_hash,
+        hash=header.hash,
+        fact_json=bytes(data[HEADER_SIZE:facts_end]),
+        packed_bodies=bytes(data[facts_end : header.frame_size]),
+    )

@@ -1,0 +1,137 @@
+"""Owner locks: which process a running tool call belongs to, and whether that process lives.
+
+    <spool>/owners/<name>.lock        held with `flock` by the process that made it
+
+A process holds one lock for all its calls, and `call.started` names it. The system releases the
+lock when the process ends, however it ends. A child that inherits the descriptor holds the lock on:
+a command that outlives its recorder is still running.
+"""
+
+import contextlib
+import fcntl
+import os
+import re
+import secrets
+import threading
+import weakref
+from pathlib import Path
+from typing import Final
+
+from tooltrail.journal.log import make_private_folder
+from tooltrail.records.errors import InvalidRecordError, UnavailableError
+
+FOLDER_NAME: Final = "owners"
+_SUFFIX: Final = ".lock"
+_NAME: Final = re.compile(r"[0-9a-f]{32}")
+
+
+class Owner:
+    """The owner lock of this process. Safe for threads; a forked child makes one of its own.
+
+    Attributes:
+        spool: the folder with the locks.
+    """
+
+    def __init__(self, spool: Path) -> None:
+        """Prepare. No file is made yet."""
+        self.spool = spool
+        self._forget()
+        _owners.add(self)
+
+    def _forget(self) -> None:
+        self._mutex = threading.Lock()
+        self._name: str | None = None
+        self._descriptor = -1
+
+    def name(self) -> str:
+        """The name of the lock, which is held from the first call on.
+
+        Raises:
+            UnavailableError: the spool cannot be written.
+        """
+        with self._mutex:
+            if self._name is None:
+                try:
+                    self._name = self._lock()
+                except OSError as error:
+                    raise UnavailableError(
+                        f"no owner lock can be made in {self.spool}: {error.strerror or error}"
+                    ) from error
+            return self._name
+
+    @property
+    def descriptor(self) -> int:
+        """The descriptor that holds the lock, for a child to inherit; -1 before `name`."""
+        return self._descriptor
+
+    def release(self) -> None:
+        """Give the lock up and remove its file. Calls that have not ended count as interrupted."""
+        with self._mutex:
+            if self._name is not None:
+                with contextlib.suppress(OSError):
+                    _path(self.spool, self._name).unlink()
+                os.close(self._descriptor)
+                self._name, self._descriptor = None, -1
+
+    def _lock(self) -> str:
+        folder = self.spool / FOLDER_NAME
+        make_private_folder(folder)
+        name = secrets.token_hex(16)
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+        descriptor = os.open(_path(self.spool, name), flags, 0o600)
+        # Nobody else knows the file yet, so the lock is free.
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        self._descriptor = descriptor
+        return name
+
+    def leave_to_parent(self) -> None:
+        """Begin anew in a forked child, where the lock is the parent's."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+        self._forget()
+
+
+def is_alive(spool: Path, name: str) -> bool:
+    """Whether the process that made an owner lock lives, or a child that inherited it.
+
+    Raises:
+        InvalidRecordError: not the name of an owner lock.
+        UnavailableError: the file cannot be opened.
+    """
+    path = _path(spool, name)
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise UnavailableError(f"owner lock {path} cannot be opened: {error.strerror}") from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def remove_owner(spool: Path, name: str) -> None:
+    """Remove the file of an owner that is not alive, when no open call names it any more."""
+    with contextlib.suppress(OSError):
+        _path(spool, name).unlink()
+
+
+def _path(spool: Path, name: str) -> Path:
+    if _NAME.fullmatch(name) is None:
+        raise InvalidRecordError(f"not the name of an owner lock: {name[:80]!r}")
+    return spool / FOLDER_NAME / f"{name}{_SUFFIX}"
+
+
+_owners: "weakref.WeakSet[Owner]" = weakref.WeakSet()
+
+
+def _leave_to_parents() -> None:
+    for owner in list(_owners):
+        owner.leave_to_parent()
+
+
+os.register_at_fork(after_in_child=_leave_to_parents)

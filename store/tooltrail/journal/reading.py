@@ -1,0 +1,268 @@
+"""Reading a journal from a cursor on, beside the processes that append to it.
+
+A reader takes no lock. It stops at the first place where no complete frame stands, unless frames
+behind that place prove that it is damaged: then it reports a `Gap` and goes on behind it.
+"""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Self, TypeAlias
+from uuid import UUID
+
+from tooltrail.journal import segments
+from tooltrail.journal.frames import (
+    FIRST_HASH,
+    HEADER_SIZE,
+    BrokenFrameError,
+    Frame,
+    read_header,
+)
+from tooltrail.journal.segments import FRAMES_FROM, segment_path
+from tooltrail.records.errors import DamageError, UnavailableError
+
+_CHUNK_BYTES: Final = 1 << 20
+"""Read at once. A longer frame is read whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """A place between two frames of a journal.
+
+    Attributes:
+        segment: number of the segment of the next frame.
+        offset: of the next frame in it.
+        index: of the next frame.
+        hash: of the frame before it; None behind damage, where nobody knows it.
+    """
+
+    segment: int = 1
+    offset: int = FRAMES_FROM
+    index: int = 0
+    hash: bytes | None = FIRST_HASH
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Bytes of a journal that hold acknowledged facts and cannot be read any more.
+
+    Attributes:
+        segment: number of the segment.
+        offset: where the damage begins.
+        data: the damaged bytes; empty where the file is missing.
+        reason: what is wrong, one sentence.
+        cursor: behind the damage.
+    """
+
+    segment: int
+    offset: int
+    data: bytes
+    reason: str
+    cursor: Cursor
+
+
+Item: TypeAlias = Frame | Gap
+
+
+def cursor_behind(item: Item) -> Cursor:
+    """The place behind a frame or a gap."""
+    if isinstance(item, Gap):
+        return item.cursor
+    return Cursor(item.segment, item.end, item.index + 1, item.hash)
+
+
+def read_journal_id(folder: Path) -> UUID | None:
+    """The id of a journal; None where nothing was recorded yet.
+
+    Raises:
+        DamageError: the head of the first segment that is left is altered.
+        UnavailableError: the file cannot be read.
+    """
+    numbers = segments.segment_numbers(folder)
+    if not numbers:
+        return None
+    with _Open(folder, numbers[0]) as segment:
+        return segments.read_head(segment.descriptor, segment.path).journal
+
+
+def has_frames(folder: Path, cursor: Cursor) -> bool:
+    """Whether anything waits behind a cursor. Costs one open file and no scan.
+
+    Raises:
+        UnavailableError: the journal cannot be read.
+    """
+    try:
+        with _Open(folder, cursor.segment) as segment:
+            if segment.read(cursor.offset, HEADER_SIZE).strip(b"\0"):
+                return True
+    except FileNotFoundError:
+        pass
+    return any(number > cursor.segment for number in segments.segment_numbers(folder))
+
+
+def read_journal(folder: Path, cursor: Cursor) -> Iterator[Item]:
+    """Everything behind a cursor: frames in their order, and gaps where frames are damaged.
+
+    Raises:
+        UnavailableError: a segment cannot be read.
+    """
+    while True:
+        for item in _read_segment(folder, cursor):
+            cursor = cursor_behind(item)
+            yield item
+        following = next(
+            (one for one in segments.segment_numbers(folder) if one > cursor.segment), None
+        )
+        if following is None:
+            return
+        # The segment is sealed by now. Frames may have been added before it was.
+        for item in _read_segment(folder, cursor, is_sealed=True):
+            cursor = cursor_behind(item)
+            yield item
+        head = _following(folder, following, cursor)
+        if isinstance(head, Gap):
+            yield head
+        cursor = cursor_behind(head) if isinstance(head, Gap) else head
+
+
+def sync_segment(folder: Path, number: int) -> None:
+    """Make the frames of a segment durable that a reader has seen.
+
+    An ingester does so before it commits a cursor: a cursor must never be ahead of the disk.
+
+    Raises:
+        UnavailableError: the disk failed.
+    """
+    try:
+        with _Open(folder, number) as segment:
+            os.fdatasync(segment.descriptor)
+    except FileNotFoundError:
+        return  # deleted, and so ingested and durable
+    except OSError as error:
+        raise UnavailableError(f"segment {number} of {folder} cannot be synced: {error}") from error
+
+
+def delete_segments(folder: Path, *, before: int) -> int:
+    """Delete the segments with smaller numbers. The newest segment always stays.
+
+    Returns:
+        How many were deleted.
+
+    Raises:
+        UnavailableError: a file cannot be deleted.
+    """
+    numbers = segments.segment_numbers(folder)
+    old = [number for number in numbers[:-1] if number < before]
+    try:
+        for number in old:
+            segment_path(folder, number).unlink(missing_ok=True)
+        if old:
+            segments.sync_folder(folder)
+    except OSError as error:
+        raise UnavailableError(f"segments of {folder} cannot be deleted: {error}") from error
+    return len(old)
+
+
+class _Open:
+    """A segment that is open for reading, as a context."""
+
+    def __init__(self, folder: Path, number: int) -> None:
+        self.path = segment_path(folder, number)
+        self.descriptor = -1
+
+    def __enter__(self) -> Self:
+        flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
+        try:
+            self.descriptor = os.open(self.path, flags)
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise UnavailableError(f"segment {self.path} cannot be read: {error}") from error
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self.descriptor)
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Bytes at an offset; fewer at the end of the file."""
+        return os.pread(self.descriptor, size, offset)
+
+
+def _read_segment(folder: Path, cursor: Cursor, *, is_sealed: bool = False) -> Iterator[Item]:
+    try:
+        with _Open(folder, cursor.segment) as segment:
+            yield from _read_open(segment, cursor, is_sealed=is_sealed)
+    except FileNotFoundError:
+        return
+
+
+def _following(folder: Path, number: int, cursor: Cursor) -> Cursor | Gap:
+    """Go on in a later segment; a gap where frames between the two are lost."""
+    with _Open(folder, number) as segment:
+        try:
+            head = segments.read_head(segment.descriptor, segment.path)
+        except DamageError as error:
+            behind = Cursor(number, FRAMES_FROM, cursor.index, None)
+            return Gap(number, 0, segment.read(0, FRAMES_FROM), str(error), behind)
+    behind = Cursor(number, FRAMES_FROM, head.first_index, head.previous_hash)
+    is_continued = head.first_index == cursor.index and cursor.hash in {None, head.previous_hash}
+    if is_continued:
+        return behind
+    reason = (
+        f"frames {cursor.index:,} to {head.first_index - 1:,} of the journal are missing: segment "
+        f"{number} begins with frame {head.first_index:,}"
+    )
+    return Gap(cursor.segment, cursor.offset, b"", reason, behind)
+
+
+def _read_open(segment: _Open, cursor: Cursor, *, is_sealed: bool) -> Iterator[Item]:
+    """Read an open segment to its end."""
+    while True:
+        data = segment.read(cursor.offset, _wanted(segment, cursor.offset))
+        found = False
+        for frame in segments.read_frames(
+            data,
+            segment=cursor.segment,
+            offset=cursor.offset,
+            index=cursor.index,
+            previous_hash=cursor.hash,
+        ):
+            found, cursor = True, cursor_behind(frame)
+            yield frame
+        if found:
+            continue
+        gap = _gap(segment, cursor, is_sealed=is_sealed)
+        if gap is None:
+            return
+        cursor = gap.cursor
+        yield gap
+
+
+def _wanted(segment: _Open, offset: int) -> int:
+    try:
+        return max(_CHUNK_BYTES, read_header(segment.read(offset, HEADER_SIZE)).frame_size)
+    except BrokenFrameError:
+        return HEADER_SIZE
+
+
+def _gap(segment: _Open, cursor: Cursor, *, is_sealed: bool) -> Gap | None:
+    """The damage at a cursor; None at the end of a segment and at a torn tail."""
+    rest = segment.read(cursor.offset, os.fstat(segment.descriptor).st_size)
+    behind = segments.find_acknowledged(rest, cursor.offset, is_sealed=is_sealed)
+    if behind is None:
+        if not is_sealed or not rest.strip(b"\0"):
+            return None
+        end = Cursor(cursor.segment, cursor.offset + len(rest), cursor.index, cursor.hash)
+        return _damage(cursor, rest, end)
+    size = behind.offset - cursor.offset
+    following = Cursor(cursor.segment, behind.offset, behind.index, None)
+    return _damage(cursor, rest[:size], following)
+
+
+def _damage(cursor: Cursor, data: bytes, end: Cursor) -> Gap:
+    reason = (
+        f"segment {cursor.segment} of the journal is damaged at byte {cursor.offset:,}: "
+        f"{len(data):,} bytes are not readable"
+    )
+    return Gap(cursor.segment, cursor.offset, data, reason, end)
