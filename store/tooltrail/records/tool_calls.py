@@ -108,9 +108,7 @@ class ToolCall(Record):
     @property
     def arguments_preview(self) -> str:
         """The title, else the raw arguments, on one line and bounded."""
-        # Arguments can hold a whole file; no run of white space that matters is this long.
-        line = " ".join((self.title or self.arguments_raw)[:_PREVIEWED_CHARS].split())
-        return shorten(storable(line), ARGUMENTS_PREVIEW_CHARS)
+        return preview_arguments(self.title or self.arguments_raw)
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """A copy with some members changed; see pydantic."""
@@ -129,6 +127,13 @@ class ToolCall(Record):
             return read_json(self.arguments_raw), None
         except InvalidRecordError as error:
             return None, str(error)
+
+
+def preview_arguments(text: str) -> str:
+    """Arguments, or a title of them, on one line and in `ARGUMENTS_PREVIEW_CHARS` characters."""
+    # Arguments can hold a whole file; no run of white space that matters is this long.
+    line = " ".join(text[:_PREVIEWED_CHARS].split())
+    return shorten(storable(line), ARGUMENTS_PREVIEW_CHARS)
 
 
 def storable(text: str) -> str:

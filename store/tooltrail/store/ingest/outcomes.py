@@ -1,0 +1,383 @@
+"""What a call came to, ready to be written: the texts of its surfaces and everything beside them.
+
+A fact that carries what its caller was shown is taken as it is. For any other the canonical result
+is projected and the receipt rendered here, with the policy that the fact names: the same input
+gives the same bytes.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple, Protocol, cast
+
+from pydantic import ValidationError
+
+from tooltrail.artifacts import artifact_path, digest_of_path
+from tooltrail.records import (
+    ArtifactReference,
+    CanonicalResult,
+    CompleteOutput,
+    Family,
+    FamilyRegistry,
+    InvalidRecordError,
+    Policy,
+    StreamRecord,
+    project,
+    render,
+)
+from tooltrail.records.canonical_json import decode, encode_text, with_lists
+from tooltrail.records.digests import Digest, digest_of
+from tooltrail.records.facts import ArtifactFact, CallEnded, OmissionFact, Shown, StreamFact
+from tooltrail.records.policy_documents import first_complaint, stored_policy
+from tooltrail.records.tool_calls import storable
+
+VERDICTS: Final = "structured_output"
+"""The family whose results are verdicts on a submission, and the name of its renderer."""
+
+RECEIPT_MARK: Final = "$tooltrail.receipt"
+_REFERENCE: Final = re.compile(r'\{"\$tooltrail\.receipt":\[(\d+),(\d+)\]\}')
+_MIN_SHARED_BYTES: Final = 64
+"""A shorter text costs less than a reference saves."""
+
+_VERDICT: Final = frozenset({"schema_digest", "attempt", "valid"})
+
+
+class StreamReader(Protocol):
+    """Where the bytes of spooled streams are read."""
+
+    def read_spooled(self, stream: StreamFact, edge_bytes: int) -> StreamRecord:
+        """The record of a spooled stream with its two ends.
+
+        Raises:
+            InvalidRecordError: the file is missing, or holds other bytes than the fact says.
+            UnavailableError: the file cannot be read now.
+        """
+        ...
+
+
+class Beginning(NamedTuple):
+    """What the end of a call must know of its start."""
+
+    tool_name: str
+    family: str
+    policy: Digest
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The verdict on a structured output that an agent submitted."""
+
+    schema: Digest
+    attempt: int
+    valid: bool
+    document: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What is written of the end of a call, without the keys of its rows.
+
+    Attributes:
+        output: document of the complete output.
+        canonical: the canonical result; see `shorten_canonical`.
+        receipt: what was shown.
+        renderer: name of the renderer.
+        renderer_version: its version.
+        is_exact: whether the three texts are stored byte for byte.
+        streams: each with the place of its bytes in the receipt, if they stand there.
+        omissions: what the stages left out.
+        artifacts: in the order of `result.artifacts`.
+        bodies: bytes to store by digest.
+        hidden: content that the projection left out of the result and made an artifact.
+        verdict: of a structured output.
+    """
+
+    output: str
+    canonical: str
+    receipt: str
+    renderer: str
+    renderer_version: int
+    is_exact: bool
+    streams: tuple[tuple[StreamFact, int | None], ...]
+    omissions: tuple[OmissionFact, ...]
+    artifacts: tuple[ArtifactFact, ...]
+    bodies: Mapping[Digest, bytes]
+    hidden: tuple[StreamRecord, ...] = ()
+    verdict: Verdict | None = None
+
+
+@dataclass
+class _Publisher:
+    """Names artifacts by their content; the bytes are published afterwards.
+
+    Attributes:
+        named: every stream that became an artifact, by digest.
+    """
+
+    named: dict[Digest, StreamRecord] = field(default_factory=dict[Digest, StreamRecord])
+
+    def publish(self, stream: StreamRecord) -> ArtifactReference:
+        """The reference of a stream; see `ArtifactPublisher`."""
+        self.named[stream.digest] = stream
+        return ArtifactReference(path=artifact_path(stream.digest))
+
+
+class OutcomeMaker:
+    """Makes outcomes with the families of a program. For one thread.
+
+    Args:
+        families: the tool families.
+        reader: of spooled streams.
+    """
+
+    def __init__(self, families: FamilyRegistry, reader: StreamReader) -> None:
+        self._families = families
+        self._reader = reader
+        self._policies: dict[Digest, Policy] = {}
+
+    def knows_policy(self, digest: Digest) -> bool:
+        """Whether the policy was learned."""
+        return digest in self._policies
+
+    def learn_policy(self, digest: Digest, document: bytes) -> None:
+        """Keep a policy for the calls that name it.
+
+        Raises:
+            InvalidRecordError: not a policy that this program can apply.
+        """
+        self._policies[digest] = stored_policy(document, self._families)
+
+    def outcome(
+        self, fact: CallEnded, bodies: Mapping[Digest, bytes], beginning: Beginning
+    ) -> Outcome:
+        """What a call came to.
+
+        Args:
+            fact: the end of the call.
+            bodies: those that travel with the fact.
+            beginning: of the call.
+
+        Raises:
+            InvalidRecordError: a body is missing, or the output is not one of its family.
+            UnavailableError: a spooled stream cannot be read now.
+        """
+        try:
+            document = bodies[fact.output]
+            if fact.shown is not None:
+                return _shown_outcome(fact, fact.shown, document, bodies)
+            return self._projected(fact, document, bodies, beginning)
+        except KeyError as error:
+            raise InvalidRecordError(f"body {error.args[0]} is missing") from error
+        except ValidationError as error:
+            raise InvalidRecordError(f"not a complete output: {first_complaint(error)}") from error
+
+    def _projected(
+        self,
+        fact: CallEnded,
+        document: bytes,
+        bodies: Mapping[Digest, bytes],
+        beginning: Beginning,
+    ) -> Outcome:
+        policy = self._policies.get(beginning.policy)
+        if policy is None:
+            raise InvalidRecordError(f"policy {beginning.policy} is missing")
+        family = self._families.named(beginning.family)
+        records = {one.role: self._record(one, bodies, policy) for one in fact.streams}
+        output = read_output(document, family, records)
+        publisher = _Publisher()
+        projection = project(output, self._families.of_output(output, family), policy, publisher)
+        receipt = render(projection.canonical, family, policy)
+        own = {one.digest for one in fact.streams}
+        return _assembled(
+            fact,
+            document,
+            projection.canonical.to_json(),
+            receipt.to_bytes(),
+            bodies,
+            renderer=(receipt.renderer_name, receipt.renderer_version),
+            omissions=tuple(
+                OmissionFact(**one.model_dump())
+                for one in (*projection.omissions, *receipt.omissions)
+            ),
+            artifacts=tuple(
+                ArtifactFact(role=one.role, digest=digest_of_path(one.reference.path))
+                for one in projection.artifacts
+            ),
+            hidden=tuple(one for digest, one in publisher.named.items() if digest not in own),
+        )
+
+    def _record(
+        self, stream: StreamFact, bodies: Mapping[Digest, bytes], policy: Policy
+    ) -> StreamRecord:
+        if stream.spooled is not None:
+            return self._reader.read_spooled(stream, policy.edge_bytes)
+        content = bodies[stream.digest]
+        return StreamRecord(
+            role=stream.role,
+            digest=stream.digest,
+            size=stream.size,
+            line_count=stream.line_count,
+            head=content,
+            content=content,
+            produced_size=stream.produced_size,
+            produced_line_count=stream.produced_line_count,
+            loss_reason=stream.loss_reason,
+        )
+
+
+def read_output(
+    document: bytes, family: Family, streams: Mapping[str, StreamRecord]
+) -> CompleteOutput:
+    """The complete output whose canonical JSON is given.
+
+    Args:
+        document: the JSON, in which a stream stands with its role, digest and counts.
+        family: of the result.
+        streams: the streams by role.
+
+    Raises:
+        InvalidRecordError: no output of this family has this JSON.
+    """
+    members = decode(document)
+    if not isinstance(members, dict):
+        raise InvalidRecordError("a complete output must be a JSON object")
+    result = _filled(members.get("result"), streams)
+    for kind in family.result_types:
+        try:
+            typed = None if result is None else kind.model_validate(result)
+            output = CompleteOutput.model_validate({**members, "result": typed})
+        except ValidationError:
+            continue
+        if output.to_json() == document:
+            return output
+    raise InvalidRecordError(f"the complete output is not one of family {family.name}")
+
+
+def text_of(data: bytes) -> tuple[str, bool]:
+    """A text as databases can store it, and whether it is exact."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return storable(data.decode("utf-8", "surrogateescape")), False
+    return (text, True) if "\0" not in text else (storable(text), False)
+
+
+def shorten_canonical(canonical: str, content: bytes, offset: int) -> str:
+    """Canonical JSON in which a text that stands in the receipt is a reference into it.
+
+    The reference is `{"$tooltrail.receipt":[OFFSET,SIZE]}`, both in bytes. Canonical JSON writes no
+    other key like that: `canonical_json` gives a foreign one another `$`.
+    """
+    if len(content) < _MIN_SHARED_BYTES:
+        return canonical
+    try:
+        quoted = encode_text(content.decode())
+    except UnicodeDecodeError:
+        return canonical
+    return canonical.replace(quoted, f'{{"{RECEIPT_MARK}":[{offset},{len(content)}]}}')
+
+
+def whole_canonical(canonical: str, receipt: bytes) -> str:
+    """The reverse of `shorten_canonical`, for all references."""
+
+    def text(found: re.Match[str]) -> str:
+        offset, size = int(found[1]), int(found[2])
+        return encode_text(receipt[offset : offset + size].decode("utf-8", "replace"))
+
+    return _REFERENCE.sub(text, canonical)
+
+
+def _filled(value: object, streams: Mapping[str, StreamRecord]) -> object:
+    """A result with its streams where its JSON names them."""
+    match value:
+        case {"role": str(role), "digest": str(), "produced_size": int()}:
+            if role not in streams:
+                raise InvalidRecordError(f"stream {role} of the output is missing")
+            return streams[role]
+        case dict():
+            members = cast("dict[str, object]", value)
+            return {name: _filled(member, streams) for name, member in members.items()}
+        case list():
+            return [_filled(member, streams) for member in cast("list[object]", value)]
+        case _:
+            return value
+
+
+def _shown_outcome(
+    fact: CallEnded, shown: Shown, document: bytes, bodies: Mapping[Digest, bytes]
+) -> Outcome:
+    return _assembled(
+        fact,
+        document,
+        bodies[shown.canonical],
+        bodies[shown.receipt],
+        bodies,
+        renderer=(shown.renderer, shown.renderer_version),
+        omissions=shown.omissions,
+        artifacts=shown.artifacts,
+    )
+
+
+def _assembled(
+    fact: CallEnded,
+    document: bytes,
+    canonical: bytes,
+    receipt: bytes,
+    bodies: Mapping[Digest, bytes],
+    *,
+    renderer: tuple[str, int],
+    omissions: tuple[OmissionFact, ...],
+    artifacts: tuple[ArtifactFact, ...],
+    hidden: tuple[StreamRecord, ...] = (),
+) -> Outcome:
+    texts = [text_of(one) for one in (document, canonical, receipt)]
+    stored: dict[Digest, bytes] = {
+        digest_of(data): data
+        for data, (_, is_exact) in zip((document, canonical, receipt), texts, strict=True)
+        if not is_exact
+    }
+    is_exact = not stored
+    canonical_text = texts[1][0]
+    placed: list[tuple[StreamFact, int | None]] = []
+    for stream in fact.streams:
+        offset = None
+        if stream.spooled is None:
+            content = bodies[stream.digest]
+            found = receipt.find(content) if is_exact and content else -1
+            if found >= 0:
+                offset = found
+                canonical_text = shorten_canonical(canonical_text, content, offset)
+            else:
+                stored[stream.digest] = content
+        placed.append((stream, offset))
+    return Outcome(
+        output=texts[0][0],
+        canonical=canonical_text,
+        receipt=texts[2][0],
+        renderer=renderer[0],
+        renderer_version=renderer[1],
+        is_exact=is_exact,
+        streams=tuple(placed),
+        omissions=omissions,
+        artifacts=artifacts,
+        bodies=stored,
+        hidden=hidden,
+        verdict=_verdict(canonical) if renderer[0] == VERDICTS else None,
+    )
+
+
+def _verdict(canonical: bytes) -> Verdict | None:
+    """The verdict in a canonical result; None for an error, or a family of the same name."""
+    result: dict[str, Any] = {**(CanonicalResult.from_json(canonical).result or {})}
+    if not result.keys() >= _VERDICT:
+        return None
+    counted: dict[str, Any] = {
+        "errors": [*(result.get("errors") or ())],
+        "error_count": result.get("error_count") or 0,
+    }
+    return Verdict(
+        schema=result["schema_digest"],
+        attempt=result["attempt"],
+        valid=result["valid"],
+        document=encode_text(with_lists(counted)),
+    )
