@@ -1,0 +1,84 @@
+"""Triggers that make the evidence tables append-only.
+
+Two kinds of rows change once in their life: an invocation and its surfaces when the call ends, a
+session when it is opened late and when it is closed. Retention may take a text or the bytes of a
+body away, and leaves a tombstone.
+"""
+
+from typing import Final
+
+from tooltrail.store import schema
+
+_SESSION: Final = ("id", "opened_at", "journal_key")
+_CLOSING: Final = ("closed_at", "close_reason", "close_entry")
+_OPENING: Final = ("name", "parent_id", "title", "agent", "environment", "entry")
+_START: Final = (
+    *(one.name for one in schema.invocations.columns if not one.nullable and one.name != "state"),
+    "call_id",
+    "message_id",
+    "environment",
+    "owner",
+)
+
+
+def guard_ddl(dialect: str) -> list[str]:
+    """Statements that make the evidence tables append-only, but for what a life must change.
+
+    Args:
+        dialect: `sqlite` or `postgresql`.
+    """
+    differs = "IS NOT" if dialect == "sqlite" else "IS DISTINCT FROM"
+    rules = _update_rules(differs)
+    make = _sqlite_guard if dialect == "sqlite" else _postgresql_guard
+    statements = [] if dialect == "sqlite" else [_REFUSE]
+    for table in schema.EVIDENCE:
+        statements += make(table.name, rules.get(table.name))
+    return statements
+
+
+def _update_rules(differs: str) -> dict[str, str]:
+    """When an update of a table is refused; a table without a rule takes none."""
+
+    def changes(names: tuple[str, ...]) -> str:
+        return " OR ".join(f"NEW.{name} {differs} OLD.{name}" for name in names)
+
+    return {
+        "invocations": f"OLD.state <> 'started' OR {changes(_START)}",
+        # Texts are written at the start and at the end, each once; retention may remove one.
+        "surfaces": " OR ".join(
+            f"(OLD.{name} IS NOT NULL AND NEW.{name} IS NOT NULL AND {changes((name,))})"
+            for name in ("arguments", "output", "canonical", "receipt")
+        ),
+        "sessions": f"{changes(_SESSION)}"
+        f" OR (OLD.closed_at IS NOT NULL AND ({changes(_CLOSING)}))"
+        f" OR (OLD.entry IS NOT NULL AND ({changes(_OPENING)}))",
+        "bodies": f"{changes(('key', 'digest', 'size'))}"
+        " OR (OLD.data IS NOT NULL AND NEW.data IS NOT NULL)",
+        "store_info": changes(("key", "id", "format", "created_at")),
+    }
+
+
+_REFUSE: Final = (
+    "CREATE FUNCTION tooltrail_refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+    "RAISE EXCEPTION '% is append-only', TG_TABLE_NAME; END $$"
+)
+
+
+def _sqlite_guard(table: str, rule: str | None) -> list[str]:
+    refuse = f"BEGIN SELECT RAISE(ABORT, '{table} is append-only'); END"
+    when = "" if rule is None else f"WHEN {rule} "
+    return [
+        f"CREATE TRIGGER {table}_no_delete BEFORE DELETE ON {table} {refuse}",
+        f"CREATE TRIGGER {table}_no_update BEFORE UPDATE ON {table} {when}{refuse}",
+    ]
+
+
+def _postgresql_guard(table: str, rule: str | None) -> list[str]:
+    refuse = "EXECUTE FUNCTION tooltrail_refuse()"
+    when = "" if rule is None else f"WHEN ({rule}) "
+    make = f"CREATE TRIGGER {table}_no"
+    return [
+        f"{make}_delete BEFORE DELETE ON {table} FOR EACH ROW {refuse}",
+        f"{make}_truncate BEFORE TRUNCATE ON {table} FOR EACH STATEMENT {refuse}",
+        f"{make}_update BEFORE UPDATE ON {table} FOR EACH ROW {when}{refuse}",
+    ]
