@@ -216,6 +216,7 @@ class Shown:
         renderer_version: its version; 0 for `seen`.
         omissions: what the stages left out, in their order.
         artifacts: the artifacts of the result, in their order.
+        hidden: artifacts that are no streams of the output, such as the rest of a long list.
     """
 
     canonical: Digest
@@ -224,6 +225,7 @@ class Shown:
     renderer_version: int
     omissions: tuple[OmissionFact, ...] = ()
     artifacts: tuple[ArtifactFact, ...] = ()
+    hidden: tuple[StreamFact, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -387,6 +389,7 @@ def body_digests(fact: Fact) -> list[Digest]:
         found.extend(one.digest for one in fact.streams if one.spooled is None)
         if fact.shown is not None:
             found += [fact.shown.canonical, fact.shown.receipt]
+            found.extend(one.digest for one in fact.shown.hidden if one.spooled is None)
     return found
 
 

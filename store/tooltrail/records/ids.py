@@ -5,6 +5,7 @@ of its making, so that an index on it grows at its end. Its last digits are the 
 is why people shorten an id to its end.
 """
 
+import hashlib
 import re
 import threading
 from collections.abc import Callable
@@ -65,6 +66,32 @@ def uuid7(unix_ms: int, counter: int, tail: int) -> UUID:
         tail: 62 bits.
     """
     return UUID(int=unix_ms << 80 | 0x7 << 76 | counter << 64 | 0b10 << 62 | tail)
+
+
+MAX_KEY_CHARS = 1000
+"""Characters of an idempotency key, and of a session's name."""
+
+
+def keyed_id(kind: str, key: str) -> UUID:
+    """The id of what is recorded under a key: UUID version 8 (RFC 9562 section 5.8).
+
+    The same kind and key give the same id on every machine, so that nobody needs to look it up.
+
+    Args:
+        kind: `session`, `name`, `call` or `message`.
+        key: any text of 1 to `MAX_KEY_CHARS` characters.
+
+    Raises:
+        InvalidRecordError: the key is empty or too long.
+    """
+    if not 0 < len(key) <= MAX_KEY_CHARS:
+        raise InvalidRecordError(
+            f"a key must have 1 to {MAX_KEY_CHARS:,} characters, not {len(key):,}"
+        )
+    data = f"tooltrail\0{kind}\0{key}".encode("utf-8", "surrogatepass")
+    number = int.from_bytes(hashlib.sha256(data).digest()[:16], "big")
+    number &= ~(0xF << 76 | 0b11 << 62)
+    return UUID(int=number | 0x8 << 76 | 0b10 << 62)
 
 
 def parse_id(text: str) -> UUID:

@@ -1,0 +1,96 @@
+"""Where a call ran: host, user, folder, process and git commit, for the auditor.
+
+Standard library only, and no other program is started.
+"""
+
+import os
+import platform
+import pwd
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from tooltrail.records.canonical_json import encode
+
+_MOST_PARENTS: Final = 64
+"""Folders above the current one in which a git repository is looked for."""
+
+_MOST_REF_BYTES: Final = 1 << 20
+"""Bytes of a file of git that are read."""
+
+
+def environment_json() -> bytes:
+    """Canonical JSON of where this process is now.
+
+    Members: `host`, `user`, `cwd`, `pid`, `platform`, `python`, and `git_commit` inside a
+    repository. Computed once for each folder that this process is in.
+    """
+    return _encoded(os.getpid(), _current_folder())
+
+
+@cache
+def _encoded(pid: int, cwd: str) -> bytes:
+    system = os.uname()
+    environment: dict[str, str | int] = {
+        "host": system.nodename,
+        "user": _user(),
+        "cwd": cwd,
+        "pid": pid,
+        "platform": f"{system.sysname}-{system.release}-{system.machine}",
+        "python": platform.python_version(),
+    }
+    commit = git_commit(Path(cwd)) if cwd else None
+    if commit is not None:
+        environment["git_commit"] = commit
+    return encode(environment)
+
+
+def git_commit(folder: Path) -> str | None:
+    """The commit that is checked out in the repository around a folder; None without one."""
+    for parent in (folder, *list(folder.parents)[:_MOST_PARENTS]):
+        git = parent / ".git"
+        try:
+            if git.is_file():  # a worktree or a submodule: `gitdir: PATH`
+                git = parent / _read(git).removeprefix("gitdir: ")
+            elif not git.is_dir():
+                continue
+            return _commit_in(git)
+        except OSError:
+            return None
+    return None
+
+
+def _commit_in(git: Path) -> str | None:
+    head = _read(git / "HEAD")
+    if not head.startswith("ref: "):
+        return head or None
+    ref = head.removeprefix("ref: ")
+    shared = git
+    if (git / "commondir").is_file():
+        shared = git / _read(git / "commondir")
+    for place in (git / ref, shared / ref):
+        if place.is_file():
+            return _read(place) or None
+    packed = shared / "packed-refs"
+    lines = _read(packed).splitlines() if packed.is_file() else []
+    found = (line.split(" ", 1)[0] for line in lines if line.endswith(f" {ref}"))
+    return next(found, None)
+
+
+def _read(path: Path) -> str:
+    with path.open("rb") as file:
+        return file.read(_MOST_REF_BYTES).decode("utf-8", "replace").strip()
+
+
+def _user() -> str:
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except (KeyError, OSError):  # no passwd entry for this uid, as in many containers
+        return str(os.getuid())
+
+
+def _current_folder() -> str:
+    try:
+        return os.getcwd()  # noqa: PTH109  the name as the system spells it
+    except FileNotFoundError:
+        return ""

@@ -1,0 +1,195 @@
+"""One running tool call: captures of its output, and its end."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+from uuid import UUID
+
+from tooltrail.artifacts import Capture, CapturedStream, CaptureLimits, check_path
+from tooltrail.journal.clock import now
+from tooltrail.journal.making import Ended, ended_entry
+from tooltrail.journal.recorder import Recorder
+from tooltrail.journal.work import Acknowledge, Work
+from tooltrail.records import (
+    CanonicalResult,
+    CompleteOutput,
+    Family,
+    InvalidRecordError,
+    InvocationFinishedError,
+    InvocationState,
+    Policy,
+    Receipt,
+    StreamRecord,
+    ToolCall,
+)
+from tooltrail.records.digests import Digest
+from tooltrail.records.failures import error_of_interruption
+
+_NS_PER_MS: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A call whose end is acknowledged.
+
+    Attributes:
+        invocation_id: of the invocation.
+        call: what the model asked for.
+        state: final state of the invocation.
+        canonical: the canonical result.
+        receipt: what to show to the model.
+        acknowledged: what the record survives; see `Acknowledge`.
+    """
+
+    invocation_id: UUID
+    call: ToolCall
+    state: InvocationState
+    canonical: CanonicalResult
+    receipt: Receipt
+    acknowledged: Acknowledge
+
+
+class Invocation:
+    """One running tool call. Made by `Session.start`.
+
+    Captures may be used by different threads; `finish` by one.
+
+    Attributes:
+        id: of the invocation.
+        call: what the model asked for.
+        family: of the result.
+        policy: the budgets.
+        started_at: when it started, aware.
+    """
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        session: UUID,
+        call: ToolCall,
+        family: Family,
+        policy: Policy,
+        *,
+        invocation_id: UUID,
+        started_at: datetime,
+    ) -> None:
+        self.id = invocation_id
+        self.call = call
+        self.family = family
+        self.policy = policy
+        self.started_at = started_at
+        self._recorder = recorder
+        self._session = session
+        self._begun_ns = time.monotonic_ns()
+        self._captured: dict[Digest, CapturedStream] = {}
+        self._roles: set[str] = set()
+        self._is_finished = False
+
+    @property
+    def spool(self) -> Path:
+        """The folder of the output while it is captured."""
+        return self._recorder.spool / str(self.id)
+
+    def capture(self, role: str) -> Capture:
+        """A writer for one stream of any length, at constant memory.
+
+        Hand what its `close` gives to `captured`.
+
+        Raises:
+            InvalidRecordError: the role cannot name a file, or has a capture already.
+        """
+        check_path(f"{role}.zst")
+        if role in self._roles:
+            raise InvalidRecordError(f"stream {role!r} of call {self.id} has a capture already")
+        self._roles.add(role)
+        applied = self.policy.applied_to(self.call.tool_name)
+        return Capture(
+            role,
+            self.spool / f"{role}.zst",
+            edge_bytes=self.policy.edge_bytes,
+            inline_bytes=applied.inline_bytes,
+            limits=CaptureLimits(applied.stream_bytes, self._recorder.free_bytes),
+        )
+
+    def captured(self, stream: CapturedStream) -> StreamRecord:
+        """The record of a closed capture, for the complete output."""
+        self._captured[stream.record.digest] = stream
+        return stream.record
+
+    def finish(self, output: CompleteOutput, *, seen: str | None = None) -> Finished:
+        """Record the end of the call; acknowledged when this returns.
+
+        Args:
+            output: everything that the tool produced.
+            seen: the text that the model was really shown, where another program made it. By
+                default the receipt is rendered.
+
+        Raises:
+            InvocationFinishedError: the call was finished before.
+            InvalidRecordError: the output is of another tool or not of its family, or the bytes of
+                a stream are not at hand.
+            UnavailableError: the spool cannot be written; or with `strict` the database cannot be
+                reached.
+        """
+        ended = self._made(output, output.streams, seen)
+        level = self._recorder.append(Work([ended.entry], ended.sync))
+        return self._finished(output, ended, level)
+
+    async def afinish(self, output: CompleteOutput, *, seen: str | None = None) -> Finished:
+        """Like `finish`, without blocking the event loop."""
+
+        def make() -> tuple[Work, Ended]:
+            ended = self._made(output, output.streams, seen)
+            return Work([ended.entry], ended.sync), ended
+
+        level, ended = await self._recorder.append_async(make)
+        return self._finished(output, ended, level)
+
+    def interrupt(self, reason: str, partial_output: Sequence[StreamRecord] = ()) -> Finished:
+        """Record that the call was interrupted, and what it printed until then.
+
+        Args:
+            reason: why, in one sentence.
+            partial_output: what was captured, each role once.
+
+        Raises:
+            InvocationFinishedError, UnavailableError: see `finish`.
+        """
+        output = CompleteOutput.failure(self.call.tool_name, error_of_interruption(reason))
+        ended = self._made(output, tuple(partial_output), None)
+        level = self._recorder.append(Work([ended.entry], ended.sync))
+        return self._finished(output, ended, level)
+
+    def _made(
+        self, output: CompleteOutput, streams: Sequence[StreamRecord], seen: str | None
+    ) -> Ended:
+        if self._is_finished:
+            raise InvocationFinishedError(f"call {self.id} is finished already")
+        if output.tool_name != self.call.tool_name:
+            raise InvalidRecordError(
+                f"call {self.id} is of {self.call.tool_name!r}, not of {output.tool_name!r}"
+            )
+        return ended_entry(
+            self._session,
+            output,
+            self.family,
+            self.policy,
+            spool=self._recorder.spool,
+            families=self._recorder.families,
+            invocation=self.id,
+            # A clock that was set back must not give an end before the start.
+            at=max(now(), self.started_at),
+            duration_ms=(time.monotonic_ns() - self._begun_ns) // _NS_PER_MS,
+            captured=self._captured,
+            streams=streams,
+            seen=seen,
+        )
+
+    def _finished(self, output: CompleteOutput, ended: Ended, level: Acknowledge) -> Finished:
+        self._is_finished = True
+        return Finished(
+            self.id, self.call, output.final_state, ended.canonical, ended.receipt, level
+        )

@@ -1,0 +1,283 @@
+"""Makes facts of what a program records: the start of a call, its end, a message."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final
+from uuid import UUID
+
+from tooltrail.artifacts import (
+    Capture,
+    CapturedStream,
+    artifact_path,
+    digest_of_path,
+    sync_file,
+)
+from tooltrail.journal.environment import environment_json
+from tooltrail.journal.log import Entry
+from tooltrail.journal.segments import sync_folder
+from tooltrail.records import (
+    ArtifactReference,
+    CanonicalResult,
+    CompleteOutput,
+    Family,
+    FamilyRegistry,
+    InvalidRecordError,
+    Policy,
+    Projection,
+    Receipt,
+    StreamRecord,
+    ToolCall,
+    UnavailableError,
+    project,
+    render,
+)
+from tooltrail.records.digests import Digest, digest_of
+from tooltrail.records.facts import (
+    ArtifactFact,
+    CallEnded,
+    CallStarted,
+    OmissionFact,
+    Shown,
+    StreamFact,
+)
+
+SEEN: Final = "seen"
+"""Renderer of a receipt that another program made, and that the model really saw."""
+
+_EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MOST_AHEAD: Final = timedelta(days=1)
+"""By which the clocks of two machines may differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What a call came to, before it is appended.
+
+    Attributes:
+        entry: the fact with its bodies.
+        canonical: the canonical result.
+        receipt: what to show to the model.
+        files: spool files that the fact names.
+    """
+
+    entry: Entry
+    canonical: CanonicalResult
+    receipt: Receipt
+    files: tuple[Path, ...]
+
+    def sync(self) -> None:
+        """Make the spool files durable.
+
+        Raises:
+            UnavailableError: the disk failed.
+        """
+        try:
+            for path in self.files:
+                sync_file(path)
+            for folder in {path.parent for path in self.files}:
+                sync_folder(folder)
+                sync_folder(folder.parent)
+        except OSError as error:
+            raise UnavailableError(f"the spool cannot be synced: {error.strerror}") from error
+
+
+@dataclass
+class _Naming:
+    """Names artifacts by their content; the ingester publishes the bytes."""
+
+    named: dict[Digest, StreamRecord] = field(default_factory=dict[Digest, StreamRecord])
+
+    def publish(self, stream: StreamRecord) -> ArtifactReference:
+        """The reference of a stream; see `ArtifactPublisher`."""
+        self.named[stream.digest] = stream
+        return ArtifactReference(path=artifact_path(stream.digest))
+
+
+def started_entry(
+    session: UUID,
+    call: ToolCall,
+    family: Family,
+    policy: Policy,
+    *,
+    invocation: UUID,
+    at: datetime,
+    owner: str | None,
+) -> Entry:
+    """The fact that a call starts.
+
+    Raises:
+        InvalidRecordError: the policy's numbers for the tool do not fit its family.
+    """
+    policy.budget_of(family, call.tool_name)
+    environment = environment_json()
+    fact = CallStarted(
+        session=session,
+        id=invocation,
+        at=at,
+        tool_name=call.tool_name,
+        family=family.name,
+        arguments=digest_of(call.arguments_bytes),
+        policy=policy.digest,
+        environment=digest_of(environment),
+        call_id=call.call_id,
+        title=call.title,
+        message=call.message_id,
+        position=call.position,
+        owner=owner,
+    )
+    return Entry(fact, [call.arguments_bytes], [policy.to_json(), environment])
+
+
+def ended_entry(
+    session: UUID,
+    output: CompleteOutput,
+    family: Family,
+    policy: Policy,
+    *,
+    spool: Path,
+    families: FamilyRegistry,
+    invocation: UUID,
+    at: datetime,
+    duration_ms: int | None,
+    captured: Mapping[Digest, CapturedStream],
+    streams: Sequence[StreamRecord],
+    seen: str | None = None,
+) -> Ended:
+    """The fact that a call ended, with the canonical result and the receipt.
+
+    Args:
+        session: id of the session.
+        output: the complete output.
+        family: of the result.
+        policy: the budgets.
+        spool: takes long streams.
+        families: the tool families.
+        invocation: its id.
+        at: when it ended.
+        duration_ms: how long the tool ran, by a monotonic clock.
+        captured: captures of the streams, by digest.
+        streams: of the output, or what a failed tool printed before.
+        seen: the text that the model was really shown; None to render one.
+
+    Raises:
+        InvalidRecordError: the output is not of its family, or a stream's bytes are not at hand.
+        UnavailableError: the spool cannot be written.
+    """
+    naming = _Naming()
+    projection = project(output, families.of_output(output, family), policy, naming)
+    receipt = _receipt(projection, family, policy, seen)
+    inline = policy.applied_to(output.tool_name).inline_bytes
+    folder = spool / str(invocation)
+    hidden = [one for digest, one in naming.named.items() if digest not in _digests(streams)]
+    bodies: list[bytes] = []
+    files: list[Path] = []
+    facts: list[StreamFact] = []
+    for stream in (*streams, *hidden):
+        spooled = None
+        if stream.content is None or stream.size > inline:
+            path = _spooled_file(folder, stream, captured.get(stream.digest))
+            files.append(path)
+            spooled = str(path.relative_to(spool))
+        else:
+            _check_digest(stream)
+            bodies.append(stream.content)
+        facts.append(stream_fact(stream, spooled))
+    document, canonical = output.to_json(), projection.canonical.to_json()
+    shown = Shown(
+        canonical=digest_of(canonical),
+        receipt=digest_of(receipt.to_bytes()),
+        renderer=receipt.renderer_name,
+        renderer_version=receipt.renderer_version,
+        omissions=tuple(
+            OmissionFact(**one.model_dump()) for one in (*projection.omissions, *receipt.omissions)
+        ),
+        artifacts=tuple(
+            ArtifactFact(role=one.role, digest=digest_of_path(one.reference.path))
+            for one in projection.artifacts
+        ),
+        hidden=tuple(facts[len(streams) :]),
+    )
+    known = None if output.result is None else output.result.facts()
+    fact = CallEnded(
+        session=session,
+        id=invocation,
+        at=at,
+        state=output.final_state,
+        output=digest_of(document),
+        streams=tuple(facts[: len(streams)]),
+        shown=shown,
+        duration_ms=duration_ms,
+        error_kind=None if output.error is None else output.error.kind,
+        exit_status=None if known is None else known.exit_status,
+        signal=None if known is None else known.signal,
+        timed_out=None if known is None else known.timed_out,
+    )
+    entry = Entry(fact, [document, canonical, receipt.to_bytes(), *bodies])
+    return Ended(entry, projection.canonical, receipt, tuple(files))
+
+
+def check_times(started_at: datetime | None, finished_at: datetime | None, now: datetime) -> None:
+    """Refuse times that cannot be those of a call.
+
+    Raises:
+        InvalidRecordError: a time has no zone or is far off, or the end is before the start.
+    """
+    for name, moment in (("started_at", started_at), ("finished_at", finished_at)):
+        if moment is None:
+            continue
+        if moment.utcoffset() is None:
+            raise InvalidRecordError(f"{name} has no time zone: {moment}")
+        if not _EARLIEST <= moment <= now + _MOST_AHEAD:
+            raise InvalidRecordError(f"{name} is far off: {moment}")
+    if started_at and finished_at and finished_at < started_at:
+        raise InvalidRecordError(f"finished_at {finished_at} is before started_at {started_at}")
+
+
+def stream_fact(stream: StreamRecord, spooled: str | None) -> StreamFact:
+    """What a fact says of a stream."""
+    return StreamFact(
+        role=stream.role,
+        digest=stream.digest,
+        size=stream.size,
+        line_count=stream.line_count,
+        produced_size=stream.produced_size,
+        produced_line_count=stream.produced_line_count,
+        loss_reason=stream.loss_reason,
+        spooled=spooled,
+    )
+
+
+def _receipt(projection: Projection, family: Family, policy: Policy, seen: str | None) -> Receipt:
+    if seen is None:
+        return render(projection.canonical, family, policy)
+    return Receipt(seen, SEEN, 0, policy.digest)
+
+
+def _digests(streams: Sequence[StreamRecord]) -> set[Digest]:
+    return {one.digest for one in streams}
+
+
+def _check_digest(stream: StreamRecord) -> None:
+    if stream.content is not None and digest_of(stream.content) != stream.digest:
+        raise InvalidRecordError(f"stream {stream.role!r} has another content than its digest")
+
+
+def _spooled_file(folder: Path, stream: StreamRecord, captured: CapturedStream | None) -> Path:
+    """The spool file of a stream; content in memory is written there."""
+    if captured is not None and captured.staged is not None:
+        return captured.staged
+    if stream.content is None:
+        raise InvalidRecordError(
+            f"stream {stream.role!r} was not captured for this call: its bytes are not at hand"
+        )
+    _check_digest(stream)
+    path = folder / f"{stream.role}.zst"
+    with Capture(stream.role, path, edge_bytes=0, inline_bytes=0) as capture:
+        capture.write(stream.content)
+    written = capture.close()
+    if written.staged is None or written.record.digest != stream.digest:
+        reason = written.record.loss_reason or "it was cut"
+        raise UnavailableError(f"stream {stream.role!r} cannot be kept in {folder}: {reason}")
+    return written.staged

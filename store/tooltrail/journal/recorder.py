@@ -1,0 +1,136 @@
+"""The recorder: what all sessions of a process share to append facts to one journal."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+
+from tooltrail.journal.log import JournalLog, Position
+from tooltrail.journal.owners import Owner
+from tooltrail.journal.tasks import AppendingThread
+from tooltrail.journal.work import Acknowledge, Work
+from tooltrail.records.errors import UnavailableError
+
+if TYPE_CHECKING:
+    from tooltrail.records import FamilyRegistry, Policy
+
+JOURNAL_FOLDER: Final = "journal"
+"""Folder of the spool with the segments."""
+
+T = TypeVar("T")
+
+
+class Ingestion(Protocol):
+    """Waits for the ingester; whoever opened the store provides it."""
+
+    def wait(self, position: Position) -> None:
+        """Return when the fact at a position is committed in the database.
+
+        Raises:
+            UnavailableError: the database or the sink cannot be reached in time.
+            InvalidRecordError: the fact was rejected.
+        """
+        ...
+
+
+class Recorder:
+    """Appends facts and acknowledges them. Safe for threads, tasks and forked children.
+
+    Attributes:
+        spool: folder of the journal and of output that is being captured.
+        log: the journal.
+        owner: the lock that says that this process lives.
+        policy: budgets of new records.
+        families: the tool families.
+        acknowledge: what a record survives once it is acknowledged.
+        strict: whether an acknowledgement that cannot be given is an error. Otherwise the record is
+            acknowledged as `journal`, and says so.
+        free_bytes: what a capture leaves free on the disk of the spool.
+    """
+
+    def __init__(
+        self,
+        spool: Path,
+        *,
+        policy: "Policy",
+        families: "FamilyRegistry",
+        acknowledge: Acknowledge = "journal",
+        strict: bool = False,
+        ingestion: Ingestion | None = None,
+        free_bytes: int | None = None,
+    ) -> None:
+        """Prepare. The first record makes the spool and the journal.
+
+        Args:
+            spool: the folder.
+            policy: see the class.
+            families: see the class.
+            acknowledge: see the class.
+            strict: see the class.
+            ingestion: waits for the database; needed for `store`.
+            free_bytes: see the class.
+        """
+        self.spool = spool
+        self.log = JournalLog(spool / JOURNAL_FOLDER)
+        self.owner = Owner(spool)
+        self.policy = policy.covering(families)
+        self.families = families
+        self.acknowledge = acknowledge
+        self.strict = strict
+        self.free_bytes = free_bytes
+        self._ingestion = ingestion
+        self._thread = AppendingThread(self._append_all)
+
+    def append(self, work: Work) -> Acknowledge:
+        """Append facts, and return what they survive.
+
+        Raises:
+            InvalidRecordError: a fact cannot be recorded, or was rejected.
+            UnavailableError: the spool cannot be written; or with `strict` the database cannot be
+                reached.
+        """
+        return self._append_all([work])
+
+    async def append_async(self, make: Callable[[], tuple[Work, T]]) -> tuple[Acknowledge, T]:
+        """Make facts and append them in a thread, together with those of other tasks.
+
+        A task that is cancelled while it waits does not learn whether its facts were appended.
+
+        Args:
+            make: the facts, and what the caller wants back.
+
+        Raises:
+            Exception: see `append`, and whatever `make` raises.
+        """
+        return await self._thread.submit(make)
+
+    def close(self) -> None:
+        """Wait for the facts of tasks, and give files back. Sessions stay open."""
+        self._thread.close()
+        self.log.close()
+        self.owner.release()
+
+    def _append_all(self, works: Sequence[Work]) -> Acknowledge:
+        for work in works:
+            if work.sync is not None:
+                work.sync()
+        entries = [entry for work in works for entry in work.entries]
+        if self.acknowledge == "process":
+            self.log.append(entries)
+            return "process"
+        positions = self.log.record(entries)
+        if self.acknowledge == "journal":
+            return "journal"
+        return self._wait(positions[-1])
+
+    def _wait(self, position: Position) -> Acknowledge:
+        if self._ingestion is None:
+            if self.strict:
+                raise UnavailableError(f"journal {self.log.folder} has no ingester to wait for")
+            return "journal"
+        try:
+            self._ingestion.wait(position)
+        except UnavailableError:
+            if self.strict:
+                raise
+            return "journal"
+        return "store"
