@@ -20,14 +20,18 @@ T = TypeVar("T")
 
 
 class Ingestion(Protocol):
-    """Waits for the ingester; whoever opened the store provides it."""
+    """The ingester of this process; whoever opened the store provides it."""
 
-    def wait(self, position: Position) -> None:
-        """Return when the fact at a position is committed in the database.
+    def notice(self) -> None:
+        """Learn that facts were appended. Returns at once."""
+        ...
+
+    def wait(self, positions: Sequence[Position]) -> None:
+        """Return when facts are committed in the database.
 
         Raises:
             UnavailableError: the database or the sink cannot be reached in time.
-            InvalidRecordError: the fact was rejected.
+            InvalidRecordError: a fact was rejected.
         """
         ...
 
@@ -74,7 +78,7 @@ class Recorder:
         self.owner = Owner(spool)
         self.policy = policy.covering(families)
         self.families = families
-        self.acknowledge = acknowledge
+        self.acknowledge: Acknowledge = acknowledge
         self.strict = strict
         self.free_bytes = free_bytes
         self._ingestion = ingestion
@@ -114,21 +118,22 @@ class Recorder:
             if work.sync is not None:
                 work.sync()
         entries = [entry for work in works for entry in work.entries]
-        if self.acknowledge == "process":
-            self.log.append(entries)
-            return "process"
-        positions = self.log.record(entries)
-        if self.acknowledge == "journal":
-            return "journal"
-        return self._wait(positions[-1])
+        positions = self.log.append(entries)
+        if self.acknowledge != "process":
+            self.log.sync(positions[-1])
+        if self.acknowledge == "store":
+            return self._wait(positions)
+        if self._ingestion is not None:
+            self._ingestion.notice()
+        return self.acknowledge
 
-    def _wait(self, position: Position) -> Acknowledge:
+    def _wait(self, positions: Sequence[Position]) -> Acknowledge:
         if self._ingestion is None:
             if self.strict:
                 raise UnavailableError(f"journal {self.log.folder} has no ingester to wait for")
             return "journal"
         try:
-            self._ingestion.wait(position)
+            self._ingestion.wait(positions)
         except UnavailableError:
             if self.strict:
                 raise

@@ -23,6 +23,7 @@ from tooltrail.journal import (
     Cursor,
     Frame,
     Gap,
+    Position,
     cursor_behind,
     delete_segments,
     has_frames,
@@ -119,6 +120,16 @@ class Ingester:
                 delete_segments(self._folder, before=self._cursor.segment)
             self._cursor = self._cursor or cursor
         return done
+
+    @property
+    def folder(self) -> Path:
+        """Folder of the journal."""
+        return self._folder
+
+    def is_past(self, position: Position) -> bool:
+        """Whether this ingester committed everything up to a position."""
+        cursor = self._cursor
+        return cursor is not None and cursor.index > position.index
 
     def _ingest_items(self, journal: UUID, items: Sequence[Frame | Gap]) -> Ingested:
         """Ingest a batch; one that the database refuses is split until the culprit is alone."""

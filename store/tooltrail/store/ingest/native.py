@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Table
 
 from tooltrail.records.digests import Digest
 from tooltrail.records.tool_calls import storable
+from tooltrail.store._engines.driver_errors import raised_as_ever
 from tooltrail.store.schema import EPOCH, microseconds_of
 
 Row: TypeAlias = dict[str, Any]
@@ -52,6 +53,7 @@ class Native:
 
     def __init__(self, connection: Connection) -> None:
         self.is_sqlite = connection.dialect.name == "sqlite"
+        self._connection = connection
         self._cursor = cast("_Cursor", connection.connection.cursor())
         self._statements: dict[tuple[str, ...], tuple[str, Callable[[Row], Sequence[object]]]] = {}
 
@@ -85,7 +87,8 @@ class Native:
             self._execute_many(table, rows, "INSERT INTO")
             return
         columns = ", ".join(f'"{name}"' for name in rows[0])
-        with self._cursor.copy(f"COPY {table.name} ({columns}) FROM STDIN") as copy:
+        sql = f"COPY {table.name} ({columns}) FROM STDIN"
+        with raised_as_ever(self._connection, sql), self._cursor.copy(sql) as copy:
             for row in rows:
                 copy.write_row(tuple(row.values()))
 
@@ -101,12 +104,14 @@ class Native:
     def update(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
         """Run an UPDATE for each row of values. `?` marks a value, on either database."""
         if rows:
-            self._cursor.executemany(self._marked(sql), rows)
+            with raised_as_ever(self._connection, sql):
+                self._cursor.executemany(self._marked(sql), rows)
 
     def query(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """All rows of a query. `?` marks a value, on either database."""
-        self._cursor.execute(self._marked(sql), values)
-        return self._cursor.fetchall()
+        with raised_as_ever(self._connection, sql):
+            self._cursor.execute(self._marked(sql), values)
+            return self._cursor.fetchall()
 
     def query_each(
         self, sql: str, values: Sequence[object], *, at_once: int = 500
@@ -135,7 +140,8 @@ class Native:
             sql = f"{verb} {table.name} ({columns}) VALUES ({marks}){behind}"
             found = self._statements[names] = (self._marked(sql), _values_of(tuple(rows[0])))
         sql, values_of = found
-        self._cursor.executemany(sql, map(values_of, rows))
+        with raised_as_ever(self._connection, sql):
+            self._cursor.executemany(sql, map(values_of, rows))
 
 
 def moment_of(value: object) -> datetime:

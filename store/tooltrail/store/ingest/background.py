@@ -1,0 +1,160 @@
+"""Ingests in a thread of a long-lived recording process."""
+
+import os
+import random
+import threading
+import time
+from collections.abc import Sequence
+from typing import Final
+
+from tooltrail.journal import Position, read_journal_id
+from tooltrail.records.errors import InvalidRecordError, UnavailableError
+from tooltrail.store._engines.database import Database
+from tooltrail.store.ingest.ingester import Ingester
+from tooltrail.store.ingest.native import Native
+
+LAG_S: Final = 0.05
+"""Seconds in which facts are gathered before they are ingested together."""
+
+_FIRST_PAUSE_S: Final = 0.1
+_LONGEST_PAUSE_S: Final = 5.0
+"""Back-off while the database or the sink cannot be used: doubled after each failure."""
+
+
+class BackgroundIngester:
+    """Keeps the database up to date with one journal. Safe for threads and forked children.
+
+    Args:
+        ingester: of the journal.
+        database: where rows go.
+        timeout_s: seconds that `wait` waits at most.
+    """
+
+    def __init__(self, ingester: Ingester, database: Database, *, timeout_s: float = 30.0) -> None:
+        """Prepare. The thread starts with the first `notice`."""
+        self._ingester = ingester
+        self._database = database
+        self._timeout_s = timeout_s
+        self._forget()
+
+    def _forget(self) -> None:
+        self._pid = os.getpid()
+        self._state = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._is_noticed = False
+        self._is_urgent = False
+        self._is_closing = False
+        self._round = 0
+        self._problem: Exception | None = None
+
+    @property
+    def problem(self) -> Exception | None:
+        """Why the last attempt failed; None when it did not."""
+        return self._problem
+
+    def notice(self, *, urgent: bool = False) -> None:
+        """Say that facts were appended. Returns at once.
+
+        Args:
+            urgent: whether somebody waits for the facts.
+        """
+        if self._pid != os.getpid():
+            self._forget()  # the parent's thread does not run in a forked child
+        with self._state:
+            self._is_noticed = True
+            self._is_urgent |= urgent
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(
+                    target=self._run, name="tooltrail-ingest", daemon=True
+                )
+                self._thread.start()
+            self._state.notify_all()
+
+    def wait(self, positions: Sequence[Position]) -> None:
+        """Return when facts are committed in the database and their artifacts are in the sink.
+
+        Args:
+            positions: of the facts, in their order.
+
+        Raises:
+            UnavailableError: the database or the sink cannot be used, or not in time.
+            InvalidRecordError: one of the facts was rejected.
+        """
+        deadline = time.monotonic() + self._timeout_s
+        self.notice(urgent=True)
+        last = positions[-1]
+        with self._state:
+            begun = self._round
+            while not self._ingester.is_past(last):
+                left = deadline - time.monotonic()
+                failed = self._problem if self._round > begun + 1 else None
+                if failed is not None or left <= 0:
+                    raise UnavailableError(
+                        f"facts are in the journal, and not in the database yet: "
+                        f"{failed or 'the ingester needs longer'}"
+                    )
+                self._is_noticed = self._is_urgent = True
+                self._state.notify_all()
+                self._state.wait(left)
+        self._refuse_rejected(positions)
+
+    def close(self) -> None:
+        """Ingest what was appended until now, if that is possible, and stop the thread."""
+        with self._state:
+            self._is_closing = True
+            self._state.notify_all()
+            thread, self._thread = self._thread, None
+        if thread is not None and thread.is_alive() and self._pid == os.getpid():
+            thread.join()
+
+    def _run(self) -> None:
+        pause = 0.0
+        while True:
+            with self._state:
+                while not (self._is_noticed or self._is_closing):
+                    self._state.wait()
+                if not self._is_urgent and not self._is_closing:
+                    self._state.wait(max(LAG_S, pause))
+                elif pause and not self._is_closing:
+                    self._state.wait(min(pause, _FIRST_PAUSE_S))
+                self._is_noticed = self._is_urgent = False
+                is_last = self._is_closing
+            pause = self._ingest(pause)
+            if is_last:
+                return
+
+    def _ingest(self, pause: float) -> float:
+        """One attempt; how long to pause before the next one."""
+        problem: Exception | None = None
+        try:
+            self._ingester.ingest()
+        except Exception as error:  # noqa: BLE001  the thread goes on, and `problem` says why
+            problem = error
+        with self._state:
+            self._problem = problem
+            self._round += 1
+            # What failed is tried again, whether or not more is appended.
+            self._is_noticed |= problem is not None
+            self._state.notify_all()
+        if problem is None:
+            return 0.0
+        longer = min(max(_FIRST_PAUSE_S, 2 * pause), _LONGEST_PAUSE_S)
+        return longer * random.uniform(0.8, 1.2)  # noqa: S311  no secret
+
+    def _refuse_rejected(self, positions: Sequence[Position]) -> None:
+        """Raise for a fact that could not be applied."""
+        journal = read_journal_id(self._ingester.folder)
+        if journal is None:
+            return
+        with self._database.read() as connection:
+            native = Native(connection)
+            name = f"x'{journal.hex}'" if native.is_sqlite else f"'{journal}'"
+            found = native.query_each(
+                "SELECT r.reason FROM rejected_facts AS r"
+                " JOIN journals AS j ON j.key = r.journal_key"
+                f" WHERE j.id = {name} AND r.n IN (?)",
+                [one.index for one in positions],
+            )
+            native.close()
+        if found:
+            raise InvalidRecordError(str(found[0][0]))

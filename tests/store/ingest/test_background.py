@@ -1,0 +1,94 @@
+"""The ingester in a thread, and acknowledgement by the database."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+from tests.support.lean_store import LeanStore, lean_store, shell_call, shell_output
+
+from tooltrail.journal.session import EndedCall, Session
+from tooltrail.records import InvalidRecordError, UnavailableError
+
+COUNT = "SELECT count(*) FROM invocations WHERE state = 'success'"
+
+
+def committed(store: LeanStore) -> int:
+    """Calls in the database, without ingesting any."""
+    with store.database.read() as connection:
+        return int(connection.exec_driver_sql(COUNT).scalar_one())
+
+
+def test_a_record_acknowledged_by_the_store_is_in_the_database(tmp_path: Path) -> None:
+    with lean_store(str(tmp_path / "a.db"), tmp_path, acknowledge="store") as store:
+        session = Session.open(store.recorder)
+        for n in range(1, 4):
+            finished = session.start(shell_call()).finish(shell_output())
+            assert finished.acknowledged == "store"
+            assert committed(store) == n
+
+
+def test_a_conflict_is_raised_where_the_store_acknowledges(tmp_path: Path) -> None:
+    with lean_store(str(tmp_path / "a.db"), tmp_path, acknowledge="store") as store:
+        session = Session.open(store.recorder)
+        session.record(EndedCall(shell_call(), shell_output(b"one"), idempotency_key="k"))
+        with pytest.raises(InvalidRecordError, match="with other content"):
+            session.record(EndedCall(shell_call(), shell_output(b"two"), idempotency_key="k"))
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_database_that_is_away_is_said_and_loses_nothing(tmp_path: Path, strict: bool) -> None:
+    path = tmp_path / "a.db"
+    with lean_store(str(path), tmp_path, acknowledge="store", strict=strict) as store:
+        session = Session.open(store.recorder)
+        invocation = session.start(shell_call())
+        store.database.close()
+        path.rename(tmp_path / "away.db")
+        try:
+            if strict:
+                with pytest.raises(UnavailableError, match="in the journal"):
+                    invocation.finish(shell_output())
+            else:
+                assert invocation.finish(shell_output()).acknowledged == "journal"
+            assert store.background.problem is not None
+        finally:
+            store.database.close()
+            (tmp_path / "away.db").rename(path)
+        assert store.rows(COUNT) == [(1,)]
+
+
+def test_the_thread_ingests_what_a_recorder_appends(tmp_path: Path) -> None:
+    with lean_store(str(tmp_path / "a.db"), tmp_path) as store:
+        session = Session.open(store.recorder)
+        for _ in range(20):
+            session.start(shell_call()).finish(shell_output())
+        deadline = time.monotonic() + 60
+        while committed(store) < 20 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert committed(store) == 20
+
+
+def test_closing_ingests_what_was_appended(tmp_path: Path) -> None:
+    with lean_store(str(tmp_path / "a.db"), tmp_path) as store:
+        session = Session.open(store.recorder)
+        session.start(shell_call()).finish(shell_output())
+        store.background.close()
+        assert committed(store) == 1
+
+
+def test_a_forked_child_has_a_thread_of_its_own(tmp_path: Path) -> None:
+    with lean_store(str(tmp_path / "a.db"), tmp_path, acknowledge="store") as store:
+        session = Session.open(store.recorder)
+        session.start(shell_call()).finish(shell_output())
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                joined = Session.join(store.recorder, session.id)
+                joined.record(EndedCall(shell_call(), shell_output()))
+                status = 0
+            finally:
+                os._exit(status)
+        _, status = os.waitpid(child, 0)
+        assert os.waitstatus_to_exitcode(status) == 0
+        assert store.rows(COUNT) == [(2,)]

@@ -1,0 +1,357 @@
+"""The recording API: what `Session` and `Invocation` promise, read back from the database."""
+
+import asyncio
+import os
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from tests.support.lean_store import LeanStore, lean_store, shell_call, shell_output
+
+from tooltrail.journal.environment import environment_json, git_commit
+from tooltrail.journal.session import EndedCall, Session
+from tooltrail.records import (
+    CompleteOutput,
+    InvalidRecordError,
+    InvocationFinishedError,
+    Message,
+    NotFoundError,
+    SessionClosedError,
+    StreamRecord,
+    ToolDefinition,
+    ToolError,
+)
+from tooltrail.records.canonical_json import decode
+from tooltrail.records.families.command import CommandOutput
+
+DAY = datetime(2026, 3, 4, 5, 6, 7, 89, tzinfo=UTC)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[LeanStore]:
+    with lean_store(str(tmp_path / "trail.db"), tmp_path) as made:
+        yield made
+
+
+def test_a_call_is_on_disk_before_its_tool_runs(store: LeanStore) -> None:
+    with Session.open(store.recorder, title="build") as session:
+        session.start(shell_call("make"))
+        assert store.rows("SELECT state, tool_name FROM invocations") == [("started", "Bash")]
+
+
+def test_a_finished_call_has_its_three_surfaces_in_one_row(store: LeanStore) -> None:
+    output = shell_output(b"one\ntwo\n", exit_status=3)
+    with Session.open(store.recorder) as session:
+        finished = session.start(shell_call("make")).finish(output)
+    [(arguments, document, canonical, receipt)] = store.rows(
+        "SELECT arguments, output, canonical, receipt FROM surfaces"
+    )
+    assert arguments == '{"command":"make"}'
+    assert document == output.to_json().decode()
+    assert canonical == finished.canonical.to_json().decode()
+    assert receipt == finished.receipt.text
+    assert "one\ntwo" in receipt
+    assert store.rows("SELECT state, exit_status, output_size FROM invocations") == [
+        ("success", 3, 8)
+    ]
+
+
+def test_a_long_stream_in_memory_becomes_an_artifact(store: LeanStore, tmp_path: Path) -> None:
+    text = b"a line of output\n" * 10_000
+    with Session.open(store.recorder) as session:
+        finished = session.start(shell_call()).finish(shell_output(text))
+    [(size, line_count)] = store.rows("SELECT size, line_count FROM artifacts")
+    assert (size, line_count) == (len(text), 10_000)
+    [path] = (tmp_path / "artifacts").rglob("*.zst")
+    assert path.name.removesuffix(".zst") in finished.receipt.text
+
+
+def test_a_captured_stream_becomes_an_artifact_and_leaves_the_spool(
+    store: LeanStore, tmp_path: Path
+) -> None:
+    with Session.open(store.recorder) as session:
+        invocation = session.start(shell_call())
+        capture = invocation.capture("stdout")
+        for _ in range(1000):
+            capture.write(b"0123456789" * 10 + b"\n")
+        stdout = invocation.captured(capture.close())
+        result = CommandOutput(
+            stdout=stdout, stderr=StreamRecord.from_bytes("stderr", b""), exit_status=0
+        )
+        invocation.finish(CompleteOutput.success("Bash", result))
+    assert store.rows("SELECT size FROM artifacts") == [(101_000,)]
+    assert len(list((tmp_path / "artifacts").rglob("*.zst"))) == 1
+    assert not invocation.spool.exists()
+
+
+def test_a_role_takes_one_capture(store: LeanStore) -> None:
+    invocation = Session.open(store.recorder).start(shell_call())
+    invocation.capture("stdout")
+    with pytest.raises(InvalidRecordError, match="has a capture already"):
+        invocation.capture("stdout")
+
+
+def test_a_call_is_finished_once(store: LeanStore) -> None:
+    invocation = Session.open(store.recorder).start(shell_call())
+    invocation.finish(shell_output())
+    with pytest.raises(InvocationFinishedError):
+        invocation.finish(shell_output())
+
+
+def test_an_output_of_another_tool_is_refused(store: LeanStore) -> None:
+    invocation = Session.open(store.recorder).start(shell_call())
+    other = CompleteOutput.failure("Read", ToolError(kind="internal", message="no"))
+    with pytest.raises(InvalidRecordError, match="not of 'Read'"):
+        invocation.finish(other)
+
+
+def test_a_stream_must_carry_the_bytes_of_its_digest(store: LeanStore) -> None:
+    invocation = Session.open(store.recorder).start(shell_call())
+    right = StreamRecord.from_bytes("stdout", b"right")
+    wrong = right.model_copy(update={"content": b"wrong", "head": b"wrong"})
+    result = CommandOutput(stdout=wrong, stderr=StreamRecord.from_bytes("stderr", b""))
+    with pytest.raises(InvalidRecordError, match="another content than its digest"):
+        invocation.finish(CompleteOutput.success("Bash", result))
+
+
+def test_an_interrupted_call_keeps_what_it_printed(store: LeanStore) -> None:
+    invocation = Session.open(store.recorder).start(shell_call())
+    invocation.interrupt("stopped by hand", [StreamRecord.from_bytes("stdout", b"half")])
+    assert store.rows("SELECT state, error_kind FROM invocations") == [
+        ("interrupted", "interrupted")
+    ]
+    assert store.rows("SELECT role, size FROM streams") == [("stdout", 4)]
+
+
+def test_a_receipt_that_the_model_saw_is_kept_as_it_was(store: LeanStore) -> None:
+    with Session.open(store.recorder) as session:
+        session.record(EndedCall(shell_call(), shell_output(), seen="what the model saw"))
+    assert store.rows("SELECT receipt, renderer, renderer_version FROM surfaces") == [
+        ("what the model saw", "seen", 0)
+    ]
+
+
+def test_given_times_are_kept_to_the_microsecond(store: LeanStore) -> None:
+    end = DAY + timedelta(milliseconds=1500)
+    ended = EndedCall(shell_call(), shell_output(), started_at=DAY, finished_at=end)
+    Session.open(store.recorder).record(ended)
+    [(started, finished, duration)] = store.rows(
+        "SELECT started_at, finished_at, duration_ms FROM invocations"
+    )
+    assert started == (DAY - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+    assert (finished - started, duration) == (1_500_000, 1500)
+
+
+@pytest.mark.parametrize(
+    ("started", "finished"),
+    [
+        (DAY.replace(tzinfo=None), None),
+        (None, datetime(1960, 1, 1, tzinfo=UTC)),
+        (DAY, DAY - timedelta(seconds=1)),
+    ],
+)
+def test_impossible_times_are_refused(
+    store: LeanStore, started: datetime | None, finished: datetime | None
+) -> None:
+    session = Session.open(store.recorder)
+    with pytest.raises(InvalidRecordError):
+        session.record(
+            EndedCall(shell_call(), shell_output(), started_at=started, finished_at=finished)
+        )
+
+
+def test_importing_again_changes_nothing(store: LeanStore) -> None:
+    for _ in range(2):
+        session = Session.open(store.recorder, idempotency_key="log-7", at=DAY)
+        session.message(Message.of("user", "go"), at=DAY, idempotency_key="log-7/0")
+        calls = [
+            EndedCall(shell_call(str(n)), shell_output(), idempotency_key=f"log-7/{n}")
+            for n in range(1, 4)
+        ]
+        assert len(list(session.record_many(calls))) == 3
+    assert store.rows("SELECT count(*) FROM invocations") == [(3,)]
+    assert store.rows("SELECT count(*) FROM messages") == [(1,)]
+    assert store.rows("SELECT count(*) FROM sessions") == [(1,)]
+    assert store.rows("SELECT count(*) FROM rejected_facts") == [(0,)]
+
+
+def test_a_key_with_other_content_is_listed_with_its_reason(store: LeanStore) -> None:
+    session = Session.open(store.recorder)
+    for text in (b"first", b"second"):
+        session.record(EndedCall(shell_call(), shell_output(text), idempotency_key="same"))
+    [(reason,)] = store.rows("SELECT reason FROM rejected_facts")
+    assert "is recorded already, with other content: output" in reason
+    assert store.rows("SELECT count(*) FROM invocations") == [(1,)]
+
+
+@pytest.mark.parametrize("key", ["", "k" * 1001])
+def test_a_key_must_have_a_length(store: LeanStore, key: str) -> None:
+    session = Session.open(store.recorder)
+    with pytest.raises(InvalidRecordError, match="1 to 1,000 characters"):
+        session.record(EndedCall(shell_call(), shell_output(), idempotency_key=key))
+
+
+def test_processes_join_a_session_by_its_name(store: LeanStore) -> None:
+    joined = Session.join(store.recorder, "nightly-build")
+    joined.start(shell_call("first")).finish(shell_output())
+    opened = Session.open(store.recorder, name="nightly-build", title="Nightly")
+    assert opened.id == joined.id
+    assert store.rows("SELECT name, title FROM sessions") == [("nightly-build", "Nightly")]
+    assert store.rows("SELECT count(*) FROM invocations") == [(1,)]
+
+
+def test_a_session_takes_a_name_or_a_key(store: LeanStore) -> None:
+    with pytest.raises(InvalidRecordError, match="not both"):
+        Session.open(store.recorder, name="a", idempotency_key="b")
+
+
+def test_a_closed_session_takes_no_more_here_and_marks_what_comes_from_elsewhere(
+    store: LeanStore,
+) -> None:
+    session = Session.open(store.recorder)
+    session.close("the run is over")
+    with pytest.raises(SessionClosedError):
+        session.start(shell_call())
+    Session.join(store.recorder, session.id).start(shell_call()).finish(shell_output())
+    assert store.rows("SELECT is_late FROM invocations") == [(1,)]
+    assert store.rows("SELECT close_reason FROM sessions") == [("the run is over",)]
+
+
+def test_entries_of_a_session_have_one_order(store: LeanStore) -> None:
+    with Session.open(store.recorder) as session:
+        session.messages([Message.of("user", "a"), Message.of("assistant", "b")])
+        session.start(shell_call()).finish(shell_output())
+        session.message(Message.of("assistant", "c"))
+    assert store.rows(
+        "SELECT seq FROM messages UNION ALL SELECT seq FROM invocations ORDER BY 1"
+    ) == [(1,), (2,), (3,), (4,)]
+    assert store.rows("SELECT seq FROM invocations") == [(3,)]
+
+
+def test_offered_tools_are_kept_once_for_each_version(store: LeanStore) -> None:
+    read, write = ToolDefinition(name="read"), ToolDefinition(name="write")
+    session = Session.open(store.recorder)
+    session.offer_tools([read, write])
+    session.offer_tools([read])
+    assert store.rows("SELECT name FROM tools ORDER BY name") == [("read",), ("write",)]
+    assert store.rows("SELECT position FROM tool_offers ORDER BY message_key, position") == [
+        (0,),
+        (1,),
+        (0,),
+    ]
+
+
+def test_an_unknown_family_is_refused_before_anything_is_recorded(store: LeanStore) -> None:
+    session = Session.open(store.recorder)
+    with pytest.raises(NotFoundError):
+        session.start(shell_call(), family="no such family")
+    assert store.rows("SELECT count(*) FROM invocations") == [(0,)]
+
+
+def test_each_call_says_where_it_ran(store: LeanStore, tmp_path: Path) -> None:
+    session = Session.open(store.recorder)
+    session.start(shell_call()).finish(shell_output())
+    [(environment,)] = store.rows("SELECT environment FROM invocations")
+    [(digest,)] = store.rows(f"SELECT digest FROM bodies WHERE digest = x'{environment.hex()}'")
+    assert digest == environment
+    known = decode(environment_json())
+    assert isinstance(known, dict)
+    assert known["pid"] == os.getpid()
+    assert known["cwd"] == str(Path.cwd())
+
+
+def test_the_commit_of_a_repository_is_found_without_git(tmp_path: Path) -> None:
+    git = tmp_path / ".git"
+    (git / "refs" / "heads").mkdir(parents=True)
+    (git / "HEAD").write_text("ref: refs/heads/main\n")
+    (git / "refs" / "heads" / "main").write_text("a" * 40 + "\n")
+    inside = tmp_path / "src"
+    inside.mkdir()
+    assert git_commit(inside) == "a" * 40
+    (git / "refs" / "heads" / "main").unlink()
+    (git / "packed-refs").write_text(f"# pack-refs\n{'b' * 40} refs/heads/main\n")
+    assert git_commit(inside) == "b" * 40
+    (git / "HEAD").write_text("c" * 40 + "\n")
+    assert git_commit(inside) == "c" * 40
+
+
+def test_threads_share_a_session(store: LeanStore) -> None:
+    session = Session.open(store.recorder)
+
+    def work() -> None:
+        for _ in range(10):
+            session.start(shell_call()).finish(shell_output())
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert store.rows("SELECT count(*), count(DISTINCT seq), max(seq) FROM invocations") == [
+        (80, 80, 80)
+    ]
+
+
+def test_tasks_record_what_threads_record(store: LeanStore) -> None:
+    session = Session.open(store.recorder)
+
+    async def work(n: int) -> UUID:
+        invocation = await session.astart(shell_call(str(n)))
+        finished = await invocation.afinish(shell_output(b"%d\n" % n))
+        await session.amessage(Message.of("assistant", str(n)))
+        await session.arecord(EndedCall(shell_call("ended"), shell_output()))
+        return finished.invocation_id
+
+    async def run() -> list[UUID]:
+        return await asyncio.gather(*(work(n) for n in range(20)))
+
+    ids = asyncio.run(run())
+    assert len(set(ids)) == 20
+    assert store.rows("SELECT count(*) FROM invocations WHERE state = 'success'") == [(40,)]
+    assert store.rows("SELECT count(*) FROM messages") == [(20,)]
+
+
+def test_what_fails_for_one_task_leaves_the_others_alone(store: LeanStore) -> None:
+    session = Session.open(store.recorder)
+
+    async def work(n: int) -> str:
+        key = "" if n == 3 else f"key {n}"
+        try:
+            await session.arecord(EndedCall(shell_call(), shell_output(), idempotency_key=key))
+        except InvalidRecordError:
+            return "refused"
+        return "recorded"
+
+    async def run() -> list[str]:
+        return await asyncio.gather(*(work(n) for n in range(6)))
+
+    assert asyncio.run(run()) == ["recorded"] * 3 + ["refused"] + ["recorded"] * 2
+    assert store.rows("SELECT count(*) FROM invocations") == [(5,)]
+
+
+def test_a_task_that_is_cancelled_leaves_the_thread_working(store: LeanStore) -> None:
+    session = Session.open(store.recorder)
+
+    async def run() -> None:
+        task = asyncio.create_task(session.astart(shell_call("cancelled")))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        invocation = await session.astart(shell_call("kept"))
+        await invocation.afinish(shell_output())
+
+    asyncio.run(run())
+    assert store.rows("SELECT state FROM invocations WHERE arguments_preview LIKE '%kept%'") == [
+        ("success",)
+    ]
+
+
+def test_a_read_only_spool_is_an_error_that_names_it(store: LeanStore, tmp_path: Path) -> None:
+    blocked = tmp_path / "spool"
+    blocked.write_bytes(b"")  # a file where the folder should be
+    with pytest.raises(Exception, match=str(blocked)):
+        Session.open(store.recorder)
