@@ -18,6 +18,7 @@ from benchmarks import (
     capture,
     far_artifacts,
     growth,
+    journal,
     large_store,
     projecting,
     reading,
@@ -48,6 +49,7 @@ def main() -> None:
         ratio = recording.measure_many_recorders(Path(name))
         several = f"start + finish by {recording.RECORDERS} at once"
         _report(several, "one recorder", ratio, recording.INVOCATIONS, "/s")
+    measure_journal()
     measure_slow_disk()
     measure_bulk()
     measure_far_artifacts()
@@ -70,6 +72,15 @@ def measure_wire() -> None:
         ratio = wire.measure_stream(subject)
         size = len(subject.body()) * wire.REPEATS / 1_000_000
         _report(f"a stream of {subject.format_name}", "json.loads of its events", ratio, size)
+
+
+def measure_journal() -> None:
+    """Recording through the journal."""
+    for name, subject in journal.SUBJECTS:
+        with tempfile.TemporaryDirectory(prefix="tooltrail-bench-") as folder:
+            ratio = journal.measure(Path(folder), subject)
+        raw = "raw sqlite3, two FULL transactions"
+        _report(name, raw, ratio, recording.INVOCATIONS, "/s")
 
 
 def measure_slow_disk() -> None:

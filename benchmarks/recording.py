@@ -80,7 +80,7 @@ def measure_many_on_server(url: str, folder: Path) -> Ratio:
 
 def _beside_raw(store: Store, raw: RawStore | RawServer) -> Ratio:
     rounds = made_rounds()
-    ours, theirs = iter(rounds), iter([_with_documents(calls) for calls in rounds])
+    ours, theirs = iter(rounds), iter([with_documents(calls) for calls in rounds])
     try:
         with store.open_session() as session:
 
@@ -133,7 +133,8 @@ def record(session: Session, calls: Sequence[Call]) -> None:
         session.start(ToolCall.of("Bash", call.arguments)).finish(call.complete_output())
 
 
-def _with_documents(calls: Sequence[Call]) -> list[tuple[Call, Documents]]:
+def with_documents(calls: Sequence[Call]) -> list[tuple[Call, Documents]]:
+    """Calls with the documents that a raw writer is given ready-made."""
     return list(zip(calls, map(_documents, calls), strict=True))
 
 
