@@ -10,11 +10,12 @@ import pytest
 from hypothesis import HealthCheck, settings
 from sqlalchemy import URL
 from tests.support import object_stores
+from tests.support.finished_schema import make_schema
 from tests.support.lossy_server import LossyServer
 from tests.support.object_stores import S3Admin, ServerProcess
 from tests.support.postgres import fresh_database, running_server
 
-from tooltrail.store import OnUnavailable, Store, create_store
+from tooltrail.store import OnUnavailable, Store, _making, create_store
 
 # How long an example takes says something of the machine only.
 settings.register_profile("tooltrail", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -50,6 +51,14 @@ def pytest_collection_finish() -> None:
     """Leave the collected tests out of what Python's collector goes through ever after."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def finished_schema() -> Iterator[None]:
+    """Stores of tests get the finished schema at once, and not by all migrations in turn."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(_making, "migrate_within", make_schema)
+        yield
 
 
 @pytest.fixture(scope="session")

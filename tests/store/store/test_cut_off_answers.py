@@ -1,7 +1,6 @@
 """A program may be killed at any moment of an answer: what had come is recorded, and once."""
 
 import json
-import os
 import random
 from dataclasses import replace
 from functools import partial
@@ -12,6 +11,7 @@ from uuid import UUID
 import pytest
 from sqlalchemy import select
 from tests.support.cut_off_answers import CHUNKS, cut_off_answer
+from tests.support.effort import times
 from tests.support.evidence import check_evidence
 from tests.support.killing import Said, count_moments, run_and_kill
 from tests.support.spools import left_in
@@ -31,7 +31,7 @@ from tooltrail.store._recording.answer_journal import AnswerBeginning, iter_answ
 from tooltrail.store.tables import MaintenanceRunRow
 from tooltrail.store.traffic import RecordedStream
 
-KILLS = int(os.environ.get("TOOLTRAIL_TEST_KILLS", "40"))
+KILLS = times(10)
 """Kills of a program; set it to 200 or more for a longer look."""
 
 BODY = b"".join(CHUNKS)

@@ -1,10 +1,9 @@
 """Eight processes write one store: nobody is told to wait, and nobody waits for long.
 
-For as many seconds as TOOLTRAIL_TEST_SOAK_S says.
+For three seconds, times `TOOLTRAIL_TEST_EFFORT`.
 """
 
 import json
-import os
 import signal
 import time
 from subprocess import Popen
@@ -12,6 +11,7 @@ from uuid import UUID
 
 import pytest
 from sqlalchemy import select
+from tests.support.effort import times
 from tests.support.evidence import check_evidence
 from tests.support.processes import finish_all, start_worker
 
@@ -22,7 +22,7 @@ PROCESSES = 8
 PATIENCE_S = 0.5
 """Seconds without a call after which one that was stopped is taken to have had the turn."""
 
-SOAK_S = float(os.environ.get("TOOLTRAIL_TEST_SOAK_S", "3"))
+SOAK_S = float(times(3))
 
 
 def writers(database: str, store: Store, shared: Session) -> list[Popen[bytes]]:

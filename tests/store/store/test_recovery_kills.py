@@ -1,6 +1,5 @@
 """`kill -9` at any moment of a call, and of its repair: what was acknowledged is there, whole."""
 
-import os
 import random
 from collections import Counter
 from collections.abc import Callable
@@ -9,6 +8,7 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
+from tests.support.effort import times
 from tests.support.evidence import check_evidence
 from tests.support.killing import Said, count_moments, run_and_kill
 from tests.support.recording import content_of, stream_of
@@ -18,7 +18,7 @@ from tooltrail.artifacts import CapturedStream
 from tooltrail.records import CommandOutput, CompleteOutput, ToolCall
 from tooltrail.store import InvocationDetail, Store, find_repairable, open_store, repair
 
-KILLS = int(os.environ.get("TOOLTRAIL_TEST_KILLS", "60"))
+KILLS = times(15)
 """Kills of a writer, and as many of a repair; set it to 200 or more for a longer look."""
 
 STEPS = 24
