@@ -17,8 +17,7 @@ from tooltrail.wire.anthropic.reading import read_history, read_response
 from tooltrail.wire.anthropic.streaming import MessagesAssembler
 from tooltrail.wire.anthropic.usage import USAGE
 from tooltrail.wire.anthropic.writing import is_result, write_history
-from tooltrail.wire.formats import WireFormat
-from tooltrail.wire.sturdy import sturdy
+from tooltrail.wire.formats import WireFormat, sturdy
 
 FORMAT = sturdy(
     WireFormat(

@@ -5,7 +5,7 @@ and `write_result` are what a client, a server or a proxy needs; `FORMAT` tells 
 `{"messages": […]}`, the requests and responses of JSON-RPC in their order.
 """
 
-from tooltrail.wire.formats import WireFormat
+from tooltrail.wire.formats import WireFormat, sturdy
 from tooltrail.wire.mcp.asking import (
     read_choice,
     read_structured,
@@ -26,7 +26,6 @@ from tooltrail.wire.mcp.outcomes import (
 from tooltrail.wire.mcp.reading import read_history, read_response
 from tooltrail.wire.mcp.streaming import McpAssembler
 from tooltrail.wire.mcp.writing import is_result, write_history, write_response, write_result
-from tooltrail.wire.sturdy import sturdy
 
 FORMAT = sturdy(
     WireFormat(

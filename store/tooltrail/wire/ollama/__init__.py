@@ -4,7 +4,7 @@ Source: the server's api/types.go of August 2026 and the official client, versio
 drops ids on both ways, so requests are to be posted as they are, without it.
 """
 
-from tooltrail.wire.formats import WireFormat
+from tooltrail.wire.formats import WireFormat, sturdy
 from tooltrail.wire.ollama.asking import (
     read_choice,
     read_structured,
@@ -18,7 +18,6 @@ from tooltrail.wire.ollama.reading import read_history, read_response
 from tooltrail.wire.ollama.streaming import OllamaAssembler
 from tooltrail.wire.ollama.usage import USAGE
 from tooltrail.wire.ollama.writing import is_result, write_history
-from tooltrail.wire.sturdy import sturdy
 
 FORMAT = sturdy(
     WireFormat(

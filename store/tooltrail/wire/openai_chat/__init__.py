@@ -5,7 +5,7 @@ as it comes, and flagged where it matters: no index, the same index for all call
 missing or repeated, arguments that are an object.
 """
 
-from tooltrail.wire.formats import WireFormat
+from tooltrail.wire.formats import WireFormat, sturdy
 from tooltrail.wire.openai_chat.asking import (
     read_choice,
     read_structured,
@@ -20,7 +20,6 @@ from tooltrail.wire.openai_chat.reading import read_response
 from tooltrail.wire.openai_chat.streaming import ChatAssembler
 from tooltrail.wire.openai_chat.usage import USAGE
 from tooltrail.wire.openai_chat.writing import is_result, write_history
-from tooltrail.wire.sturdy import sturdy
 
 FORMAT = sturdy(
     WireFormat(

@@ -6,8 +6,7 @@ from functools import partial
 
 from tooltrail.records import Conversation
 from tooltrail.wire.exports import Export, ExportPolicy
-from tooltrail.wire.formats import WireFormat
-from tooltrail.wire.sturdy import sturdy
+from tooltrail.wire.formats import WireFormat, sturdy
 from tooltrail.wire.text_fallback.asking import (
     read_choice,
     read_structured,
