@@ -9,7 +9,7 @@ from itertools import chain
 from typing import NamedTuple, Protocol, TypeVar
 
 from tooltrail.records import canonical_json
-from tooltrail.records._error_details import one_line
+from tooltrail.records._error_text import one_line
 from tooltrail.records._loss_notices import REASON_CHARS, loss_notice
 from tooltrail.records._model import Record
 from tooltrail.records._text_cuts import shorten

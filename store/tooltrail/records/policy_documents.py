@@ -7,7 +7,7 @@ from typing import Any, cast
 from pydantic import ConfigDict, ValidationError
 
 from tooltrail.records import canonical_json
-from tooltrail.records._error_details import one_line
+from tooltrail.records._error_text import one_line
 from tooltrail.records.budgets import Budget
 from tooltrail.records.digests import digest_of
 from tooltrail.records.errors import InvalidRecordError
