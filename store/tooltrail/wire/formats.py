@@ -53,9 +53,7 @@ class WireFormat:
         read_tools: the tools that the body of a request offers.
         write_choice: the members that say whether tools are to be called; none of them where the
             format cannot say it, which the report tells.
-        read_choice: the choice that the body of a request makes; None when it makes none.
         write_structured: the members that ask for an answer of a shape.
-        read_structured: the shape that the body of a request asks for; None when it asks for none.
         usage: how an answer tells the tokens that it took.
     """
 
@@ -69,9 +67,7 @@ class WireFormat:
     write_tools: Callable[[Iterable[ToolDefinition]], Export]
     read_tools: Callable[[JsonObject], tuple[ToolDefinition, ...]]
     write_choice: Callable[[ToolChoice], Export]
-    read_choice: Callable[[JsonObject], ToolChoice | None]
     write_structured: Callable[[StructuredFormat], Export]
-    read_structured: Callable[[JsonObject], StructuredFormat | None]
     usage: UsageSpelling = NO_USAGE
 
 

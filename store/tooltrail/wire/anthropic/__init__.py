@@ -5,8 +5,6 @@ answers of 2023-06-01 are read as well.
 """
 
 from tooltrail.wire.anthropic.asking import (
-    read_choice,
-    read_structured,
     read_tools,
     write_choice,
     write_structured,
@@ -31,9 +29,7 @@ FORMAT = sturdy(
         write_tools=write_tools,
         read_tools=read_tools,
         write_choice=write_choice,
-        read_choice=read_choice,
         write_structured=write_structured,
-        read_structured=read_structured,
         usage=USAGE,
     )
 )

@@ -5,8 +5,6 @@ Source: the types of the official client, version 3. The Interactions API is ano
 
 from tooltrail.wire.formats import WireFormat, sturdy
 from tooltrail.wire.gemini.asking import (
-    read_choice,
-    read_structured,
     read_tools,
     write_choice,
     write_structured,
@@ -30,9 +28,7 @@ FORMAT = sturdy(
         write_tools=write_tools,
         read_tools=read_tools,
         write_choice=write_choice,
-        read_choice=read_choice,
         write_structured=write_structured,
-        read_structured=read_structured,
         usage=USAGE,
     )
 )

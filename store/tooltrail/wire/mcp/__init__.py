@@ -7,8 +7,6 @@ and `write_result` are what a client, a server or a proxy needs; `FORMAT` tells 
 
 from tooltrail.wire.formats import WireFormat, sturdy
 from tooltrail.wire.mcp.asking import (
-    read_choice,
-    read_structured,
     read_tools,
     write_choice,
     write_structured,
@@ -39,9 +37,7 @@ FORMAT = sturdy(
         write_tools=write_tools,
         read_tools=read_tools,
         write_choice=write_choice,
-        read_choice=read_choice,
         write_structured=write_structured,
-        read_structured=read_structured,
     )
 )
 

@@ -6,8 +6,6 @@ drops ids on both ways, so requests are to be posted as they are, without it.
 
 from tooltrail.wire.formats import WireFormat, sturdy
 from tooltrail.wire.ollama.asking import (
-    read_choice,
-    read_structured,
     read_tools,
     write_choice,
     write_structured,
@@ -31,9 +29,7 @@ FORMAT = sturdy(
         write_tools=write_tools,
         read_tools=read_tools,
         write_choice=write_choice,
-        read_choice=read_choice,
         write_structured=write_structured,
-        read_structured=read_structured,
         usage=USAGE,
     )
 )

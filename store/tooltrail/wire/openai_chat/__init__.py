@@ -7,8 +7,6 @@ missing or repeated, arguments that are an object.
 
 from tooltrail.wire.formats import WireFormat, sturdy
 from tooltrail.wire.openai_chat.asking import (
-    read_choice,
-    read_structured,
     read_tools,
     write_choice,
     write_structured,
@@ -33,9 +31,7 @@ FORMAT = sturdy(
         write_tools=write_tools,
         read_tools=read_tools,
         write_choice=write_choice,
-        read_choice=read_choice,
         write_structured=write_structured,
-        read_structured=read_structured,
         usage=USAGE,
     )
 )

@@ -7,8 +7,6 @@ speak the format differently are taken as they come, and what is odd is flagged 
 
 from tooltrail.wire.formats import WireFormat, sturdy
 from tooltrail.wire.openai_responses.asking import (
-    read_choice,
-    read_structured,
     read_tools,
     write_choice,
     write_structured,
@@ -33,9 +31,7 @@ FORMAT = sturdy(
         write_tools=write_tools,
         read_tools=read_tools,
         write_choice=write_choice,
-        read_choice=read_choice,
         write_structured=write_structured,
-        read_structured=read_structured,
         usage=USAGE,
     )
 )
