@@ -84,35 +84,7 @@ def awaited(handler: Callable[..., object]) -> Callable[..., object]:
     return handle
 
 
-class Loud(str):
-    """A text that is none when it is used."""
-
-    __slots__ = ()
-    split = refusing(RuntimeError("no words"))
-    __getitem__ = refusing(RuntimeError("no letters"))
-    __len__ = refusing(RuntimeError("no length"))
-
-
 SilentError = odd("SilentError", __str__=refusing(RuntimeError("no text")))
-EndingError = odd("EndingError", __str__=refusing(SystemExit(1)))
-NumberError = odd("NumberError", __str__=giving(7))
-LoudError = odd("LoudError", __str__=giving(Loud("loud")))
-UnboundError = odd("UnboundError", __module__=7)
-FakeCauseError = odd("FakeCauseError", __cause__="a text")
-LyingError = odd(
-    "LyingError",
-    __class__=property(refusing(RuntimeError("no class"))),
-    __notes__=property(refusing(SystemExit(1))),
-    __cause__=property(lambda error: type(error)("again")),
-)
-"""Says nothing about itself, and has another cause whenever it is asked."""
-
-LyingGroup = type(
-    "LyingGroup",
-    (BaseExceptionGroup,),
-    {"__module__": "odd", "exceptions": property(refusing(RuntimeError("no members")))},
-)
-
 texts = st.one_of(
     st.text(), st.text(alphabet='\x00\n\x1b\udcff\U0001f600"\\ '), st.just("x" * 3000)
 )
@@ -124,8 +96,6 @@ _TYPES: list[type[BaseException]] = [
     StopIteration,
     SystemExit,
     SilentError,
-    LoudError,
-    FakeCauseError,
 ]
 
 

@@ -1,33 +1,28 @@
 """What is told of an exception, whatever it says and defines."""
 
-from collections.abc import Callable
-from functools import partial
-from typing import Any, NoReturn
+import asyncio
+from types import TracebackType
+from typing import Any, NoReturn, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.records.failing import (
     SECRET,
-    EndingError,
-    FakeCauseError,
-    LoudError,
-    LyingError,
-    LyingGroup,
-    NumberError,
     SilentError,
-    UnboundError,
     details_of,
     exceptions,
     giving,
     refusing,
 )
+from tests.records.odd_values import anything
 from tests.records.support import surfaces
 
 from tooltrail.records import CanonicalResult, CompleteOutput, canonical_json, error_of_exception
+from tooltrail.records._exception_details import MAX_EXCEPTIONS, MAX_FRAMES
 
 
-def test_an_exception_is_told_with_its_notes_its_causes_and_its_place() -> None:
+def test_an_exception_is_recorded_with_its_notes_its_causes_and_its_place() -> None:
     def deeper() -> NoReturn:
         raise KeyError("color") from OSError("disk")
 
@@ -48,7 +43,7 @@ def test_an_exception_is_told_with_its_notes_its_causes_and_its_place() -> None:
         "causes": ["OSError: disk"],
     }
     assert [frame.split(" ")[1] for frame in frames] == [
-        "test_an_exception_is_told_with_its_notes_its_causes_and_its_place",
+        "test_an_exception_is_recorded_with_its_notes_its_causes_and_its_place",
         "handler",
         "deeper",
     ]
@@ -56,7 +51,7 @@ def test_an_exception_is_told_with_its_notes_its_causes_and_its_place() -> None:
     assert frames[-1].split(" ")[0].endswith(f"test_exception_details.py:{start + 1}")
 
 
-def test_neither_source_nor_local_values_are_told() -> None:
+def test_neither_source_nor_local_values_are_recorded() -> None:
     def handler(password: str) -> None:
         raise ValueError(len(password))  # marker-of-the-source-line
 
@@ -77,7 +72,7 @@ def raised_at(depth: int) -> NoReturn:
     ("depth", "repeated"),
     [(1, []), (3, []), (5, ["[2 more times]"]), (900, ["[897 more times]"])],
 )
-def test_frames_of_a_recursion_are_told_three_times_and_counted(
+def test_frames_of_a_recursion_are_listed_three_times_and_counted(
     depth: int, repeated: list[str]
 ) -> None:
     with pytest.raises(ValueError) as caught:
@@ -92,23 +87,36 @@ def test_frames_of_a_recursion_are_told_three_times_and_counted(
 
 
 def even(depth: int) -> NoReturn:
-    odd(depth - 1)
+    uneven(depth - 1)
 
 
-def odd(depth: int) -> NoReturn:
+def uneven(depth: int) -> NoReturn:
     if depth < 0:
         raise ValueError(depth)
     even(depth - 1)
 
 
-def test_no_frame_of_a_deep_traceback_is_left_out() -> None:
+def test_no_frame_of_an_ordinary_traceback_is_left_out() -> None:
     with pytest.raises(ValueError) as caught:
         even(400)
     frames = details_of(error_of_exception(caught.value))["traceback"]
-    assert [frame.rpartition(" ")[2] for frame in frames[1:]] == ["even", "odd"] * 201
+    assert [frame.rpartition(" ")[2] for frame in frames[1:]] == ["even", "uneven"] * 201
 
 
-def test_a_recursion_without_an_end_is_told() -> None:
+def test_of_more_frames_both_ends_are_listed_and_the_others_counted() -> None:
+    with pytest.raises(ValueError) as caught:
+        even(200)
+    error = caught.value
+    for line in range(1, 2_001):
+        error.__traceback__ = TracebackType(error.__traceback__, SHORT.tb_frame, 0, line)
+    frames = details_of(error_of_exception(error))["traceback"]
+    assert len(frames) == MAX_FRAMES + 1
+    assert ":2000 " in frames[0]
+    assert frames[MAX_FRAMES // 2] == "[1,203 more frames]"
+    assert frames[-1].endswith(" uneven")
+
+
+def test_a_recursion_without_an_end_is_recorded() -> None:
     def recurse() -> None:
         recurse()
 
@@ -141,22 +149,28 @@ def test_causes_follow_what_python_would_print() -> None:
     assert details_of(error_of_exception(outer))["causes"] == ["KeyError: 'cause'"]
 
 
-def test_all_of_many_causes_are_told() -> None:
+def test_of_more_causes_the_nearest_are_listed() -> None:
     error = first = ValueError("0")
     for n in range(1, 20_001):
         error.__cause__ = ValueError(f"{n}")
         error = error.__cause__
     details = details_of(error_of_exception(first))
-    assert details["causes"] == [f"ValueError: {n}" for n in range(1, 20_001)]
+    kept = MAX_EXCEPTIONS - 1
+    assert details["causes"][:-1] == [f"ValueError: {n}" for n in range(1, kept)]
+    [last] = details["others"]
+    assert details["causes"][-1] == last["n"] == 1
+    assert last["raised"] == f"ValueError: {kept}"
+    assert last["causes"] == ["[1 more exceptions]"]
 
 
-def test_all_of_many_members_and_notes_are_told() -> None:
+def test_of_more_members_the_first_are_listed_and_the_others_counted() -> None:
     group = ExceptionGroup("many", [ValueError(n) for n in range(20_000)])
-    for n in range(20_000):
-        group.add_note(f"note {n}")
     details = details_of(error_of_exception(group))
-    assert details["members"] == [f"ValueError: {n}" for n in range(20_000)]
-    assert details["notes"] == [f"note {n}" for n in range(20_000)]
+    kept = MAX_EXCEPTIONS - 1
+    assert details["members"] == [
+        *(f"ValueError: {n}" for n in range(kept)),
+        f"[{20_000 - kept:,} more exceptions]",
+    ]
 
 
 def test_notes_causes_and_members_are_whole() -> None:
@@ -192,33 +206,17 @@ def test_a_text_keeps_its_lines_and_nothing_else_moves_the_cursor(text: str, kep
     assert details_of(told)["notes"] == [f"<{kept}>"]
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (SilentError, "odd.SilentError: (its text cannot be made)"),
-        (EndingError, "odd.EndingError: (its text cannot be made)"),
-        (NumberError, "odd.NumberError: (its text cannot be made)"),
-        (LoudError, "odd.LoudError: loud"),
-        (partial(UnboundError, "a"), "UnboundError: a"),
-        (partial(LyingError, "b"), "odd.LyingError: b"),
-        (partial(LyingGroup, "c", [ValueError()]), "odd.LyingGroup: c (1 sub-exception)"),
-        (partial(FakeCauseError, "d"), "odd.FakeCauseError: d"),
-    ],
-)
-def test_an_exception_may_define_anything(make: Callable[[], Exception], message: str) -> None:
-    told = error_of_exception(make())
-    assert told.message == message
-    assert details_of(told)["exception"] == message.partition(":")[0]
-    assert CompleteOutput.failure("Tool", told).to_json()
+def test_an_exception_without_a_text_of_its_own_is_a_failure() -> None:
+    error = error_of_exception(SilentError())
+    assert error.message == "odd.SilentError: (its text cannot be made)"
+    assert error.details == {"exception": "odd.SilentError"}
 
 
-def test_a_cause_that_a_class_invents_is_not_told_and_a_kept_one_is() -> None:
-    error = LyingError()
-    assert details_of(error_of_exception(error)) == {"exception": "odd.LyingError"}
-    BaseException.__setattr__(error, "__context__", KeyError("kept"))
-    assert details_of(error_of_exception(error))["causes"] == ["KeyError: 'kept'"]
-    group = LyingGroup("c", [ValueError("kept")])
-    assert details_of(error_of_exception(group))["members"] == ["ValueError: kept"]
+@given(st.lists(anything, max_size=3))
+def test_an_exception_may_have_any_arguments(arguments: list[Any]) -> None:
+    error = error_of_exception(ValueError(*arguments))
+    assert error.message.startswith("ValueError")
+    assert CompleteOutput.failure("Tool", error).to_json()
 
 
 def test_no_name_of_a_file_or_of_a_function_can_pass_for_another_frame() -> None:
@@ -235,7 +233,7 @@ def test_no_name_of_a_file_or_of_a_function_can_pass_for_another_frame() -> None
 
 def test_notes_that_are_no_text_are_left_out() -> None:
     error = ValueError()
-    vars(error)["__notes__"] = ["a", 7, LyingError(), "b"]
+    vars(error)["__notes__"] = ["a", 7, None, "b"]
     assert details_of(error_of_exception(error))["notes"] == ["a", "b"]
     vars(error)["__notes__"] = 7
     assert "notes" not in details_of(error_of_exception(error))
@@ -264,3 +262,197 @@ def test_any_exception_is_a_recordable_failure_and_small_where_it_is_projected(
     assert len(projection.canonical.to_json().decode()) <= 5_000
     assert CanonicalResult.from_json(projection.canonical.to_json()) == projection.canonical
     assert len(receipt.text) <= 4_000
+
+
+def fail(depth: int = 0) -> NoReturn:
+    if depth:
+        fail(depth - 1)
+    raise OSError("disk")
+
+
+def lines_of(frames: list[str]) -> list[str]:
+    """Lines and functions, without the files."""
+    return [frame.rpartition(":")[2] for frame in frames]
+
+
+def test_a_chain_of_causes_that_returns_to_its_beginning_ends_there() -> None:
+    error, cause = ValueError("a"), ValueError("b")
+    error.__cause__, cause.__cause__ = cause, error
+    assert details_of(error_of_exception(error)) == {
+        "exception": "ValueError",
+        "causes": ["ValueError: b", 0],
+    }
+
+
+def test_the_members_of_a_group_and_of_its_groups_are_recorded() -> None:
+    leaves: list[Exception] = [ValueError("a"), KeyError("b"), OSError("c"), OSError("d")]
+    inner = ExceptionGroup("inner", leaves[1:])
+    inner.add_note("of the inner group")
+    group = ExceptionGroup[Exception]("outer", [leaves[0], inner])
+    told = error_of_exception(group)
+    assert told.message == "ExceptionGroup: outer (2 sub-exceptions)"
+    assert told.details == {
+        "exception": "ExceptionGroup",
+        "members": ["ValueError: a", 1],
+        "others": [
+            {
+                "n": 1,
+                "raised": "ExceptionGroup: inner (3 sub-exceptions)",
+                "notes": ["of the inner group"],
+                "members": ["KeyError: 'b'", "OSError: c", "OSError: d"],
+            }
+        ],
+    }
+
+
+def test_notes_causes_and_frames_of_what_a_task_raised_are_recorded() -> None:
+    async def child() -> None:
+        try:
+            fail()
+        except OSError as error:
+            wrapped = RuntimeError("cannot save")
+            wrapped.add_note("while saving a.txt")
+            raise wrapped from error
+
+    async def handler() -> None:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(child())
+
+    with pytest.raises(ExceptionGroup) as caught:
+        asyncio.run(handler())
+    details = details_of(error_of_exception(caught.value))
+    start = child.__code__.co_firstlineno
+    assert details["members"] == [1]
+    assert details["traceback"][-2].endswith(" handler")
+    member, cause = details["others"]
+    assert lines_of(member.pop("traceback")) == [f"{start + 6} child"]
+    assert lines_of(cause.pop("traceback")) == [
+        f"{start + 2} child",
+        f"{fail.__code__.co_firstlineno + 3} fail",
+    ]
+    assert member == {
+        "n": 1,
+        "raised": "RuntimeError: cannot save",
+        "notes": ["while saving a.txt"],
+        "causes": [2],
+    }
+    assert cause == {"n": 2, "raised": "OSError: disk"}
+
+
+def test_the_members_of_a_cause_and_the_cause_of_a_member_are_recorded() -> None:
+    member, error = ValueError("member"), KeyError("key")
+    member.__cause__ = OSError("of the member")
+    group = ExceptionGroup("group", [member, TypeError("other")])
+    group.__context__ = OSError("of the group")
+    error.__cause__ = ArithmeticError("bare")
+    error.__cause__.__cause__ = group
+    assert details_of(error_of_exception(error)) == {
+        "exception": "KeyError",
+        "causes": ["ArithmeticError: bare", 1],
+        "others": [
+            {
+                "n": 1,
+                "raised": "ExceptionGroup: group (2 sub-exceptions)",
+                "causes": ["OSError: of the group"],
+                "members": [2, "TypeError: other"],
+            },
+            {"n": 2, "raised": "ValueError: member", "causes": ["OSError: of the member"]},
+        ],
+    }
+
+
+def test_what_several_exceptions_hold_is_recorded_once() -> None:
+    shared = OSError("shared")
+    members = [ValueError("a"), ValueError("b")]
+    for member in members:
+        member.__cause__ = shared
+    group = ExceptionGroup[Exception]("group", [*members, shared])
+    assert details_of(error_of_exception(group)) == {
+        "exception": "ExceptionGroup",
+        "members": [1, 2, 3],
+        "others": [
+            {"n": 1, "raised": "ValueError: a", "causes": [3]},
+            {"n": 2, "raised": "ValueError: b", "causes": [3]},
+            {"n": 3, "raised": "OSError: shared"},
+        ],
+    }
+
+
+def test_a_group_that_holds_the_same_groups_again_and_again_is_recorded() -> None:
+    error: Exception = ValueError("leaf")
+    for _ in range(100):
+        error = ExceptionGroup[Exception]("level", [error, error])
+    details = details_of(error_of_exception(error))
+    assert details["members"] == [1, 1]
+    assert [other.get("members") for other in details["others"]] == [
+        *([n, n] for n in range(2, 101)),
+        None,
+    ]
+    assert details["others"][-1] == {"n": 100, "raised": "ValueError: leaf"}
+
+
+@st.composite
+def linked(draw: st.DrawFn) -> list[BaseException]:
+    """Exceptions with texts and notes of their own, linked at random, with cycles and all."""
+    count = draw(st.integers(1, 8))
+    every: list[BaseException] = []
+    for n in range(count):
+        members = draw(st.lists(st.sampled_from(every), max_size=4)) if every else []
+        text = f"<text {n}>"
+        every.append(BaseExceptionGroup(text, members) if members else ValueError(text))
+    for n, error in enumerate(every):
+        if draw(st.booleans()):
+            error.add_note(f"<note {n}>")
+        error.__cause__ = draw(st.none() | st.sampled_from(every))
+        error.__context__ = draw(st.none() | st.sampled_from(every))
+        error.__suppress_context__ = draw(st.booleans())
+        if draw(st.booleans()):
+            error.__traceback__ = draw(st.sampled_from(TRACEBACKS))
+    return every[::-1]
+
+
+def traceback_of(depth: int) -> TracebackType:
+    with pytest.raises(OSError) as caught:
+        fail(depth)
+    assert caught.value.__traceback__ is not None
+    return caught.value.__traceback__
+
+
+SHORT, LONG = traceback_of(2), traceback_of(7)
+TRACEBACKS = [SHORT, SHORT.tb_next, LONG]
+
+
+def printed(error: BaseException) -> list[BaseException]:
+    """All that Python would print of it, found in the plainest way."""
+    found = [error]
+    for one in found:
+        cause = one.__cause__
+        if cause is None and not one.__suppress_context__:
+            cause = one.__context__
+        inner: tuple[BaseException, ...] = ()
+        if isinstance(one, BaseExceptionGroup):
+            inner = cast("BaseExceptionGroup[BaseException]", one).exceptions
+        for other in (cause, *inner):
+            if other is not None and other not in found:
+                found.append(other)
+    return found
+
+
+@given(linked())
+def test_every_exception_that_can_be_reached_is_recorded_once(every: list[BaseException]) -> None:
+    told = error_of_exception(every[0])
+    details = details_of(told)
+    text = told.message + canonical_json.encode_text(details)
+    reached = printed(every[0])
+    for n, error in enumerate(reversed(every)):
+        assert text.count(f"<text {n}>") == (error in reached)
+        noted = error in reached and hasattr(error, "__notes__")
+        assert text.count(f"<note {n}>") == noted
+    others = details.get("others", [])
+    assert [other["n"] for other in others] == [*range(1, len(others) + 1)]
+    frames = [len(one.get("traceback", [])) for one in (details, *others)]
+    raised = [error for error in reached if error.__traceback__ is not None]
+    assert sum(count > 0 for count in frames) == len(raised)
+    links = [one.get(name, []) for one in (details, *others) for name in ("causes", "members")]
+    numbers = {n for entries in links for n in entries if isinstance(n, int)}
+    assert numbers - {0} == {*range(1, len(others) + 1)}

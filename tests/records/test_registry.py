@@ -7,10 +7,10 @@ from tooltrail.records import (
     FamilyRegistry,
     InvalidRecordError,
     NotFoundError,
+    catalog,
     default_families,
     default_policy,
     register_family,
-    registry,
 )
 from tooltrail.records.families import BUILT_IN, command, generic
 
@@ -90,7 +90,7 @@ def test_the_fallback_is_a_family_like_any_other() -> None:
 @pytest.fixture
 def only_built_in(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a test registers is forgotten at its end."""
-    monkeypatch.setattr(registry, "_registered", [])
+    monkeypatch.setattr(catalog, "_registered", [])
 
 
 @pytest.mark.usefixtures("only_built_in")

@@ -2,18 +2,15 @@
 
 import asyncio
 import math
-from collections.abc import Callable
 
 import pytest
 from tests.records.failing import (
     CALL,
     SECRET,
-    LyingError,
     Records,
     awaited,
     error_of,
     giving,
-    refusing,
     run,
 )
 from tests.support.outputs import returned
@@ -90,15 +87,8 @@ def test_anything_else_that_a_handler_returns_is_a_failure(
 
 class WordlessOutput(FamilyOutput):
     def summary(self) -> str:
-        raise LyingError
+        raise ValueError("no summary")
 
 
-LyingValue = type("LyingValue", (), {"__class__": property(refusing(SystemExit(1)))})
-
-
-@pytest.mark.parametrize("make", [WordlessOutput, LyingValue])
-def test_a_value_that_cannot_be_looked_at_is_a_failure(make: Callable[[], object]) -> None:
-    def handler(_: object) -> object:
-        return make()
-
-    assert error_of(run(handler)).kind == "tool_execution_failed"
+def test_a_result_without_a_summary_is_a_failure() -> None:
+    assert error_of(run(giving(WordlessOutput()))).kind == "tool_execution_failed"

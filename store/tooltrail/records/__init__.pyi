@@ -23,6 +23,7 @@ from .blocks import (
     result_status,
 )
 from .budgets import Budget, ErrorBudget
+from .catalog import DEFAULT_POLICY, default_families, default_policy, register_family
 from .compaction import CompactionBudget, compact
 from .conversations import Conversation, Message, Origin, Role, ToolDefinition
 from .cutting import ArtifactPublisher, Cutter, Postponed, Published, Shown
@@ -130,13 +131,7 @@ from .policy import Policy, ToolPolicy
 from .policy_documents import load_policy, policy_from_toml, stored_policy
 from .previews import Preview, preview
 from .projection import Projection, Receipt, project, render
-from .registry import (
-    DEFAULT_POLICY,
-    FamilyRegistry,
-    default_families,
-    default_policy,
-    register_family,
-)
+from .registry import FamilyRegistry
 from .states import InvocationState, Status
 from .streams import StreamRecord, count_lines
 from .tokens import estimate_tokens

@@ -12,11 +12,12 @@ from pydantic import JsonValue, ValidationError
 from pydantic_core import PydanticKnownError
 from pydantic_core.core_schema import ErrorType
 
-from tooltrail.records._error_details import beginning_of, one_line, type_name
-from tooltrail.records._whole_texts import whole
+from tooltrail.records._details_json import recordable
+from tooltrail.records._error_text import full_text, one_line, type_name
+from tooltrail.records._text_cuts import shorten
 
 _PROBLEMS = 100
-"""Problems that are told one by one; more are counted."""
+"""Problems that are listed one by one; more are counted."""
 
 _PATH_CHARS = 1_000
 """Longest path to a value; the names in it may be the model's."""
@@ -27,7 +28,7 @@ _SCHEMA_CHARS = 10_000
 _RUN = 4
 """Letters and digits in a row that no text about a value may have in common with it."""
 
-_UNTOLD = "refused by a check of the tool, whose words may repeat the value"
+_NOT_REPEATED = "refused by a check of the tool, whose words may repeat the value"
 
 _OWN_TYPES = {"value_error", "assertion_error"}
 """Types whose text is that of an exception which a validator of the tool raised."""
@@ -73,19 +74,19 @@ class SchemaProblem(Protocol):
 
 
 def refusal_details(refusal: Exception | Iterable[SchemaProblem] | str) -> dict[str, JsonValue]:
-    """What is told of a refusal: `problems`, `parse_error`, or only the `exception`'s type.
+    """The details of a refusal: `problems`, `parse_error`, or only the `exception`'s type.
 
-    It never raises: of what cannot be looked at, the type is told.
+    It never raises: of what cannot be read, only the type is given.
     """
     try:
-        return _told(refusal)
+        return _details(refusal)
     except Exception:  # noqa: BLE001  a validator's errors may be of any class
         return {"exception": type_name(refusal)}
 
 
-def _told(refusal: Exception | Iterable[SchemaProblem] | str) -> dict[str, JsonValue]:
+def _details(refusal: Exception | Iterable[SchemaProblem] | str) -> dict[str, JsonValue]:
     if isinstance(refusal, str):
-        return {"parse_error": whole(refusal)}
+        return {"parse_error": full_text(refusal)}
     if isinstance(refusal, SchemaProblem):
         refusal = [refusal]
     if isinstance(refusal, Exception) and not isinstance(refusal, ValidationError):
@@ -120,7 +121,7 @@ def _parser_details(refusal: Exception) -> dict[str, JsonValue]:
     for error in (refusal, refusal.__cause__):
         if isinstance(error, json.JSONDecodeError):
             where = f"line {error.lineno} column {error.colno}"
-            return {"parse_error": f"not JSON: {whole(error.msg)} at {where}"}
+            return {"parse_error": f"not JSON: {full_text(error.msg)} at {where}"}
     return {"exception": type_name(refusal)}
 
 
@@ -145,9 +146,9 @@ def _without_value(problem: Mapping[str, object]) -> str:
         except KeyError:  # a type of the tool's own
             pass
         except (TypeError, ValueError):
-            return _UNTOLD
+            return _NOT_REPEATED
     text = str(problem["msg"])
-    return whole(text) if _is_silent_about(problem["input"], text) else _UNTOLD
+    return full_text(text) if _is_silent_about(problem["input"], text) else _NOT_REPEATED
 
 
 def _shown(problem: Mapping[str, object]) -> dict[str, object]:
@@ -165,12 +166,12 @@ def _is_silent_about(value: object, text: str) -> bool:
         spelled = str(value).strip()
     except ValueError:  # more digits than Python prints
         return False
-    letters, told = _letters(spelled), _letters(text)
+    letters, other = _letters(spelled), _letters(text)
     if not letters:
         return not spelled or spelled not in text
     if len(letters) <= _RUN:
-        return letters not in told
-    runs = {told[start : start + _RUN] for start in range(len(told) - _RUN + 1)}
+        return letters not in other
+    runs = {other[start : start + _RUN] for start in range(len(other) - _RUN + 1)}
     return not any(
         letters[start : start + _RUN] in runs for start in range(len(letters) - _RUN + 1)
     )
@@ -183,6 +184,8 @@ def _letters(text: str) -> str:
 
 def _sentence_of(problem: SchemaProblem) -> str:
     if problem.validator in _NAMING_KEYWORDS:
-        return whole(problem.message)
-    wanted = beginning_of(problem.validator_value, _SCHEMA_CHARS)
-    return whole(f"does not satisfy {problem.validator}: {wanted}")
+        return full_text(problem.message)
+    wanted = json.dumps(
+        recordable(problem.validator_value), ensure_ascii=False, separators=(",", ":")
+    )
+    return full_text(f"does not satisfy {problem.validator}: {shorten(wanted, _SCHEMA_CHARS)}")

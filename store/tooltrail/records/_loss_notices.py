@@ -1,6 +1,6 @@
 """What a preview says of bytes that the capture of its stream could not keep."""
 
-from tooltrail.records._error_details import one_line
+from tooltrail.records._error_text import one_line
 from tooltrail.records._text_cuts import shorten
 from tooltrail.records.streams import StreamRecord
 

@@ -7,7 +7,7 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from tooltrail.records._error_details import type_name
+from tooltrail.records._error_text import type_name
 from tooltrail.records.envelope import CompleteOutput, FamilyOutput
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.records.families import GenericOutput

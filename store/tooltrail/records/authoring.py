@@ -14,6 +14,7 @@ from tooltrail.records.budgets import (
     PreviewChars,
     ReceiptChars,
 )
+from tooltrail.records.catalog import default_families, register_family
 from tooltrail.records.cutting import NOT_THERE, Cutter, Shown
 from tooltrail.records.digests import Digest, digest_of
 from tooltrail.records.envelope import ArtifactReference, CanonicalResult, Facts, FamilyOutput
@@ -38,7 +39,7 @@ from tooltrail.records.families._tasks import TaskHandle, TaskKind, TaskState
 from tooltrail.records.families._web import Moment, Url, spell_moment
 from tooltrail.records.family import Family, Projector, Renderer
 from tooltrail.records.previews import Encoding
-from tooltrail.records.registry import FamilyRegistry, default_families, register_family
+from tooltrail.records.registry import FamilyRegistry
 from tooltrail.records.sharing import fair_shares
 from tooltrail.records.streams import Count, StreamRecord
 

@@ -9,14 +9,13 @@ from itertools import chain
 from typing import NamedTuple, Protocol, TypeVar
 
 from tooltrail.records import canonical_json
-from tooltrail.records._error_details import one_line
+from tooltrail.records._error_text import one_line
 from tooltrail.records._loss_notices import REASON_CHARS, loss_notice
 from tooltrail.records._model import Record
 from tooltrail.records._text_cuts import shorten
 from tooltrail.records.digests import Digest
 from tooltrail.records.envelope import ArtifactReference
 from tooltrail.records.omissions import Omission, Unit, omission_if_any
-from tooltrail.records.policy import Policy
 from tooltrail.records.previews import Encoding, preview
 from tooltrail.records.sharing import Sharing, lines_beside
 from tooltrail.records.streams import StreamRecord, iter_streams
@@ -25,6 +24,20 @@ _PART_OF_NOTICE = 5
 """The notice of a loss takes a fifth of a room that is too small for all, so that text is left."""
 
 ItemT = TypeVar("ItemT")
+
+
+class CutPolicy(Protocol):
+    """The numbers of a policy that decide what a cutter publishes."""
+
+    @property
+    def inline_bytes(self) -> int:
+        """A stream longer than this is published even if its preview is complete."""
+        ...
+
+    @property
+    def edge_bytes(self) -> int:
+        """Bytes of either end of a stream that a preview reads."""
+        ...
 
 
 class ArtifactPublisher(Protocol):
@@ -96,7 +109,7 @@ class Cutter:
         sharing: how `streams` shares a room, for a projector that shares it by itself.
     """
 
-    def __init__(self, policy: Policy, publisher: ArtifactPublisher) -> None:
+    def __init__(self, policy: CutPolicy, publisher: ArtifactPublisher) -> None:
         self._policy = policy
         self._publisher = publisher
         self._references: list[ArtifactReference] = []

@@ -10,7 +10,7 @@ from typing import Annotated, NamedTuple, Self
 from pydantic import BeforeValidator, Field, JsonValue, SerializeAsAny, model_validator
 
 from tooltrail.records import canonical_json
-from tooltrail.records._error_details import one_line
+from tooltrail.records._error_text import one_line
 from tooltrail.records._model import TOOL_NAME_CHARS, Record, ToolName
 from tooltrail.records.digests import Digest, digest_of
 from tooltrail.records.states import InvocationState, Status

@@ -26,8 +26,11 @@ Messages are lower-case sentences that name the object. They never hold a passwo
 """
 
 from collections.abc import Sequence
-from pathlib import Path
-from uuid import UUID
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from uuid import UUID
 
 _TOLD = 4
 """Differences in one message."""
@@ -93,7 +96,9 @@ class IdempotencyConflictError(InvalidRecordError):
         given: fingerprint of what was to be recorded.
     """
 
-    def __init__(self, *, key: str, kind: str, subject_id: UUID, recorded: str, given: str) -> None:
+    def __init__(
+        self, *, key: str, kind: str, subject_id: "UUID", recorded: str, given: str
+    ) -> None:
         super().__init__(
             f"idempotency key {key[:_SHOWN_CHARS]!a} names {kind} {subject_id} with fingerprint "
             f"{recorded}; what was given has {given}"
@@ -183,7 +188,7 @@ class StartUncertainError(UnavailableError):
             is claimed there, so that `repair` ends the start when the program is gone.
     """
 
-    def __init__(self, message: str, *, invocation_id: UUID, folder: Path) -> None:
+    def __init__(self, message: str, *, invocation_id: "UUID", folder: "Path") -> None:
         super().__init__(message)
         self.invocation_id = invocation_id
         self.folder = folder
@@ -198,7 +203,7 @@ class EndUncertainError(UnavailableError):
         invocation_id: of the invocation, which is in the store for sure.
     """
 
-    def __init__(self, message: str, *, invocation_id: UUID) -> None:
+    def __init__(self, message: str, *, invocation_id: "UUID") -> None:
         super().__init__(message)
         self.invocation_id = invocation_id
 
@@ -213,6 +218,6 @@ class RecordUncertainError(UnavailableError):
         invocation_ids: that the calls have, if they are in the store; all of them or none.
     """
 
-    def __init__(self, message: str, *, invocation_ids: Sequence[UUID]) -> None:
+    def __init__(self, message: str, *, invocation_ids: "Sequence[UUID]") -> None:
         super().__init__(message)
         self.invocation_ids = tuple(invocation_ids)

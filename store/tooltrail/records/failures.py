@@ -14,7 +14,7 @@ from pydantic import JsonValue
 
 from tooltrail.records._argument_problems import SchemaProblem, refusal_details
 from tooltrail.records._durations import seconds
-from tooltrail.records._error_details import one_line, read
+from tooltrail.records._error_text import full_text, one_line
 from tooltrail.records._exception_details import (
     control_flow_in,
     describe,
@@ -23,7 +23,6 @@ from tooltrail.records._exception_details import (
     worded,
 )
 from tooltrail.records._model import TOOL_NAME_CHARS
-from tooltrail.records._whole_texts import whole
 from tooltrail.records.errors import UnavailableError
 from tooltrail.records.tool_errors import ErrorKind, ToolError
 
@@ -53,8 +52,8 @@ def error_of_exception(error: BaseException) -> ToolError:
     a group that holds one. `docs/contract.md` shows them.
     """
     try:
-        return _told(error)
-    except (Exception, SystemExit):  # noqa: BLE001  a class may define anything
+        return _error_of(error)
+    except Exception:  # noqa: BLE001  the class of the exception may define anything
         return ToolError(
             kind=ErrorKind.TOOL_EXECUTION_FAILED,
             message="the tool raised an exception that cannot be described",
@@ -87,7 +86,7 @@ def error_of_refusal(*, refused_by: str, reason: str | None = None) -> ToolError
         refused_by: who: `user`, or the name of a policy or a hook.
         reason: why, in one sentence.
     """
-    by, why = whole(refused_by), _reason_details(reason)
+    by, why = full_text(refused_by), _reason_details(reason)
     sentence = f"the call was refused by {by}" + (f": {why['reason']}" if why else "")
     return ToolError(
         kind=ErrorKind.PERMISSION_DENIED,
@@ -136,15 +135,14 @@ def error_of_invalid_arguments(
     """The error of a call whose arguments the tool does not take.
 
     It names the fields and says what is wanted there, and does not repeat the value, which may be
-    a secret or huge. What a validator of the tool's own says is told only where it was one text or
-    number that it refused, and where no part of that stands in it. What it says of the values of
-    other fields, or of one that it decoded, cannot be told from its own words.
+    a secret or huge. The words of a tool's own validator are repeated only if the refused value is
+    one text or number, and no part of that value stands in the words.
 
     Args:
         tool_name: the name that the model used.
         refusal: what refused the arguments: pydantic's `ValidationError`, errors of a JSON Schema
             validator, the exception of a JSON parser, or a sentence. Of any other exception only
-            the type is told.
+            the type is recorded.
     """
     name = one_line(tool_name, TOOL_NAME_CHARS)
     return ToolError(
@@ -192,15 +190,15 @@ def error_of_cancellation(reason: str | None = None) -> ToolError:
     )
 
 
-def _told(error: BaseException) -> ToolError:
+def _error_of(error: BaseException) -> ToolError:
     control = control_flow_in(error)
     if control is not None:
         return _ended(control, error)
     message = worded(error)
-    if issubclass(type(error), SystemExit):
+    if isinstance(error, SystemExit):
         message = f"the tool tried to end the program ({message})"
-    full = issubclass(type(error), OSError) and read(error, "errno") in _DISK_IS_FULL
-    retryable = full or issubclass(type(error), _PASSING)
+    full = isinstance(error, OSError) and error.errno in _DISK_IS_FULL
+    retryable = full or isinstance(error, _PASSING)
     return ToolError(
         kind=ErrorKind.LOW_DISK_SPACE if full else ErrorKind.TOOL_EXECUTION_FAILED,
         message=message,
@@ -213,11 +211,11 @@ def _told(error: BaseException) -> ToolError:
 def _ended(control: BaseException, error: BaseException) -> ToolError:
     """The error of what ended the call, and of everything that was raised together with it."""
     if is_cancellation(control):
-        told = error_of_cancellation(text_of(control))
+        ended = error_of_cancellation(text_of(control))
     else:
-        told = error_of_interruption(worded(control))
-    reason = cast("dict[str, JsonValue]", told.details or {})
-    return told.model_copy(update={"details": reason | describe(error)})
+        ended = error_of_interruption(worded(control))
+    reason = cast("dict[str, JsonValue]", ended.details or {})
+    return ended.model_copy(update={"details": reason | describe(error)})
 
 
 def _hint(*, full: bool, retryable: bool) -> str:
@@ -236,5 +234,5 @@ def _similar(name: str, known: Iterable[str]) -> list[str]:
 
 
 def _reason_details(reason: str | None) -> dict[str, JsonValue]:
-    text = whole(reason or "")
+    text = full_text(reason or "")
     return {"reason": text} if text else {}

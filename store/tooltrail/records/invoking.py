@@ -225,8 +225,8 @@ def _record_ending(
     try:
         record(CompleteOutput.failure(call.tool_name, error_of_exception(error)))
     except Exception as failure:  # noqa: BLE001  a cancellation must not become another exception
-        with suppress(Exception):  # a class may define any notes
-            BaseException.add_note(error, f"not recorded: {worded(failure)}")
+        with suppress(Exception):  # an exception of a frozen dataclass takes no notes
+            error.add_note(f"not recorded: {worded(failure)}")
 
 
 def _parsed(call: ToolCall, parse: Callable[[JsonValue], Any] | None) -> object:

@@ -26,11 +26,8 @@ from tooltrail.records.budgets import (
     ErrorBudget,
 )
 from tooltrail.records.digests import Digest, digest_of
-
-if TYPE_CHECKING:
-    from tooltrail.records.family import Family
-    from tooltrail.records.registry import FamilyRegistry
-
+from tooltrail.records.family import Family
+from tooltrail.records.registry import FamilyRegistry
 
 ValueT = TypeVar("ValueT")
 
@@ -117,7 +114,7 @@ class Policy(Record):
             update["error"] = self.error.overridden(tool.error)
         return self.model_copy(update=update) if update else self
 
-    def budget_of(self, family: "Family", tool_name: str) -> Budget:
+    def budget_of(self, family: Family, tool_name: str) -> Budget:
         """The budget for a tool that a family serves.
 
         Raises:
@@ -127,7 +124,7 @@ class Policy(Record):
         tool = self.tools.get(tool_name)
         return budget.overridden(tool.budget) if tool and tool.budget else budget
 
-    def family_of(self, tool_name: str, families: "FamilyRegistry") -> "Family":
+    def family_of(self, tool_name: str, families: FamilyRegistry) -> Family:
         """The family that serves a tool: the policy's choice, else the registry's.
 
         Raises:
@@ -144,7 +141,7 @@ class Policy(Record):
         tool = old.model_copy(update={"budget": _Frozen({**old.budget, **budget})})
         return self.model_copy(update={"tools": {**self.tools, tool_name: tool}})
 
-    def covering(self, families: "FamilyRegistry") -> Self:
+    def covering(self, families: FamilyRegistry) -> Self:
         """The same policy with the default budget of each family that it says nothing about.
 
         Raises:
@@ -171,9 +168,13 @@ class Policy(Record):
         """The digest of `to_json()`: the policy's name in the store."""
         return digest_of(self.to_json())
 
-    @cached_property
+    @property
     def edge_bytes(self) -> int:
         """Bytes of either end of a stream that a capture keeps, and that a preview looks at."""
+        return self._edge_bytes
+
+    @cached_property
+    def _edge_bytes(self) -> int:
         chars = [budget.preview_chars for budget in self.families.values()]
         chars += [tool.budget.get("preview_chars", 0) for tool in self.tools.values()]
         # Beyond a cut, as much as decides whether it may be there.

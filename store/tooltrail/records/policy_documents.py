@@ -2,21 +2,18 @@
 
 import tomllib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from pydantic import ConfigDict, ValidationError
 
 from tooltrail.records import canonical_json
-from tooltrail.records._error_details import one_line
+from tooltrail.records._error_text import one_line
 from tooltrail.records.budgets import Budget
 from tooltrail.records.digests import digest_of
 from tooltrail.records.errors import InvalidRecordError
+from tooltrail.records.family import Family
 from tooltrail.records.policy import Policy
-
-if TYPE_CHECKING:
-    from tooltrail.records.family import Family
-    from tooltrail.records.registry import FamilyRegistry
-
+from tooltrail.records.registry import FamilyRegistry
 
 _COMPLAINT_CHARS = 300
 """Longest complaint, which may name a key that somebody made up."""
@@ -28,7 +25,7 @@ class ForeignBudget(Budget):
     model_config = ConfigDict(extra="allow")
 
 
-def load_policy(document: Mapping[str, Any], families: "FamilyRegistry") -> Policy:
+def load_policy(document: Mapping[str, Any], families: FamilyRegistry) -> Policy:
     """The policy that a document describes; what it leaves out has its default.
 
     Numbers of a family replace its default ones. Unlike those of a tool they are not clamped: a
@@ -49,7 +46,7 @@ def load_policy(document: Mapping[str, Any], families: "FamilyRegistry") -> Poli
     return _described(document, defaults, families).covering(families)
 
 
-def stored_policy(text: bytes | str, families: "FamilyRegistry") -> Policy:
+def stored_policy(text: bytes | str, families: FamilyRegistry) -> Policy:
     """The policy that `Policy.to_json` wrote, whatever families and numbers came and went since.
 
     No tool is asked for its family, and a number that came later has its default. The digest is
@@ -71,7 +68,7 @@ def stored_policy(text: bytes | str, families: "FamilyRegistry") -> Policy:
     return policy
 
 
-def policy_from_toml(text: str, families: "FamilyRegistry") -> Policy:
+def policy_from_toml(text: str, families: FamilyRegistry) -> Policy:
     """The policy that a TOML document describes, as `load_policy` does.
 
     Raises:
@@ -86,7 +83,7 @@ def policy_from_toml(text: str, families: "FamilyRegistry") -> Policy:
 
 
 def _described(
-    document: Mapping[str, Any], defaults: Mapping[str, Budget], families: "FamilyRegistry"
+    document: Mapping[str, Any], defaults: Mapping[str, Budget], families: FamilyRegistry
 ) -> Policy:
     budgets = {
         name: _load_budget(name, numbers, families.find(name))
@@ -98,7 +95,7 @@ def _described(
         raise InvalidRecordError(f"not a policy: {first_complaint(error)}") from error
 
 
-def _load_budget(name: str, numbers: object, family: "Family | None") -> Budget:
+def _load_budget(name: str, numbers: object, family: Family | None) -> Budget:
     if not isinstance(numbers, Mapping):
         raise InvalidRecordError(f"not a policy: families.{name}: it is not a table of numbers")
     known = cast("Mapping[str, object]", numbers)

@@ -4,11 +4,7 @@ from collections.abc import Iterator
 
 from tooltrail.records.envelope import CompleteOutput
 from tooltrail.records.errors import InvalidRecordError, NotFoundError
-from tooltrail.records.families import BUILT_IN, FALLBACK
 from tooltrail.records.family import Family
-from tooltrail.records.policy import Policy
-
-_registered: list[Family] = []
 
 
 class FamilyRegistry:
@@ -78,30 +74,3 @@ class FamilyRegistry:
         if family is None:
             raise NotFoundError(f"no family is named {name!r}")
         return family
-
-
-def register_family(family: Family) -> None:
-    """Make a family known to every store that this process opens from now on.
-
-    A store that is opened with `families=…` knows those and no others.
-
-    Raises:
-        InvalidRecordError: its name, or one of its tools, is taken.
-    """
-    default_families().register(family)
-    _registered.append(family)
-
-
-def default_families() -> FamilyRegistry:
-    """A fresh registry of all built-in families and those of `register_family`."""
-    return FamilyRegistry(FALLBACK, *BUILT_IN, *_registered)
-
-
-def default_policy(families: FamilyRegistry | None = None) -> Policy:
-    """The policy in which every family has its default budget."""
-    chosen = default_families() if families is None else families
-    return Policy(families={family.name: family.budget for family in chosen})
-
-
-DEFAULT_POLICY = default_policy()
-"""The default budgets of the built-in families."""

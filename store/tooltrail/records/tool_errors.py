@@ -4,8 +4,8 @@ from typing import Annotated, Final
 
 from pydantic import BeforeValidator, Field, JsonValue
 
+from tooltrail.records._details_json import recordable
 from tooltrail.records._model import Message, Record, Sentence
-from tooltrail.records._recordable_details import recordable
 
 
 class ErrorKind:
@@ -87,10 +87,10 @@ class ToolError(Record):
     Attributes:
         kind: a stable `snake_case` word, see `ErrorKind`.
         message: one sentence; a blank one becomes `(no message)`.
-        details: any value that helps, kept whole; bounded when it is projected. What JSON cannot
-            hold stands there as the text `<TYPE: TEXT>`: bytes, keys that are no text, integers too
-            long to be printed, parts nested deeper than 250 levels. Any other object is described
-            in at most 1,000 characters; tuples and sets become lists.
+        details: any value that helps, kept up to 16 MiB; bounded when it is projected. What JSON
+            cannot hold stands there as the text `<TYPE: TEXT>`: bytes, keys that are no text,
+            integers too long to be printed. Any other object is described in at most 1,000
+            characters; tuples and sets become lists. Parts nested deeper than 250 levels are named.
         recovery_hint: what the model could do next.
         retryable: whether the same call may succeed later.
     """

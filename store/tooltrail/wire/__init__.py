@@ -5,7 +5,7 @@ conversation of `tooltrail.records`: whatever one provider said can be told to a
 report of everything that was changed or lost on the way.
 """
 
-import lazy_loader
+from tooltrail.records.lazy_exports import lazy_exports
 
 # As in `tooltrail.records`: a command that needs one format does not wait for the others.
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)  # pyright: ignore[reportUnknownVariableType]  it has no types
+__getattr__, __dir__ = lazy_exports(__name__, __file__)

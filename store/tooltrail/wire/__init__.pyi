@@ -9,11 +9,11 @@ from .exports import (
     ExportRefusedError,
     ExportReport,
 )
-from .formats import FORMAT_MODULES, WireFormat, wire_format
+from .formats import FORMAT_MODULES, Assembler, WireFormat, wire_format
 from .members import JsonObject
 from .requests import SCHEMA_NAME, StructuredFormat, ToolChoice
 from .responses import ProviderFailure, Response
-from .streaming import Assembler, Chunk, ResponseStream, event_of, read_stream
+from .streaming import Chunk, ResponseStream, event_of, read_stream
 from .usage import TokenCounts
 
 __all__ = [

@@ -4,27 +4,30 @@ from typing import TypeVar
 
 from tooltrail.records import (
     CallBlock,
+    CallFlag,
     ContentBlock,
     MediaBlock,
     Message,
     MessageBlock,
+    Origin,
     ProviderBlock,
     ResultBlock,
     TextBlock,
+    ToolCall,
 )
 from tooltrail.wire._writing import ERROR_PREFIX
 from tooltrail.wire.media_uris import is_file_name
+from tooltrail.wire.members import JsonObject, text_in
 
 BlockT = TypeVar("BlockT", bound=MessageBlock)
+CallT = TypeVar("CallT", bound=CallBlock)
 
 
 def cut_off(block: BlockT) -> BlockT:
     """The block, flagged `incomplete` if it is a call."""
     if not isinstance(block, CallBlock) or "incomplete" in block.call.flags:
         return block
-    flags = (*block.call.flags, "incomplete")
-    call = block.call.model_copy(update={"flags": flags})
-    return block.model_copy(update={"call": call})
+    return _flagged(block, "incomplete")
 
 
 def cut_message(message: Message) -> Message:
@@ -33,6 +36,35 @@ def cut_message(message: Message) -> Message:
         return message
     blocks = tuple(map(cut_off, message.blocks))
     return message.model_copy(update={"blocks": blocks, "is_complete": False})
+
+
+class RepeatedIds:
+    """Finds the calls of one message whose id is that of an earlier one."""
+
+    def __init__(self) -> None:
+        self._ids: set[str | None] = set()
+
+    def flagged(self, call: ToolCall) -> CallBlock:
+        """The block of the next call, flagged `id_repeated` if it has such an id."""
+        block = CallBlock(call=call)
+        if call.call_id and call.call_id in self._ids:
+            return _flagged(block, "id_repeated")
+        self._ids.add(call.call_id)
+        return block
+
+
+def origin_of_choice(
+    wire_format: str, payload: JsonObject, choice: JsonObject, position: int
+) -> Origin:
+    """Which answer one of the `choices` of a payload is."""
+    index = choice.get("index")
+    return Origin(
+        wire_format=wire_format,
+        model=text_in(payload.get("model")),
+        response_id=text_in(payload.get("id")),
+        finish_reason=text_in(choice.get("finish_reason")),
+        choice=index if isinstance(index, int) and index >= 0 else position,
+    )
 
 
 def is_for_provider(block: MessageBlock) -> bool:
@@ -60,3 +92,8 @@ def result_of_text(
         status="error" if is_error else "unknown",
         content=content,
     )
+
+
+def _flagged(block: CallT, flag: CallFlag) -> CallT:
+    call = block.call.model_copy(update={"flags": (*block.call.flags, flag)})
+    return block.model_copy(update={"call": call})

@@ -8,6 +8,7 @@ from pydantic import JsonValue
 
 from tooltrail.records import InvalidRecordError, Message, ToolCall
 from tooltrail.wire._reading import cut_message
+from tooltrail.wire.members import object_in, text_in
 from tooltrail.wire.usage import TokenCounts
 
 
@@ -24,6 +25,19 @@ class ProviderFailure:
     message: str
     kind: str | None
     native: JsonValue
+
+
+def failure_of(error: JsonValue, native: JsonValue) -> ProviderFailure:
+    """The failure that an `error` member tells: a text, or an object with `message` and `type`.
+
+    Args:
+        error: the member; `code` stands in for a `type` that is missing.
+        native: what is kept of the failure.
+    """
+    members = object_in(error)
+    kind = members.get("type") or members.get("code")
+    message = error if isinstance(error, str) else text_in(members.get("message")) or ""
+    return ProviderFailure(message, None if kind is None else str(kind), native)
 
 
 @dataclass(slots=True)

@@ -6,35 +6,17 @@ The answer is the same wherever the chunks begin and end.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
+from typing import Protocol, cast, runtime_checkable
 
 from pydantic import JsonValue
 
 from tooltrail.records import InvalidRecordError
+from tooltrail.wire.formats import WireFormat
 from tooltrail.wire.framing import EventFraming
 from tooltrail.wire.members import JsonObject
 from tooltrail.wire.responses import Response
 from tooltrail.wire.sturdy import FAULTS, TOO_DEEP, bounded_event, is_bounded
 from tooltrail.wire.usage import usage_in
-
-if TYPE_CHECKING:
-    from tooltrail.wire.formats import WireFormat
-
-
-class Assembler(Protocol):
-    """Puts the events of one stream together; each format has its own."""
-
-    def feed(self, event: JsonObject) -> None:
-        """Take one event. It MAY be a whole answer, as a proxy sends that does not stream."""
-        ...
-
-    def finish(self, *, is_done: bool = False) -> Response:
-        """The answer; called once, when nothing follows.
-
-        Args:
-            is_done: whether the stream told its end by the `[DONE]` of server-sent events.
-        """
-        ...
 
 
 @runtime_checkable
@@ -57,7 +39,7 @@ class ResponseStream:
         wire_format: in which the provider speaks.
     """
 
-    def __init__(self, wire_format: "WireFormat") -> None:
+    def __init__(self, wire_format: WireFormat) -> None:
         self._framing = EventFraming()
         self._assembler = wire_format.new_assembler()
         self._spelling = wire_format.usage
@@ -124,7 +106,7 @@ def event_of(chunk: object) -> JsonObject:
     raise InvalidRecordError(f"{type(chunk).__name__} is no part of a stream")
 
 
-def read_stream(wire_format: "WireFormat", chunks: Iterable[Chunk]) -> Response:
+def read_stream(wire_format: WireFormat, chunks: Iterable[Chunk]) -> Response:
     """The answer that a whole stream gives.
 
     Raises:

@@ -1,27 +1,15 @@
-"""Readers that take whatever a provider sends: what no record can hold is kept as text.
+"""Bounds of a provider's JSON: a part that no record can hold becomes text.
 
 A value may be nested deeper than a record can be (`MAX_EMBEDDED_DEPTH`), and an integer may be
-longer than Python prints. Of an answer with such a part the rest is read, the part is JSON in a
-text, and no call of it may run; a history with one is refused.
+longer than Python prints. `formats.sturdy` says what the readers do with such a part.
 """
 
 import json
-from collections.abc import Callable
-from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import JsonValue
 
-from tooltrail.records import InvalidRecordError
 from tooltrail.records.canonical_json import MAX_EMBEDDED_DEPTH
 from tooltrail.wire.members import JsonObject, list_in
-from tooltrail.wire.responses import Response
-from tooltrail.wire.usage import UsageSpelling, usage_in
-
-if TYPE_CHECKING:
-    from tooltrail.wire.formats import WireFormat
-
-ReadT = TypeVar("ReadT")
 
 MOST_LEVELS = MAX_EMBEDDED_DEPTH - 50
 """Levels of one event; what is read of it has some around it."""
@@ -32,16 +20,6 @@ _LONGEST_BITS = 14_000
 TOO_DEEP = f"what is nested deeper than {MOST_LEVELS} levels is kept as text"
 FAULTS = (ValueError, RecursionError)
 """What such a value makes of reading it: pydantic's errors and our own are `ValueError`s, too."""
-
-
-def sturdy(known: "WireFormat") -> "WireFormat":
-    """The format, with readers that raise nothing but `InvalidRecordError`."""
-    return replace(
-        known,
-        read_response=_for_answers(known.read_response, known.usage),
-        read_history=_refusing(known.read_history),
-        read_tools=_refusing(known.read_tools),
-    )
 
 
 def is_bounded(value: JsonValue) -> bool:
@@ -80,30 +58,6 @@ def bounded(value: JsonValue, levels: int = MOST_LEVELS) -> JsonValue:
 def bounded_event(event: JsonObject) -> JsonObject:
     """The same of a whole event."""
     return {name: bounded(member, MOST_LEVELS - 1) for name, member in event.items()}
-
-
-def _for_answers(
-    read: Callable[[JsonObject], Response], usage: UsageSpelling
-) -> Callable[[JsonObject], Response]:
-    def read_bounded(payload: JsonObject) -> Response:
-        counts = usage_in([usage.told_in(payload)], usage)
-        if is_bounded(payload):
-            return replace(read(payload), usage=counts)
-        response = read(bounded_event(payload))
-        unread = (*response.unread, TOO_DEEP)
-        return Response.of(response.messages, response.failure, unread, response.remarks, counts)
-
-    return read_bounded
-
-
-def _refusing(read: Callable[[JsonObject], ReadT]) -> Callable[[JsonObject], ReadT]:
-    def read_or_refuse(request: JsonObject) -> ReadT:
-        if not is_bounded(request):
-            told = "the request has what no record can hold: nested too deep, or too long a number"
-            raise InvalidRecordError(told)
-        return read(request)
-
-    return read_or_refuse
 
 
 def _text_of(value: JsonValue) -> str:

@@ -9,7 +9,7 @@ from tests.records.families import deployments
 from tests.records.families.deployments import FAMILY, DeploymentOutput, Step
 from tests.records.support import surfaces, whole
 
-from tooltrail.records import CompleteOutput, ToolCall, authoring, default_policy, registry
+from tooltrail.records import CompleteOutput, ToolCall, authoring, catalog, default_policy
 from tooltrail.store import create_store, open_store
 
 OUTPUT = DeploymentOutput(
@@ -23,7 +23,7 @@ OUTPUT = DeploymentOutput(
 @pytest.fixture(name="_only_built_in")
 def only_built_in(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a test registers is forgotten at its end."""
-    monkeypatch.setattr(registry, "_registered", [])
+    monkeypatch.setattr(catalog, "_registered", [])
 
 
 def imported_modules(source: str) -> set[str]:

@@ -269,11 +269,6 @@ def test_a_request_with_any_value_in_it_is_read(name: str, request_: dict[str, A
         # What is none is left out or has no name; none comes of another's value.
         assert {tool.name for tool in tools} <= {*TOOL_NAMES[name], *names_in(odd), ""}, odd
         assert len(tools) <= len(sound)
-        choice, wanted = known.read_choice(odd), known.read_structured(odd)
-        if choice is not None:
-            assert set(choice.names) <= {*names_in(odd), ""}, odd
-        if wanted is not None and wanted.schema is not None:
-            assert json.dumps(wanted.schema) in json.dumps(odd)
 
 
 TOOL_NAMES = {

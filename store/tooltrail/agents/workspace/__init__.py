@@ -1,6 +1,6 @@
 """The tools of a folder: to read, list and search in it, and where that is allowed to change it."""
 
-import lazy_loader
+from tooltrail.records.lazy_exports import lazy_exports
 
 # What searches in a process of its own imports one module of this package, and little else.
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)  # pyright: ignore[reportUnknownVariableType]  it has no types
+__getattr__, __dir__ = lazy_exports(__name__, __file__)

@@ -5,8 +5,6 @@ answers of 2023-06-01 are read as well.
 """
 
 from tooltrail.wire.anthropic.asking import (
-    read_choice,
-    read_structured,
     read_tools,
     write_choice,
     write_structured,
@@ -17,8 +15,7 @@ from tooltrail.wire.anthropic.reading import read_history, read_response
 from tooltrail.wire.anthropic.streaming import MessagesAssembler
 from tooltrail.wire.anthropic.usage import USAGE
 from tooltrail.wire.anthropic.writing import is_result, write_history
-from tooltrail.wire.formats import WireFormat
-from tooltrail.wire.sturdy import sturdy
+from tooltrail.wire.formats import WireFormat, sturdy
 
 FORMAT = sturdy(
     WireFormat(
@@ -32,9 +29,7 @@ FORMAT = sturdy(
         write_tools=write_tools,
         read_tools=read_tools,
         write_choice=write_choice,
-        read_choice=read_choice,
         write_structured=write_structured,
-        read_structured=read_structured,
         usage=USAGE,
     )
 )

@@ -8,7 +8,7 @@ from tooltrail.records import ToolDefinition
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.anthropic.limits import CAPABILITIES, NAME
 from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export
-from tooltrail.wire.members import JsonObject, object_in, objects_in, others, text_in
+from tooltrail.wire.members import JsonObject, objects_in, others, text_in
 from tooltrail.wire.requests import StructuredFormat, ToolChoice
 
 _TOOL = frozenset({"name", "description", "input_schema", "strict"})
@@ -88,24 +88,6 @@ def write_choice(choice: ToolChoice) -> Export:
     return writing.export({"tool_choice": native})
 
 
-def read_choice(request: JsonObject) -> ToolChoice | None:
-    """The choice that a request makes."""
-    native = object_in(request.get("tool_choice"))
-    serial = native.get("disable_parallel_tool_use")
-    parallel = not serial if isinstance(serial, bool) else None
-    match native.get("type"):
-        case "auto":
-            return ToolChoice("auto", parallel=parallel)
-        case "none":
-            return ToolChoice("none")
-        case "any":
-            return ToolChoice("required", parallel=parallel)
-        case "tool":
-            return ToolChoice("tool", (text_in(native.get("name")) or "",), parallel=parallel)
-        case _:
-            return None
-
-
 def write_structured(wanted: StructuredFormat) -> Export:
     """`{"output_config": {"format": …}}`; a schema has no name here."""
     writing = _writing()
@@ -115,10 +97,3 @@ def write_structured(wanted: StructuredFormat) -> Export:
         writing.note("schema_reduced", "output_config", "any JSON is an object here")
     native: JsonObject = {"type": "json_schema", "schema": schema}
     return writing.export({"output_config": {"format": native}})
-
-
-def read_structured(request: JsonObject) -> StructuredFormat | None:
-    """The shape of the answer that a request asks for."""
-    config = object_in(request.get("output_config")).get("format", request.get("output_format"))
-    schema = object_in(config).get("schema")
-    return StructuredFormat(schema) if isinstance(schema, dict) else None

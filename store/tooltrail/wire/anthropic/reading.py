@@ -25,7 +25,7 @@ from tooltrail.records import (
     TextBlock,
     ToolCall,
 )
-from tooltrail.wire._reading import cut_off, is_for_provider
+from tooltrail.wire._reading import RepeatedIds, cut_off, is_for_provider
 from tooltrail.wire.anthropic.asking import read_tools
 from tooltrail.wire.anthropic.limits import NAME
 from tooltrail.wire.anthropic.media import read_media
@@ -172,16 +172,13 @@ def _blocks(content: JsonValue, raw: Mapping[int, str] = NO_RAW) -> Iterator[Mes
             yield TextBlock(text=content)
         return
     position = 0
-    ids: set[str] = set()
+    repeated = RepeatedIds()
     for number, part in enumerate(_parts_of(content)):
         is_text = isinstance(part, str)
         block = TextBlock(text=part) if is_text else _block(part, position, raw.get(number))
         if isinstance(block, CallBlock):
             position += 1
-            if block.call.call_id in ids:
-                call = block.call.model_copy(update={"flags": (*block.call.flags, "id_repeated")})
-                block = block.model_copy(update={"call": call})
-            ids.update([block.call.call_id] if block.call.call_id else [])
+            block = repeated.flagged(block.call)
         yield block
 
 

@@ -3,10 +3,8 @@
 Source: the types of the official client, version 3. The Interactions API is another one.
 """
 
-from tooltrail.wire.formats import WireFormat
+from tooltrail.wire.formats import WireFormat, sturdy
 from tooltrail.wire.gemini.asking import (
-    read_choice,
-    read_structured,
     read_tools,
     write_choice,
     write_structured,
@@ -17,7 +15,6 @@ from tooltrail.wire.gemini.reading import read_history, read_response
 from tooltrail.wire.gemini.streaming import ContentAssembler
 from tooltrail.wire.gemini.usage import USAGE
 from tooltrail.wire.gemini.writing import is_result, write_history
-from tooltrail.wire.sturdy import sturdy
 
 FORMAT = sturdy(
     WireFormat(
@@ -31,9 +28,7 @@ FORMAT = sturdy(
         write_tools=write_tools,
         read_tools=read_tools,
         write_choice=write_choice,
-        read_choice=read_choice,
         write_structured=write_structured,
-        read_structured=read_structured,
         usage=USAGE,
     )
 )

@@ -9,7 +9,7 @@ from tooltrail.wire._writing import Writing
 from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export
 from tooltrail.wire.gemini.limits import CAPABILITIES, NAME
 from tooltrail.wire.gemini.parts import camel
-from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in, others, text_in
+from tooltrail.wire.members import JsonObject, objects_in, others, text_in
 from tooltrail.wire.requests import StructuredFormat, ToolChoice
 
 _DECLARATION = frozenset({"name", "description", "parametersJsonSchema"})
@@ -111,22 +111,6 @@ def write_choice(choice: ToolChoice) -> Export:
     return writing.export({"toolConfig": {"functionCallingConfig": config}})
 
 
-def read_choice(request: JsonObject) -> ToolChoice | None:
-    """The choice that a request makes."""
-    tool_config = camel(object_in(camel(request).get("toolConfig")))
-    config = camel(object_in(tool_config.get("functionCallingConfig")))
-    names = tuple(str(name) for name in list_in(config.get("allowedFunctionNames")))
-    match config.get("mode"):
-        case "AUTO" | "VALIDATED" | "MODE_UNSPECIFIED":
-            return ToolChoice("auto")
-        case "NONE":
-            return ToolChoice("none")
-        case "ANY":
-            return ToolChoice("tool", names) if names else ToolChoice("required")
-        case _:
-            return None
-
-
 def write_structured(wanted: StructuredFormat) -> Export:
     """`{"generationConfig": {"responseMimeType", "responseJsonSchema"}}`; a schema has no name."""
     writing = _writing()
@@ -135,12 +119,3 @@ def write_structured(wanted: StructuredFormat) -> Export:
     if wanted.schema is not None:
         config["responseJsonSchema"] = wanted.schema
     return writing.export({"generationConfig": config})
-
-
-def read_structured(request: JsonObject) -> StructuredFormat | None:
-    """The shape of the answer that a request asks for."""
-    config = camel(object_in(camel(request).get("generationConfig")))
-    schema = config.get("responseJsonSchema", _json_schema(config.get("responseSchema")))
-    if config.get("responseMimeType") != _JSON and schema is None:
-        return None
-    return StructuredFormat(schema if isinstance(schema, dict) else None)

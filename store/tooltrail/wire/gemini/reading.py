@@ -7,7 +7,6 @@ from itertools import groupby
 from pydantic import JsonValue
 
 from tooltrail.records import (
-    CallBlock,
     ContentBlock,
     Conversation,
     InvalidRecordError,
@@ -22,7 +21,7 @@ from tooltrail.records import (
     TextBlock,
     ToolCall,
 )
-from tooltrail.wire._reading import is_for_provider
+from tooltrail.wire._reading import RepeatedIds, is_for_provider
 from tooltrail.wire.gemini.asking import read_tools
 from tooltrail.wire.gemini.limits import NAME
 from tooltrail.wire.gemini.partial_arguments import is_in_pieces
@@ -226,15 +225,12 @@ def _is_ours(block: MessageBlock) -> bool:
 def _blocks(parts: list[JsonValue], cut: AbstractSet[int] | None) -> Iterator[MessageBlock]:
     """The blocks of parts; `cut` has the places of calls that are incomplete, None for all."""
     position = 0
-    ids: set[str] = set()
+    repeated = RepeatedIds()
     for number, value in enumerate(parts):
         part = camel(object_in(value))
         if "functionCall" in part:
             call = _call(part, position, is_cut=cut is None or number in cut)
-            if call.call_id in ids:
-                call = call.model_copy(update={"flags": (*call.flags, "id_repeated")})
-            ids.update([call.call_id] if call.call_id else [])
-            yield CallBlock(call=call)
+            yield repeated.flagged(call)
             position += 1
         elif isinstance(value, str):
             yield TextBlock(text=value)

@@ -5,10 +5,8 @@ and `write_result` are what a client, a server or a proxy needs; `FORMAT` tells 
 `{"messages": […]}`, the requests and responses of JSON-RPC in their order.
 """
 
-from tooltrail.wire.formats import WireFormat
+from tooltrail.wire.formats import WireFormat, sturdy
 from tooltrail.wire.mcp.asking import (
-    read_choice,
-    read_structured,
     read_tools,
     write_choice,
     write_structured,
@@ -26,7 +24,6 @@ from tooltrail.wire.mcp.outcomes import (
 from tooltrail.wire.mcp.reading import read_history, read_response
 from tooltrail.wire.mcp.streaming import McpAssembler
 from tooltrail.wire.mcp.writing import is_result, write_history, write_response, write_result
-from tooltrail.wire.sturdy import sturdy
 
 FORMAT = sturdy(
     WireFormat(
@@ -40,9 +37,7 @@ FORMAT = sturdy(
         write_tools=write_tools,
         read_tools=read_tools,
         write_choice=write_choice,
-        read_choice=read_choice,
         write_structured=write_structured,
-        read_structured=read_structured,
     )
 )
 

@@ -101,19 +101,9 @@ def write_choice(choice: ToolChoice) -> Export:
     return writing.export({})
 
 
-def read_choice(request: JsonObject) -> ToolChoice | None:  # noqa: ARG001  the format has none
-    """None: the format has no choice."""
-    return None
-
-
 def write_structured(wanted: StructuredFormat) -> Export:
     """Nothing: the shape of a result is in the definition of its tool."""
     writing = _writing()
     told = f"{wanted.name}: a request cannot ask for a shape; a tool has its outputSchema"
     writing.note("schema_reduced", "format", told)
     return writing.export({})
-
-
-def read_structured(request: JsonObject) -> StructuredFormat | None:  # noqa: ARG001  the same
-    """None: a request cannot ask for a shape."""
-    return None

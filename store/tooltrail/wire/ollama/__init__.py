@@ -4,10 +4,8 @@ Source: the server's api/types.go of August 2026 and the official client, versio
 drops ids on both ways, so requests are to be posted as they are, without it.
 """
 
-from tooltrail.wire.formats import WireFormat
+from tooltrail.wire.formats import WireFormat, sturdy
 from tooltrail.wire.ollama.asking import (
-    read_choice,
-    read_structured,
     read_tools,
     write_choice,
     write_structured,
@@ -18,7 +16,6 @@ from tooltrail.wire.ollama.reading import read_history, read_response
 from tooltrail.wire.ollama.streaming import OllamaAssembler
 from tooltrail.wire.ollama.usage import USAGE
 from tooltrail.wire.ollama.writing import is_result, write_history
-from tooltrail.wire.sturdy import sturdy
 
 FORMAT = sturdy(
     WireFormat(
@@ -32,9 +29,7 @@ FORMAT = sturdy(
         write_tools=write_tools,
         read_tools=read_tools,
         write_choice=write_choice,
-        read_choice=read_choice,
         write_structured=write_structured,
-        read_structured=read_structured,
         usage=USAGE,
     )
 )

@@ -92,11 +92,6 @@ def write_choice(choice: ToolChoice) -> Export:
     return writing.export({})
 
 
-def read_choice(request: JsonObject) -> ToolChoice | None:  # noqa: ARG001  the format has none
-    """None: a `tool_choice` in a request is passed over by the server."""
-    return None
-
-
 def write_structured(wanted: StructuredFormat) -> Export:
     """`{"format": …}`: the schema itself, or `json`."""
     writing = _writing()
@@ -104,14 +99,3 @@ def write_structured(wanted: StructuredFormat) -> Export:
     if wanted.schema is None:
         return writing.export({"format": "json"})
     return writing.export({"format": writing.clean.value(wanted.schema, "format")})
-
-
-def read_structured(request: JsonObject) -> StructuredFormat | None:
-    """The shape of the answer that a request asks for; an empty text asks for none."""
-    match request.get("format"):
-        case "json":
-            return StructuredFormat(None)
-        case dict(schema):
-            return StructuredFormat(schema)
-        case _:
-            return None

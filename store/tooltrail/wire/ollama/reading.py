@@ -25,12 +25,12 @@ from tooltrail.records import (
     TextBlock,
     ToolCall,
 )
-from tooltrail.wire._reading import cut_off, result_of_text
+from tooltrail.wire._reading import RepeatedIds, cut_off, result_of_text
 from tooltrail.wire.members import JsonObject, object_in, others, spelled, text_in
 from tooltrail.wire.ollama.asking import read_tools
 from tooltrail.wire.ollama.images import image_of_base64
 from tooltrail.wire.ollama.limits import NAME
-from tooltrail.wire.responses import ProviderFailure, Response
+from tooltrail.wire.responses import ProviderFailure, Response, failure_of
 
 _MESSAGE = frozenset({"role", "content", "thinking", "images", "tool_calls"})
 _RESULT = frozenset({"role", "content", "images", "tool_name", "name", "tool_call_id"})
@@ -61,10 +61,7 @@ def read_failure(payload: JsonObject) -> ProviderFailure | None:
     error = payload.get("error")
     if error is None:
         return None
-    told = object_in(error)
-    kind = told.get("type") or told.get("code")
-    message = error if isinstance(error, str) else text_in(told.get("message")) or ""
-    return ProviderFailure(message, None if kind is None else str(kind), payload)
+    return failure_of(error, payload)
 
 
 def read_answer(
@@ -231,9 +228,9 @@ def _assistant_blocks(native: JsonObject) -> Iterator[MessageBlock]:
     elif thinking is not None:
         yield ProviderBlock(native={"thinking": thinking})
     yield from _content_blocks(native)
-    seen: set[str] = set()
+    repeated = RepeatedIds()
     for position, call in enumerate(_native_calls(native)):
-        yield CallBlock(call=_read_call(call, position, seen))
+        yield repeated.flagged(_read_call(call, position))
     calls = native.get("tool_calls")
     if isinstance(calls, list):
         yield from (
@@ -275,20 +272,16 @@ def _function(call: JsonObject) -> JsonObject:
     return object_in(call.get("function"))
 
 
-def _read_call(native: JsonObject, position: int, seen: set[str]) -> ToolCall:
+def _read_call(native: JsonObject, position: int) -> ToolCall:
     function = _function(native)
-    call_id = text_in(native.get("id"))
-    is_repeated = call_id is not None and call_id in seen
-    seen.add(call_id or "")
     extras = others(native, _CALL)
     if beside := others(function, _FUNCTION):
         extras["function"] = beside
     return ToolCall(
         tool_name=text_in(function.get("name")) or "",
         arguments_raw=_raw_arguments(function.get("arguments")),
-        call_id=call_id,
+        call_id=text_in(native.get("id")),
         position=position,
-        flags=("id_repeated",) if is_repeated else (),
         extras=extras,
     )
 

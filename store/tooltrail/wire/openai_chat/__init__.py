@@ -5,10 +5,8 @@ as it comes, and flagged where it matters: no index, the same index for all call
 missing or repeated, arguments that are an object.
 """
 
-from tooltrail.wire.formats import WireFormat
+from tooltrail.wire.formats import WireFormat, sturdy
 from tooltrail.wire.openai_chat.asking import (
-    read_choice,
-    read_structured,
     read_tools,
     write_choice,
     write_structured,
@@ -20,7 +18,6 @@ from tooltrail.wire.openai_chat.reading import read_response
 from tooltrail.wire.openai_chat.streaming import ChatAssembler
 from tooltrail.wire.openai_chat.usage import USAGE
 from tooltrail.wire.openai_chat.writing import is_result, write_history
-from tooltrail.wire.sturdy import sturdy
 
 FORMAT = sturdy(
     WireFormat(
@@ -34,9 +31,7 @@ FORMAT = sturdy(
         write_tools=write_tools,
         read_tools=read_tools,
         write_choice=write_choice,
-        read_choice=read_choice,
         write_structured=write_structured,
-        read_structured=read_structured,
         usage=USAGE,
     )
 )

@@ -1,7 +1,7 @@
 """What a Chat Completions request asks for besides its messages: tools, choice, shape."""
 
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import JsonValue
 
@@ -10,7 +10,7 @@ from tooltrail.wire._writing import Writing
 from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export
 from tooltrail.wire.members import JsonObject, object_in, objects_in, others, text_in
 from tooltrail.wire.openai_chat.limits import CAPABILITIES, NAME
-from tooltrail.wire.requests import SCHEMA_NAME, StructuredFormat, ToolChoice
+from tooltrail.wire.requests import StructuredFormat, ToolChoice
 
 _FUNCTION = frozenset({"name", "description", "parameters", "strict"})
 _CUSTOM = frozenset({"name", "description", "format"})
@@ -108,35 +108,6 @@ def write_choice(choice: ToolChoice) -> Export:
     return writing.export(request)
 
 
-def read_choice(request: JsonObject) -> ToolChoice | None:
-    """The choice that a request makes, the older member `function_call` among its spellings."""
-    native = request.get("tool_choice", request.get("function_call"))
-    parallel = request.get("parallel_tool_calls")
-    is_parallel = parallel if isinstance(parallel, bool) else None
-    match native:
-        case "auto" | "none" | "required":
-            return ToolChoice(native, parallel=is_parallel)
-        case {"type": "allowed_tools", "allowed_tools": {"tools": tools, **rest}}:
-            is_free = rest.get("mode") == "auto"
-            return _among("auto" if is_free else "tool", objects_in(tools), is_parallel)
-        case dict():
-            return _among("tool", [native], is_parallel)
-        case _:
-            return None if is_parallel is None else ToolChoice("auto", parallel=is_parallel)
-
-
-def _among(
-    mode: Literal["auto", "tool"], tools: list[JsonObject], is_parallel: bool | None
-) -> ToolChoice:
-    custom = frozenset(_named(tool) for tool in tools if tool.get("type") == "custom")
-    return ToolChoice(mode, tuple(map(_named, tools)), is_parallel, custom)
-
-
-def _named(native: JsonObject) -> str:
-    told = native.get("function", native.get("custom", native))
-    return text_in(object_in(told).get("name")) or ""
-
-
 def write_structured(wanted: StructuredFormat) -> Export:
     """`{"response_format": …}`."""
     writing = _writing()
@@ -149,20 +120,3 @@ def write_structured(wanted: StructuredFormat) -> Export:
     if wanted.strict is not None:
         schema["strict"] = wanted.strict
     return writing.export({"response_format": {"type": "json_schema", "json_schema": schema}})
-
-
-def read_structured(request: JsonObject) -> StructuredFormat | None:
-    """The shape of the answer that a request asks for."""
-    match request.get("response_format"):
-        case {"type": "json_object"}:
-            return StructuredFormat(None)
-        case {"type": "json_schema", "json_schema": dict(told)}:
-            strict = told.get("strict")
-            return StructuredFormat(
-                object_in(told.get("schema")),
-                name=text_in(told.get("name")) or SCHEMA_NAME,
-                description=text_in(told.get("description")),
-                strict=strict if isinstance(strict, bool) else None,
-            )
-        case _:
-            return None

@@ -18,7 +18,7 @@ from tooltrail.records import (
     TextBlock,
     ToolCall,
 )
-from tooltrail.wire._reading import cut_off
+from tooltrail.wire._reading import RepeatedIds, cut_off, origin_of_choice
 from tooltrail.wire.members import (
     JsonObject,
     are_objects,
@@ -30,7 +30,7 @@ from tooltrail.wire.members import (
 )
 from tooltrail.wire.openai_chat.limits import NAME
 from tooltrail.wire.openai_chat.parts import is_part, read_content
-from tooltrail.wire.responses import ProviderFailure, Response
+from tooltrail.wire.responses import ProviderFailure, Response, failure_of
 
 REASONING = ("reasoning_content", "reasoning")
 """Members in which compatible servers put what the model thought."""
@@ -41,6 +41,7 @@ _CUT_SHORT = {"length", "content_filter"}
 _FAILED = "error"
 """The reason to end of an answer that some servers could not go on with."""
 
+_TYPE = frozenset({"type"})
 _TEXTS = ("refusal", *REASONING)
 MESSAGE = frozenset({"role", "content", "tool_calls", "function_call", "annotations", *_TEXTS})
 """Members of a message that are read."""
@@ -118,10 +119,8 @@ def read_failure(payload: JsonObject) -> ProviderFailure | None:
         error = payload
     if not error:
         return None
-    told = object_in(error)
-    kind = (told.get("type") if told is not payload else None) or told.get("code")
-    message = error if isinstance(error, str) else text_in(told.get("message")) or ""
-    return ProviderFailure(message, None if kind is None else str(kind), error)
+    # The type of the whole payload says only that it is an error.
+    return failure_of(others(payload, _TYPE) if error is payload else error, error)
 
 
 def choice_failure(choice: JsonObject) -> ProviderFailure | None:
@@ -135,14 +134,7 @@ def choice_failure(choice: JsonObject) -> ProviderFailure | None:
 
 def origin_of(payload: JsonObject, choice: JsonObject, position: int) -> Origin:
     """Which answer a choice is."""
-    index = choice.get("index")
-    return Origin(
-        wire_format=NAME,
-        model=text_in(payload.get("model")),
-        response_id=text_in(payload.get("id")),
-        finish_reason=text_in(choice.get("finish_reason")),
-        choice=index if isinstance(index, int) and index >= 0 else position,
-    )
+    return origin_of_choice(NAME, payload, choice, position)
 
 
 def read_choice_message(
@@ -190,9 +182,9 @@ def assistant_blocks(
         yield from read_content(content)
     if refusal := text_in(native.get("refusal")):
         yield TextBlock(text=refusal, is_refusal=True)
-    seen: set[str] = set()
+    repeated = RepeatedIds()
     for position, call in enumerate(_native_calls(native)):
-        yield CallBlock(call=_read_call(call, position, seen, flags.get(position, ())))
+        yield repeated.flagged(_read_call(call, position, flags.get(position, ())))
 
 
 def message_extras(native: JsonObject) -> JsonObject:
@@ -229,23 +221,17 @@ def asks_for_call(legacy: JsonValue) -> bool:
     return isinstance(legacy, dict) and any(legacy.values())
 
 
-def _read_call(
-    native: JsonObject, position: int, seen: set[str], flags: tuple[CallFlag, ...]
-) -> ToolCall:
+def _read_call(native: JsonObject, position: int, flags: tuple[CallFlag, ...]) -> ToolCall:
     is_custom = isinstance(native.get("custom"), dict)
     member = "custom" if is_custom else "function"
     told = object_in(native.get(member))
     raw, is_text = raw_arguments(told.get("input" if is_custom else "arguments"))
     if not is_text:
         flags = (*flags, "arguments_were_object")
-    call_id = text_in(native.get("id"))
-    if call_id is not None and call_id in seen:
-        flags = (*flags, "id_repeated")
-    seen.add(call_id or "")
     return ToolCall(
         tool_name=text_in(told.get("name")) or "",
         arguments_raw=raw,
-        call_id=call_id,
+        call_id=text_in(native.get("id")),
         kind="custom" if is_custom else "function",
         position=position,
         flags=flags,

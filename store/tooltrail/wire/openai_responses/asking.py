@@ -6,17 +6,16 @@ whole, as extras.
 """
 
 from collections.abc import Iterable
-from typing import Literal
 
 from pydantic import JsonValue
 
 from tooltrail.records import ToolDefinition
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export
-from tooltrail.wire.members import JsonObject, object_in, objects_in, others, text_in
+from tooltrail.wire.members import JsonObject, objects_in, others, text_in
 from tooltrail.wire.openai_responses.limits import CAPABILITIES, NAME
 from tooltrail.wire.openai_responses.parts import cleaned
-from tooltrail.wire.requests import SCHEMA_NAME, StructuredFormat, ToolChoice
+from tooltrail.wire.requests import StructuredFormat, ToolChoice
 
 _FUNCTION = frozenset({"type", "name", "description", "parameters", "strict"})
 _CUSTOM = frozenset({"type", "name", "description", "format"})
@@ -162,34 +161,6 @@ def write_choice(choice: ToolChoice) -> Export:
     return writing.export(request)
 
 
-def read_choice(request: JsonObject) -> ToolChoice | None:
-    """The choice that a request makes; a tool that the provider made is named by its type."""
-    parallel = request.get("parallel_tool_calls")
-    is_parallel = parallel if isinstance(parallel, bool) else None
-    match request.get("tool_choice"):
-        case ("auto" | "none" | "required") as mode:
-            return ToolChoice(mode, parallel=is_parallel)
-        case {"type": "allowed_tools", "tools": tools, **rest}:
-            is_free = rest.get("mode") == "auto"
-            return _among("auto" if is_free else "tool", objects_in(tools), is_parallel)
-        case dict(native):
-            return _among("tool", [native], is_parallel)
-        case _:
-            return None if is_parallel is None else ToolChoice("auto", parallel=is_parallel)
-
-
-def _among(
-    mode: Literal["auto", "tool"], tools: list[JsonObject], is_parallel: bool | None
-) -> ToolChoice:
-    custom = frozenset(_named(tool) for tool in tools if tool.get("type") == "custom")
-    return ToolChoice(mode, tuple(map(_named, tools)), is_parallel, custom)
-
-
-def _named(native: JsonObject) -> str:
-    members = (native.get(name) for name in ("name", "server_label", "type"))
-    return next((text for member in members if (text := text_in(member))), "")
-
-
 def write_structured(wanted: StructuredFormat) -> Export:
     """`{"text": {"format": …}}`."""
     writing = _writing()
@@ -202,21 +173,3 @@ def write_structured(wanted: StructuredFormat) -> Export:
     if wanted.strict is not None:
         told["strict"] = wanted.strict
     return writing.export({"text": {"format": told}})
-
-
-def read_structured(request: JsonObject) -> StructuredFormat | None:
-    """The shape of the answer that a request asks for."""
-    told = object_in(object_in(request.get("text")).get("format"))
-    match told.get("type"):
-        case "json_object":
-            return StructuredFormat(None)
-        case "json_schema":
-            strict = told.get("strict")
-            return StructuredFormat(
-                object_in(told.get("schema")),
-                name=text_in(told.get("name")) or SCHEMA_NAME,
-                description=text_in(told.get("description")),
-                strict=strict if isinstance(strict, bool) else None,
-            )
-        case _:
-            return None

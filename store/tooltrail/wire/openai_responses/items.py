@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 from pydantic import JsonValue
 
-from tooltrail.records import CallBlock, CallFlag, MessageBlock, ProviderBlock, ReasoningBlock
+from tooltrail.records import CallFlag, MessageBlock, ProviderBlock, ReasoningBlock
+from tooltrail.wire._reading import RepeatedIds
 from tooltrail.wire.members import JsonObject, list_in, objects_in, others, text_in
 from tooltrail.wire.openai_responses.calls import (
     is_for_caller,
@@ -55,7 +56,7 @@ class ItemReader:
         self._hosted_count = 0
         self._unread = unread
         self._hosted = hosted
-        self._ids: set[str] = set()
+        self._repeated = RepeatedIds()
 
     def take(self, item: JsonValue, where: str, flags: tuple[CallFlag, ...] = ()) -> None:
         """Read one item; what is not as the format says is told."""
@@ -76,13 +77,9 @@ class ItemReader:
         # Without one a call has no id, which anybody can see; one of another kind is lost.
         if not isinstance(told, str | None):
             self._unread.append(f"the call_id of {where} is no text")
-        if (call_id := text_in(told)) in self._ids:
-            flags = (*flags, "id_repeated")
-        elif call_id is not None:
-            self._ids.add(call_id)
         call = read_call(item, self.call_count, flags)
         self.call_count += 1
-        self.blocks.append(CallBlock(call=call))
+        self.blocks.append(self._repeated.flagged(call))
 
     def _take_message(self, item: JsonObject, where: str) -> None:
         content = item.get("content")

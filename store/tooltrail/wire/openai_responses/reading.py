@@ -10,15 +10,16 @@ from pydantic import JsonValue
 
 from tooltrail.records import CallBlock, CallFlag, Message, MessageBlock, Origin
 from tooltrail.wire._reading import cut_off
-from tooltrail.wire.members import JsonObject, list_in, object_in, text_in
+from tooltrail.wire.members import JsonObject, list_in, object_in, others, text_in
 from tooltrail.wire.openai_responses.calls import hosted_shells
 from tooltrail.wire.openai_responses.items import ItemReader
 from tooltrail.wire.openai_responses.limits import NAME
-from tooltrail.wire.responses import ProviderFailure, Response
+from tooltrail.wire.responses import ProviderFailure, Response, failure_of
 
 CUT_SHORT = "incomplete"
 """The status of an answer that ended in order, and before the model had said everything."""
 
+_TYPE = frozenset({"type"})
 _KNOWN = ("completed", CUT_SHORT, "failed", "cancelled", "queued", "in_progress")
 NO_FLAGS: Mapping[int, tuple[CallFlag, ...]] = {}
 
@@ -81,10 +82,8 @@ def read_failure(payload: JsonObject) -> ProviderFailure | None:
     if not error:
         # That an answer failed is known also where nobody says why.
         return ProviderFailure("", None, error) if payload.get("status") == "failed" else None
-    told = object_in(error)
-    kind = (told.get("type") if told is not payload else None) or told.get("code")
-    message = error if isinstance(error, str) else text_in(told.get("message")) or ""
-    return ProviderFailure(message, None if kind is None else str(kind), error)
+    # The type of the whole payload says only that it is an error.
+    return failure_of(others(payload, _TYPE) if error is payload else error, error)
 
 
 def _origin(payload: JsonObject) -> Origin:

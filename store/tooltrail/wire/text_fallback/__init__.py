@@ -5,7 +5,7 @@ Each family of models has its spelling; the generic one is `tool_result`. Messag
 carry in the text of a family.
 """
 
-import lazy_loader
+from tooltrail.records.lazy_exports import lazy_exports
 
 # Other formats need the families alone, and this format needs what it shares with them.
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)  # pyright: ignore[reportUnknownVariableType]  it has no types
+__getattr__, __dir__ = lazy_exports(__name__, __file__)

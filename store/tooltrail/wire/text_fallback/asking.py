@@ -125,20 +125,8 @@ def write_choice(choice: ToolChoice) -> Export:
     return writing.export({})
 
 
-def read_choice(request: JsonObject) -> ToolChoice | None:
-    """None: there is no spelling for a choice."""
-    del request
-    return None
-
-
 def write_structured(wanted: StructuredFormat) -> Export:
     """Nothing: a shape of the answer cannot be asked for."""
     writing = Writing(NAME, CAPABILITIES, DEFAULT_EXPORT_POLICY)
     writing.note("schema_reduced", "response_format", f"nothing enforces {wanted.name}")
     return writing.export({})
-
-
-def read_structured(request: JsonObject) -> StructuredFormat | None:
-    """None: there is no spelling for a shape."""
-    del request
-    return None

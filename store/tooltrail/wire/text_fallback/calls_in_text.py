@@ -24,6 +24,7 @@ from tooltrail.records import (
     TextBlock,
     ToolCall,
 )
+from tooltrail.wire._reading import RepeatedIds
 from tooltrail.wire.text_fallback.families import TextFamily, text_family
 from tooltrail.wire.text_fallback.markup import FENCES, THOUGHTS
 from tooltrail.wire.text_fallback.names import split_name
@@ -110,7 +111,7 @@ class _Reading:
         self._text = text
         self._thought_ends = thought_ends
         self._fence_ends: dict[str, list[tuple[int, int]]] | None = None
-        self._ids: set[str] = set()
+        self._repeated = RepeatedIds()
         self._count = 0
         self._said = 0
         self._place = 0
@@ -181,7 +182,7 @@ class _Reading:
         self._tell_rehearsed(self.blocks)
         self.blocks.clear()
         self.unread.clear()
-        self._ids.clear()
+        self._repeated = RepeatedIds()
         self._count = 0
         self._first_thought = stop
         self._said = self._place = self._answer = after
@@ -245,14 +246,11 @@ class _Reading:
         for one in found:
             if one.problem is not None:
                 self.unread.append(f"call {self._count} is not as it should be: {one.problem}")
-            self.blocks.append(CallBlock(call=self._call(one)))
+            self.blocks.append(self._repeated.flagged(self._call(one)))
             self._count += 1
 
     def _call(self, found: FoundCall) -> ToolCall:
         flags: tuple[CallFlag, ...] = () if found.problem is None else ("incomplete",)
-        if found.call_id and found.call_id in self._ids:
-            flags = (*flags, "id_repeated")
-        self._ids.add(found.call_id or "")
         namespace, tool_name = split_name(found.tool_name)
         return ToolCall(
             tool_name=tool_name,

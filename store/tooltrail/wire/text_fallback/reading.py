@@ -21,7 +21,7 @@ from tooltrail.records import (
     Role,
     TextBlock,
 )
-from tooltrail.wire._reading import cut_off, result_of_text
+from tooltrail.wire._reading import cut_off, origin_of_choice, result_of_text
 from tooltrail.wire.members import (
     JsonObject,
     are_objects,
@@ -31,7 +31,7 @@ from tooltrail.wire.members import (
     others,
     text_in,
 )
-from tooltrail.wire.responses import Oddities, ProviderFailure, Response
+from tooltrail.wire.responses import Oddities, ProviderFailure, Response, failure_of
 from tooltrail.wire.text_fallback.asking import read_tools
 from tooltrail.wire.text_fallback.calls_in_text import read_calls
 from tooltrail.wire.text_fallback.limits import NAME
@@ -86,23 +86,12 @@ def read_failure(payload: JsonObject) -> ProviderFailure | None:
     if not error:
         # Servers that always have the member leave it empty where there was none.
         return None
-    told = object_in(error)
-    kind = told.get("type") or told.get("code")
-    message = error if isinstance(error, str) else text_in(told.get("message")) or ""
-    return ProviderFailure(message, None if kind is None else str(kind), error)
+    return failure_of(error, error)
 
 
 def origin_of(payload: JsonObject, choice: JsonObject, position: int) -> Origin:
     """Which answer a choice is."""
-    index = choice.get("index")
-    is_index = isinstance(index, int) and index >= 0
-    return Origin(
-        wire_format=NAME,
-        model=text_in(payload.get("model")),
-        response_id=text_in(payload.get("id")),
-        finish_reason=text_in(choice.get("finish_reason")),
-        choice=index if is_index and isinstance(index, int) else position,
-    )
+    return origin_of_choice(NAME, payload, choice, position)
 
 
 def read_answer(

@@ -6,11 +6,8 @@ from functools import partial
 
 from tooltrail.records import Conversation
 from tooltrail.wire.exports import Export, ExportPolicy
-from tooltrail.wire.formats import WireFormat
-from tooltrail.wire.sturdy import sturdy
+from tooltrail.wire.formats import WireFormat, sturdy
 from tooltrail.wire.text_fallback.asking import (
-    read_choice,
-    read_structured,
     read_tools,
     write_choice,
     write_structured,
@@ -50,9 +47,7 @@ def _format(family_name: str, write: Callable[[Conversation, ExportPolicy], Expo
             write_tools=partial(write_tools, family),
             read_tools=read_tools,
             write_choice=write_choice,
-            read_choice=read_choice,
             write_structured=write_structured,
-            read_structured=read_structured,
         )
     )
 

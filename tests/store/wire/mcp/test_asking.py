@@ -111,11 +111,9 @@ def test_the_mapping_table_forced_choice_is_not_enforced(
     assert export.request == {}
     kinds = [change.kind for change in export.report]
     assert kinds == (["choice_not_enforced"] if is_told else [])
-    assert FORMAT.read_choice({"tool_choice": "auto"}) is None
 
 
 def test_the_mapping_table_structured_output_is_of_tools_alone() -> None:
     export = FORMAT.write_structured(StructuredFormat(SCHEMA, name="city"))
     assert export.request == {}
     assert [change.kind for change in export.report] == ["schema_reduced"]
-    assert FORMAT.read_structured({"outputSchema": SCHEMA}) is None

@@ -1,0 +1,146 @@
+"""Details of an error, given as any value, made into JSON of bounded depth and size.
+
+Pydantic's `to_jsonable_python` is not used: it writes fields that a class keeps out of its text,
+consumes iterators, and refuses bytes that are not UTF-8 and values that contain themselves.
+"""
+
+import re
+from collections.abc import Container
+from typing import cast
+
+from pydantic import JsonValue
+
+from tooltrail.records._error_text import one_line, type_name
+from tooltrail.records.canonical_json import MAX_EMBEDDED_DEPTH, encode_text
+
+DESCRIBED_CHARS = 1_000
+"""Longest description of an object that is no JSON; the object chooses the text."""
+
+MAX_DETAILS_CHARS = 1 << 24
+"""Characters of all texts together. Repeated parts are copied, and could double without end."""
+
+_MEMBER_COST = 64
+"""Characters that one member counts for, so that 262,144 members are kept at most."""
+
+_TYPE_CHARS = 80
+"""Longest name of a type in the text that stands for a value."""
+
+_ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
+
+
+def recordable(details: object) -> JsonValue:
+    """The details as JSON of at most `MAX_EMBEDDED_DEPTH` levels; never raises an `Exception`.
+
+    Tuples and sets become lists, a set in the order of its members' JSON. A value that JSON cannot
+    hold becomes the text `<TYPE: TEXT>`: bytes (UTF-8, other bytes spelled as escapes), integers
+    too long to be printed (hexadecimal), keys that are no text, and any other object, described in
+    `DESCRIBED_CHARS`. In the same way a part is named that is nested too deep or contains itself,
+    and what is beyond `MAX_DETAILS_CHARS` is counted.
+    """
+    copier = _Copier(MAX_DETAILS_CHARS)
+    copied = copier.copy(details, MAX_EMBEDDED_DEPTH)
+    if not copier.is_cut:
+        return copied
+    # What is cut is cut to half, so that nothing more is cut when the record is read.
+    return _Copier(MAX_DETAILS_CHARS // 2).copy(details, MAX_EMBEDDED_DEPTH)
+
+
+class _Copier:
+    """Copies one value, and counts what the copy holds so far."""
+
+    def __init__(self, room: int) -> None:
+        self.is_cut = False
+        self._room = room
+        self._parents: set[int] = set()
+
+    def copy(self, value: object, levels: int) -> JsonValue:
+        """A copy of at most so many levels. One frame per level, for the sake of deep values."""
+        if not isinstance(value, dict | list | tuple | set | frozenset):
+            return self._single_value(value)
+        source = cast("list[object] | dict[object, object]", value)
+        if id(source) in self._parents:
+            return _marked(source, "contains itself")
+        if levels == 0:
+            return _marked(source, "nested too deep")
+        self._parents.add(id(source))
+        named: dict[str, JsonValue] = {}
+        try:
+            is_object = isinstance(source, dict)
+            pairs = source.items() if isinstance(source, dict) else enumerate(source)
+            members = list(pairs)
+            for n, (key, member) in enumerate(members):
+                if self._room <= 0:
+                    self.is_cut = True
+                    named["(left out)"] = _marked(source, f"{len(members) - n:,} more members")
+                    break
+                self._room -= _MEMBER_COST
+                name = _name(key, named) if is_object else str(key)
+                named[name] = self.copy(member, levels - 1)
+        except Exception:  # noqa: BLE001  the class of the value may define anything
+            return _marked(source, "it cannot be read")
+        finally:
+            self._parents.discard(id(source))
+        if is_object:
+            return named
+        listed = [*named.values()]
+        return sorted(listed, key=encode_text) if isinstance(value, set | frozenset) else listed
+
+    def _single_value(self, value: object) -> JsonValue:
+        try:
+            made = _json_of(value)
+        except Exception:  # noqa: BLE001  the class of the value may define anything
+            made = _marked(value, "its text cannot be made")
+        if isinstance(made, str):
+            if len(made) > self._room:
+                self.is_cut = True
+                return _marked(value, f"left out, {len(made):,} characters")
+            self._room -= len(made)
+        return made
+
+
+def _name(key: object, taken: Container[str]) -> str:
+    made = _json_of(key)
+    name = base = made if isinstance(made, str) else _marked(key, repr(made))
+    times = 1
+    while name in taken:
+        times += 1
+        name = f"{base} ({times})"
+    return name
+
+
+def _json_of(value: object) -> JsonValue:
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return str.__str__(value)  # of a member of an enumeration: its value
+    if isinstance(value, int):
+        return _integer(value)
+    if isinstance(value, float):
+        return float(value)
+    if isinstance(value, bytes | bytearray | memoryview):
+        data = bytes(cast("bytes", value))
+        return _marked(cast("bytes", value), data.decode(errors="backslashreplace"))
+    return _described(value)
+
+
+def _integer(value: int) -> JsonValue:
+    number = int(value)
+    try:
+        repr(number)
+    except ValueError:  # more digits than Python prints
+        return _marked(value, f"{number:#x}")
+    return number
+
+
+def _described(value: object) -> str:
+    """What an object says of itself, in `DESCRIBED_CHARS`."""
+    try:
+        # An address says nothing, and differs from run to run.
+        text = _ADDRESS.sub("", str(value))
+    except Exception:  # noqa: BLE001  a class may define any text
+        text = "its text cannot be made"
+    return _marked(value, one_line(text, DESCRIBED_CHARS))
+
+
+def _marked(value: object, text: str) -> str:
+    return f"<{type_name(value, _TYPE_CHARS)}: {text}>"

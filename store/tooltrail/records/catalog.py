@@ -1,0 +1,35 @@
+"""The families that every store knows, and the policy of their default budgets."""
+
+from tooltrail.records.families import BUILT_IN, FALLBACK
+from tooltrail.records.family import Family
+from tooltrail.records.policy import Policy
+from tooltrail.records.registry import FamilyRegistry
+
+_registered: list[Family] = []
+
+
+def register_family(family: Family) -> None:
+    """Make a family known to every store that this process opens from now on.
+
+    A store that is opened with `families=…` knows those and no others.
+
+    Raises:
+        InvalidRecordError: its name, or one of its tools, is taken.
+    """
+    default_families().register(family)
+    _registered.append(family)
+
+
+def default_families() -> FamilyRegistry:
+    """A fresh registry of all built-in families and those of `register_family`."""
+    return FamilyRegistry(FALLBACK, *BUILT_IN, *_registered)
+
+
+def default_policy(families: FamilyRegistry | None = None) -> Policy:
+    """The policy in which every family has its default budget."""
+    chosen = default_families() if families is None else families
+    return Policy(families={family.name: family.budget for family in chosen})
+
+
+DEFAULT_POLICY = default_policy()
+"""The default budgets of the built-in families."""
