@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from tooltrail.artifacts import (
@@ -169,24 +169,70 @@ def ended_entry(
     projection = project(output, families.of_output(output, family), policy, naming)
     receipt = _receipt(projection, family, policy, seen)
     inline = policy.applied_to(output.tool_name).inline_bytes
-    folder = spool / str(invocation)
     hidden = [one for digest, one in naming.named.items() if digest not in _digests(streams)]
-    bodies: list[bytes] = []
-    files: list[Path] = []
-    facts: list[StreamFact] = []
-    for stream in (*streams, *hidden):
+    placed = _place((*streams, *hidden), captured, spool, str(invocation), inline)
+    document, canonical = output.to_json(), projection.canonical.to_json()
+    shown = _shown(projection, digest_of(canonical), receipt, placed.facts[len(streams) :])
+    known = None if output.result is None else output.result.facts()
+    fact = CallEnded(
+        session=session,
+        id=invocation,
+        at=at,
+        state=output.final_state,
+        output=digest_of(document),
+        streams=placed.facts[: len(streams)],
+        shown=shown,
+        duration_ms=duration_ms,
+        error_kind=None if output.error is None else output.error.kind,
+        exit_status=None if known is None else known.exit_status,
+        signal=None if known is None else known.signal,
+        timed_out=None if known is None else known.timed_out,
+    )
+    entry = Entry(fact, [document, canonical, receipt.to_bytes(), *placed.bodies])
+    return Ended(entry, projection.canonical, receipt, placed.files)
+
+
+class _Placed(NamedTuple):
+    """Where the bytes of some streams are.
+
+    Attributes:
+        facts: what a fact says of each stream.
+        bodies: short streams, which travel with the fact.
+        files: long ones in the spool.
+    """
+
+    facts: tuple[StreamFact, ...]
+    bodies: list[bytes]
+    files: tuple[Path, ...]
+
+
+def _place(
+    streams: Sequence[StreamRecord],
+    captured: Mapping[Digest, CapturedStream],
+    spool: Path,
+    folder: str,
+    inline: int,
+) -> _Placed:
+    """Put long streams into a folder of the spool; short ones are bodies."""
+    facts, bodies, files = list[StreamFact](), list[bytes](), list[Path]()
+    for stream in streams:
         spooled = None
         if stream.content is None or stream.size > inline:
-            path = _spooled_file(folder, stream, captured.get(stream.digest))
+            path = _spooled_file(spool / folder, stream, captured.get(stream.digest))
             files.append(path)
             spooled = str(path.relative_to(spool))
         else:
             _check_digest(stream)
             bodies.append(stream.content)
         facts.append(stream_fact(stream, spooled))
-    document, canonical = output.to_json(), projection.canonical.to_json()
-    shown = Shown(
-        canonical=digest_of(canonical),
+    return _Placed(tuple(facts), bodies, tuple(files))
+
+
+def _shown(
+    projection: Projection, canonical: Digest, receipt: Receipt, hidden: tuple[StreamFact, ...]
+) -> Shown:
+    return Shown(
+        canonical=canonical,
         receipt=digest_of(receipt.to_bytes()),
         renderer=receipt.renderer_name,
         renderer_version=receipt.renderer_version,
@@ -197,25 +243,8 @@ def ended_entry(
             ArtifactFact(role=one.role, digest=digest_of_path(one.reference.path))
             for one in projection.artifacts
         ),
-        hidden=tuple(facts[len(streams) :]),
+        hidden=hidden,
     )
-    known = None if output.result is None else output.result.facts()
-    fact = CallEnded(
-        session=session,
-        id=invocation,
-        at=at,
-        state=output.final_state,
-        output=digest_of(document),
-        streams=tuple(facts[: len(streams)]),
-        shown=shown,
-        duration_ms=duration_ms,
-        error_kind=None if output.error is None else output.error.kind,
-        exit_status=None if known is None else known.exit_status,
-        signal=None if known is None else known.signal,
-        timed_out=None if known is None else known.timed_out,
-    )
-    entry = Entry(fact, [document, canonical, receipt.to_bytes(), *bodies])
-    return Ended(entry, projection.canonical, receipt, tuple(files))
 
 
 def check_times(started_at: datetime | None, finished_at: datetime | None, now: datetime) -> None:
