@@ -100,13 +100,6 @@ class Frames:
         """Plain bytes in a frame that is read well from here."""
         return self._sink.capabilities.frame_size
 
-    @property
-    def folder_url(self) -> str | None:
-        """The URL by which another process opens the sink, when objects in it are local files."""
-        sink = self._sink
-        is_folder = sink.capabilities.cross_process and sink.url.startswith("file://")
-        return sink.url if is_folder else None
-
     def hold_from(self, start: int) -> None:
         """Fetch all frames from a plain offset on, with one request, unless they are too many."""
         index = self.index

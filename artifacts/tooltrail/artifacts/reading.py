@@ -153,7 +153,7 @@ class ArtifactReader:
             after: lines of context after it.
             max_count: end after so many matches and the context of the last.
 
-        Holds some blocks of 8 frames, and whole lines: see `_giant_lines.LINE_BYTES`.
+        Holds some blocks of 8 frames, and whole lines: see `_line_blocks.LINE_BYTES`.
 
         Raises:
             InvalidRecordError: no regular expression, a newline in the pattern, a negative number;
@@ -172,30 +172,12 @@ class ArtifactReader:
         ignore_case: bool = False,
         invert: bool = False,
         max_count: int | None = None,
-        processes: int = 1,
     ) -> int:
-        """How many lines match, at most `max_count`; see `grep`.
-
-        Args:
-            pattern: see `grep`.
-            literal: see `grep`.
-            ignore_case: see `grep`.
-            invert: see `grep`.
-            max_count: see `grep`.
-            processes: how many may count, this one among them. Others are started where they pay:
-                for a large artifact in a folder of this machine and a literal that many lines have,
-                without `ignore_case` and `max_count`. They end with the call, whichever way it
-                ends, and change neither what it returns nor what it raises.
-
-        Raises:
-            InvalidRecordError: see `grep`; also when `processes` is below 1.
-        """
+        """How many lines match, at most `max_count`; see `grep` for arguments and errors."""
         found = _grep(
             pattern, literal=literal, ignore_case=ignore_case, invert=invert, max_count=max_count
         )
-        if processes < 1:
-            raise InvalidRecordError(f"not a number of processes: {processes}")
-        return found.count(self._frames, self._path, processes)
+        return found.count(self._frames, self._path)
 
     def _plain(self, start: int, stop: int) -> Iterator[bytes]:
         for block in self._frames.blocks(start, stop):

@@ -16,11 +16,10 @@ from tests.support.sinks import CountingSink, Framed, counting_sink, framed, put
 from tooltrail.artifacts import ArtifactArchive, ArtifactReader, Match
 from tooltrail.artifacts import _ahead as ahead_module
 from tooltrail.artifacts import _frames as frames_module
-from tooltrail.artifacts import _giant_lines as giant_module
 from tooltrail.artifacts import _line_blocks as blocks_module
-from tooltrail.artifacts._block_counts import expression_counter
+from tooltrail.artifacts._expressions import for_blocks
 from tooltrail.artifacts._frames import Block
-from tooltrail.artifacts._one_line import for_blocks
+from tooltrail.artifacts._patterns import expression_counter
 from tooltrail.records.errors import DamageError, InvalidRecordError
 
 ATOMS = [
@@ -421,7 +420,7 @@ def test_who_stops_early_fetches_little(folder: Path, monkeypatch: pytest.Monkey
 def test_a_line_that_cannot_be_held_is_refused_and_named(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(giant_module, "LINE_BYTES", 1_000)
+    monkeypatch.setattr(blocks_module, "LINE_BYTES", 1_000)
     reader, _ = reader_of(b"first\nsecond\n" + b"x" * 5_000 + b"\nlast\n", 64, folder)
     found = reader.grep("x")
     with pytest.raises(InvalidRecordError, match=r"line 3 of artifact \S+ has more than 1,000"):
