@@ -128,7 +128,7 @@ def _best_of(
             return itself
         try:
             # No room for records is taken for what saves some room.
-            if limits.refusal(file.parent, 0, staged.stat().st_size) is not None:
+            if limits.refusal(file.parent, staged.stat().st_size) is not None:
                 return itself
             index = repack(staged, file, captured.record.digest, frame_size)
         except OSError:
