@@ -11,7 +11,6 @@ from typing import NamedTuple
 from tooltrail.artifacts._ahead import ahead
 from tooltrail.artifacts._frames import Block, Frames
 from tooltrail.artifacts._patterns import Counter, contains
-from tooltrail.artifacts.frame_index import FrameIndex
 from tooltrail.records.errors import InvalidRecordError
 
 LINE_BYTES = 64 * 1024 * 1024
@@ -55,7 +54,7 @@ def line_blocks(frames: Frames, path: str, needle: bytes | None = None) -> Itera
             continue
         if line.is_wanted:
             yield LineBlock(line.ended_by(memoryview(block.plain)[:cut]), start, newlines + 1)
-        newlines = newlines_up_to(frames.index, block, newlines)
+        newlines = frames.index.newlines_before(frames.index.frame_at(block.stop))
         start = block.start + cut
         line.begin(block.plain[cut:])
     if line.size and line.is_wanted:
@@ -97,14 +96,6 @@ class _LineSoFar:
     def _remember(self, plain: bytes) -> None:
         end = self._end + plain[max(0, len(plain) - self._overlap) :]
         self._end = end[max(0, len(end) - self._overlap) :]
-
-
-def newlines_up_to(index: FrameIndex, block: Block, newlines: int) -> int:
-    """Newlines up to the end of a block: the index knows them where a frame ends there."""
-    frame = index.frame_at(block.stop)
-    if index.plain_span(frame - 1)[1] == block.stop:
-        return index.newlines_before(frame)
-    return newlines + block.plain.count(b"\n")
 
 
 class _Counted(NamedTuple):

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Literal, Self
 
-from tooltrail.artifacts._frame_reading import announced_size, read_frame
+from tooltrail.artifacts._decoding import announced_size, read_frame
 from tooltrail.artifacts.frame_spans import FrameSpan, iter_spans
 from tooltrail.artifacts.spool_folders import is_in_use
 from tooltrail.records.errors import UnavailableError

@@ -160,16 +160,6 @@ class FrameIndex:
                 return index
         raise DamageError(f"the index of {path} is damaged", path=path)
 
-    @classmethod
-    def unaltered(cls, index: Self | bytes | None) -> Self | None:
-        """An index from elsewhere; None when there is none, or when it was altered."""
-        if not isinstance(index, bytes):
-            return index
-        try:
-            return cls.from_bytes(index)
-        except DamageError:
-            return None
-
     @property
     def is_possible(self) -> bool:
         """Whether no frame has more newlines than bytes."""
