@@ -35,7 +35,7 @@ class Stored:
     Attributes:
         database: the store's file.
         path: of the artifact.
-        index: of the artifact.
+        index: of its frames.
     """
 
     database: Path
@@ -61,8 +61,8 @@ class Stored:
         return self.database.parent / "artifacts" / self.path
 
     def reader(self) -> ArtifactReader:
-        """A new reader that has the index, as from the artifact's row."""
-        return open_reader(open_sink(str(self.file.parents[2])), self.path, index=self.index)
+        """A new reader."""
+        return open_reader(open_sink(str(self.file.parents[2])), self.path)
 
 
 def measure_tail(stored: Stored) -> Ratio:

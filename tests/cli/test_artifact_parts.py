@@ -93,16 +93,6 @@ def test_a_number_of_lines_has_no_sign(cli: Cli, path: str, command: str) -> Non
     assert "'+5' is no number of lines; see cat --lines for a range" in ended.message
 
 
-def test_an_index_of_the_row_that_was_altered_keeps_nobody_from_reading(
-    cli: Cli, path: str
-) -> None:
-    with cli.open() as store, store.database.write() as connection:
-        connection.exec_driver_sql("DROP TRIGGER artifacts_no_update")
-        connection.exec_driver_sql("UPDATE artifacts SET frame_index = x'0102'")
-    assert cli.ok("artifact", "tail", "-n", "2", path).stdout == b"".join(LINES[-2:])
-    assert cli.ok("artifact", "cat", "--lines", "7", path).stdout == LINES[6]
-
-
 def test_bytes_and_lines_exclude_each_other(cli: Cli, path: str) -> None:
     ended = cli.run("artifact", "cat", path, "--bytes", "1:2", "--lines", "1:2")
     assert ended.code == 2

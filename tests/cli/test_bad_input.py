@@ -303,19 +303,15 @@ def test_a_damaged_artifact_is_damage_and_named(recorded: Cli, kind: str) -> Non
     assert BIG.startswith(shown.stdout)
 
 
-def test_a_cut_index_is_found_by_verifying_and_keeps_nobody_from_reading(recorded: Cli) -> None:
+def test_a_cut_index_is_damage_and_the_whole_can_still_be_read(recorded: Cli) -> None:
     path, stored = big_artifact(recorded)
     data = stored.read_bytes()
     stored.write_bytes(data[:-10])
-    ended = recorded.run("artifact", "verify", path)
-    assert ended.code == 1
-    assert path in damage_of(ended)
-    assert recorded.ok("artifact", "tail", "-n", "2", path).stdout == b"".join(
-        BIG.splitlines(keepends=True)[-2:]
-    )
-    assert recorded.ok("artifact", "head", "-n", "2", path).stdout == b"".join(
-        BIG.splitlines(keepends=True)[:2]
-    )
+    for verb in ("verify", "head", "tail"):
+        ended = recorded.run("artifact", verb, path)
+        assert ended.code == 1
+        assert path in damage_of(ended)
+    assert recorded.ok("artifact", "cat", path).stdout == BIG
 
 
 def test_an_altered_beginning_is_found_by_what_reads_only_the_beginning(recorded: Cli) -> None:

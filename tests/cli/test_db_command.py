@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.support.cli import Cli, on_a_terminal
 from tests.support.large_store import make_large_store
-from tests.support.recording import run_command
+from tests.support.recording import run_command, with_frame_index
 
 from tooltrail.cli._output import size_of
 from tooltrail.store._engines.sqlite import sqlite3
@@ -199,7 +199,10 @@ def test_backup_of_a_server_names_the_tool_for_it(postgres_url: str, tmp_path: P
 # Back to an earlier revision
 
 
-def test_downgrade_is_a_dry_run_that_says_what_would_be_lost(cli: Cli) -> None:
+def test_downgrade_is_a_dry_run_that_says_what_would_be_lost(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_frame_index(monkeypatch)
     with cli.open() as store:
         run_command(store.open_session(), b"a long line\n" * 20_000)
     before = cli.ok("log", "--json").text
@@ -226,7 +229,10 @@ def test_downgrade_is_a_dry_run_that_says_what_would_be_lost(cli: Cli) -> None:
     assert cli.ok("db", "check").message == "no problem found\n"
 
 
-def test_downgrade_does_what_is_confirmed_and_an_upgrade_takes_it_back(cli: Cli) -> None:
+def test_downgrade_does_what_is_confirmed_and_an_upgrade_takes_it_back(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_frame_index(monkeypatch)
     with cli.open() as store:
         run_command(store.open_session(), b"a long line\n" * 20_000)
     before = cli.ok("log", "--json").text

@@ -43,28 +43,6 @@ def test_a_limit_of_the_policy_for_one_tool_keeps_the_beginning_of_its_streams(c
     assert stream(cli) == {"size": PRINTED, "produced_size": PRINTED}
 
 
-@pytest.mark.parametrize("how", ["flag", "environment"])
-def test_a_full_store_takes_no_more_and_the_command_passes_through(cli: Cli, how: str) -> None:
-    flags = ["--store-bytes", "1000"] if how == "flag" else []
-    if how == "environment":
-        cli.environment["TOOLTRAIL_STORE_BYTES"] = "1000"
-    ended = cli.exec(*flags, "--", *NOISE)
-    assert (ended.code, len(ended.stdout)) == (0, PRINTED)
-    reason = "the store has reached its limit of 1,000 bytes"
-    # What fits into memory is recorded in the row, where no artifact is needed.
-    assert ended.sentence == f"stdout: {PRINTED - 16_384:,} bytes not kept: {reason}"
-    assert stream(cli) == {"size": 16_384, "produced_size": PRINTED}
-    assert cli.ok("artifact", "ls", "--json").records == []
-
-
-def test_what_a_full_store_has_already_is_kept_whole(cli: Cli) -> None:
-    cli.exec("--", *NOISE)
-    ended = cli.exec("--store-bytes", "1000", "--", *NOISE)
-    assert (ended.code, ended.message) == (0, "")
-    assert stream(cli) == {"size": PRINTED, "produced_size": PRINTED}
-    assert len(cli.ok("artifact", "ls", "--json").records) == 1
-
-
 def test_bytes_that_must_stay_free_are_not_taken(cli: Cli) -> None:
     ended = cli.exec("--free-bytes", str(1 << 60), "--", *NOISE)
     assert (ended.code, len(ended.stdout)) == (0, PRINTED)
@@ -102,18 +80,17 @@ def test_a_limit_holds_for_what_is_set_aside_and_is_in_the_record_when_it_is_sto
 @pytest.mark.parametrize("value", ["-1", "1.5", "10 GB", "1GB", "K", "\u0663", ""])
 def test_what_is_no_number_of_bytes_is_refused_before_anything_runs(cli: Cli, value: str) -> None:
     marker = cli.folder / "ran"
-    ended = cli.exec("--store-bytes", value, "--", "touch", str(marker))
+    ended = cli.exec("--free-bytes", value, "--", "touch", str(marker))
     assert ended.code == 2
     assert not marker.exists()
 
 
-@pytest.mark.parametrize(("value", "size"), [("1K", 1_024), ("2k", 2_048), ("0", 0)])
-def test_a_number_of_bytes_may_have_a_suffix(cli: Cli, value: str, size: int) -> None:
-    cli.environment["TOOLTRAIL_STORE_BYTES"] = value
-    assert f"the store has reached its limit of {size:,} bytes" in cli.exec("--", *NOISE).sentence
-    assert f"the store has reached its limit of {size:,} bytes" in (
-        cli.exec("--store-bytes", value, "--tool", "other", "--", *NOISE).sentence
-    )
+@pytest.mark.parametrize("how", ["flag", "environment"])
+def test_a_number_of_bytes_may_have_a_suffix(cli: Cli, how: str) -> None:
+    flags = ["--free-bytes", "1048576t"] if how == "flag" else []
+    if how == "environment":
+        cli.environment["TOOLTRAIL_FREE_BYTES"] = "1048576T"
+    assert f"{1 << 60:,} are held back" in cli.exec(*flags, "--", *NOISE).sentence
 
 
 @given(st.integers(0, 9_999), st.sampled_from("KMGT"), st.booleans())

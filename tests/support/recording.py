@@ -2,11 +2,14 @@
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any
 
+import pytest
 from sqlalchemy import Connection, Engine, event
 from tests.support.outputs import returned
 
+from tooltrail.artifacts import StoredArtifact
 from tooltrail.records import (
     CommandOutput,
     CompleteOutput,
@@ -15,6 +18,7 @@ from tooltrail.records import (
     ToolError,
 )
 from tooltrail.store import Finished, Invocation, InvocationDetail, Reader, Session, StreamView
+from tooltrail.store._recording import finishing
 
 
 def captured(invocation: Invocation, role: str, data: bytes) -> StreamRecord:
@@ -96,3 +100,13 @@ def without_housekeeping(statements: Sequence[tuple[str, Any]]) -> list[str]:
     """Only what asks or changes something: no BEGIN, no setting of the connection."""
     settings = ("BEGIN", "PRAGMA", "SELECT set_config(")
     return [sql for sql, _ in statements if not sql.startswith(settings)]
+
+
+def with_frame_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have rows of artifacts carry an index of frames, as earlier versions wrote it."""
+
+    def row(artifact: StoredArtifact, created_at: datetime) -> dict[str, object]:
+        return {**finishing_row(artifact, created_at), "frame_index": b"of an earlier version"}
+
+    finishing_row = finishing.artifact_row
+    monkeypatch.setattr(finishing, "artifact_row", row)

@@ -9,11 +9,10 @@ from .following import FOLLOW_INTERVAL_S, StreamFollower, follow
 from .frame_index import FrameIndex
 from .fsspec_sink import FsspecSink, defer_sink, open_sink
 from .grep import Match
-from .limits import CaptureLimits, DiskRoom, Room
+from .limits import CaptureLimits, DiskRoom
 from .paths import artifact_path, check_path, digest_of_path, path_beginning
 from .reading import ArtifactReader, open_reader
 from .salvaging import Salvaged, SpoolReader, salvage
-from .shortening import shortened
 from .sink import ArtifactSink, ObjectStat, SinkCapabilities
 from .spool_folders import (
     SpoolFolder,
@@ -46,7 +45,6 @@ __all__ = [
     "Match",
     "ObjectStat",
     "Outcome",
-    "Room",
     "Salvaged",
     "SinkCapabilities",
     "SpoolFolder",
@@ -80,7 +78,6 @@ __all__ = [
     "remove_dead_owners",
     "remove_spool_folder",
     "salvage",
-    "shortened",
     "spooled_streams",
     "sync_file",
     "sync_folder",

@@ -12,10 +12,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache, partial
 from typing import TypeVar
 
-from tooltrail.artifacts._decoding import FrameMismatchError
-from tooltrail.artifacts._frames import Block, Frames, Placed, batches
+from tooltrail.artifacts._frames import Block, Frames
 from tooltrail.artifacts._threads import leave_signals_to_others
-from tooltrail.artifacts.frame_index import FrameIndex
+from tooltrail.records.errors import TooltrailError
 
 FRAMES = 8
 """Full frames that one request fetches and one thread decodes."""
@@ -26,14 +25,14 @@ THREADS = max(2, min(4, os.cpu_count() or 1))
 IN_FLIGHT = THREADS + 1
 """So many times `FRAMES` are held by one reader at once."""
 
-T = TypeVar("T", bound=Placed)
+T = TypeVar("T")
 
-_Batch = tuple[list[T], FrameMismatchError | None]
-"""What was made of the blocks of one request, up to one that is another than its index says."""
+_Batch = tuple[list[T], TooltrailError | None]
+"""What was made of the blocks of one request, up to the first that cannot be read."""
 
 
 def ahead(frames: Frames, made_of: Callable[[Block], T]) -> Iterator[T]:
-    """What a function makes of each block, which ends where the block does.
+    """What a function makes of each frame of an artifact, in order.
 
     Args:
         frames: of the artifact.
@@ -43,27 +42,18 @@ def ahead(frames: Frames, made_of: Callable[[Block], T]) -> Iterator[T]:
         DamageError, MissingArtifactError, UnavailableError: see `Frames.blocks`. All that comes
             before a damaged frame was given.
     """
-
-    def source(index: FrameIndex, start: int, stop: int) -> Iterator[T]:
-        def part(block: Block) -> T:
-            return made_of(block.cut(start, stop))
-
-        for made, error in _batches(frames, index, start, stop, part):
-            yield from made
-            if error is not None:
-                raise error
-
-    return frames.resumed(source, 0, frames.index.plain_size)
+    for made, error in _batches(frames, made_of):
+        yield from made
+        if error is not None:
+            raise error
 
 
-def _batches(
-    frames: Frames, index: FrameIndex, start: int, stop: int, made_of: Callable[[Block], T]
-) -> Iterator[_Batch[T]]:
-    make = partial(_batch, frames, index, made_of=made_of)
+def _batches(frames: Frames, made_of: Callable[[Block], T]) -> Iterator[_Batch[T]]:
+    make = partial(_batch, frames, made_of=made_of)
     waiting: deque[Future[_Batch[T]]] = deque()
     has_threads = True
     try:
-        for first, end in batches(index, start, stop, FRAMES * frames.frame_size):
+        for first, end in frames.batches(0, len(frames.index), FRAMES * frames.frame_size):
             if has_threads:
                 try:
                     waiting.append(_threads().submit(make, first, end))
@@ -87,13 +77,11 @@ def _taken(waiting: deque[Future[_Batch[T]]]) -> Iterator[_Batch[T]]:
         yield waiting.popleft().result()
 
 
-def _batch(
-    frames: Frames, index: FrameIndex, first: int, end: int, made_of: Callable[[Block], T]
-) -> _Batch[T]:
+def _batch(frames: Frames, first: int, end: int, made_of: Callable[[Block], T]) -> _Batch[T]:
     made: list[T] = []
     try:
-        made.extend(map(made_of, frames.decode_batch(index, first, end)))
-    except FrameMismatchError as error:
+        made.extend(map(made_of, frames.decode_batch(first, end)))
+    except TooltrailError as error:
         return made, error
     return made, None
 

@@ -1,31 +1,22 @@
 """Decodes single frames, and believes nothing that they say of themselves.
 
-A frame's header tells how much memory its bytes take, so it is compared with what is known before
-anything is decompressed. `ZstdDecompressor.decompress` stops after one frame without a word unless
-it is told that nothing may follow.
+A frame's header says how much memory its bytes take, so it is compared with what is known before
+anything is decompressed. `ZstdDecompressor.decompress` stops after one frame without an error
+unless `allow_extra_data` is false.
 """
 
 import threading
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import zstandard
+
+from tooltrail.artifacts.frame_spans import HEADER_SIZE, FrameSpan
+from tooltrail.records.errors import DamageError
 
 MAX_FRAME_SIZE = 64 * 1024 * 1024
 """Plain bytes of the largest frame that is decoded when no index says how many there are."""
 
 _CHECKSUM_SIZE = 4
-
-
-class FrameMismatchError(Exception):
-    """Stored bytes are not the frame that an index describes; the damage, or the index, is old.
-
-    Attributes:
-        start: plain offset at which the frame begins.
-    """
-
-    def __init__(self, message: str, start: int) -> None:
-        super().__init__(message)
-        self.start = start
 
 
 class FrameFacts(NamedTuple):
@@ -34,12 +25,10 @@ class FrameFacts(NamedTuple):
     Attributes:
         plain_size: plain bytes in it.
         checksum: the number that it ends with.
-        start: plain offset at which it begins.
     """
 
     plain_size: int
     checksum: int
-    start: int = 0
 
 
 class _Decompressors(threading.local):
@@ -56,12 +45,12 @@ def decode_frame(data: bytes, facts: FrameFacts) -> bytes:
     """The plain bytes of one whole frame; safe for threads, which it does not hold up.
 
     Raises:
-        FrameMismatchError: it is another frame, or was cut or altered.
+        ValueError: it is another frame, or was cut or altered.
     """
     try:
         return _decoded(data, facts)
-    except (ValueError, zstandard.ZstdError) as error:
-        raise FrameMismatchError(str(error), facts.start) from error
+    except zstandard.ZstdError as error:
+        raise ValueError(str(error)) from error
 
 
 def decode_unknown(data: bytes) -> bytes:
@@ -71,20 +60,20 @@ def decode_unknown(data: bytes) -> bytes:
         ValueError: it was altered, or is larger than any that this program writes.
     """
     try:
-        told = zstandard.get_frame_parameters(data).content_size
-        if told == zstandard.CONTENTSIZE_UNKNOWN or told <= MAX_FRAME_SIZE:
+        size = zstandard.get_frame_parameters(data).content_size
+        if size == zstandard.CONTENTSIZE_UNKNOWN or size <= MAX_FRAME_SIZE:
             return _decompress(data, MAX_FRAME_SIZE)
     except zstandard.ZstdError as error:
         raise ValueError(str(error)) from error
-    raise ValueError(f"it speaks of {told:,} bytes, and none above {MAX_FRAME_SIZE:,} is decoded")
+    raise ValueError(f"it announces {size:,} bytes, and none above {MAX_FRAME_SIZE:,} is decoded")
 
 
 def _decoded(data: bytes, facts: FrameFacts) -> bytes:
     if checksum_of(data) != facts.checksum:
         raise ValueError("it ends with another checksum")
-    told = zstandard.get_frame_parameters(data).content_size
-    if told not in (facts.plain_size, zstandard.CONTENTSIZE_UNKNOWN):
-        raise ValueError("it tells another size")
+    size = zstandard.get_frame_parameters(data).content_size
+    if size not in (facts.plain_size, zstandard.CONTENTSIZE_UNKNOWN):
+        raise ValueError("it announces another size")
     plain = _decompress(data, facts.plain_size)
     if len(plain) != facts.plain_size:
         raise ValueError("it holds another number of bytes")
@@ -97,4 +86,51 @@ def checksum_of(data: bytes) -> int:
 
 
 def _decompress(data: bytes, limit: int) -> bytes:
+    if not zstandard.get_frame_parameters(data).content_size:
+        # `decompress` does not look behind the header of such a frame.
+        stream = _DECOMPRESSORS.own.decompressobj()
+        plain = stream.decompress(data)
+        if not stream.eof or stream.unused_data:
+            raise ValueError("it was cut, or bytes follow it")
+        return plain
     return _DECOMPRESSORS.own.decompress(data, max_output_size=limit, allow_extra_data=False)
+
+
+class ReadFrame(NamedTuple):
+    """One frame, as it is stored and as it was written."""
+
+    stored: bytes
+    plain: bytes
+
+
+def read_frame(file: BinaryIO, span: FrameSpan, path: str) -> ReadFrame:
+    """Read and decode one frame; `path` names the file in errors.
+
+    Raises:
+        DamageError: it was altered, or claims to be larger than any that this program writes.
+        OSError: as the file raises it.
+    """
+    file.seek(span.start)
+    stored = file.read(span.stop - span.start)
+    try:
+        return ReadFrame(stored, decode_unknown(stored))
+    except ValueError as error:
+        raise DamageError(
+            f"{path} is damaged: the frame at byte {span.start:,} of the stored file cannot be"
+            f" decoded: {error}",
+            path=path,
+        ) from error
+
+
+def announced_size(file: BinaryIO, start: int) -> int:
+    """The plain bytes that the header of the frame at `start` announces; 0 when it does not.
+
+    Raises:
+        OSError: as the file raises it.
+    """
+    file.seek(start)
+    try:
+        size = zstandard.get_frame_parameters(file.read(HEADER_SIZE)).content_size
+    except zstandard.ZstdError:
+        return 0
+    return size if size <= MAX_FRAME_SIZE else 0

@@ -1,4 +1,11 @@
-"""Regular expressions as they come from people, who are told why one cannot be searched for."""
+r"""Regular expressions for lines: which are refused, and how many lines are searched at once.
+
+An expression is written for one line, and searched for in a block of many with MULTILINE. Both find
+the same if no part of the expression can match a newline: `for_blocks` changes `[^"]` to `[^\n"]`,
+and `\s` to the white space of a line. Not every expression can be changed: look-around and `\Z`
+look beyond the line, atomic and possessive groups can fail there. Those are searched for line by
+line.
+"""
 
 import re
 import warnings
@@ -14,6 +21,20 @@ _PARTS = (
 _TOKEN = re.compile(_PARTS, re.DOTALL)
 _VERBOSE_TOKEN = re.compile(rb"#(?:\\.|[^\\\n])*|" + _PARTS, re.DOTALL)
 
+_BLOCK_TOKEN = re.compile(rb"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[^\\\[]+|.", re.DOTALL)
+"""An escape, a set, or anything else."""
+
+_REPLACED = {rb"\s": rb"[ \t\r\f\v]", rb"\W": rb"[^\w\n]", rb"\D": rb"[^\d\n]"}
+
+_BEYOND = re.compile(rb"[*+?}]\+|\(\?(?![:P]|[aim]+[:)])|[\x00-\x08\x0a-\x1f]|\t-")
+"""Possessive; all groups but the plain and the named ones; control characters."""
+
+_BEYOND_ESCAPE = re.compile(rb"\\[AZzn0-7xuUNvfra\n]")
+"""The ends of a text; numbers of characters, and letters that begin a range over the newline."""
+
+_BEYOND_SET = re.compile(rb"\\[sWDn0-7xtvfrab\n]|[\x00-\x1f]")
+"""What can put a newline into a set."""
+
 _NEWLINES = {rb"\n", b"\\\n", rb"\x0a", rb"\x0A", rb"\012", b"\n"}
 
 
@@ -21,11 +42,11 @@ def compiled(source: bytes, flags: int) -> re.Pattern[bytes]:
     """Compile an expression.
 
     Raises:
-        InvalidRecordError: it is none.
+        InvalidRecordError: `source` is not a regular expression.
     """
     try:
         with warnings.catch_warnings():
-            # Of sets that may mean more one day; whoever searches can do nothing about it.
+            # Python warns of sets whose meaning may change; the user cannot act on that.
             warnings.simplefilter("ignore", FutureWarning)
             return re.compile(source, flags)
     except (re.error, RecursionError, OverflowError) as error:
@@ -33,15 +54,15 @@ def compiled(source: bytes, flags: int) -> re.Pattern[bytes]:
 
 
 def refuse_newline(regex: re.Pattern[bytes]) -> None:
-    """Refuse an expression that asks for a newline in any place, were it in one that may be left.
+    """Refuse an expression that asks for a newline, even in a part that is optional.
 
     Raises:
-        InvalidRecordError: it does.
+        InvalidRecordError: it asks for a newline.
     """
     is_verbose = regex.flags & re.VERBOSE
     tokens = set((_VERBOSE_TOKEN if is_verbose else _TOKEN).findall(regex.pattern))
     if is_verbose:
-        # There a newline is a space between the parts.
+        # In a verbose expression a newline is only white space between the parts.
         tokens.discard(b"\n")
     if any(map(_is_newline, tokens)):
         raise InvalidRecordError(
@@ -55,3 +76,29 @@ def _is_newline(token: bytes) -> bool:
         return token in _NEWLINES
     held = compiled(token, re.DOTALL)
     return [byte for byte in range(256) if held.fullmatch(bytes([byte]))] == [ord("\n")]
+
+
+def for_blocks(source: bytes) -> bytes | None:
+    """The expression that finds in blocks what `source` finds in lines; None if there is none."""
+    tokens: list[bytes] = []
+    for token in _BLOCK_TOKEN.findall(source):
+        changed = _changed(token)
+        if changed is None:
+            return None
+        tokens.append(changed)
+    return b"".join(tokens)
+
+
+def _changed(token: bytes) -> bytes | None:
+    if token in _REPLACED:
+        return _REPLACED[token]
+    if token.startswith(b"[^"):
+        # After `[^\n` a `]` would close the set and a `-` would begin a range.
+        escaped = b"\\" if token[2:3] in b"]-" else b""
+        return b"[^\\n" + escaped + token[2:]
+    pattern = _BEYOND
+    if token.startswith(b"["):
+        pattern = _BEYOND_SET
+    elif token.startswith(b"\\"):
+        pattern = _BEYOND_ESCAPE
+    return None if pattern.search(token) else token

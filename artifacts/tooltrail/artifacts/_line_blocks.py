@@ -1,13 +1,20 @@
-"""Whole lines of an artifact, in blocks that are fetched and decoded ahead by other threads."""
+"""Whole lines of an artifact, from blocks that other threads fetch and decode ahead.
 
-from collections.abc import Iterator
+Lines are counted by the thread that has just decoded their block, while the block is in the cache
+of its core. Only the lines that cross the end of a block are put together and counted in order.
+"""
+
+from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from tooltrail.artifacts._ahead import ahead
 from tooltrail.artifacts._frames import Block, Frames
-from tooltrail.artifacts._giant_lines import refuse_giant
-from tooltrail.artifacts._memory_search import contains
-from tooltrail.artifacts.frame_index import FrameIndex
+from tooltrail.artifacts._patterns import Counter, contains
+from tooltrail.records.errors import InvalidRecordError
+
+LINE_BYTES = 64 * 1024 * 1024
+"""Longest line that is searched: it is in memory twice."""
 
 
 class LineBlock(NamedTuple):
@@ -43,11 +50,11 @@ def line_blocks(frames: Frames, path: str, needle: bytes | None = None) -> Itera
         cut = block.plain.rfind(b"\n") + 1
         if not cut:
             line.add(block.plain)
-            refuse_giant(line.size, newlines + 1, path)
+            _refuse_giant(line.size, newlines + 1, path)
             continue
         if line.is_wanted:
             yield LineBlock(line.ended_by(memoryview(block.plain)[:cut]), start, newlines + 1)
-        newlines = newlines_up_to(frames.index, block, newlines)
+        newlines = frames.index.newlines_before(frames.index.frame_at(block.stop))
         start = block.start + cut
         line.begin(block.plain[cut:])
     if line.size and line.is_wanted:
@@ -91,9 +98,69 @@ class _LineSoFar:
         self._end = end[max(0, len(end) - self._overlap) :]
 
 
-def newlines_up_to(index: FrameIndex, block: Block, newlines: int) -> int:
-    """Newlines up to the end of a block: the index knows them where a frame ends there."""
-    frame = index.frame_at(block.stop)
-    if index.plain_span(frame - 1)[1] == block.stop:
-        return index.newlines_before(frame)
-    return newlines + block.plain.count(b"\n")
+class _Counted(NamedTuple):
+    """A block in which all lines but the first and the last are counted.
+
+    Attributes:
+        stop: plain offset behind the block.
+        head: up to and with its first newline; the whole block if it has none.
+        found: matching lines between head and tail.
+        tail: what follows its last newline; None if it has none.
+    """
+
+    stop: int
+    head: bytes
+    found: int = 0
+    tail: bytes | None = None
+
+
+def count_lines(frames: Frames, path: str, counter: Counter) -> Iterator[int]:
+    """How many lines match, in one block after the other; lines across their ends included.
+
+    Args:
+        frames: of the artifact.
+        path: names the artifact in errors.
+        counter: of the matching lines; several threads call it at once.
+
+    Raises:
+        InvalidRecordError: a line has more than `LINE_BYTES`.
+        DamageError, MissingArtifactError, UnavailableError: see `Frames.blocks`.
+    """
+    return _across_ends(frames, path, counter, ahead(frames, partial(_count_block, counter)))
+
+
+def _count_block(counter: Counter, block: Block) -> _Counted:
+    plain = block.plain
+    first = plain.find(b"\n") + 1
+    if not first:
+        return _Counted(block.stop, plain)
+    last = plain.rfind(b"\n") + 1
+    whole = plain[first:last]
+    return _Counted(block.stop, plain[:first], counter(whole) if whole else 0, plain[last:])
+
+
+def _across_ends(
+    frames: Frames, path: str, counter: Counter, blocks: Iterable[_Counted]
+) -> Iterator[int]:
+    line: list[bytes] = []
+    size = 0
+    for block in blocks:
+        line.append(block.head)
+        size += len(block.head)
+        if block.tail is None:
+            _refuse_giant(
+                size, frames.index.newlines_before(frames.index.frame_at(block.stop)) + 1, path
+            )
+            continue
+        yield counter(b"".join(line)) + block.found
+        line, size = [block.tail], len(block.tail)
+    if size:
+        yield counter(b"".join(line))
+
+
+def _refuse_giant(size: int, line: int, path: str) -> None:
+    if size > LINE_BYTES:
+        raise InvalidRecordError(
+            f"line {line:,} of artifact {path} has more than {LINE_BYTES:,} bytes,"
+            " which is too long to be searched"
+        )

@@ -1,14 +1,54 @@
-"""What `grep` looks for: which lines of a block match, found at the speed of the C library."""
+"""Finds and counts the lines of a block that match a pattern, with few calls for many lines.
 
+`findall` returns one match per line if each match continues to the end of its line. An empty group
+keeps it from copying the matched text.
+"""
+
+import ctypes
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from operator import contains as python_contains
 
-from tooltrail.artifacts._block_counts import Counter, expression_counter, literal_counter
-from tooltrail.artifacts._expressions import compiled, refuse_newline
-from tooltrail.artifacts._one_line import for_blocks
+from tooltrail.artifacts._expressions import compiled, for_blocks, refuse_newline
+
+Counter = Callable[[bytes], int]
+"""How many lines of a block match; a block ends where a line does. Safe for threads."""
 
 Span = tuple[int, int]
-"""Where a line begins and where its text ends, that is at its newline or at the block's end."""
+"""Where a line begins, and where its text ends: at its newline or at the end of the block."""
+
+_SPARSE = 32
+"""Matches in a block up to which finding one after the other is faster than `findall`."""
+
+_BEYOND = re.compile(rb"\(\?[aim]+\)|\\[B89]")
+r"""Flags, which may only begin an expression; `\B`, which matches no empty line; references."""
+
+_GROUP = re.compile(rb"(\\.|\[\^?\]?(?:\\.|[^\]\\])*\])|\((?!\?)", re.DOTALL)
+"""An escape or a set, which stay; or the beginning of a capturing group."""
+
+
+def best_search() -> Callable[[bytes, bytes], bool]:
+    """The C library's `memmem`, or Python's search where there is none (POSIX has no `memmem`).
+
+    `bytes.find` holds the interpreter lock while it searches, so that threads which decode wait.
+    `memmem` is called without the lock and takes half the time.
+    """
+    try:
+        function = ctypes.CDLL(None).memmem
+    except (AttributeError, OSError, TypeError):
+        return python_contains
+    function.restype = ctypes.c_void_p
+    # Pointers with sizes: a zero byte does not end the search.
+    function.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t]
+
+    def search(data: bytes, needle: bytes) -> bool:
+        return function(data, len(data), needle, len(needle)) is not None
+
+    return search
+
+
+contains = best_search()
+"""Whether the first argument holds the second. Safe for threads."""
 
 
 class LinePattern:
@@ -18,7 +58,7 @@ class LinePattern:
         """Compile a pattern; see `ArtifactReader.grep`.
 
         Raises:
-            InvalidRecordError: it is no regular expression, or asks for a newline.
+            InvalidRecordError: `pattern` is not a regular expression, or asks for a newline.
         """
         wanted = _bytes_of(pattern)
         self._literal = wanted if literal and not ignore_case else None
@@ -32,7 +72,7 @@ class LinePattern:
 
     @property
     def needle(self) -> bytes | None:
-        """Bytes without which no line matches, None when there are none to look for."""
+        """Bytes that every matching line holds; None if no such bytes are known."""
         return self._literal or None
 
     def spans(self, block: bytes) -> Iterator[Span]:
@@ -95,5 +135,62 @@ def _line_at(block: bytes, offset: int) -> Span:
 
 
 def _bytes_of(pattern: str | bytes) -> bytes:
-    # What came through the command line and is no UTF-8 is the same bytes again.
+    # Bytes of a command line that are not UTF-8 become the same bytes again.
     return pattern.encode("utf-8", "surrogateescape") if isinstance(pattern, str) else pattern
+
+
+def literal_counter(literal: bytes) -> Counter:
+    """A counter of the lines that hold `literal`, which is not empty."""
+    line = compiled(re.escape(literal) + rb"()[^\n]*", 0)
+
+    def count(block: bytes) -> int:
+        if not contains(block, literal):
+            return 0
+        found, end = 0, 0
+        while (start := block.find(literal, end)) >= 0:
+            found += 1
+            end = block.find(b"\n", start)
+            if end < 0:
+                break
+            if found == _SPARSE:
+                return found + len(line.findall(block, end))
+        return found
+
+    return count
+
+
+def inverted(counter: Counter) -> Counter:
+    """A counter of the lines that `counter` does not count."""
+    return lambda block: _line_count(block) - counter(block)
+
+
+def expression_counter(source: bytes, flags: int) -> Counter | None:
+    """A counter of the lines that match an expression; None if each line must be searched.
+
+    Args:
+        source: an expression from `for_blocks` that compiles.
+        flags: of the expression.
+    """
+    if _BEYOND.search(source):
+        return None
+    source = _GROUP.sub(lambda found: found[1] or b"(?:", source)
+    if source.startswith(b"^") and b"|" not in source:
+        # `^` would be tried at every byte. After a newline it is found as fast as a literal; the
+        # newline of the line before serves, and the first line gets one.
+        after = compiled(rb"\n(?:%s)()[^\n]*" % source[1:], flags)
+        return None if after.groups > 1 else lambda block: len(after.findall(_led(block)))
+    line = compiled(rb"(?:%s)()[^\n]*\n" % source, flags)
+    return None if line.groups > 1 else lambda block: len(line.findall(_ended(block)))
+
+
+def _led(block: bytes) -> bytes:
+    """The lines with a newline before each instead of after it."""
+    return b"\n" + block.removesuffix(b"\n") if block else b""
+
+
+def _ended(block: bytes) -> bytes:
+    return block if block.endswith(b"\n") or not block else block + b"\n"
+
+
+def _line_count(block: bytes) -> int:
+    return block.count(b"\n") + (not block.endswith(b"\n"))

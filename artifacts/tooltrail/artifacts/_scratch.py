@@ -14,7 +14,7 @@ from typing import BinaryIO
 from tooltrail.artifacts._local import sync_folder
 from tooltrail.artifacts._private import create_private, make_private_folders
 from tooltrail.artifacts._repacking import is_scattered, repack
-from tooltrail.artifacts._staged import as_it_stands
+from tooltrail.artifacts._staged import add_index, as_it_stands
 from tooltrail.artifacts.capture import CapturedStream
 from tooltrail.artifacts.codec import READ_SIZE, encode_into
 from tooltrail.artifacts.frame_index import FrameIndex
@@ -47,6 +47,8 @@ def source_of(
     staged = captured.staged
     if staged is not None:
         captured = as_it_stands(captured)
+        if captured.index is None:
+            captured = replace(captured, index=add_index(staged))
         with contextlib.ExitStack() as stack:
             yield _best_of(
                 captured, staged, scratch, frame_size=frame_size, limits=limits, stack=stack
@@ -128,7 +130,7 @@ def _best_of(
             return itself
         try:
             # No room for records is taken for what saves some room.
-            if limits.refusal(file.parent, 0, staged.stat().st_size) is not None:
+            if limits.refusal(file.parent, staged.stat().st_size) is not None:
                 return itself
             index = repack(staged, file, captured.record.digest, frame_size)
         except OSError:

@@ -70,7 +70,7 @@ class SpoolFile:
             return False
         size = self._writer.stored_size
         try:
-            self.failure = self._limits.refusal(self.path, size, len(frame.data))
+            self.failure = self._limits.refusal(self.path.parent, len(frame.data))
             if self.failure is None:
                 self._writer.append(frame)
         except OSError as error:

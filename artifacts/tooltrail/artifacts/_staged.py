@@ -11,9 +11,9 @@ from hashlib import sha256
 from io import SEEK_END
 from pathlib import Path
 
-from tooltrail.artifacts._frame_reading import read_frame
+from tooltrail.artifacts._decoding import read_frame
 from tooltrail.artifacts.capture import CapturedStream
-from tooltrail.artifacts.codec import READ_SIZE, count_newlines, open_plain
+from tooltrail.artifacts.codec import READ_SIZE, count_newlines, open_plain, write_whole
 from tooltrail.artifacts.frame_index import Frame, FrameIndex, IndexBuilder, read_index
 from tooltrail.artifacts.frame_spans import iter_spans
 from tooltrail.records.digests import Digest, hex_of
@@ -131,6 +131,30 @@ def find_frames(staged: Path) -> FoundFrames:
     is_cut = rest and rest[0] >> 4 != _SKIPPABLE
     problem = f"{staged} is damaged: it ends inside the frame at byte {stop:,}"
     return FoundFrames(builder.build(), problem if is_cut else None)
+
+
+def add_index(staged: Path) -> FrameIndex:
+    """Write the index behind the frames of a file that was closed on a full disk.
+
+    Raises:
+        DamageError: the file does not hold whole frames, and nothing else.
+        UnavailableError: it cannot be read, or there is still no room.
+    """
+    try:
+        found = find_frames(staged)
+        size = staged.stat().st_size
+        if found.problem is not None or size != found.index.frames_size:
+            reason = found.problem or f"it goes on behind its frames at byte {size:,}"
+            raise DamageError(f"staged file {staged} is damaged: {reason}", path=str(staged))
+        with staged.open("ab", buffering=0) as stored:
+            try:
+                write_whole(stored, found.index.to_bytes())
+            except OSError:
+                stored.truncate(size)
+                raise
+    except OSError as error:
+        raise UnavailableError(f"no index for {staged}: {error.strerror}") from error
+    return found.index
 
 
 _SKIPPABLE = 5

@@ -1,72 +1,84 @@
-"""Reads a stored object through and compares all that is told of it with what is there."""
+"""Reads a stored object through, and compares it with its name, its index and its row."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+import hashlib
+from typing import NamedTuple
 
-from tooltrail.artifacts._content_checks import check_digest, check_size
-from tooltrail.artifacts._index_checks import PlainCheck, differences, has_same_frames
-from tooltrail.artifacts._walking import Walked, walk
-from tooltrail.artifacts.frame_index import FrameIndex
+from tooltrail.artifacts._ahead import ahead
+from tooltrail.artifacts._checked import check_digest
+from tooltrail.artifacts._frames import Block, Frames, open_frames
 from tooltrail.artifacts.sink import ArtifactSink
-from tooltrail.records.errors import IndexMismatchError
-
-_OWN = "its own index"
-_STORED = "the index that the store has of it"
+from tooltrail.records.errors import DamageError, IndexMismatchError
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
-    """What is told of an artifact, each None when nobody does.
-
-    Attributes:
-        size: plain bytes.
-        line_count: lines of them.
-        index: of its frames; bytes as `FrameIndex.to_bytes` gives them, which may be altered.
-    """
-
-    size: int | None = None
-    line_count: int | None = None
-    index: FrameIndex | bytes | None = None
+class _Seen(NamedTuple):
+    plain: bytes
+    newline_count: int
 
 
-def verify_object(sink: ArtifactSink, path: str, own: FrameIndex | None, told: Told) -> Walked:
-    """Compare an object with its name, with its own index and with what is told of it.
+def verify_object(
+    sink: ArtifactSink, path: str, *, size: int | None = None, line_count: int | None = None
+) -> int:
+    """Decode every frame of an object; return its plain bytes, counted.
+
+    Args:
+        sink: where the object is.
+        path: of the object.
+        size: plain bytes that the object must have.
+        line_count: lines that it must have.
 
     Raises:
-        IndexMismatchError: its content is right, and something that is told of it is not.
-        DigestMismatchError: its content has another size or digest.
-        MissingArtifactError, DamageError, UnavailableError: see `walk`.
+        IndexMismatchError: the content is right, and the newlines in its index or `line_count` are
+            not.
+        DigestMismatchError: the content has another size or digest.
+        DamageError: a frame is cut or altered; the index is altered, missing, or of other frames.
+        MissingArtifactError: no object stands there.
+        UnavailableError: the sink cannot serve.
     """
-    index = FrameIndex.unaltered(told.index)
-    # Most are the same, and then there is nothing to be counted twice.
-    check = None if index is None or index == own else PlainCheck(index)
-    found = walk(sink, path, own, None if check is None else check.see)
-    check_size(path, found.index.plain_size, told.size)
-    check_digest(path, found.digits)
-    wrong = [
-        *_named(_OWN, () if own is None else differences(own, found.index)),
-        *_named(_STORED, _wrong_in_store(told, index, check, found)),
-    ]
-    if wrong:
-        raise IndexMismatchError(path, wrong)
-    return found
+    frames = open_frames(sink, path, size)
+    found = sink.stat(path).stored_size
+    if found != frames.index.object_size:
+        raise DamageError(
+            f"artifact {path} is damaged: it has {found:,} stored bytes, and its index is of"
+            f" {frames.index.object_size:,}",
+            path=path,
+        )
+    differences, lines = _compare(frames, path)
+    if line_count not in (None, lines):
+        differences.append(f"{lines:,} lines found, {line_count:,} expected")
+    if differences:
+        raise IndexMismatchError(path, differences)
+    return frames.index.plain_size
 
 
-def _wrong_in_store(
-    told: Told, index: FrameIndex | None, check: PlainCheck | None, found: Walked
-) -> Iterator[str]:
-    if told.line_count not in (None, found.line_count):
-        yield f"{found.line_count:,} lines found, {told.line_count:,} expected"
-    if told.index is not None and index is None:
-        yield "it was altered"
-    if index is None:
-        return
-    if check is None or has_same_frames(index, found.index):
-        yield from differences(index, found.index)
-    else:
-        # The object was replaced since, by the same content in other frames: no damage.
-        yield from check.differences()
+def check_content(frames: Frames, path: str) -> None:
+    """Decode every frame, and compare the digest of the content with the object's name.
+
+    Raises:
+        DigestMismatchError: the content has another digest.
+        DamageError, MissingArtifactError, UnavailableError: see `Frames.blocks`.
+    """
+    hasher = hashlib.sha256()
+    for block in ahead(frames, lambda block: block):
+        hasher.update(block.plain)
+    check_digest(path, hasher.hexdigest())
 
 
-def _named(name: str, found: Iterable[str]) -> Iterator[str]:
-    return (f"{name}: {difference}" for difference in found)
+def _compare(frames: Frames, path: str) -> tuple[list[str], int]:
+    """Where the index counts other newlines than its frames have; and how many lines there are."""
+    index, hasher, differences = frames.index, hashlib.sha256(), list[str]()
+    newlines, end = 0, b"\n"
+    for frame, seen in enumerate(ahead(frames, _look_at)):
+        hasher.update(seen.plain)
+        newlines += seen.newline_count
+        end = seen.plain[-1:] or end
+        if seen.newline_count != index.newlines_in(frame):
+            differences.append(
+                f"its index: frame {frame:,}: newlines {seen.newline_count:,} found,"
+                f" {index.newlines_in(frame):,} expected"
+            )
+    check_digest(path, hasher.hexdigest())
+    return differences, newlines + (end != b"\n")
+
+
+def _look_at(block: Block) -> _Seen:
+    return _Seen(block.plain, block.plain.count(b"\n"))

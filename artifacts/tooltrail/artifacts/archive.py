@@ -18,7 +18,7 @@ from typing import BinaryIO, Literal, NamedTuple
 from tooltrail.artifacts._checked import CheckedReader
 from tooltrail.artifacts._scratch import Source, copy_of, source_of
 from tooltrail.artifacts._staged import is_sound
-from tooltrail.artifacts._verifying import Told, verify_object
+from tooltrail.artifacts._verifying import verify_object
 from tooltrail.artifacts.capture import CapturedStream
 from tooltrail.artifacts.codec import READ_SIZE, PlainReader
 from tooltrail.artifacts.frame_index import FrameIndex, read_index
@@ -52,7 +52,6 @@ class StoredArtifact:
         outcome: `created` by this call; `existed`, and has the same stored bytes or was found to be
             right, unless `damage` says otherwise; `healed` when a damaged object stood there, was
             kept aside and was replaced.
-        index: of the object that stands there; None when it has none.
         damage: what is known to be damaged in the object that stands there, in one sentence, since
             what was to be stored had been altered after it was captured; else None.
     """
@@ -63,15 +62,13 @@ class StoredArtifact:
     stored_size: int
     line_count: int
     outcome: Outcome
-    index: FrameIndex | None = None
     damage: str | None = None
 
 
 class _Placed(NamedTuple):
-    """How an object came to stand there, and whether it is that of the source, byte for byte."""
+    """How an object came to stand there, and what is known to be damaged in it."""
 
     outcome: Outcome
-    is_ours: bool
     damage: str | None = None
 
 
@@ -142,8 +139,6 @@ class ArtifactArchive:
             stored_size=self._stored_size(path, source, placed),
             line_count=record.line_count,
             outcome=placed.outcome,
-            # Equal content may stand there in other frames.
-            index=source.index if placed.is_ours else self._known_index(path, placed),
             damage=placed.damage,
         )
 
@@ -162,32 +157,23 @@ class ArtifactArchive:
         """
         return io.BufferedReader(self._checked(path, size), READ_SIZE)
 
-    def reader(
-        self,
-        path: str,
-        *,
-        index: FrameIndex | bytes | None = None,
-        size: int | None = None,
-        line_count: int | None = None,
-    ) -> ArtifactReader:
+    def reader(self, path: str, *, size: int | None = None) -> ArtifactReader:
         """Any part of an artifact, at the cost of that part.
+
+        The index at the end of the object is read first: one request, two for gigabytes.
 
         Args:
             path: of the artifact.
-            index: what is known of its frames; then nothing is read here. Without it, and when it
-                was altered, the index at the end of the object is: one request, two for
-                gigabytes. An object that ends without one is read through.
             size: plain bytes that were stored, to be compared.
-            line_count: lines that were stored, so that they need not be found out.
 
         Raises:
             MissingArtifactError: no object stands there.
-            DamageError: the index was altered; `open` reads all the same what can be read.
-                `DigestMismatchError` when the size differs.
+            DamageError: the object is cut, or its index is altered or missing; `open` reads all
+                the same what can be read. `DigestMismatchError` when the size differs.
             InvalidRecordError: not the path of an artifact.
             UnavailableError: the sink cannot serve.
         """
-        return open_reader(self._sink, path, index=index, size=size, line_count=line_count)
+        return open_reader(self._sink, path, size=size)
 
     def index_of(self, path: str) -> FrameIndex | None:
         """The index at the end of an artifact, None when it has none.
@@ -201,35 +187,24 @@ class ArtifactArchive:
         digest_of_path(path)
         return read_index(lambda size: self._sink.read(path, -size, None), path)
 
-    def verify(
-        self,
-        path: str,
-        *,
-        size: int | None = None,
-        line_count: int | None = None,
-        index: FrameIndex | bytes | None = None,
-    ) -> int:
+    def verify(self, path: str, *, size: int | None = None, line_count: int | None = None) -> int:
         """Read an artifact through, frames and index, and return its plain size.
 
-        The size, the newlines and the checksum of each frame are found by decoding it, and
-        compared with the index of the object and with what else is told. An index from elsewhere
-        may be that of other frames, because an object can be replaced; what it tells of the
-        content must be right all the same.
+        Every frame is decoded, and its size, checksum and newlines are compared with the index at
+        the end of the object.
 
         Args:
             path: of the artifact.
             size: plain bytes that were stored.
             line_count: lines that were stored.
-            index: what is known of its frames from elsewhere; in bytes it may be altered.
 
         Raises:
-            IndexMismatchError: the content is right, and the lines or an index are not.
-            DamageError: see `open`; also when its own index was altered.
-            InvalidRecordError: see `open`.
-            UnavailableError: see `open`.
+            IndexMismatchError: the content is right, and newlines or lines are not.
+            DamageError: a frame is cut or altered; the index is altered, missing, or of other
+                frames. `DigestMismatchError` when the content has another size or digest.
+            MissingArtifactError, InvalidRecordError, UnavailableError: see `open`.
         """
-        told = Told(size, line_count, index)
-        return verify_object(self._sink, path, self.index_of(path), told).index.plain_size
+        return verify_object(self._sink, path, size=size, line_count=line_count)
 
     def stat(self, path: str) -> ObjectStat:
         """What the sink knows of an artifact.
@@ -260,38 +235,31 @@ class ArtifactArchive:
             return source.index.object_size
         return self._sink.stat(path).stored_size
 
-    def _known_index(self, path: str, placed: _Placed) -> FrameIndex | None:
-        if placed.damage is None:
-            return self.index_of(path)
-        with contextlib.suppress(DamageError):
-            return self.index_of(path)
-        return None
-
     def _place(
         self, path: str, source: Source, record: StreamRecord, scratch: Path | None
     ) -> _Placed:
         altered = f"artifact {path} is damaged: it was altered after it was captured"
         damage = altered if source.is_damaged else None
         if self._sink.put(path, source.file):
-            return _Placed("created", is_ours=True, damage=damage)
+            return _Placed("created", damage)
         outcome: Outcome = "existed"
         for _ in range(HEAL_ATTEMPTS):
             sameness = self._compare(path, source.file, record.size)
             if sameness == "equal":
-                return _Placed(outcome, is_ours=True, damage=damage)
+                return _Placed(outcome, damage)
             if sameness == "sound":
-                return _Placed(outcome, is_ours=False)
+                return _Placed(outcome)
             if source.is_damaged or not is_sound(source.file, source.index, record.digest):
                 aside = self._put_aside(path, source.file)
                 damage = f"{altered}, and so is what stands there; it is kept as {aside}"
-                return _Placed(outcome, is_ours=False, damage=damage)
+                return _Placed(outcome, damage)
             outcome = "healed"
             # Whoever heals the same object may have deleted it first.
             with contextlib.suppress(MissingArtifactError):
                 self._keep_aside(path, scratch)
                 self._sink.delete(path)
             if self._sink.put(path, source.file):
-                return _Placed(outcome, is_ours=True)
+                return _Placed(outcome)
         raise DamageError(f"artifact {path} is damaged and cannot be replaced", path=path)
 
     def _keep_aside(self, path: str, scratch: Path | None) -> None:

@@ -1,23 +1,19 @@
 """The bytes of a stream while another process still captures it.
 
 What is whole in the spool file is read, and looked for again after an interval. The file stays
-open, so that nothing is missed when it is published and its name goes. A store without room for all
-of a stream cuts its file at the end: then it is over, whether or not more of it was given before.
+open, so that nothing is missed when it is published and its name goes.
 """
 
 import threading
 from collections.abc import Iterator
-from contextlib import suppress
-from os import SEEK_END
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Literal, Self
 
-from tooltrail.artifacts._frame_reading import announced_size, read_frame
-from tooltrail.artifacts.frame_index import FrameIndex, read_index
+from tooltrail.artifacts._decoding import announced_size, read_frame
 from tooltrail.artifacts.frame_spans import FrameSpan, iter_spans
 from tooltrail.artifacts.spool_folders import is_in_use
-from tooltrail.records.errors import DamageError, UnavailableError
+from tooltrail.records.errors import UnavailableError
 
 FOLLOW_INTERVAL_S = 0.2
 """Seconds between two looks. A frame ends every second, so more of them would find nothing new."""
@@ -82,13 +78,6 @@ class StreamFollower:
         if stored is not None:
             try:
                 yield from self._new_blocks(stored)
-                # One that waits for more is as long as what was given, and so may one be that was
-                # shortened; its end tells. That is some 20 µs for each look.
-                if self.ending is None and stored.seek(0, SEEK_END) <= self._stop:
-                    self._is_shortened(stored)
-            except DamageError:
-                if not self._is_shortened(stored):
-                    raise
             except OSError as error:
                 raise self._unreadable(error) from error
         if self.ending is None and not in_use:
@@ -120,21 +109,6 @@ class StreamFollower:
             self.offset += len(block)
             if block:
                 yield block
-
-    def _is_shortened(self, stored: BinaryIO) -> bool:
-        """Whether the file was cut before what is to come next; with its new index it is over.
-
-        Raises:
-            UnavailableError: the file cannot be read.
-        """
-        try:
-            size = stored.seek(0, SEEK_END)
-            index = _index_at_the_end(stored, str(self._file))
-        except OSError as error:
-            raise self._unreadable(error) from error
-        if index is not None and index.frames_size <= self._stop:
-            self.ending = "closed"
-        return self.ending == "closed" or size <= self._stop
 
     def _start_of_last(
         self, stored: BinaryIO, spans: list[FrameSpan], lines: int
@@ -176,16 +150,6 @@ class StreamFollower:
 
     def _unreadable(self, error: OSError) -> UnavailableError:
         return UnavailableError(f"{self._file} cannot be read: {error.strerror}")
-
-
-def _index_at_the_end(stored: BinaryIO, path: str) -> FrameIndex | None:
-    def read_end(size: int) -> bytes:
-        stored.seek(max(0, stored.seek(0, SEEK_END) - size))
-        return stored.read(size)
-
-    with suppress(DamageError):
-        return read_index(read_end, path)
-    return None
 
 
 def follow(

@@ -99,20 +99,6 @@ class FrameIndex:
         """Stored bytes of the whole object: its frames and this index."""
         return self.frames_size + _index_size(len(self))
 
-    def fitting(self, room: int) -> "FrameIndex | None":
-        """The index of the first frames, as many as fit with it into so many stored bytes.
-
-        None when not even one does.
-        """
-        counts = range(len(self) + 1)
-        count = bisect_right(counts, room, key=lambda n: self._stored_ends[n] + _index_size(n)) - 1
-        return self._beginning(count) if count > 0 else None
-
-    def _beginning(self, count: int) -> "FrameIndex":
-        ends = (self._stored_ends, self._plain_ends, self._newline_ends)
-        stored, plain, newlines = (_steps(some[: count + 1]) for some in ends)
-        return FrameIndex(stored, plain, newlines, self._checksums[:count])
-
     @property
     def newline_count(self) -> int:
         """Newlines in all frames."""
@@ -173,16 +159,6 @@ class FrameIndex:
             if index.to_bytes() == data and index.is_possible:
                 return index
         raise DamageError(f"the index of {path} is damaged", path=path)
-
-    @classmethod
-    def unaltered(cls, index: Self | bytes | None) -> Self | None:
-        """An index from elsewhere; None when there is none, or when it was altered."""
-        if not isinstance(index, bytes):
-            return index
-        try:
-            return cls.from_bytes(index)
-        except DamageError:
-            return None
 
     @property
     def is_possible(self) -> bool:

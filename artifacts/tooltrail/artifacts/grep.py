@@ -1,24 +1,20 @@
-"""Searching an artifact for lines, over blocks of them that other threads decode ahead."""
+"""Searches the lines of an artifact, block by block."""
 
 import sys
 from collections.abc import Iterator
-from functools import partial
 from itertools import islice
 
-from tooltrail.artifacts._ahead import ahead
-from tooltrail.artifacts._block_counts import Counter, others
 from tooltrail.artifacts._frames import Frames
-from tooltrail.artifacts._line_blocks import line_blocks
-from tooltrail.artifacts._line_counts import count_between_ends, count_lines
+from tooltrail.artifacts._line_blocks import count_lines, line_blocks
 from tooltrail.artifacts._lines_around import LinesAround, Match
-from tooltrail.artifacts._patterns import LinePattern, Span, lines_of
+from tooltrail.artifacts._patterns import Counter, LinePattern, Span, inverted, lines_of
 from tooltrail.records.errors import InvalidRecordError
 
 __all__ = ["Grep", "Match"]
 
 
 class Grep:
-    """What is searched for. Safe for threads."""
+    """One search: a pattern and its options. Safe for threads."""
 
     def __init__(
         self,
@@ -33,7 +29,7 @@ class Grep:
         self._pattern = LinePattern(pattern, literal=literal, ignore_case=ignore_case)
         self._invert = invert
         count = self._pattern.count
-        self._count: Counter = others(count) if invert else count
+        self._count: Counter = inverted(count) if invert else count
         self._max_count = None if max_count is None else _number(max_count, "matches")
 
     def matches(self, frames: Frames, path: str, before: int, after: int) -> Iterator[Match]:
@@ -41,35 +37,23 @@ class Grep:
         context = LinesAround(_number(before, "lines"), _number(after, "lines"))
         return self._matches(frames, path, context)
 
-    def count(self, frames: Frames, path: str, processes: int) -> int:
+    def count(self, frames: Frames, path: str) -> int:
         """How many lines match, at most the maximum; see `ArtifactReader.count_matches`."""
         limit = self._max_count
         if limit is None:
-            found = self._count_in_processes(frames, path, processes)
-            return sum(self._counts(frames, path)) if found is None else found
+            return sum(self._counts(frames, path))
         parts = self._counts(frames, path) if limit else iter(())
         count = 0
         while count < limit and (found := next(parts, None)) is not None:
             count += found
         return min(count, limit)
 
-    def _count_in_processes(self, frames: Frames, path: str, processes: int) -> int | None:
-        """How many lines match; None when threads of this process are to count them."""
-        needle = self._pattern.needle
-        # An expression can take for ever, and what nobody waits for should end soon.
-        if needle is None or processes < 2:
-            return None
-        from tooltrail.artifacts._counting_processes import count_in_processes  # noqa: PLC0415  few need it
-
-        return count_in_processes(frames, path, needle, invert=self._invert, processes=processes)
-
     def _counts(self, frames: Frames, path: str) -> Iterator[int]:
         """How many lines match in one part after the other."""
         if self._pattern.needle is not None:
-            counted = ahead(frames, partial(count_between_ends, counter=self._count))
-            return count_lines(frames, path, self._count, counted)
-        # An expression can take for ever, and lets nobody run all the while. In the thread of who
-        # asks a signal still ends it; in another that thread would never come to see the signal.
+            return count_lines(frames, path, self._count)
+        # An expression can run for ever without letting go of the interpreter. In this thread a
+        # signal still ends it; in another one this thread would never see the signal.
         return (self._count(block.plain) for block in line_blocks(frames, path))
 
     def _matches(self, frames: Frames, path: str, context: "LinesAround") -> Iterator[Match]:
@@ -92,7 +76,7 @@ class Grep:
 
 
 def _others(block: bytes, found: Iterator[Span]) -> Iterator[Span]:
-    """The lines of a block that were not found."""
+    """The lines of a block that do not match."""
     start = 0
     for begin, end in found:
         yield from lines_of(block, start, begin)
@@ -101,7 +85,7 @@ def _others(block: bytes, found: Iterator[Span]) -> Iterator[Span]:
 
 
 def _number(number: int, what: str) -> int:
-    """The same, or the largest that the standard library counts to."""
+    """A number that is not negative, at most the largest that `islice` takes."""
     if number < 0:
         raise InvalidRecordError(f"not a number of {what}: {number}")
     return min(number, sys.maxsize)

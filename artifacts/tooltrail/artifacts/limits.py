@@ -3,21 +3,10 @@
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 MOST_HELD_BACK = 64 * 1024 * 1024
 """Bytes of a disk that are held back by default, when that is not more than a thousandth of it."""
-
-
-class Room(Protocol):
-    """What a store has left for one capture; asked again and again while that grows."""
-
-    def refusal(self, file: Path, stored_size: int) -> str | None:
-        """Why a spool file may not become so large, in words; None when it may.
-
-        MUST NOT raise, and MUST be cheap at most times: it is asked before each frame.
-        """
-        ...
 
 
 class DiskRoom(NamedTuple):
@@ -40,29 +29,22 @@ class CaptureLimits:
         stream_bytes: plain bytes of one stream.
         free_bytes: bytes that must stay free on the disk of the spool, for the records themselves;
             None for a thousandth of the disk, at most 64 MiB.
-        room: what the limit of the whole store leaves; None without such a limit.
     """
 
     stream_bytes: int | None = None
     free_bytes: int | None = None
-    room: Room | None = None
 
-    def refusal(self, file: Path, stored_size: int, more: int) -> str | None:
+    def refusal(self, folder: Path, more: int) -> str | None:
         """Why a stream may not grow, in words; None when it may.
 
         Args:
-            file: the spool file, which is there.
-            stored_size: bytes that the stream has on disk.
+            folder: of the spool file; it exists.
             more: bytes that are to be added.
 
         Raises:
             OSError: the disk cannot be asked.
         """
-        if self.room is not None:
-            refusal = self.room.refusal(file, stored_size + more)
-            if refusal is not None:
-                return refusal
-        free, held = self.disk_room(file.parent)
+        free, held = self.disk_room(folder)
         if free - more < held:
             return f"low disk space: of {free:,} free bytes {held:,} are held back, {more:,} needed"
         return None

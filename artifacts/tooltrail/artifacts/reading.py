@@ -8,7 +8,7 @@ with slices, what lies beyond the end is not there, which is no error.
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tooltrail.artifacts._frames import Block, Frames, fits_lines, open_frames
+from tooltrail.artifacts._frames import Block, Frames, open_frames
 from tooltrail.artifacts._line_ends import after_newlines
 from tooltrail.artifacts.frame_index import FrameIndex
 from tooltrail.artifacts.sink import ArtifactSink
@@ -22,9 +22,9 @@ class ArtifactReader:
     """Reads parts of one artifact; opened by `ArtifactArchive.reader`.
 
     Only the frames that hold what is asked for are fetched and decoded: neighbours with one
-    request, of at most `REQUEST_BYTES`. Each frame is compared with its checksum and with the
-    index, so a part is right whenever it is given; damage elsewhere is not looked for. The digest
-    is compared only when the whole is one frame; `ArtifactArchive.open` does it always.
+    request, of at most `REQUEST_BYTES`. Each frame is compared with its checksum and with the index
+    at the end of the object. Damage in other frames is not looked for, and the digest is compared
+    only when the whole is one frame: call `check` first where that matters.
 
     Holds up to 8 MiB of stored bytes and one frame of plain ones, besides what a method returns:
     those that give an iterator hold no more than a frame (`iter_lines` a line). Safe for threads.
@@ -33,11 +33,11 @@ class ArtifactReader:
     MissingArtifactError (the object is gone) and UnavailableError (the sink cannot serve).
     """
 
-    def __init__(self, frames: Frames, path: str, line_count: int | None) -> None:
-        """Read `frames`, which are those of `path`; `line_count` is None when it is not known."""
+    def __init__(self, frames: Frames, path: str) -> None:
+        """Read `frames`, which are those of `path`."""
         self._frames = frames
         self._path = path
-        self._line_count = line_count
+        self._line_count: int | None = None
 
     @property
     def path(self) -> str:
@@ -55,6 +55,17 @@ class ArtifactReader:
         if self._line_count is None:
             self._line_count = self._frames.index.newline_count + self._is_unfinished()
         return self._line_count
+
+    def check(self) -> None:
+        """Read the artifact through once, and compare its digest with the one in its path.
+
+        Raises:
+            DigestMismatchError: the content has another digest.
+        """
+        # Threads take longer to import than the end of an artifact to be read.
+        from tooltrail.artifacts._verifying import check_content  # noqa: PLC0415
+
+        check_content(self._frames, self._path)
 
     def read_bytes(self, start: int, stop: int) -> bytes:
         """The bytes from `start` up to `stop`, all in memory.
@@ -153,7 +164,7 @@ class ArtifactReader:
             after: lines of context after it.
             max_count: end after so many matches and the context of the last.
 
-        Holds some blocks of 8 frames, and whole lines: see `_giant_lines.LINE_BYTES`.
+        Holds some blocks of 8 frames, and whole lines: see `_line_blocks.LINE_BYTES`.
 
         Raises:
             InvalidRecordError: no regular expression, a newline in the pattern, a negative number;
@@ -172,30 +183,12 @@ class ArtifactReader:
         ignore_case: bool = False,
         invert: bool = False,
         max_count: int | None = None,
-        processes: int = 1,
     ) -> int:
-        """How many lines match, at most `max_count`; see `grep`.
-
-        Args:
-            pattern: see `grep`.
-            literal: see `grep`.
-            ignore_case: see `grep`.
-            invert: see `grep`.
-            max_count: see `grep`.
-            processes: how many may count, this one among them. Others are started where they pay:
-                for a large artifact in a folder of this machine and a literal that many lines have,
-                without `ignore_case` and `max_count`. They end with the call, whichever way it
-                ends, and change neither what it returns nor what it raises.
-
-        Raises:
-            InvalidRecordError: see `grep`; also when `processes` is below 1.
-        """
+        """How many lines match, at most `max_count`; see `grep` for arguments and errors."""
         found = _grep(
             pattern, literal=literal, ignore_case=ignore_case, invert=invert, max_count=max_count
         )
-        if processes < 1:
-            raise InvalidRecordError(f"not a number of processes: {processes}")
-        return found.count(self._frames, self._path, processes)
+        return found.count(self._frames, self._path)
 
     def _plain(self, start: int, stop: int) -> Iterator[bytes]:
         for block in self._frames.blocks(start, stop):
@@ -252,19 +245,9 @@ def _grep(
     )
 
 
-def open_reader(
-    sink: ArtifactSink,
-    path: str,
-    *,
-    index: FrameIndex | bytes | None = None,
-    size: int | None = None,
-    line_count: int | None = None,
-) -> ArtifactReader:
+def open_reader(sink: ArtifactSink, path: str, *, size: int | None = None) -> ArtifactReader:
     """See `ArtifactArchive.reader`, which needs more to be imported than this."""
-    frames = open_frames(sink, path, index, size, line_count)
-    if line_count is not None and not fits_lines(frames.index, line_count):
-        line_count = None
-    return ArtifactReader(frames, path, line_count)
+    return ArtifactReader(open_frames(sink, path, size), path)
 
 
 def _frame_with(index: FrameIndex, newline: int) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
-from tooltrail.artifacts._frame_reading import announced_size, read_frame
+from tooltrail.artifacts._decoding import announced_size, read_frame
 from tooltrail.artifacts.capture import Capture, CapturedStream
 from tooltrail.artifacts.codec import FRAME_SIZE
 from tooltrail.artifacts.frame_spans import iter_spans

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal
 
 from tooltrail.artifacts import ArtifactReader
 from tooltrail.cli._artifact_names import parse_name
@@ -30,8 +30,8 @@ class Verdict:
         state: how it is.
         size: plain bytes that the store expects.
         reason: one sentence, empty when it is right.
-        differences: each thing in which the object's own index, the index in its row or its number
-            of lines differ from what was found, one sentence each; the reason has the first ones.
+        differences: each thing in which the index of the object or the number of lines in its row
+            differs from what was found, one sentence each; the reason has the first ones.
     """
 
     path: str
@@ -65,10 +65,14 @@ def open_known(store: Store, name: str) -> ArtifactReader:
     """Any part of the artifact that a name means, as the store and the sink know it."""
     path = find_artifact(store, name)
     known = _known(store, path)
-    if known is None:
-        return store.archive.reader(path)
-    index = store.reader.frame_index(path)
-    return store.archive.reader(path, index=index, size=known.size, line_count=known.line_count)
+    return store.archive.reader(path, size=None if known is None else known.size)
+
+
+def open_whole(store: Store, name: str) -> BinaryIO:
+    """All bytes of the artifact that a name means; see `ArtifactArchive.open`."""
+    path = find_artifact(store, name)
+    known = _known(store, path)
+    return store.archive.open(path, size=None if known is None else known.size)
 
 
 def _known(store: Store, path: str) -> ArtifactView | None:
@@ -138,5 +142,4 @@ def _verify(store: Store, path: str, known: ArtifactView | None) -> Verdict:
 def _read_through(store: Store, path: str, known: ArtifactView | None) -> int:
     if known is None:
         return store.archive.verify(path)
-    index = store.reader.frame_index(path)
-    return store.archive.verify(path, size=known.size, line_count=known.line_count, index=index)
+    return store.archive.verify(path, size=known.size, line_count=known.line_count)

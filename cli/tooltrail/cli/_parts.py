@@ -20,13 +20,7 @@ def artifact_reader(location: Location, name: str) -> Generator[ArtifactReader]:
     place = None if location.artifacts else look_up_artifact(location.database, path)
     if place is not None:
         sink = defer_sink(place.root, mark=place.mark)
-        yield open_reader(
-            sink,
-            place.path,
-            index=place.frame_index,
-            size=place.size,
-            line_count=place.line_count,
-        )
+        yield open_reader(sink, place.path, size=place.size)
         return
     from tooltrail.cli._artifacts import open_known  # noqa: PLC0415  heavy
 

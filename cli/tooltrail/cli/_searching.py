@@ -1,6 +1,5 @@
 """What `artifact grep` searches for, as its options say it."""
 
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import wraps
@@ -47,15 +46,7 @@ class Search:
             ignore_case=self.ignore_case,
             invert=self.invert,
             max_count=self.max_count,
-            processes=_cores(),
         )
-
-
-def _cores() -> int:
-    """How many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def search_options(function: Decorated) -> Decorated:

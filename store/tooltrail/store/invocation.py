@@ -5,7 +5,7 @@ every artifact that they refer to was durable before.
 """
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -47,7 +47,6 @@ from tooltrail.store._recording.finishing import (
 )
 from tooltrail.store._recording.interruption import interrupted_output, with_unshown, without_room
 from tooltrail.store._recording.publisher import StreamPublisher, refuse_false_digests
-from tooltrail.store._recording.room import RoomShare, StoreRoom
 from tooltrail.store._recording.sessions import write_closed
 from tooltrail.store._recording.starting import Started
 from tooltrail.store._recording.upkeep import ensure_standing
@@ -70,14 +69,12 @@ class Invocation:
     Attributes:
         is_witnessed: whether the program that ran it sees its end, and so how long it took.
         may_wait: whether its end is recorded although its output cannot be stored yet.
-        is_limited: whether the limit of its store holds for its output.
         closing_reason: why its session ends with it, when that is not as it was to be.
         finished_at: when it ended; None for when that is recorded.
     """
 
     is_witnessed = True
     may_wait = True
-    is_limited = True
     closing_reason: str | None = None
     finished_at: datetime | None = None
 
@@ -86,7 +83,6 @@ class Invocation:
         self._session = session
         self._key = key
         self._captured: dict[Digest, CapturedStream] = {}
-        self._shortened: set[Path] = set()
         self._is_finished = False
         self._attempt: Finished | None = None
         self.id = started.id
@@ -129,35 +125,14 @@ class Invocation:
             edge_bytes=self.policy.edge_bytes,
             inline_bytes=self._inline_bytes,
             frame_size=self._store.archive.frame_size,
-            limits=self._capture_limits(),
+            limits=CaptureLimits(self._stream_bytes, self._store.limits.free_bytes),
             claim=partial(self._store.owner.claim, self.id),
         )
 
     def captured(self, stream: CapturedStream) -> StreamRecord:
-        """Take a closed capture; the record that it gives goes into the complete output.
-
-        That is the record of the capture, or of its beginning when the store has a limit and no
-        room for all of it.
-        """
-        if self._room is not None:
-            stream = self._room.fit(
-                stream,
-                edge_bytes=self.policy.edge_bytes,
-                inline_bytes=self._inline_bytes,
-                frame_size=self._store.archive.frame_size,
-                free_bytes=self._store.limits.free_bytes,
-                begun=self._shortened,
-            )
+        """Take a closed capture; the record that it gives goes into the complete output."""
         self._captured[stream.record.digest] = stream
         return stream.record
-
-    @property
-    def _room(self) -> StoreRoom | None:
-        return self._store.room if self.is_limited else None
-
-    def _capture_limits(self) -> CaptureLimits:
-        room = None if self._room is None else self._room.for_capture()
-        return CaptureLimits(self._stream_bytes, self._store.limits.free_bytes, room)
 
     def finish(self, output: CompleteOutput) -> Finished:
         """Record the end: publish artifacts, then commit all surfaces in one transaction.
@@ -266,29 +241,24 @@ class Invocation:
         if self._is_finished:
             # Asked before the spool is, which the first finish removed.
             raise self._finished_already()
-        with self._room_share() as room:
-            ending = self._planned(output, streams, away, room)
-            if most is not None and ending.rows.size > most:
-                raise DiskFullError(
-                    f"the disk is nearly full: of {ending.rows.size:,} bytes no more than {most:,} "
-                    "are written"
-                )
-            try:
-                self._commit(ending)
-            except EndUncertainError:
-                self._attempt = ending.told()
-                raise
+        ending = self._planned(output, streams, away)
+        if most is not None and ending.rows.size > most:
+            raise DiskFullError(
+                f"the disk is nearly full: of {ending.rows.size:,} bytes no more than {most:,} "
+                "are written"
+            )
+        try:
+            self._commit(ending)
+        except EndUncertainError:
+            self._attempt = ending.told()
+            raise
         return self._settled(ending.told())
-
-    def _room_share(self) -> AbstractContextManager[RoomShare | None]:
-        return nullcontext() if self._room is None else self._room.share()
 
     def _planned(
         self,
         output: CompleteOutput,
         streams: tuple[StreamRecord, ...],
         away: Postponed | None,
-        room: RoomShare | None,
     ) -> Ending:
         """Publish what becomes artifacts and make the surfaces; nothing is committed yet.
 
@@ -303,7 +273,6 @@ class Invocation:
             self._captured,
             self.spool,
             away,
-            room,
             free_bytes=self._store.limits.free_bytes,
             claim=self._claim_spool,
         )
@@ -314,7 +283,7 @@ class Invocation:
             if stream.size > self._inline_bytes or stream.content is None:
                 publisher.publish(stream)
         if publisher.away is not None and away is None and self._store.has_moved(seen):
-            return self._planned(output, streams, None, room)
+            return self._planned(output, streams, None)
         if publisher.away is not None and not self.may_wait:
             raise UnavailableError(publisher.away.reason)
         receipt = render(projection.canonical, family, self.policy)

@@ -15,10 +15,7 @@ from tooltrail.store._roots.mark_names import mark_path
 
 _STORE_ID = "SELECT id FROM store_info"
 # What begins so lies before what goes on with a character that no path has.
-_ARTIFACT = (
-    "SELECT path, size, line_count, frame_index FROM artifacts"
-    " WHERE path >= ?1 AND path < ?1 || '~' LIMIT 2"
-)
+_ARTIFACT = "SELECT path, size FROM artifacts WHERE path >= ?1 AND path < ?1 || '~' LIMIT 2"
 
 
 class ArtifactPlace(NamedTuple):
@@ -29,16 +26,12 @@ class ArtifactPlace(NamedTuple):
         mark: the object without which that is not the root of the store; see `defer_sink`.
         path: relative to it.
         size: plain bytes.
-        line_count: lines of the plain bytes.
-        frame_index: where its frames are, None when the row does not say.
     """
 
     root: str
     mark: str
     path: str
     size: int
-    line_count: int
-    frame_index: bytes | None
 
 
 def look_up_artifact(database: str, beginning: str) -> ArtifactPlace | None:
@@ -90,9 +83,9 @@ def _found(connection: sqlite3.Connection, file: Path, beginning: str) -> Artifa
     info = plain_info(connection)
     rows = connection.execute(_ARTIFACT, (beginning,)).fetchall()
     match rows:
-        case [[str(path), int(size), int(lines), bytes() | None as index]] if info is not None:
+        case [[str(path), int(size)]] if info is not None:
             root = info.artifact_root
             place = root if "://" in root else str(file.parent / root)
-            return ArtifactPlace(place, mark_path(info.id), path, size, lines, index)
+            return ArtifactPlace(place, mark_path(info.id), path, size)
         case _:
             return None

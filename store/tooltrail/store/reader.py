@@ -21,7 +21,7 @@ from tooltrail.store._reading import details, names, offers, pages, queries
 from tooltrail.store._reading.ranges import RangeKeeper
 from tooltrail.store._recording.bodies import decode_body
 from tooltrail.store.filters import ALL, InvocationFilter
-from tooltrail.store.tables import ArtifactRow, BodyRow, PolicyRow
+from tooltrail.store.tables import BodyRow, PolicyRow
 from tooltrail.store.views import (
     ArtifactView,
     InvocationDetail,
@@ -274,17 +274,6 @@ class Reader:
         """
         with self.database.read() as connection:
             return queries.waiting_streams(connection, session, None)
-
-    def frame_index(self, path: str) -> bytes | None:
-        """Where the frames of an artifact are, for `ArtifactArchive.reader`.
-
-        None when the store does not know the artifact, or its row does not say. It may be altered.
-        """
-        query = select(ArtifactRow.frame_index).where(ArtifactRow.path == path)
-        with self.database.read() as connection:
-            found = cast("object", connection.scalar(query))
-        # SQLite keeps whatever it is given; what is no bytes is taken for an altered index.
-        return found if found is None or isinstance(found, bytes) else b""
 
     def artifact_owners(self, path: str) -> list[UUID]:
         """The invocations that refer to an artifact, the oldest first.

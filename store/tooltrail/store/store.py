@@ -18,7 +18,6 @@ from tooltrail.store._outbox.known_stores import remember
 from tooltrail.store._reading.ranges import RangeKeeper
 from tooltrail.store._recording.group_commit import GroupCommit, Write
 from tooltrail.store._recording.keys import Taken, checked_key, refuse_conflict
-from tooltrail.store._recording.room import StoreRoom
 from tooltrail.store._recording.running import Place, RunningInvocation, begin
 from tooltrail.store._recording.sessions import Opening, claim_session, open_once, write_opened
 from tooltrail.store._recording.starting import Started, commit_start, plan_start
@@ -55,7 +54,6 @@ class Store:
         policy: the budgets of new records.
         families: the tool families.
         limits: how much is kept of what tools print.
-        room: what the limit of the store leaves; None without one.
         fallback: how it records while it cannot be reached.
     """
 
@@ -87,8 +85,6 @@ class Store:
         self.policy = policy.covering(families)
         self.families = families
         self.limits = limits
-        most = limits.store_bytes
-        self.room = None if most is None else StoreRoom(most, database, spool, str(info.id))
         self.fallback = Fallback(self, on_unavailable)
         target = database.target
         self.reserve = DiskReserve(target.path if isinstance(target, SqliteTarget) else None)

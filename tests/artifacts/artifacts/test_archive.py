@@ -98,7 +98,6 @@ def test_publishing_names_the_object_by_its_content(
         stored_size=sink.stat(stored.path).stored_size,
         line_count=3,
         outcome="created",
-        index=captured.index,
     )
     assert archive.index_of(stored.path) == captured.index
     assert archive.sink is sink
@@ -106,19 +105,17 @@ def test_publishing_names_the_object_by_its_content(
     assert archive.stat(stored.path) == sink.stat(stored.path)
 
 
-def test_the_index_is_that_of_the_object_which_stood_there_in_other_frames(
+def test_equal_content_in_other_frames_is_left_as_it_stands(
     archive: ArtifactArchive, captured: CapturedStream, tmp_path: Path
 ) -> None:
     first = archive.publish(captured_from(tmp_path, [PLAIN]))
-    assert first.index is not None
-    assert (len(first.index), len(captured.index or ())) == (1, 3)
+    index = archive.index_of(first.path)
     again = archive.publish(captured)
-    assert (again.outcome, again.index) == ("existed", first.index)
-    in_memory = CapturedStream(StreamRecord.from_bytes("stdout", PLAIN), None)
-    assert archive.publish(in_memory).index == first.index
+    assert (again.outcome, again.stored_size) == ("existed", first.stored_size)
+    assert captured.index != index == archive.index_of(first.path)
 
 
-def test_an_object_without_an_index_is_whole_and_one_that_lost_half_of_it_is_not(
+def test_an_object_that_lost_its_index_or_half_of_it_is_damaged_and_can_be_read(
     archive: ArtifactArchive, sink: ArtifactSink, tmp_path: Path
 ) -> None:
     path = artifact_path(digest_of(PLAIN))
@@ -126,10 +123,26 @@ def test_an_object_without_an_index_is_whole_and_one_that_lost_half_of_it_is_not
     end = FrameIndex.from_bytes(good).frames_size
     store_raw(sink, tmp_path, path, good[:end])
     assert archive.index_of(path) is None
-    assert archive.verify(path, size=len(PLAIN)) == len(PLAIN)
+    for method in (archive.verify, archive.reader):
+        with pytest.raises(DamageError, match=f"{path} is damaged: it was cut, or the index at"):
+            method(path, size=len(PLAIN))
+    with archive.open(path, size=len(PLAIN)) as reader:
+        assert reader.read() == PLAIN
     store_raw(sink, tmp_path, path, good[: end + 20])
-    with pytest.raises(DamageError, match=f"the index of artifact {path} is damaged"):
+    with pytest.raises(DamageError, match=f"artifact {path} is damaged: it was cut, or the index"):
         archive.verify(path, size=len(PLAIN))
+
+
+def test_a_stream_that_was_closed_on_a_full_disk_gets_its_index_when_it_is_published(
+    archive: ArtifactArchive, captured: CapturedStream
+) -> None:
+    assert captured.staged is not None
+    assert captured.index is not None
+    os.truncate(captured.staged, captured.index.frames_size)
+    closed = replace(captured, index=None, stored_size=captured.index.frames_size)
+    stored = archive.publish(closed)
+    assert archive.index_of(stored.path) == captured.index
+    assert archive.verify(stored.path, size=len(PLAIN), line_count=3) == len(PLAIN)
 
 
 def test_a_published_stream_is_read_back(
@@ -316,13 +329,12 @@ def harmless_versions(good: bytes, index: FrameIndex) -> set[str]:
 
     Of a frame's descriptor two bits change no plain byte: bit 4 is unused, which decoders must
     ignore (RFC 8878, 3.1.1.1.1.4); without bit 5 the next byte, our content size, is read as a
-    window size instead. And an object may end without an index.
+    window size instead.
     """
     starts = [index.stored_span(n)[0] for n in range(len(index))]
     assert len(starts) == len(LINES)
     assert all(good.startswith(ZSTD_MAGIC, start) for start in starts)
-    flips = {f"bit {bit} at {start + 4}" for start in starts for bit in (4, 5)}
-    return flips | {f"cut at {index.frames_size}"}
+    return {f"bit {bit} at {start + 4}" for start in starts for bit in (4, 5)}
 
 
 @pytest.mark.parametrize("with_size", [True, False])
@@ -330,10 +342,11 @@ def test_every_flip_cut_and_addition_anywhere_is_damage(tmp_path: Path, with_siz
     sink = open_sink(f"memory://{uuid.uuid4()}", create=True)
     archive = ArtifactArchive(sink)
     stored = archive.publish(captured_from(tmp_path, LINES))
-    assert stored.index is not None
+    index = archive.index_of(stored.path)
+    assert index is not None
     size = stored.size if with_size else None
     good = stored_bytes(sink, stored.path)
-    harmless = harmless_versions(good, stored.index)
+    harmless = harmless_versions(good, index)
     versions = dict(damaged_versions(good))
     assert len(versions) > 9 * len(good)
     for what, bad in versions.items():
@@ -344,7 +357,7 @@ def test_every_flip_cut_and_addition_anywhere_is_damage(tmp_path: Path, with_siz
         with pytest.raises(DamageError) as caught:
             archive.verify(stored.path, size=size)
         assert caught.value.path == stored.path, what
-        is_in_frames = bad[: stored.index.frames_size] != good[: stored.index.frames_size]
+        is_in_frames = bad[: index.frames_size] != good[: index.frames_size]
         read_whole_or_damaged(archive, stored, size, may_be_whole=not is_in_frames)
 
 
@@ -357,7 +370,8 @@ def read_whole_or_damaged(
             plain = reader.read()
         except DamageError:
             return
-    assert may_be_whole
+    # With a size the digest is compared before the end of the last frame is looked at.
+    assert may_be_whole or size is not None
     assert plain == PLAIN
 
 
@@ -371,8 +385,7 @@ def test_a_cut_at_a_frame_is_a_mismatch_and_stays_one(
         for _ in range(3):
             with pytest.raises(DigestMismatchError, match="another digest than its name"):
                 reader.read()
-    first = FrameIndex.from_bytes(encode(LINES[0])).frames_size
-    store_raw(sink, tmp_path, path, encode(LINES[0])[:first])
+    store_raw(sink, tmp_path, path, encode(LINES[0]))
     with pytest.raises(DigestMismatchError, match=f"and {len(PLAIN)} were stored"):
         archive.verify(path, size=len(PLAIN))
 
@@ -419,7 +432,10 @@ def test_objects_of_another_codec_level_are_read(
 ) -> None:
     plain = b"line\n" * FRAME_SIZE
     path = artifact_path(digest_of(plain))
-    store_raw(sink, tmp_path, path, zstandard.compress(plain, 19))
+    frame = zstandard.ZstdCompressor(19, write_checksum=True).compress(plain)
+    newlines, checksum = plain.count(b"\n"), int.from_bytes(frame[-4:], "little")
+    index = FrameIndex([len(frame)], [len(plain)], [newlines], [checksum])
+    store_raw(sink, tmp_path, path, frame + index.to_bytes())
     assert archive.verify(path, size=len(plain)) == len(plain)
     again = archive.publish(captured_from(tmp_path, [plain]))
     assert again.outcome == "existed"

@@ -1,6 +1,5 @@
 """A second process sees each byte of a running capture once, and when it has ended."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
@@ -15,7 +14,6 @@ from tooltrail.artifacts import (
     StreamFollower,
     follow,
     remove_spool_folder,
-    shortened,
 )
 from tooltrail.records import DamageError, UnavailableError
 
@@ -204,62 +202,6 @@ def test_a_stream_that_has_not_begun_has_no_last_lines(folder: Path) -> None:
     with StreamFollower(folder, "stdout") as follower:
         follower.skip_to_last(3)
         assert follower.offset == 0
-
-
-@pytest.mark.parametrize("seen", [1, 25, 40])
-@pytest.mark.parametrize("frame_count", [1, 10, 24, 25, 26, 39])
-def test_a_stream_that_is_shortened_for_its_store_has_ended_and_is_not_damaged(
-    folder: Path, seen: int, frame_count: int
-) -> None:
-    lines = [b"line %d\n" % n for n in range(40)]
-    capture = capture_in(folder)
-    with StreamFollower(folder, "stdout") as follower:
-        given = b""
-        for number, line in enumerate(lines, 1):
-            capture.write(line)
-            capture.flush()
-            if number == seen:
-                given += polled(follower)
-        captured = capture.close()
-        assert captured.index is not None
-        shorter = captured.index.fitting(captured.index.stored_span(frame_count)[0] + 700)
-        assert shorter is not None
-        result = shortened(captured, shorter.object_size, "no room", edge_bytes=10, inline_bytes=0)
-        given += polled(follower)
-        assert follower.ending == "closed"
-    assert given == b"".join(lines[: max(seen, len(shorter))])
-    assert result.record.size == shorter.plain_size
-
-
-def test_a_stream_that_is_shortened_to_just_what_was_given_has_ended(folder: Path) -> None:
-    file = folder / "stdout.zst"
-    capture = capture_in(folder)
-    with StreamFollower(folder, "stdout") as follower:
-        # The second frame has as many bytes as the index of the first one alone.
-        for part in (b"a line that is kept\n", os.urandom(48)):
-            capture.write(part)
-            capture.flush()
-        assert len(polled(follower)) == 68
-        assert (polled(follower), follower.ending) == (b"", None)
-        given_size = file.stat().st_size
-        shortened(capture.close(), given_size, "no room", edge_bytes=10, inline_bytes=0)
-        assert file.stat().st_size == given_size
-        assert (polled(follower), follower.ending) == (b"", "closed")
-
-
-def test_a_stream_that_is_being_shortened_is_waited_for(folder: Path) -> None:
-    capture = capture_in(folder)
-    for n in range(40):
-        capture.write(b"line %02d\n" % n)
-        capture.flush()
-    with StreamFollower(folder, "stdout") as follower:
-        assert len(polled(follower)) == 40 * len(b"line 00\n")
-        captured = capture.close()
-        assert captured.index is not None
-        assert captured.staged is not None
-        # Cut, and the index is not written yet.
-        os.truncate(captured.staged, captured.index.stored_span(20)[0])
-        assert (polled(follower), follower.ending) == (b"", None)
 
 
 def test_an_altered_frame_of_a_closed_file_is_damage_to_a_follower_before_it(folder: Path) -> None:

@@ -11,16 +11,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.support.processes import run_python
-from tests.support.sinks import CountingSink, Framed, counting_sink, framed, put_raw
+from tests.support.sinks import CountingSink, counting_sink, framed, put_raw
 
 from tooltrail.artifacts import ArtifactArchive, ArtifactReader, Match
 from tooltrail.artifacts import _ahead as ahead_module
 from tooltrail.artifacts import _frames as frames_module
-from tooltrail.artifacts import _giant_lines as giant_module
 from tooltrail.artifacts import _line_blocks as blocks_module
-from tooltrail.artifacts._block_counts import expression_counter
-from tooltrail.artifacts._frames import Block
-from tooltrail.artifacts._one_line import for_blocks
+from tooltrail.artifacts._expressions import for_blocks
+from tooltrail.artifacts._patterns import expression_counter
 from tooltrail.records.errors import DamageError, InvalidRecordError
 
 ATOMS = [
@@ -103,7 +101,7 @@ CONTENTS = st.one_of(TEXTS, st.binary(max_size=60))
 def reader_of(plain: bytes, size: int, folder: Path) -> tuple[ArtifactReader, CountingSink]:
     sink, made = counting_sink(), framed(plain, size)
     put_raw(sink, folder, made.path, made.stored)
-    return ArtifactArchive(sink).reader(made.path, index=made.index), sink
+    return ArtifactArchive(sink).reader(made.path), sink
 
 
 @pytest.fixture(scope="module")
@@ -370,7 +368,7 @@ from tooltrail.artifacts import ArtifactArchive
 
 sink, made = counting_sink(), framed(b"x\\n" * 20_100 + b"a" * 200 + b"\\n" * 9_000, 10_000)
 put_raw(sink, Path(sys.argv[1]), made.path, made.stored)
-reader = ArtifactArchive(sink).reader(made.path, index=made.index)
+reader = ArtifactArchive(sink).reader(made.path)
 assert reader.count_matches("(a|a)*$") == 29_100
 # In seconds of processor time, so that the search has begun on a busy machine too.
 resource.setrlimit(resource.RLIMIT_CPU, (30, 30))
@@ -421,7 +419,7 @@ def test_who_stops_early_fetches_little(folder: Path, monkeypatch: pytest.Monkey
 def test_a_line_that_cannot_be_held_is_refused_and_named(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(giant_module, "LINE_BYTES", 1_000)
+    monkeypatch.setattr(blocks_module, "LINE_BYTES", 1_000)
     reader, _ = reader_of(b"first\nsecond\n" + b"x" * 5_000 + b"\nlast\n", 64, folder)
     found = reader.grep("x")
     with pytest.raises(InvalidRecordError, match=r"line 3 of artifact \S+ has more than 1,000"):
@@ -464,29 +462,6 @@ def test_everything_before_a_damaged_frame_is_found_and_the_frame_is_named(
     with pytest.raises(DamageError, match=f"in the frame at byte {start:,} of the output: "):
         reader.count_matches("line")
     assert reader.count_matches("line", max_count=len(seen)) == len(seen)
-
-
-@pytest.mark.parametrize("invert", [False, True])
-def test_a_count_goes_on_where_the_frames_are_others_than_the_index_says(
-    folder: Path, invert: bool
-) -> None:
-    plain = b"".join(b"%d a\n" % n if n % 3 else b"%d b\n" % n for n in range(2_000))
-    told = framed(plain, 500)
-    cut = 10 * 500
-    blocks = [plain[n : n + 500] for n in range(0, cut, 500)]
-    stored = Framed.of([*blocks, *(plain[n : n + 333] for n in range(cut, len(plain), 333))])
-    sink = counting_sink()
-    put_raw(sink, folder, told.path, stored.stored)
-    reader = ArtifactArchive(sink).reader(told.path, index=told.index)
-    wanted = sum((b"b" in line) != invert for line in plain.splitlines())
-    assert reader.count_matches("b$", invert=invert) == wanted
-
-
-def test_newlines_are_counted_where_no_frame_of_the_index_ends() -> None:
-    # As after another thread has met an object in other frames.
-    index = framed(b"a\nb\nc\nd\n", 4).index
-    assert blocks_module.newlines_up_to(index, Block(0, b"a\nb\n"), 0) == 2
-    assert blocks_module.newlines_up_to(index, Block(3, b"\nc\n"), 1) == 3
 
 
 def test_an_empty_artifact_has_no_lines(folder: Path) -> None:

@@ -1,7 +1,6 @@
 """A capture stops to keep bytes at its limits, counts them, and says why."""
 
 import os
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -65,31 +64,6 @@ def test_a_limit_inside_of_a_frame_cuts_there(tmp_path: Path) -> None:
     ]
 
 
-@dataclass
-class Counted:
-    """Room for so many stored bytes, and which questions were asked."""
-
-    most: int
-    asked: list[tuple[Path, int]] = field(default_factory=list[tuple[Path, int]])
-
-    def refusal(self, file: Path, stored_size: int) -> str | None:
-        self.asked.append((file, stored_size))
-        return "no room" if stored_size > self.most else None
-
-
-def test_a_capture_asks_its_room_before_each_frame_and_stops_at_the_first_refusal(
-    tmp_path: Path,
-) -> None:
-    data = os.urandom(5 * FRAME_SIZE)
-    room = Counted(2 * FRAME_SIZE + 1000)
-    stream = captured(tmp_path, [data], CaptureLimits(room=room))
-    assert kept(stream) == data[: 2 * FRAME_SIZE]
-    assert stream.record.loss_reason == "no room"
-    assert stream.record.produced_size == len(data)
-    assert {file for file, _ in room.asked} == {stream.staged}
-    assert [size // FRAME_SIZE for _, size in room.asked] == [1, 2, 3]
-
-
 def test_bytes_that_are_to_stay_free_are_left_alone(tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk", 4 << 20) as disk:
         stream = captured(disk.folder, [os.urandom(3 << 20)], CaptureLimits(free_bytes=2 << 20))
@@ -113,9 +87,9 @@ def test_of_a_large_disk_no_more_than_the_most_is_held_back(tmp_path: Path) -> N
     status = os.statvfs(tmp_path)
     if status.f_bavail * status.f_frsize < 2 * MOST_HELD_BACK:
         pytest.skip("this disk is nearly full")
-    assert CaptureLimits().refusal(tmp_path / "file", 0, 1) is None
+    assert CaptureLimits().refusal(tmp_path, 1) is None
     free = status.f_bavail * status.f_frsize
-    refusal = CaptureLimits().refusal(tmp_path / "file", 0, free)
+    refusal = CaptureLimits().refusal(tmp_path, free)
     assert refusal is not None
     held = min(MOST_HELD_BACK, status.f_blocks * status.f_frsize // 1000)
     assert f" free bytes {held:,} are held back, " in refusal

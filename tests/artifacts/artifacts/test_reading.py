@@ -12,6 +12,7 @@ from tests.support.sinks import CountingSink, Framed, counting_sink, framed, put
 
 from tooltrail.artifacts import ArtifactArchive, ArtifactReader, artifact_path, open_sink
 from tooltrail.artifacts import _frames as frames_module
+from tooltrail.artifacts import frame_index as index_module
 from tooltrail.artifacts._line_ends import after_newlines
 from tooltrail.artifacts.codec import encode_into
 from tooltrail.records.digests import digest_of
@@ -59,8 +60,12 @@ def sink(text: tuple[CountingSink, Framed]) -> CountingSink:
 
 @pytest.fixture
 def reader(sink: CountingSink, text: tuple[CountingSink, Framed]) -> ArtifactReader:
-    """Of the lines above, with their index."""
-    return ArtifactArchive(sink).reader(text[1].path, index=text[1].index)
+    """Of the lines above; nothing but their index was fetched."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(index_module, "_SUFFIX_SIZE", 9)
+        reader = ArtifactArchive(sink).reader(text[1].path)
+    sink.requests.clear()
+    return reader
 
 
 def frames_read(sink: CountingSink, made: Framed) -> list[list[int]]:
@@ -71,14 +76,14 @@ def frames_read(sink: CountingSink, made: Framed) -> list[list[int]]:
 
 
 class TestModel:
-    """Against plain bytes, with and without an index at hand."""
+    """Against plain bytes, whatever part of the object comes with the index."""
 
     @settings(max_examples=150, deadline=None)
     @given(
         plain=CONTENTS,
         size=SIZES,
         request_bytes=st.sampled_from([1, 100, 8 << 20]),
-        how=st.sampled_from(["index", "bytes", "own", "none"]),
+        suffix=st.sampled_from([9, 100, 64 << 10]),
         data=st.data(),
     )
     def test_every_part_is_the_same_part_of_the_plain_bytes(
@@ -87,18 +92,16 @@ class TestModel:
         plain: bytes,
         size: int,
         request_bytes: int,
-        how: str,
+        suffix: int,
         data: st.DataObject,
         tmp_path_factory: pytest.TempPathFactory,
     ) -> None:
         sink, made = counting_sink(), framed(plain, size)
-        whole = made.frames if how == "none" else made.stored
-        put_raw(sink, tmp_path_factory.getbasetemp(), made.path, whole)
-        given_index = made.index if how == "index" else None
+        put_raw(sink, tmp_path_factory.getbasetemp(), made.path, made.stored)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(frames_module, "REQUEST_BYTES", request_bytes)
-            as_bytes = made.index.to_bytes() if how == "bytes" else None
-            reader = ArtifactArchive(sink).reader(made.path, index=given_index or as_bytes)
+            patch.setattr(index_module, "_SUFFIX_SIZE", suffix)
+            reader = ArtifactArchive(sink).reader(made.path)
             for _ in range(4):
                 self.check(reader, plain, data)
 
@@ -139,7 +142,7 @@ class TestModel:
 class TestCost:
     """What is fetched, and with how many requests."""
 
-    def test_opening_with_an_index_reads_nothing(
+    def test_the_size_is_known_from_the_index(
         self, sink: CountingSink, reader: ArtifactReader
     ) -> None:
         assert reader.size == len(TEXT)
@@ -198,14 +201,7 @@ class TestCost:
         assert reader.tail(0) == b""
         assert sink.requests == []
 
-    def test_a_known_line_count_is_believed(
-        self, sink: CountingSink, text: tuple[CountingSink, Framed]
-    ) -> None:
-        reader = ArtifactArchive(sink).reader(text[1].path, index=text[1].index, line_count=10_000)
-        assert reader.line_count == 10_000
-        assert sink.requests == []
-
-    def test_without_an_index_its_end_is_read_first_and_used(
+    def test_the_end_is_read_first_and_used(
         self, sink: CountingSink, text: tuple[CountingSink, Framed]
     ) -> None:
         reader = ArtifactArchive(sink).reader(text[1].path)
@@ -239,14 +235,6 @@ class TestCost:
         assert next(blocks) == TEXT[:FRAME]
         assert len(sink.requests) == 1
 
-    def test_an_object_without_an_index_is_read_through_once(self, folder: Path) -> None:
-        sink, made = counting_sink(), framed(TEXT, FRAME)
-        put_raw(sink, folder, made.path, made.frames)
-        reader = ArtifactArchive(sink).reader(made.path)
-        assert (reader.line_count, sink.opened) == (10_000, 1)
-        assert reader.read_lines(77, 78) == b"".join(LINES[76:78])
-        assert sink.opened == 1
-
 
 @pytest.mark.parametrize(("start", "stop"), [(-1, 5), (3, 2), (-3, -1)])
 def test_a_range_of_bytes_that_is_none_is_refused(
@@ -277,9 +265,6 @@ def test_what_is_not_there_is_missing() -> None:
     made = framed(b"some text\n", 4)
     with pytest.raises(MissingArtifactError):
         archive.reader(made.path)
-    reader = archive.reader(made.path, index=made.index)
-    with pytest.raises(MissingArtifactError):
-        reader.read_bytes(0, 4)
 
 
 def test_a_path_that_no_artifact_has_is_refused() -> None:

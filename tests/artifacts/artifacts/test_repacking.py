@@ -89,10 +89,10 @@ def test_a_slow_stream_is_stored_as_if_it_had_come_at_once(
     before = captured.staged.read_bytes()
     stored = archive.publish(captured, scratch=folder)
     assert stored_bytes(sink, stored.path) == encode(PLAIN)
-    assert stored.index == FrameIndex.from_bytes(encode(PLAIN))
+    assert archive.index_of(stored.path) == FrameIndex.from_bytes(encode(PLAIN))
     assert (stored.outcome, stored.size, stored.line_count) == ("created", len(PLAIN), len(LINES))
     assert stored.stored_size == len(encode(PLAIN)) < len(before) // 10
-    assert archive.verify(stored.path, size=stored.size, index=stored.index) == len(PLAIN)
+    assert archive.verify(stored.path, size=stored.size) == len(PLAIN)
     # The staged file is as it was, and nothing else is left.
     assert captured.staged.read_bytes() == before
     assert [path.name for path in folder.iterdir()] == ["stdout.zst"]
@@ -103,9 +103,9 @@ def test_it_is_the_same_artifact_whoever_comes_first(
 ) -> None:
     first = archive.publish(slowly(folder / "a"), scratch=folder)
     again = archive.publish(slowly(folder / "b", [PLAIN]), scratch=folder)
-    assert (again.path, again.outcome, again.index) == (first.path, "existed", first.index)
+    assert (again.path, again.outcome) == (first.path, "existed")
     last = archive.publish(slowly(folder / "c", LINES), scratch=folder)
-    assert (last.path, last.outcome, last.index) == (first.path, "existed", first.index)
+    assert (last.path, last.outcome) == (first.path, "existed")
     assert [found.path for found in sink.list()] == [first.path]
 
 
@@ -127,7 +127,7 @@ def test_any_content_is_the_same_in_frames_of_any_size(parts: list[bytes], more:
         stored = archive.publish(slowly(Path(folder), content), scratch=Path(folder))
     with archive.open(stored.path, size=stored.size) as plain:
         assert plain.read() == b"".join(content)
-    assert archive.verify(stored.path, index=stored.index) == stored.size
+    assert archive.verify(stored.path) == stored.size
 
 
 @pytest.mark.skipif(shutil.which("zstd") is None, reason="there is no zstd program")
@@ -149,15 +149,15 @@ def test_what_was_altered_since_it_was_captured_is_stored_as_it_is_but_for_that_
     captured.staged.write_bytes(data)
     stored = archive.publish(captured, scratch=folder)
     assert stored_bytes(sink, stored.path) == data
-    assert stored.index == captured.index
+    assert archive.index_of(stored.path) == captured.index
     altered = f"artifact {stored.path} is damaged: it was altered after it was captured"
     assert (stored.outcome, stored.damage) == ("created", altered)
     again = archive.publish(captured, scratch=folder)
     assert (again.outcome, again.damage) == ("existed", altered)
     with pytest.raises(DamageError, match=stored.path):
-        archive.verify(stored.path, size=stored.size, index=stored.index)
+        archive.verify(stored.path, size=stored.size)
     first, last = captured.index.plain_span(3)
-    reader = archive.reader(stored.path, index=stored.index)
+    reader = archive.reader(stored.path)
     assert reader.read_bytes(0, first) + reader.read_bytes(last, len(PLAIN)) == (
         PLAIN[:first] + PLAIN[last:]
     )
@@ -183,8 +183,8 @@ def test_what_was_put_into_full_frames_by_a_call_without_an_answer_is_published(
     assert in_full_frames(captured, archive.frame_size) == full
     stored = archive.publish(captured, scratch=folder)
     assert stored_bytes(sink, stored.path) == encode(PLAIN)
-    assert (stored.outcome, stored.index, stored.damage) == ("created", full.index, None)
-    assert archive.verify(stored.path, size=stored.size, index=stored.index) == len(PLAIN)
+    assert (stored.outcome, stored.damage) == ("created", None)
+    assert archive.verify(stored.path, size=stored.size) == len(PLAIN)
 
 
 def test_the_file_that_takes_the_place_of_another_is_synced_before_and_its_folder_after(
@@ -218,7 +218,7 @@ def test_room_that_must_stay_free_is_not_taken_for_full_frames(
     assert in_full_frames(captured, archive.frame_size, limits) is captured
     stored = archive.publish(captured, scratch=folder, limits=limits)
     assert stored_bytes(sink, stored.path) == captured.staged.read_bytes()
-    assert stored.index == captured.index
+    assert archive.index_of(stored.path) == captured.index
 
 
 def test_full_frames_take_the_place_of_the_small_ones(
@@ -263,8 +263,8 @@ def test_without_a_place_for_another_file_it_is_stored_as_it_is(
     assert captured.staged is not None
     stored = archive.publish(captured, scratch=Path("/dev/null/scratch"))
     assert stored_bytes(sink, stored.path) == captured.staged.read_bytes()
-    assert stored.index == captured.index
-    assert archive.verify(stored.path, index=stored.index) == len(PLAIN)
+    assert archive.index_of(stored.path) == captured.index
+    assert archive.verify(stored.path) == len(PLAIN)
 
 
 def incompressible(count: int) -> list[bytes]:
@@ -291,7 +291,7 @@ def test_on_a_full_disk_it_is_stored_as_it_is(
         left = [path for path in (disk.folder / "scratch").rglob("*") if path.is_file()]
         assert left == []
     assert stored_bytes(sink, stored.path) == captured.staged.read_bytes()
-    assert stored.index == captured.index
+    assert archive.index_of(stored.path) == captured.index
 
 
 def test_a_disk_that_fills_up_meanwhile_leaves_it_as_it_is(
@@ -308,7 +308,8 @@ def test_a_disk_that_fills_up_meanwhile_leaves_it_as_it_is(
         "resource.setrlimit(resource.RLIMIT_FSIZE, (2_000, 2_000))\n"
         "stored = ArtifactArchive(open_sink(sys.argv[2])).publish(\n"
         "    captured, scratch=Path(sys.argv[1]))\n"
-        "print(len(stored.index), len(captured.index), *Path(sys.argv[1]).iterdir())\n"
+        "index = ArtifactArchive(open_sink(sys.argv[2])).index_of(stored.path)\n"
+        "print(len(index), len(captured.index), *Path(sys.argv[1]).iterdir())\n"
     )
     program = [sys.executable, "-c", code, str(tmp_path / "spool"), str(tmp_path / "root")]
     done = subprocess.run(program, capture_output=True, check=False, text=True)
@@ -350,7 +351,7 @@ def test_killed_at_any_moment_it_is_published_by_the_next_one(
     for found in sink.list():
         archive.verify(found.path)
     stored = archive.publish(captured, scratch=folder)
-    assert archive.verify(stored.path, size=stored.size, index=stored.index) == stored.size
+    assert archive.verify(stored.path, size=stored.size) == stored.size
     # What is left behind goes with the folder.
     remove_spool_folder(folder)
     assert not folder.exists()

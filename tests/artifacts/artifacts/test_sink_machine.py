@@ -90,11 +90,9 @@ class SinkMachine(RuleBasedStateMachine):
     def publish(self, data: bytes) -> bytes:
         stored = self.archive.publish(in_memory(data))
         assert (stored.outcome == "created") is (stored.path not in self.model)
-        assert stored.index is not None
-        assert (stored.index.plain_size, stored.index.newline_count) == (
-            len(data),
-            data.count(b"\n"),
-        )
+        index = self.archive.index_of(stored.path)
+        assert index is not None
+        assert (index.plain_size, index.newline_count) == (len(data), data.count(b"\n"))
         self.model.setdefault(stored.path, encode(data))
         return data
 

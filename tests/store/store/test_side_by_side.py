@@ -22,9 +22,7 @@ from tooltrail.store import (
     RecordedCalls,
     Session,
     Store,
-    StoreLimits,
     create_store,
-    open_store,
     repair,
 )
 from tooltrail.store._recording import side_by_side
@@ -220,24 +218,6 @@ def test_artifacts_of_what_waited_in_the_outbox_go_far_away_at_once(
         meet_at_puts(patch)
         assert repair(far_store).outbox.delivered_count == 2 * len(LONG)
     assert len(far_store.reader.artifacts()) == len(LONG)
-    check_mixed(far_store, session)
-
-
-def test_where_there_is_a_limit_one_artifact_follows_the_other(
-    far_store: Store, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    threads, put = set[int](), FsspecSink.put
-
-    def note(sink: FsspecSink, path: str, source: Path) -> bool:
-        threads.add(get_ident())
-        return put(sink, path, source)
-
-    monkeypatch.setattr(FsspecSink, "put", note)
-    limits = StoreLimits(store_bytes=1 << 30)
-    with open_store(database, spool=tmp_path / "s", limits=limits) as limited:
-        session = limited.open_session()
-        session.record_many(mixed_calls())
-    assert threads == {get_ident()}
     check_mixed(far_store, session)
 
 

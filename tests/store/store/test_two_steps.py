@@ -36,7 +36,6 @@ from tooltrail.store import (
     Finished,
     Invocation,
     Store,
-    StoreLimits,
     create_store,
     find_backlog,
     find_repairable,
@@ -507,20 +506,6 @@ def test_what_is_dropped_is_counted_and_nobody_is_told_otherwise(
         assert careless.reader.counts().invocations == {"started": 1, "success": 1}
         assert {str(kept.id)} >= left_in(careless.spool)
         assert session.record(BASH, made()).recorded_in == "store"
-
-
-def test_the_limit_of_a_store_keeps_no_call_from_being_recorded_while_it_is_away(
-    patient: Store, database: str
-) -> None:
-    with open_store(
-        database, spool=patient.spool, limits=StoreLimits(store_bytes=1 << 20)
-    ) as limited:
-        session = limited.open_session()
-        with away(limited, database):
-            finished = end(session.start(BASH), LONG)
-        repair(limited)
-        check_shown(limited, finished)
-        assert printed(limited, session.id) == [LONG]
 
 
 def test_while_the_artifacts_alone_are_away_nothing_waits_in_the_outbox(

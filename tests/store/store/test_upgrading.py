@@ -10,7 +10,7 @@ from tests.support.effort import times
 from tests.support.evidence import check_evidence
 from tests.support.killing import count_moments, run_and_kill
 from tests.support.processes import finish_all, start_worker
-from tests.support.recording import run_command
+from tests.support.recording import run_command, with_frame_index
 from tests.support.rows import all_rows, row_for
 from tests.support.schema import downgraded, names_of, set_revision
 
@@ -155,8 +155,9 @@ def test_a_move_that_is_killed_at_any_moment_leaves_one_revision_or_the_other(
 
 
 def test_what_a_downgrade_would_lose_is_counted_and_nothing_is_changed(
-    store: Store, database: str
+    store: Store, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    with_frame_index(monkeypatch)
     run_command(store.open_session(), b"a line\n" * 20_000)
     with store.database.write() as connection:
         connection.execute(insert(MaintenanceRunRow).values(row_for(RUNS)))
@@ -172,14 +173,19 @@ def test_what_a_downgrade_would_lose_is_counted_and_nothing_is_changed(
     assert check_database(store.database) == []
 
 
-def test_a_downgrade_that_may_lose_data_keeps_all_else(recorded: str, tmp_path: Path) -> None:
+def test_a_downgrade_that_may_lose_data_keeps_all_else(
+    recorded: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_store(recorded, artifacts=artifacts_of(tmp_path)) as store:
+        with_frame_index(monkeypatch)
+        run_command(store.open_session(), b"another line\n" * 20_000)
     plan = downgrade_store(recorded, "0001", lose_data=True)
     assert plan.losses == (Loss("artifacts", "frame_index", 1),)
     assert store_revision(recorded) == "0001"
     upgrade_store(recorded)
     with open_store(recorded, artifacts=artifacts_of(tmp_path)) as store:
         check_evidence(store)
-        assert store.reader.counts().invocations == {"success": 2}
+        assert store.reader.counts().invocations == {"success": 3}
 
 
 def test_a_downgrade_without_loss_needs_no_permission(store: Store, database: str) -> None:

@@ -128,9 +128,9 @@ def cat(location: Location, path: str, part: Range | None, lines: Range | None) 
         with artifact_reader(location, path) as reader:
             copy_blocks(_blocks(reader, part, lines), sys.stdout.buffer)
         return
-    from tooltrail.cli._artifacts import find_artifact
+    from tooltrail.cli._artifacts import open_whole
 
-    with location.open() as store, store.archive.open(find_artifact(store, path)) as source:
+    with location.open() as store, open_whole(store, path) as source:
         copy_stream(source, sys.stdout.buffer)
 
 

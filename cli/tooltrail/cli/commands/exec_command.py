@@ -78,20 +78,12 @@ class ToolName(click.ParamType[str]):
 )
 @policy_option
 @click.option(
-    "--store-bytes",
-    type=ByteCount(),
-    metavar="BYTES",
-    envvar="TOOLTRAIL_STORE_BYTES",
-    help="Most bytes of all artifacts and of the spool, as stored; new output beyond is counted"
-    " and not kept. 64K, 200M, 1G, 2T are powers of 1024 ($TOOLTRAIL_STORE_BYTES).",
-)
-@click.option(
     "--free-bytes",
     type=ByteCount(),
     metavar="BYTES",
     envvar="TOOLTRAIL_FREE_BYTES",
     help="Bytes that stay free on the spool's disk; by default a thousandth of it, at most 64 MiB."
-    " 64K, 200M, 1G, 2T as above ($TOOLTRAIL_FREE_BYTES).",
+    " 64K, 200M, 1G, 2T are powers of 1024 ($TOOLTRAIL_FREE_BYTES).",
 )
 @click.option(
     "--durability",
@@ -114,7 +106,6 @@ def command(
     timeout: float | None,
     grace: float,
     policy: Path | None,
-    store_bytes: int | None,
     free_bytes: int | None,
     durability: "Durability",
     verbose: bool,
@@ -139,7 +130,7 @@ def command(
         tool_name=tool,
         call_id=call_id,
         policy=read_policy(policy, tool),
-        limits=StoreLimits(store_bytes, free_bytes),
+        limits=StoreLimits(free_bytes),
         durability=durability,
     )
     return run_recorded(location, session, request, verbose=verbose)

@@ -119,7 +119,7 @@ def _plan_anew(store: "Store", session: Session, entry: CallEnded, scratch: Scra
     invocation = EndedInvocation(store, session, ended, scratch, known_as)
     seen = store.upkeep
     claim_in = _claim_of(entry, call, family.name, digest_of(output.to_json()))
-    return CallPlan(invocation.whole(invocation.planned(None)), claim_in, seen)
+    return CallPlan(invocation.whole(invocation.planned()), claim_in, seen)
 
 
 def _plan_shown(

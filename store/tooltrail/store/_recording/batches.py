@@ -5,7 +5,7 @@ the artifacts went away, comes to nothing; then its calls are recorded one by on
 """
 
 from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import closing, nullcontext
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from time import monotonic
@@ -29,7 +29,6 @@ from tooltrail.store._recording.ended_invocation import (
 from tooltrail.store._recording.ending import Ending
 from tooltrail.store._recording.group_commit import is_refusal
 from tooltrail.store._recording.keys import Claim, Taken, find_taken_unlocked
-from tooltrail.store._recording.room import RoomShare
 from tooltrail.store._recording.side_by_side import Task, in_order
 from tooltrail.store._recording.whole import Whole, write_whole
 from tooltrail.store.ended import EndedCall, RecordedCalls
@@ -142,13 +141,11 @@ class BatchRecorder:
     def _record_now(self, calls: Sequence[EndedCall], some: list[_One]) -> None:
         self._session.resolve()
         scratch = Scratch(self._store, new_id())
-        room = self._store.room
         try:
-            with nullcontext() if room is None else room.share() as share:
-                with collector_paused():
-                    failure = self._plan(calls, scratch, share, some)
-                # What came before it is recorded all the same.
-                self._commit(some)
+            with collector_paused():
+                failure = self._plan(calls, scratch, some)
+            # What came before it is recorded all the same.
+            self._commit(some)
         finally:
             scratch.leave()
         if failure is not None:
@@ -158,7 +155,6 @@ class BatchRecorder:
         self,
         calls: Sequence[EndedCall],
         scratch: Scratch,
-        room: RoomShare | None,
         some: list[_One],
     ) -> Exception | None:
         """Make what is to be written of calls; the error of the first that is not right."""
@@ -171,7 +167,7 @@ class BatchRecorder:
         known = find_taken_unlocked(self._store.database, _claims(some))
         for one in some:
             one.met = known.get(one.invocation.id)
-        tasks = [_planning(one, room) for one in some]
+        tasks = [_planning(one) for one in some]
         with closing(in_order(tasks, self._store.archive.concurrent_puts)) as endings:
             for place, one in enumerate(some):
                 try:
@@ -243,13 +239,11 @@ class BatchRecorder:
             self._is_telling = False
 
 
-def _planning(one: _One, room: RoomShare | None) -> Task[Ending | None]:
+def _planning(one: _One) -> Task[Ending | None]:
     """Make what is to be written of a call; nothing of one that is known."""
     if one.met is not None:
         return Task(lambda: None, is_waiting=False)
-    # Who has a limit publishes one after the other: each takes room from what the others left.
-    is_waiting = room is None and one.invocation.is_long
-    return Task(partial(one.invocation.planned, room), is_waiting)
+    return Task(one.invocation.planned, one.invocation.is_long)
 
 
 def _uncertain(some: Sequence[_One], reason: str) -> UnavailableError:

@@ -33,7 +33,6 @@ from tooltrail.store._recording.keys import (
     refuse_conflict,
     take,
 )
-from tooltrail.store._recording.room import RoomShare
 from tooltrail.store._recording.starting import Started, plan_start
 from tooltrail.store._recording.whole import Whole, write_whole
 from tooltrail.store.ended import EndedCall
@@ -165,18 +164,15 @@ class EndedInvocation(Invocation):
         if self.claim is not None:
             refuse_conflict(self.claim, taken)
 
-    def planned(self, room: RoomShare | None) -> Ending:
+    def planned(self) -> Ending:
         """Publish what becomes artifacts and make the surfaces; nothing is committed yet.
-
-        Args:
-            room: what the batch takes of the room of the store; None without a limit.
 
         Raises:
             InvalidRecordError, DamageError, UnavailableError: see `Session.record`.
         """
         output = self.ended.output
         self._refuse_other_tool(output)
-        return self._planned(output, output.streams, None, room)
+        return self._planned(output, output.streams, None)
 
     def planned_away(self, reason: str) -> Ending:
         """The same without asking the store or the artifacts for anything.
@@ -186,7 +182,7 @@ class EndedInvocation(Invocation):
         """
         output = self.ended.output
         self._refuse_other_tool(output)
-        return self._planned(output, output.streams, Postponed(reason), None)
+        return self._planned(output, output.streams, Postponed(reason))
 
     def whole(self, ending: Ending) -> Whole:
         """All that is to be written."""

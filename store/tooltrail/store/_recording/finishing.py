@@ -258,15 +258,6 @@ def _omission_rows(rows: FinishedRows) -> list[Row]:
     ]
 
 
-_MOST_INDEX_BYTES = 1 << 20
-"""Longest index in a row, of some 16 GiB; a longer one is read where it is, in two requests."""
-
-
-def _index_column(artifact: StoredArtifact) -> bytes | None:
-    data = None if artifact.index is None else artifact.index.to_bytes()
-    return data if data is None or len(data) <= _MOST_INDEX_BYTES else None
-
-
 def artifact_row(artifact: StoredArtifact, created_at: datetime) -> Row:
     """What was published, which many may refer to."""
     return {
@@ -276,5 +267,4 @@ def artifact_row(artifact: StoredArtifact, created_at: datetime) -> Row:
         "stored_size": artifact.stored_size,
         "line_count": artifact.line_count,
         "created_at": created_at,
-        "frame_index": _index_column(artifact),
     }

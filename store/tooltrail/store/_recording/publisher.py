@@ -23,7 +23,6 @@ from tooltrail.records import (
     digest_of,
 )
 from tooltrail.records.tool_calls import storable
-from tooltrail.store._recording.room import RoomShare
 
 
 def refuse_false_digests(streams: Iterable[StreamRecord]) -> None:
@@ -58,7 +57,6 @@ class StreamPublisher:
         captured: what was captured for this invocation, by digest.
         scratch: this invocation's folder in the spool, for streams that are in memory.
         away: why the sink need not be asked; None when it is to be found out.
-        room: what it takes of the room of the store; None without a limit.
         free_bytes: what must stay free on the disk of the spool; see `CaptureLimits`.
         claim: called before something is put into the scratch folder.
     """
@@ -69,7 +67,6 @@ class StreamPublisher:
         captured: Mapping[Digest, CapturedStream],
         scratch: Path,
         away: Postponed | None = None,
-        room: RoomShare | None = None,
         *,
         free_bytes: int | None = None,
         claim: Callable[[], None] = _nothing,
@@ -83,14 +80,11 @@ class StreamPublisher:
         self._sources: dict[Digest, CapturedStream] = {}
         self._postponed: set[Digest] = set()
         self._away = away
-        self._room = room
-        self._refused: set[Digest] = set()
 
     def publish(self, stream: StreamRecord) -> ArtifactReference | Postponed:
         """Publish a stream once and say where it is; see `ArtifactPublisher`.
 
         Once the sink was away it is not asked again: a record must not wait for it many times.
-        What is in memory and has no room in a store with a limit stays in the database alone.
 
         Raises:
             InvalidRecordError: a stream that was not captured for this invocation.
@@ -99,8 +93,6 @@ class StreamPublisher:
         """
         if stream.digest not in self._published:
             source = self._source(stream)
-            if self._room is not None and self._refuses(self._room, stream, source):
-                return Postponed(self._room.reason, _BODY)
             if self._away is None:
                 self._try(stream, source)
             if self._away is not None:
@@ -129,12 +121,6 @@ class StreamPublisher:
         """
         self._away = Postponed(reason)
         self._postponed.add(stream.digest)
-
-    def _refuses(self, room: RoomShare, stream: StreamRecord, source: CapturedStream) -> bool:
-        """Asked once, so that all that is said of a stream is the same."""
-        if stream.digest not in self._refused and room.refuses(stream, source.staged):
-            self._refused.add(stream.digest)
-        return stream.digest in self._refused
 
     def _keep(self, role: str, staged: Path) -> None:
         """Make the file in which a stream waits durable, since the record refers to nothing else.

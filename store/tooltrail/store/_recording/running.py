@@ -175,7 +175,7 @@ class RunningInvocation(Invocation):
         self, output: CompleteOutput, streams: tuple[StreamRecord, ...] | None
     ) -> Ending:
         return self._planned(
-            output, output.streams if streams is None else streams, Postponed(WAITS), None
+            output, output.streams if streams is None else streams, Postponed(WAITS)
         )
 
     def _commit(self, ending: Ending) -> None:

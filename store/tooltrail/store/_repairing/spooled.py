@@ -163,7 +163,6 @@ class _Unfinished(Invocation):
 
     is_witnessed = False
     may_wait = False  # what is in the spool is safer as it is
-    is_limited = False  # it is kept already, and has no other place
     closing_reason = INTERRUPTED_ALONE
 
     def __init__(

@@ -142,7 +142,6 @@ class _SetAside(Invocation):
     """
 
     may_wait = False  # what is in the spool is safer as it is
-    is_limited = False  # it is kept already, and has no other place
 
     def __init__(
         self,

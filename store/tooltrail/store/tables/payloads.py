@@ -23,7 +23,8 @@ class BodyRow(Base):
 class ArtifactRow(Base):
     """One object of the artifact sink. `path` is relative to the artifact root.
 
-    `frame_index` says where its frames and lines begin; None when that is not known.
+    `frame_index` is of earlier versions: nothing writes or reads it. The index of the frames is at
+    the end of the object.
     """
 
     __tablename__ = "artifacts"

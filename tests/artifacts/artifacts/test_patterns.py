@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tooltrail.artifacts import _memory_search
-from tooltrail.artifacts._memory_search import contains
+from tooltrail.artifacts._patterns import best_search, contains
 
 BYTES = st.one_of(st.binary(max_size=40), st.text("ab\0", max_size=40).map(str.encode))
 
@@ -27,6 +26,6 @@ class NoLibrary:
 
 def test_where_the_c_library_has_none_python_searches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ctypes, "CDLL", NoLibrary)
-    search = _memory_search.best_search()
+    search = best_search()
     assert search(b"a\0b", b"\0b")
     assert not search(b"ab", b"ba")
