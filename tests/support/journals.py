@@ -2,14 +2,14 @@
 
 import os
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 from uuid import UUID
 
 import pytest
+from tests.support.processes import NOBODY
 
 from tooltrail.journal import FIRST_HASH, Cursor, Entry, Frame, Gap, JournalLog, log, read_journal
 from tooltrail.journal.frames import link
@@ -148,10 +148,8 @@ def fork(task: Callable[[], object]) -> int:
         os._exit(1)
 
 
-@contextmanager
-def closed(journal: JournalLog) -> Generator[JournalLog]:
-    """A log that is closed at the end of the block."""
-    try:
-        yield journal
-    finally:
-        journal.close()
+def become_nobody() -> None:
+    """Give the rights of root up, in a fork."""
+    if os.geteuid() == 0:
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)

@@ -132,13 +132,16 @@ def _is_right(segment: OpenSegment, hint: Tail) -> bool:
     except BrokenFrameError:
         return False
     begin = max(FRAMES_FROM, last.durable_to)
-    if begin < hint.last:
-        data = os.pread(segment.descriptor, hint.end - begin, begin)
-        for frame in segments.read_frames(
-            data, segment=segment.number, offset=begin, index=0, previous_hash=None
-        ):
-            last = frame
-    return hint == _behind(hint, last)
+    frames = list(
+        segments.read_frames(
+            os.pread(segment.descriptor, hint.end - begin, begin),
+            segment=segment.number,
+            offset=begin,
+            index=0,
+            previous_hash=None,
+        )
+    )
+    return bool(frames) and hint == _behind(hint, frames[-1])
 
 
 def _behind(tail: Tail, frame: Frame) -> Tail:

@@ -54,11 +54,12 @@ class JournalLock:
             releases it with `fcntl.flock`.
     """
 
+    descriptor = -1
+    _hint = -1
+
     def __init__(self, folder: Path) -> None:
         """Prepare. Nothing is made yet."""
         self.folder = folder
-        self.descriptor = -1
-        self._hint = -1
 
     def take(self) -> None:
         """Wait for the lock.
@@ -83,6 +84,9 @@ class JournalLock:
         descriptor, self._hint = self._hint, -1
         if descriptor >= 0:
             os.close(descriptor)
+
+    def __del__(self) -> None:
+        self.close()
 
     def read_hint(self) -> Tail | None:
         """What the hint says of the end; None where it says nothing readable."""

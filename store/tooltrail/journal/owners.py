@@ -13,7 +13,6 @@ import os
 import re
 import secrets
 import threading
-import weakref
 from pathlib import Path
 from typing import Final
 
@@ -37,7 +36,6 @@ class Owner:
         self.spool = spool
         self._descriptor = -1
         self._forget()
-        _owners.add(self)
 
     def _forget(self) -> None:
         self._mutex = threading.Lock()
@@ -72,6 +70,7 @@ class Owner:
                     _path(self.spool, self._name).unlink()
                 self._close()
                 self._name = None
+                _owners.discard(self)
 
     def _close(self) -> None:
         # A fork or an interrupt between the two must not close the number a second time.
@@ -85,6 +84,7 @@ class Owner:
         name = secrets.token_hex(16)
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
         self._close()  # left by an earlier try that failed
+        _owners.add(self)
         self._descriptor = os.open(_path(self.spool, name), flags, 0o600)
         # Nobody else knows the file yet, so the lock is free.
         fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -94,6 +94,7 @@ class Owner:
         """Begin anew in a forked child, where the lock is the parent's."""
         self._close()
         self._forget()
+        _owners.discard(self)
 
 
 def is_alive(spool: Path, name: str) -> bool:
@@ -133,7 +134,8 @@ def _path(spool: Path, name: str) -> Path:
     return spool / FOLDER_NAME / f"{name}{_SUFFIX}"
 
 
-_owners: "weakref.WeakSet[Owner]" = weakref.WeakSet()
+_owners: set[Owner] = set()
+"""Those with a lock. The process holds the lock to its end, whether the object is used or not."""
 
 
 def _leave_to_parents() -> None:
