@@ -1,14 +1,16 @@
-"""How much the fault tests try: one variable for all of them.
-
-`TOOLTRAIL_TEST_EFFORT=1`, the default, is small enough for every change. 10 or 100 is for a
-release: ten or a hundred times as many kills, cuts of power and seconds of load.
-"""
+"""How much a fault test tries: `TOOLTRAIL_TEST_EFFORT`, 1 by default, more before a release."""
 
 import os
 
-EFFORT = int(os.environ.get("TOOLTRAIL_TEST_EFFORT", "1"))
+ENVIRONMENT_VARIABLE = "TOOLTRAIL_TEST_EFFORT"
 
 
-def times(few: int) -> int:
-    """How often something is tried that is tried `few` times at the smallest effort."""
-    return few * EFFORT
+def effort(count: int, *, most: int | None = None) -> int:
+    """How often to try something that is tried `count` times by default.
+
+    Args:
+        count: tries at an effort of 1.
+        most: tries that are enough at any effort.
+    """
+    tries = max(1, round(count * float(os.environ.get(ENVIRONMENT_VARIABLE, "1"))))
+    return tries if most is None else min(tries, most)

@@ -23,13 +23,13 @@ class _Open:
 
 
 class Disk:
-    """A folder with all that one program did in it."""
+    """A folder with all that one program, or several, did in it."""
 
     def __init__(self, root: Path) -> None:
         """Begin with what is in a folder; all of it is taken to be on the disk."""
         self._path = str(root)
         self._root = _taken(root)
-        self._open: dict[int, _Open] = {}
+        self._open: dict[tuple[str, int], _Open] = {}
         self._folders: list[Folder] = list(_folders_in(self._root))
         self.moments: list[int] = []
 
@@ -61,7 +61,7 @@ class Disk:
 
     def _do_openat(self, call: Call) -> bool:
         path, flags = self._full(*call.arguments[:2]), call.arguments[2].text
-        self._open.pop(call.result, None)
+        self._open.pop((call.process, call.result), None)
         if not self._is_ours(path):
             return False
         if "O_TMPFILE" in flags:
@@ -79,15 +79,15 @@ class Disk:
         is_cut = isinstance(node, File) and "O_TRUNC" in flags and not is_new
         if isinstance(node, File) and is_cut:
             node.change(Change(call.ended, 0))
-        self._open[call.result] = _Open(node, path, appends="O_APPEND" in flags)
+        self._open[call.process, call.result] = _Open(node, path, appends="O_APPEND" in flags)
         return is_new or is_cut
 
     def _do_close(self, call: Call) -> bool:
-        self._open.pop(call.arguments[0].number, None)
+        self._open.pop((call.process, call.arguments[0].number), None)
         return False
 
     def _do_dup(self, call: Call) -> bool:
-        self._open[call.result] = self._opened(call)
+        self._open[call.process, call.result] = self._opened(call)
         return False
 
     def _do_fcntl(self, call: Call) -> bool:
@@ -179,9 +179,9 @@ class Disk:
 
     def _opened(self, call: Call) -> _Open:
         file = call.arguments[0]
-        if file.number not in self._open:
+        if (call.process, file.number) not in self._open:
             raise NotImplementedError(f"it is not known how {file.path} was opened: {call}")
-        return self._open[file.number]
+        return self._open[call.process, file.number]
 
     def _full(self, folder: Argument, name: Argument) -> str:
         # As `/` has it, an absolute name needs no folder.

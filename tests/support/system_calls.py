@@ -1,7 +1,8 @@
 """What a program did to the files of a folder, as `strace` saw it.
 
-One process is followed, with all its threads. A call counts from the line of the log on which it
-ended; what it makes durable is what had ended before the line on which it began.
+One process is followed, with all its threads, or all processes that it starts. A call counts from
+the line of the log on which it ended; what it makes durable is what had ended before the line on
+which it began.
 """
 
 import os
@@ -78,6 +79,7 @@ class Call:
         result: what it gave.
         begun: the line on which it began.
         ended: the line on which it ended.
+        process: the process that made it.
     """
 
     name: str
@@ -85,6 +87,7 @@ class Call:
     result: int
     begun: int
     ended: int
+    process: str = ""
 
     def __str__(self) -> str:
         shown = [
@@ -120,7 +123,9 @@ def require_strace() -> None:
         pytest.skip(f"strace cannot be used here: {tried.stderr.decode().strip()}")
 
 
-def trace(folder: Path, log: Path, module: str, *arguments: str) -> Trace:
+def trace(
+    folder: Path, log: Path, module: str, *arguments: str, follows_all: bool = False
+) -> Trace:
     """Run a module of the tests to its end, which must be a good one.
 
     Args:
@@ -128,16 +133,18 @@ def trace(folder: Path, log: Path, module: str, *arguments: str) -> Trace:
         log: a file that is made anew, elsewhere.
         module: of the tests.
         arguments: of the module.
+        follows_all: whether the processes that the module starts are followed, too. Each of them
+            opens its files itself.
     """
     under = ["strace", *_OPTIONS, "-o", str(log), "--"]
     worker = start_worker(*arguments, module=module, under=under)
     _, error = worker.communicate()
     assert worker.returncode == 0, error.decode()
     with log.open() as lines:
-        return _read(lines, folder)
+        return _read(lines, folder, follows_all=follows_all)
 
 
-def _read(lines: Iterable[str], folder: Path) -> Trace:
+def _read(lines: Iterable[str], folder: Path, *, follows_all: bool = False) -> Trace:
     """Take what concerns a folder out of a log.
 
     Raises:
@@ -145,18 +152,27 @@ def _read(lines: Iterable[str], folder: Path) -> Trace:
     """
     ours = "".join(f"\\x{byte:02x}" for byte in os.fsencode(folder))
     found: list[tuple[str, int, int, re.Match[str]]] = []
-    threads: set[str] = set()
+    first = ""
+    leaders: dict[str, str] = {}
     for thread, begun, ended, text in _joined(lines):
-        threads = threads or {thread}
+        first = first or thread
         whole = _WHOLE.match(text)
         if whole is None or whole[3].startswith(("-", "?")):
             continue
         if whole[1] in _FAMILY:
-            threads |= {whole[3]} if "CLONE_THREAD" in whole[2] else set()
+            if "CLONE_THREAD" in whole[2]:
+                leaders[whole[3]] = thread
         elif ours in text or text.startswith("write(1<"):
             found.append((thread, begun, ended, whole))
-    calls = [_call(one) for one in found if one[0] in threads]
-    strange = [one for one in found if one[0] not in threads and ours in one[3][2]]
+
+    def process_of(thread: str) -> str:
+        while thread in leaders:
+            thread = leaders[thread]
+        return thread
+
+    ours_too = [one for one in found if follows_all or process_of(one[0]) == first]
+    calls = [_call(one, process_of(one[0])) for one in ours_too]
+    strange = [one for one in found if one not in ours_too and ours in one[3][2]]
     # A child closes what it has inherited.
     strange = [one for one in strange if one[3][1] != "close"]
     if strange:
@@ -181,10 +197,10 @@ def _joined(lines: Iterable[str]) -> Iterator[tuple[str, int, int, str]]:
             yield thread, number, number, text
 
 
-def _call(found: tuple[str, int, int, re.Match[str]]) -> Call:
+def _call(found: tuple[str, int, int, re.Match[str]], process: str) -> Call:
     _, begun, ended, whole = found
     arguments = tuple(_argument(part) for part in _PART.finditer(whole[2]))
-    return Call(whole[1], arguments, int(whole[3], 0), begun, ended)
+    return Call(whole[1], arguments, int(whole[3], 0), begun, ended, process)
 
 
 def _argument(part: re.Match[str]) -> Argument:

@@ -8,7 +8,7 @@
     16      8     index of the frame in the journal, from 0
     24      4     durable to: see below
     28      32    hash
-    60      4     zeros
+    60      4     stamp of the segment
     64            the fact, canonical JSON
                   the bodies: for each its length in 4 bytes, and its bytes
 
@@ -17,6 +17,9 @@ the bodies, so that a body can be erased later. All integers are little-endian.
 
 `durable to` is an offset of the segment that was synced before the frame was written. A reader who
 finds a broken frame learns from the frames behind it whether the broken one was ever acknowledged.
+
+`stamp` is the CRC-32 of the head of the segment. A body may hold bytes that look like a frame; they
+do not have the stamp, which nobody can guess.
 """
 
 import hashlib
@@ -31,7 +34,7 @@ from tooltrail.records.errors import InvalidRecordError
 from tooltrail.records.facts import Fact, read_fact
 
 MAGIC: Final = b"TTf1"
-_HEADER: Final = struct.Struct("<4s4xIIQI32s4x")
+_HEADER: Final = struct.Struct("<4s4xIIQI32sI")
 HEADER_SIZE: Final = _HEADER.size
 _CRC: Final = struct.Struct("<I")
 _CRC_AT: Final = len(MAGIC)
@@ -113,6 +116,7 @@ class Header:
     index: int
     durable_to: int
     hash: bytes
+    stamp: int
 
     @property
     def frame_size(self) -> int:
@@ -126,7 +130,13 @@ def link(previous_hash: bytes, fact_json: bytes) -> bytes:
 
 
 def pack_frame(
-    fact_json: bytes, bodies: Sequence[bytes], *, index: int, durable_to: int, frame_hash: bytes
+    fact_json: bytes,
+    bodies: Sequence[bytes],
+    *,
+    index: int,
+    durable_to: int,
+    frame_hash: bytes,
+    stamp: int,
 ) -> bytes:
     """The bytes of a frame.
 
@@ -147,6 +157,7 @@ def pack_frame(
             index,
             durable_to,
             frame_hash,
+            stamp,
         )
     )
     frame += fact_json
@@ -165,11 +176,11 @@ def read_header(data: bytes | memoryview) -> Header:
     """
     if len(data) < HEADER_SIZE:
         raise BrokenFrameError("cut off")
-    magic, fact_length, bodies_length, index, durable_to, frame_hash = _HEADER.unpack_from(data)
+    magic, *values = _HEADER.unpack_from(data)
     if magic != MAGIC:
         raise BrokenFrameError("not a frame")
     (crc,) = _CRC.unpack_from(data, _CRC_AT)
-    return Header(crc, fact_length, bodies_length, index, durable_to, frame_hash)
+    return Header(crc, *values)
 
 
 def check_frame(header: Header, frame: bytes | memoryview) -> None:

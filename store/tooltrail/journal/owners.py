@@ -13,11 +13,10 @@ import os
 import re
 import secrets
 import threading
-import weakref
 from pathlib import Path
 from typing import Final
 
-from tooltrail.journal.log import make_private_folder
+from tooltrail.journal.lock import make_private_folder
 from tooltrail.records.errors import InvalidRecordError, UnavailableError
 
 FOLDER_NAME: Final = "owners"
@@ -35,13 +34,12 @@ class Owner:
     def __init__(self, spool: Path) -> None:
         """Prepare. No file is made yet."""
         self.spool = spool
+        self._descriptor = -1
         self._forget()
-        _owners.add(self)
 
     def _forget(self) -> None:
         self._mutex = threading.Lock()
         self._name: str | None = None
-        self._descriptor = -1
 
     def name(self) -> str:
         """The name of the lock, which is held from the first call on.
@@ -70,25 +68,33 @@ class Owner:
             if self._name is not None:
                 with contextlib.suppress(OSError):
                     _path(self.spool, self._name).unlink()
-                os.close(self._descriptor)
-                self._name, self._descriptor = None, -1
+                self._close()
+                self._name = None
+                _owners.discard(self)
+
+    def _close(self) -> None:
+        # A fork or an interrupt between the two must not close the number a second time.
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
 
     def _lock(self) -> str:
         folder = self.spool / FOLDER_NAME
         make_private_folder(folder)
         name = secrets.token_hex(16)
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
-        descriptor = os.open(_path(self.spool, name), flags, 0o600)
+        self._close()  # left by an earlier try that failed
+        _owners.add(self)
+        self._descriptor = os.open(_path(self.spool, name), flags, 0o600)
         # Nobody else knows the file yet, so the lock is free.
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        self._descriptor = descriptor
+        fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return name
 
     def leave_to_parent(self) -> None:
         """Begin anew in a forked child, where the lock is the parent's."""
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
+        self._close()
         self._forget()
+        _owners.discard(self)
 
 
 def is_alive(spool: Path, name: str) -> bool:
@@ -109,6 +115,8 @@ def is_alive(spool: Path, name: str) -> bool:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
+    except OSError as error:
+        raise UnavailableError(f"owner lock {path} cannot be tried: {error.strerror}") from error
     finally:
         os.close(descriptor)
     return False
@@ -126,7 +134,8 @@ def _path(spool: Path, name: str) -> Path:
     return spool / FOLDER_NAME / f"{name}{_SUFFIX}"
 
 
-_owners: "weakref.WeakSet[Owner]" = weakref.WeakSet()
+_owners: set[Owner] = set()
+"""Those with a lock. The process holds the lock to its end, whether the object is used or not."""
 
 
 def _leave_to_parents() -> None:

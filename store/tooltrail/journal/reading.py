@@ -25,6 +25,8 @@ from tooltrail.records.errors import DamageError, UnavailableError
 _CHUNK_BYTES: Final = 1 << 20
 """Read at once. A longer frame is read whole."""
 
+_LOOK_BYTES: Final = 16 << 10
+
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
@@ -76,25 +78,33 @@ def read_journal_id(folder: Path) -> UUID | None:
     """The id of a journal; None where nothing was recorded yet.
 
     Raises:
-        DamageError: the head of the first segment that is left is altered.
-        UnavailableError: the file cannot be read.
+        DamageError: the heads of all segments are altered.
+        UnavailableError: a file cannot be read.
     """
-    numbers = segments.segment_numbers(folder)
-    if not numbers:
-        return None
-    with _Open(folder, numbers[0]) as segment:
-        return segments.read_head(segment.descriptor, segment.path).journal
+    damage: DamageError | None = None
+    for number in segments.segment_numbers(folder):
+        try:
+            with _Open(folder, number) as segment:
+                return segments.read_head(segment.descriptor, segment.path).journal
+        except FileNotFoundError:
+            continue  # deleted meanwhile
+        except DamageError as error:
+            damage = error
+    if damage is not None:
+        raise damage
+    return None
 
 
 def has_frames(folder: Path, cursor: Cursor) -> bool:
-    """Whether anything waits behind a cursor. Costs one open file and no scan.
+    """Whether anything waits behind a cursor. Costs one open file and a short read.
 
     Raises:
         UnavailableError: the journal cannot be read.
     """
     try:
         with _Open(folder, cursor.segment) as segment:
-            if segment.read(cursor.offset, HEADER_SIZE).strip(b"\0"):
+            # More than a header: a block of zeros, which a disk may make of a frame, hides nothing.
+            if segment.read(cursor.offset, _LOOK_BYTES).strip(b"\0"):
                 return True
     except FileNotFoundError:
         pass
@@ -107,6 +117,10 @@ def read_journal(folder: Path, cursor: Cursor) -> Iterator[Item]:
     Raises:
         UnavailableError: a segment cannot be read.
     """
+    gap = _altered_head(folder, cursor)
+    if gap is not None:
+        cursor = gap.cursor
+        yield gap
     while True:
         for item in _read_segment(folder, cursor):
             cursor = cursor_behind(item)
@@ -120,7 +134,10 @@ def read_journal(folder: Path, cursor: Cursor) -> Iterator[Item]:
         for item in _read_segment(folder, cursor, is_sealed=True):
             cursor = cursor_behind(item)
             yield item
-        head = _following(folder, following, cursor)
+        try:
+            head = _following(folder, following, cursor)
+        except FileNotFoundError:
+            continue  # deleted meanwhile
         if isinstance(head, Gap):
             yield head
         cursor = cursor_behind(head) if isinstance(head, Gap) else head
@@ -184,6 +201,11 @@ class _Open:
     def __exit__(self, *_: object) -> None:
         os.close(self.descriptor)
 
+    @property
+    def size(self) -> int:
+        """Bytes of the file."""
+        return os.fstat(self.descriptor).st_size
+
     def read(self, offset: int, size: int) -> bytes:
         """Bytes at an offset; fewer at the end of the file."""
         return os.pread(self.descriptor, size, offset)
@@ -197,17 +219,37 @@ def _read_segment(folder: Path, cursor: Cursor, *, is_sealed: bool = False) -> I
         return
 
 
+def _altered_head(folder: Path, cursor: Cursor) -> Gap | None:
+    """The damage to the head of a segment that a cursor is about to enter."""
+    if cursor.offset != FRAMES_FROM or cursor.hash is None:
+        return None
+    try:
+        with _Open(folder, cursor.segment) as segment:
+            segments.read_head(segment.descriptor, segment.path)
+            return None
+    except FileNotFoundError:
+        return None
+    except DamageError as error:
+        return _damaged_head(folder, cursor.segment, cursor, str(error))
+
+
+def _damaged_head(folder: Path, number: int, cursor: Cursor, reason: str) -> Gap:
+    with _Open(folder, number) as segment:
+        data = segment.read(0, FRAMES_FROM)
+    return Gap(number, 0, data, reason, Cursor(number, FRAMES_FROM, cursor.index, None))
+
+
 def _following(folder: Path, number: int, cursor: Cursor) -> Cursor | Gap:
     """Go on in a later segment; a gap where frames between the two are lost."""
-    with _Open(folder, number) as segment:
-        try:
+    try:
+        with _Open(folder, number) as segment:
             head = segments.read_head(segment.descriptor, segment.path)
-        except DamageError as error:
-            behind = Cursor(number, FRAMES_FROM, cursor.index, None)
-            return Gap(number, 0, segment.read(0, FRAMES_FROM), str(error), behind)
+    except DamageError as error:
+        return _damaged_head(folder, number, cursor, str(error))
     behind = Cursor(number, FRAMES_FROM, head.first_index, head.previous_hash)
-    is_continued = head.first_index == cursor.index and cursor.hash in {None, head.previous_hash}
-    if is_continued:
+    # Behind damage, which was reported, nobody knows how many frames there were.
+    is_next = cursor.hash is None and number == cursor.segment + 1
+    if is_next or (head.first_index, head.previous_hash) == (cursor.index, cursor.hash):
         return behind
     reason = (
         f"frames {cursor.index:,} to {head.first_index - 1:,} of the journal are missing: segment "
@@ -218,6 +260,7 @@ def _following(folder: Path, number: int, cursor: Cursor) -> Cursor | Gap:
 
 def _read_open(segment: _Open, cursor: Cursor, *, is_sealed: bool) -> Iterator[Item]:
     """Read an open segment to its end."""
+    is_suspect = False
     while True:
         data = segment.read(cursor.offset, _wanted(segment, cursor.offset))
         found = False
@@ -228,32 +271,46 @@ def _read_open(segment: _Open, cursor: Cursor, *, is_sealed: bool) -> Iterator[I
             index=cursor.index,
             previous_hash=cursor.hash,
         ):
-            found, cursor = True, cursor_behind(frame)
+            found, is_suspect, cursor = True, False, cursor_behind(frame)
             yield frame
         if found:
             continue
         gap = _gap(segment, cursor, is_sealed=is_sealed)
         if gap is None:
             return
-        cursor = gap.cursor
+        if not is_suspect:
+            # The frame may have been written after it was looked for, and the frames that prove it
+            # acknowledged after that. If it is still not readable now, it is damaged.
+            is_suspect = True
+            continue
+        is_suspect, cursor = False, gap.cursor
         yield gap
 
 
 def _wanted(segment: _Open, offset: int) -> int:
+    """How many bytes to read at an offset, so that a frame is read to its end."""
     try:
-        return max(_CHUNK_BYTES, read_header(segment.read(offset, HEADER_SIZE)).frame_size)
+        size = read_header(segment.read(offset, HEADER_SIZE)).frame_size
     except BrokenFrameError:
         return HEADER_SIZE
+    # An altered length may be that of no file.
+    return max(_CHUNK_BYTES, min(size, segment.size))
 
 
 def _gap(segment: _Open, cursor: Cursor, *, is_sealed: bool) -> Gap | None:
     """The damage at a cursor; None at the end of a segment and at a torn tail."""
-    rest = segment.read(cursor.offset, os.fstat(segment.descriptor).st_size)
-    behind = segments.find_acknowledged(rest, cursor.offset, is_sealed=is_sealed)
+    rest = segment.read(cursor.offset, max(0, segment.size - cursor.offset))
+    behind = segments.find_acknowledged(
+        rest,
+        cursor.offset,
+        index=cursor.index,
+        stamp=segments.find_stamp(segment.descriptor, segment.path),
+        is_sealed=is_sealed,
+    )
     if behind is None:
         if not is_sealed or not rest.strip(b"\0"):
             return None
-        end = Cursor(cursor.segment, cursor.offset + len(rest), cursor.index, cursor.hash)
+        end = Cursor(cursor.segment, cursor.offset + len(rest), cursor.index, None)
         return _damage(cursor, rest, end)
     size = behind.offset - cursor.offset
     following = Cursor(cursor.segment, behind.offset, behind.index, None)

@@ -7,7 +7,7 @@
     24      8     number of the segment, from 1
     32      8     index of its first frame
     40      32    hash of the frame before that
-    72      4     CRC-32 of everything before it
+    72      4     CRC-32 of everything before it; every frame repeats it as its stamp
     76            frames
 
 The blocks behind the last frame exist already, filled with zeros. So an append changes no metadata
@@ -15,7 +15,9 @@ of the file, and `fdatasync` writes one place of the disk. A sealed segment ends
 frame, byte for byte; only the newest segment is not sealed.
 """
 
+import contextlib
 import os
+import re
 import struct
 import zlib
 from collections.abc import Iterator
@@ -48,6 +50,7 @@ _CRC: Final = struct.Struct("<I")
 FRAMES_FROM: Final = _HEAD.size + _CRC.size
 """Offset of the first frame."""
 
+_NUMBER: Final = re.compile("[0-9]{8,16}")
 _MAGIC: Final = b"TTj1"
 _PRIVATE: Final = 0o600
 _OPEN: Final = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -69,6 +72,24 @@ class SegmentHead:
     first_index: int
     previous_hash: bytes
 
+    def packed(self) -> bytes:
+        """The bytes of the head, with their CRC."""
+        data = _HEAD.pack(
+            _MAGIC,
+            VERSION,
+            self.journal.bytes,
+            self.number,
+            self.first_index,
+            self.previous_hash,
+        )
+        return data + _CRC.pack(zlib.crc32(data))
+
+    @property
+    def stamp(self) -> int:
+        """What every frame of the segment repeats."""
+        stamp: int = _CRC.unpack_from(self.packed(), _HEAD.size)[0]
+        return stamp
+
 
 def segment_path(folder: Path, number: int) -> Path:
     """Where a segment is."""
@@ -82,7 +103,7 @@ def segment_numbers(folder: Path) -> list[int]:
     except FileNotFoundError:
         return []
     found = (name.removesuffix(SUFFIX) for name in names if name.endswith(SUFFIX))
-    return sorted(int(name) for name in found if name.isdigit())
+    return sorted(int(name) for name in found if _NUMBER.fullmatch(name))
 
 
 def create_segment(folder: Path, head: SegmentHead) -> int:
@@ -100,16 +121,7 @@ def create_segment(folder: Path, head: SegmentHead) -> int:
     part.unlink(missing_ok=True)
     descriptor = os.open(part, _OPEN | os.O_CREAT | os.O_EXCL, _PRIVATE)
     try:
-        packed = _HEAD.pack(
-            _MAGIC,
-            VERSION,
-            head.journal.bytes,
-            head.number,
-            head.first_index,
-            head.previous_hash,
-        )
-        packed += _CRC.pack(zlib.crc32(packed))
-        write_all(descriptor, packed.ljust(FIRST_ROOM_BYTES, b"\0"), 0)
+        write_all(descriptor, head.packed().ljust(FIRST_ROOM_BYTES, b"\0"), 0)
         os.fsync(descriptor)
         part.rename(path)
         sync_folder(folder)
@@ -143,14 +155,27 @@ def read_head(descriptor: int, path: Path) -> SegmentHead:
     magic, version, journal, number, first_index, previous_hash = _HEAD.unpack_from(data)
     if magic != _MAGIC or version != VERSION:
         raise DamageError(f"{path} is not a journal segment of version {VERSION}", path=str(path))
+    if path.name != segment_path(path.parent, number).name:
+        raise DamageError(f"{path} is segment {number} under another name", path=str(path))
     return SegmentHead(UUID(bytes=journal), number, first_index, previous_hash)
+
+
+def find_stamp(descriptor: int, path: Path) -> int | None:
+    """The stamp of a segment, from its first frame if its head is altered; None if both are."""
+    try:
+        return read_head(descriptor, path).stamp
+    except DamageError:
+        try:
+            return read_header(os.pread(descriptor, HEADER_SIZE, FRAMES_FROM)).stamp
+        except BrokenFrameError:
+            return None
 
 
 def extend(descriptor: int, size: int, needed: int) -> int:
     """Write zeros behind a segment until it has `needed` bytes, and more for later appends.
 
     Returns:
-        The new size. The zeros are durable.
+        The new size. The caller syncs the zeros.
 
     Raises:
         OSError: the disk is full.
@@ -164,7 +189,6 @@ def extend(descriptor: int, size: int, needed: int) -> int:
         os.ftruncate(descriptor, size)
         write_all(descriptor, bytes(needed - size), size)
         wanted = needed
-    os.fsync(descriptor)
     return wanted
 
 
@@ -206,7 +230,9 @@ def read_frames(
         at, index, previous_hash = frame.end - offset, frame.index + 1, frame.hash
 
 
-def find_acknowledged(data: bytes, offset: int, *, is_sealed: bool = False) -> Frame | None:
+def find_acknowledged(
+    data: bytes, offset: int, *, index: int, stamp: int | None, is_sealed: bool = False
+) -> Frame | None:
     """The first complete frame behind a broken one that proves the broken one was acknowledged.
 
     A frame that was written after the bytes at `offset` were synced says so in `durable_to`. Every
@@ -215,20 +241,31 @@ def find_acknowledged(data: bytes, offset: int, *, is_sealed: bool = False) -> F
     Args:
         data: the bytes of the segment from `offset` on.
         offset: where the broken frame begins.
+        index: of the broken frame.
+        stamp: of the segment; None where nobody knows it.
         is_sealed: whether the segment is sealed.
     """
-    at = data.find(MAGIC, 1)
-    while at >= 0:
+    view = memoryview(data)
+    for at in _places(data):
         try:
-            header = read_header(memoryview(data)[at : at + HEADER_SIZE])
-            if is_sealed or header.durable_to > offset:
-                return unpack_frame(
-                    memoryview(data)[at:], segment=0, offset=offset + at, previous_hash=b""
-                )
+            header = read_header(view[at : at + HEADER_SIZE])
+            is_ours = header.index > index and stamp in {None, header.stamp}
+            if is_ours and (is_sealed or header.durable_to > offset):
+                return unpack_frame(view[at:], segment=0, offset=offset + at, previous_hash=b"")
         except BrokenFrameError:
             pass
-        at = data.find(MAGIC, at + 1)
     return None
+
+
+def _places(data: bytes) -> Iterator[int]:
+    """Where the frame behind a broken one may begin."""
+    with contextlib.suppress(BrokenFrameError):
+        # If only its fact or its bodies are altered, the header says where the frame ends.
+        yield read_header(data).frame_size
+    at = data.find(MAGIC, 1)
+    while at >= 0:
+        yield at
+        at = data.find(MAGIC, at + 1)
 
 
 def write_all(descriptor: int, data: bytes, offset: int) -> None:

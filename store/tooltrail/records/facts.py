@@ -15,12 +15,23 @@ Importing this module loads nothing but the standard library.
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, ClassVar, Final, TypeAlias, cast, get_args
 from uuid import UUID
 
+from tooltrail.records._fact_values import (
+    check_count,
+    check_digest,
+    check_flag,
+    check_state,
+    check_text,
+    read_time,
+    read_uuid,
+    spell_time,
+    spell_uuid,
+)
 from tooltrail.records.canonical_json import decode, encode
-from tooltrail.records.digests import Digest, parse_digest
+from tooltrail.records.digests import Digest
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.records.states import InvocationState
 
@@ -344,18 +355,19 @@ def fact_json(fact: Fact) -> bytes:
     Raises:
         InvalidRecordError: a member is not of its type.
     """
-    members = _members_of(fact)
+    try:
+        members = _members_of(fact)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidRecordError(f"{fact.kind} cannot be recorded: {error}") from error
     members["kind"], members["v"] = fact.kind, VERSION
     try:
         # Equal to `canonical_json.encode` for these members, and four times as fast. Lone
         # surrogates, which JSON in UTF-8 cannot spell, take the other way.
         return json.dumps(
-            members, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False
+            members, ensure_ascii=False, sort_keys=True, separators=(",", ":")
         ).encode()
     except UnicodeEncodeError:
         return encode(members)
-    except (TypeError, ValueError) as error:
-        raise InvalidRecordError(f"{fact.kind} is not JSON: {error}") from error
 
 
 def read_fact(data: bytes) -> Fact:
@@ -369,7 +381,7 @@ def read_fact(data: bytes) -> Fact:
     if not isinstance(members, dict):
         raise InvalidRecordError("a fact must be a JSON object")
     version, kind = members.pop("v", None), members.pop("kind", None)
-    if version != VERSION:
+    if version != VERSION or version is True:
         raise NewerFactError(f"fact of version {version!r}; this program reads {VERSION}")
     if not isinstance(kind, str) or kind not in FACTS:
         raise NewerFactError(f"fact of unknown kind {kind!r}")
@@ -398,7 +410,7 @@ def _members_of(value: object) -> Members:
     for name, default, spell in _SHAPES[type(value)].members:
         member = getattr(value, name)
         if member != default:
-            members[name] = member if spell is None else spell(member)
+            members[name] = spell(member)
     return members
 
 
@@ -410,7 +422,9 @@ def _read(shape: type, members: Members, what: str) -> object:
             raise NewerFactError(f"{what} has an unknown member {name!r}")
         try:
             values[name] = readers[name](value)
-        except (TypeError, ValueError, AttributeError) as error:
+        except NewerFactError:
+            raise
+        except (TypeError, ValueError, OverflowError) as error:
             raise InvalidRecordError(f"{what} has a bad member {name!r}: {error}") from error
     try:
         return shape(**values)
@@ -429,95 +443,62 @@ class _Shape:
     """How the members of one class are spelled and read.
 
     Attributes:
-        members: name, default and speller of each; no speller for what JSON has.
+        members: name, default and speller of each.
         readers: the reverse, by name.
         bodies: names of the members that name bodies.
     """
 
-    members: tuple[tuple[str, object, Spell | None], ...]
+    members: tuple[tuple[str, object, Spell], ...]
     readers: Mapping[str, Spell]
     bodies: tuple[str, ...]
 
 
-def _spell_time(at: datetime) -> str:
-    if at.tzinfo is not UTC:
-        if at.utcoffset() is None:
-            raise InvalidRecordError(f"a recorded time must have a zone: {at}")
-        at = at.astimezone(UTC)
-    return at.isoformat(timespec="microseconds")[:-6] + "Z"
-
-
-def _read_time(text: object) -> datetime:
-    at = datetime.fromisoformat(_read_text(text))
-    if at.utcoffset() is None:
-        raise ValueError("a recorded time must have a zone")
-    return at.astimezone(UTC)
-
-
-def _read_text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"text expected, not {type(value).__name__}")
-    return value
-
-
-def _read_count(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError(f"an integer expected, not {type(value).__name__}")
-    return value
-
-
-def _read_flag(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError(f"true or false expected, not {type(value).__name__}")
-    return value
-
-
-def _read_state(value: object) -> str:
-    if value not in get_args(InvocationState):
-        raise ValueError(f"no such state: {value!r}")
-    return cast("str", value)
-
-
-def _read_digest(value: object) -> Digest:
-    return parse_digest(_read_text(value))
-
-
 def _items(read: Spell) -> Spell:
-    return lambda value: tuple(read(one) for one in value)
+    def read_items(value: object) -> tuple[Any, ...]:
+        if not isinstance(value, list):
+            raise TypeError(f"a list expected, not {type(value).__name__}")
+        return tuple(read(one) for one in cast("list[object]", value))
+
+    return read_items
 
 
 def _nested(shape: type) -> Spell:
-    return lambda value: _read(shape, value, shape.__name__)
+    def read_nested(value: object) -> object:
+        if not isinstance(value, dict):
+            raise TypeError(f"an object expected, not {type(value).__name__}")
+        return _read(shape, cast("Members", value), shape.__name__)
+
+    return read_nested
 
 
-def _spell_nested(values: tuple[object, ...]) -> list[Members]:
-    return [_members_of(one) for one in values]
+def _spell_items(spell: Spell) -> Spell:
+    return lambda values: [spell(one) for one in values]
 
 
-_READERS: Final[Mapping[object, tuple[Spell | None, Spell]]] = {
-    str: (None, _read_text),
-    int: (None, _read_count),
-    bool: (None, _read_flag),
-    Digest: (None, _read_digest),
-    InvocationState: (None, _read_state),
-    UUID: (str, lambda value: UUID(_read_text(value))),
-    datetime: (_spell_time, _read_time),
+_SPELLINGS: Final[Mapping[object, tuple[Spell, Spell]]] = {
+    str: (check_text, check_text),
+    int: (check_count, check_count),
+    bool: (check_flag, check_flag),
+    Digest: (check_digest, check_digest),
+    InvocationState: (check_state, check_state),
+    UUID: (spell_uuid, read_uuid),
+    datetime: (spell_time, read_time),
     Shown: (_members_of, _nested(Shown)),
-    tuple[Digest, ...]: (list, _items(_read_digest)),
-    tuple[StreamFact, ...]: (_spell_nested, _items(_nested(StreamFact))),
-    tuple[OmissionFact, ...]: (_spell_nested, _items(_nested(OmissionFact))),
-    tuple[ArtifactFact, ...]: (_spell_nested, _items(_nested(ArtifactFact))),
+    tuple[Digest, ...]: (_spell_items(check_digest), _items(check_digest)),
+    tuple[StreamFact, ...]: (_spell_items(_members_of), _items(_nested(StreamFact))),
+    tuple[OmissionFact, ...]: (_spell_items(_members_of), _items(_nested(OmissionFact))),
+    tuple[ArtifactFact, ...]: (_spell_items(_members_of), _items(_nested(ArtifactFact))),
 }
 """How a member of each type is spelled and read. `T | None` is spelled as `T`."""
 
 
 def _shape_of(shape: type) -> _Shape:
-    members: list[tuple[str, object, Spell | None]] = []
+    members: list[tuple[str, object, Spell]] = []
     readers: dict[str, Spell] = {}
     bodies: list[str] = []
     for one in fields(shape):
         kind = _without_none(one.type)
-        spell, readers[one.name] = _READERS[kind]
+        spell, readers[one.name] = _SPELLINGS[kind]
         members.append((one.name, _NO_DEFAULT if one.default is MISSING else one.default, spell))
         if kind is Digest or kind == tuple[Digest, ...]:
             bodies.append(one.name)

@@ -18,7 +18,7 @@ from threading import Event
 import pytest
 from tests.support.cli import without_coverage
 from tests.support.disks import small_disk
-from tests.support.effort import times
+from tests.support.effort import effort
 from tests.support.evidence import check_evidence
 from tests.support.killing import count_moments, run_and_kill
 from tests.support.processes import ROOT, start_worker
@@ -41,7 +41,7 @@ MIB = 1024 * 1024
 WAIT_S = 60
 """Seconds for what is certain to happen; a test that waits longer has failed."""
 
-KILLS = times(5)
+KILLS = effort(5)
 """Moments at which a backup is killed, spread over the whole of it."""
 
 

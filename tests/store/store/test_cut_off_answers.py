@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 from sqlalchemy import select
 from tests.support.cut_off_answers import CHUNKS, cut_off_answer
-from tests.support.effort import times
+from tests.support.effort import effort
 from tests.support.evidence import check_evidence
 from tests.support.killing import Said, count_moments, run_and_kill
 from tests.support.spools import left_in
@@ -31,7 +31,7 @@ from tooltrail.store._recording.answer_journal import AnswerBeginning, iter_answ
 from tooltrail.store.tables import MaintenanceRunRow
 from tooltrail.store.traffic import RecordedStream
 
-KILLS = times(10)
+KILLS = effort(10)
 """Kills of a program; set it to 200 or more for a longer look."""
 
 BODY = b"".join(CHUNKS)

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import pytest
 from sqlalchemy import select
-from tests.support.effort import times
+from tests.support.effort import effort
 from tests.support.evidence import check_evidence
 from tests.support.processes import finish_all, start_worker
 
@@ -22,7 +22,7 @@ PROCESSES = 8
 PATIENCE_S = 0.5
 """Seconds without a call after which one that was stopped is taken to have had the turn."""
 
-SOAK_S = float(times(3))
+SOAK_S = float(effort(3))
 
 
 def writers(database: str, store: Store, shared: Session) -> list[Popen[bytes]]:

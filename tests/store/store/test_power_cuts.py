@@ -15,7 +15,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from tests.support.effort import times
+from tests.support.effort import effort
 from tests.support.old_stores import old_rows, old_store, rows_of
 from tests.support.power import Chance, Choice, Everything, Nothing
 from tests.support.power_checks import Found, check_store
@@ -244,7 +244,7 @@ def chosen_cuts(disk: Disk, traced: Trace, most: int) -> set[int]:
     """
     said = [one.at for one in traced.said if one.words[0] != "begin"]
     moments = sorted({*disk.moments, *said})
-    count = times(most)
+    count = effort(most)
     return {*_spread(said, count // 2), *_spread(moments, count - min(len(said), count // 2))}
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from tests.support.effort import times
+from tests.support.effort import effort
 from tests.support.evidence import check_evidence
 from tests.support.killing import Said, count_moments, run_and_kill
 from tests.support.recording import content_of, stream_of
@@ -18,7 +18,7 @@ from tooltrail.artifacts import CapturedStream
 from tooltrail.records import CommandOutput, CompleteOutput, ToolCall
 from tooltrail.store import InvocationDetail, Store, find_repairable, open_store, repair
 
-KILLS = times(15)
+KILLS = effort(15)
 """Kills of a writer, and as many of a repair; set it to 200 or more for a longer look."""
 
 STEPS = 24

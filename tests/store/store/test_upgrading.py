@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import insert
-from tests.support.effort import times
+from tests.support.effort import effort
 from tests.support.evidence import check_evidence
 from tests.support.killing import count_moments, run_and_kill
 from tests.support.processes import finish_all, start_worker
@@ -33,7 +33,7 @@ from tooltrail.store.tables import MaintenanceRunRow, metadata
 
 RUNS = metadata.tables["maintenance_runs"]
 
-KILLS = times(4)
+KILLS = effort(4)
 """Moments at which one who moves a schema is killed, spread over the whole move."""
 
 STATEMENTS = (

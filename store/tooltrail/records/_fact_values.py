@@ -1,0 +1,77 @@
+"""The values of a fact's members: how JSON spells each type, and how it is read.
+
+Each function refuses a value of another type, so that nothing is written that cannot be read.
+"""
+
+from datetime import UTC, datetime
+from typing import Final, cast, get_args
+from uuid import UUID
+
+from tooltrail.records.digests import Digest, parse_digest
+from tooltrail.records.states import InvocationState
+
+_STATES: Final = frozenset(get_args(InvocationState))
+
+
+def spell_time(at: object) -> str:
+    """A time, in UTC and to the microsecond."""
+    if not isinstance(at, datetime):
+        raise TypeError(f"a time expected, not {type(at).__name__}")
+    if at.tzinfo is not UTC:
+        if at.utcoffset() is None:
+            raise ValueError(f"a recorded time must have a zone: {at}")
+        at = at.astimezone(UTC)
+    return at.isoformat(timespec="microseconds")[:-6] + "Z"
+
+
+def read_time(text: object) -> datetime:
+    """The time behind its spelling, in UTC."""
+    at = datetime.fromisoformat(check_text(text))
+    if at.utcoffset() is None:
+        raise ValueError("a recorded time must have a zone")
+    return at.astimezone(UTC)
+
+
+def spell_uuid(value: object) -> str:
+    """A UUID."""
+    if not isinstance(value, UUID):
+        raise TypeError(f"a UUID expected, not {type(value).__name__}")
+    return str(value)
+
+
+def read_uuid(value: object) -> UUID:
+    """The UUID behind its spelling."""
+    return UUID(check_text(value))
+
+
+def check_text(value: object) -> str:
+    """A text."""
+    if not isinstance(value, str):
+        raise TypeError(f"text expected, not {type(value).__name__}")
+    return value
+
+
+def check_count(value: object) -> int:
+    """A number."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"an integer expected, not {type(value).__name__}")
+    return value
+
+
+def check_flag(value: object) -> bool:
+    """True or false."""
+    if not isinstance(value, bool):
+        raise TypeError(f"true or false expected, not {type(value).__name__}")
+    return value
+
+
+def check_state(value: object) -> str:
+    """A state of an invocation."""
+    if value not in _STATES:
+        raise ValueError(f"no such state: {value!r}")
+    return cast("str", value)
+
+
+def check_digest(value: object) -> Digest:
+    """A digest."""
+    return parse_digest(check_text(value))
