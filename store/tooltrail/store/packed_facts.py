@@ -1,0 +1,89 @@
+"""Facts as the ledger stores them: canonical JSON, compressed with a dictionary of our own words.
+
+A fact is mostly member names, so a dictionary that holds them makes it three times as small. The
+first byte names the dictionary. A dictionary is never changed: a better one gets the next number.
+
+    >>> unpack_fact(pack_fact(b'{"kind":"session.closed"}'))
+    b'{"kind":"session.closed"}'
+"""
+
+import threading
+from typing import Final
+
+import zstandard
+
+from tooltrail.records.errors import DamageError
+
+_NUMBER: Final = 1
+_LEVEL: Final = 3
+_MOST_BYTES: Final = 1 << 30
+"""Longest fact; the longest frame of a journal."""
+
+_WORDS_1: Final = (
+    '{"at":"2026-01-01T00:00:00.000000Z","document":"sha256:","id":"","kind":"agent.leg",'
+    '"agent":"sha256:","agent_version":"1","session":"","v":1}'
+    '{"at":"2026-01-01T00:00:00.000000Z","document":"sha256:","id":"","kind":"agent.outcome"}'
+    '{"action":"gc","actor":"","at":"","details":"sha256:","id":"","kind":"maintenance"}'
+    '{"agent":"","at":"2026-01-01T00:00:00.000000Z","environment":"sha256:",'
+    '"kind":"session.opened","name":"","parent":"","session":"","title":"","v":1}'
+    '{"at":"2026-01-01T00:00:00.000000Z","kind":"session.closed","reason":"","session":"","v":1}'
+    '{"at":"2026-01-01T00:00:00.000000Z","id":"","kind":"tool.offered","session":"",'
+    '"tools":["sha256:","sha256:"],"v":1}'
+    '{"at":"2026-01-01T00:00:00.000000Z","document":"sha256:","id":"","kind":"message",'
+    '"payload":"sha256:","role":"assistant","session":"","text":"sha256:","v":1,'
+    '"wire_format":"anthropic"}{"role":"user"}{"role":"tool"}{"role":"system"}'
+    '"reason":"preview budget","stage":"projection","unit":"bytes"}'
+    '"reason":"receipt budget","stage":"rendering","unit":"lines"}'
+    '"spooled":"/stdout.zst"},"error_kind":"internal","state":"error","state":"interrupted",'
+    '"loss_reason":"","signal":9,"timed_out":false,"renderer":"error","renderer":"generic",'
+    '"digest":"sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",'
+    '"line_count":0,"produced_line_count":0,"produced_size":0,"role":"stderr","size":0}'
+    '{"arguments":"sha256:","at":"2026-01-01T00:00:00.000000Z","call_id":"call_",'
+    '"environment":"sha256:","family":"command","id":"","kind":"call.started","message":"",'
+    '"owner":"","policy":"sha256:","position":1,"session":"","title":"","tool_name":"Bash","v":1}'
+    '{"at":"2026-01-01T00:00:00.000000Z","duration_ms":1,"exit_status":0,"id":"",'
+    '"kind":"call.ended","output":"sha256:","session":"","shown":{"artifacts":[{"digest":"sha256:'
+    '","role":"stdout"}],"canonical":"sha256:","omissions":[{"after":1,"before":2,"field":"stdout",'
+    '"reason":"preview budget","stage":"projection","unit":"bytes"}],"receipt":"sha256:",'
+    '"renderer":"command","renderer_version":1},"state":"success","streams":[{"digest":"sha256:",'
+    '"line_count":1,"produced_line_count":1,"produced_size":1,"role":"stdout","size":1}],"v":1}'
+)
+
+_DICTIONARY: Final = zstandard.ZstdCompressionDict(
+    _WORDS_1.encode(), dict_type=zstandard.DICT_TYPE_RAWCONTENT
+)
+
+
+class _Codecs(threading.local):
+    """One pair for each thread, since neither may be shared."""
+
+    def __init__(self) -> None:
+        self.packing = zstandard.ZstdCompressor(
+            level=_LEVEL, dict_data=_DICTIONARY, write_checksum=False, write_dict_id=False
+        )
+        self.unpacking = zstandard.ZstdDecompressor(dict_data=_DICTIONARY)
+
+
+_CODECS: Final = _Codecs()
+
+
+def pack_fact(fact_json: bytes) -> bytes:
+    """The bytes that the ledger stores for a fact."""
+    return bytes([_NUMBER]) + _CODECS.packing.compress(fact_json)
+
+
+def unpack_fact(packed: bytes) -> bytes:
+    """The canonical JSON of a stored fact.
+
+    Raises:
+        DamageError: the bytes are not what `pack_fact` made.
+    """
+    if packed[:1] != bytes([_NUMBER]):
+        raise DamageError("a ledger entry is damaged: its fact is not readable", path="ledger")
+    try:
+        # A damaged header may announce more bytes than there is memory for.
+        if not 0 <= zstandard.frame_content_size(packed[1:]) <= _MOST_BYTES:
+            raise DamageError("a ledger entry is damaged: its size is wrong", path="ledger")
+        return _CODECS.unpacking.decompress(packed[1:])
+    except zstandard.ZstdError as error:
+        raise DamageError(f"a ledger entry is damaged: {error}", path="ledger") from error
