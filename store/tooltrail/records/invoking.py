@@ -251,11 +251,10 @@ def _refuse_unrunnable(call: ToolCall) -> None:
         raise _CallRefusedError(error_of_refusal(refused_by="invoke", reason=reason))
 
 
-def _table_in(handler: Handlers[Any]) -> Mapping[str, Callable[[Any], object]] | None:
-    if not isinstance(handler, Mapping):
-        return None
-    table: Mapping[str, Callable[[Any], object]] = handler
-    return table
+def _table_in(handler: object) -> Mapping[str, Callable[[Any], object]] | None:
+    if isinstance(handler, Mapping):
+        return cast("Mapping[str, Callable[[Any], object]]", handler)
+    return None
 
 
 def _handler_in(handler: Handlers[Any], tool_name: str) -> Callable[[Any], object]:
