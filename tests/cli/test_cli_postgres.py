@@ -91,5 +91,5 @@ def test_the_json_of_both_engines_is_of_the_same_kinds(team: Cli, cli: Cli) -> N
 def test_a_database_without_a_store_says_how_to_create_one(postgres_url: str) -> None:
     ended = Cli(postgres_url).run("log")
     assert ended.code == 5
-    assert ended.sentence.startswith("no store in postgresql+psycopg://")
+    assert ended.sentence.startswith("no store in postgresql://")
     assert ended.sentence.endswith("; create one with `tooltrail init`")

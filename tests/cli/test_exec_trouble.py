@@ -94,7 +94,7 @@ def test_while_postgresql_is_away_the_record_is_set_aside_whole(tmp_path: Path) 
     )
     folder, record = aside_of(spool)
     away, err, kept = ended.message.splitlines()
-    assert away.startswith("tooltrail: database postgresql+psycopg://bob:***@127.0.0.1:1/records: ")
+    assert away.startswith("tooltrail: database postgresql://127.0.0.1:1/records: ")
     assert err == "err"
     assert kept == kept_in(folder)
     result = record["complete_output"]["result"]
@@ -151,11 +151,16 @@ def test_without_any_spool_that_can_be_written_it_says_that_nothing_was_recorded
     "command", ["log", "status", "show", "transcript", "db check", "db current"]
 )
 def test_reading_while_postgresql_is_away_says_so_and_never_the_password(command: str) -> None:
-    for url in (AWAY, f"postgresql://bob@127.0.0.1:1/records?password={PASSWORD}"):
+    for url in (
+        AWAY,
+        f"postgresql://bob@127.0.0.1:1/records?password={PASSWORD}",
+        f"postgresql://127.0.0.1:1/records?sslpassword={PASSWORD}&options=-cx={PASSWORD}",
+    ):
         ended = Cli(url).run(*command.split())
         assert ended.code == 5
-        assert ended.sentence.startswith("database postgresql+psycopg://bob")
+        assert ended.sentence.startswith("database postgresql://127.0.0.1:1/records: ")
         assert PASSWORD not in ended.message
+        assert "bob" not in ended.message
 
 
 def test_while_postgresql_is_away_at_the_end_of_a_command_its_end_waits_in_the_outbox(

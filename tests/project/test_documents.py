@@ -27,6 +27,15 @@ def test_the_python_example_of_the_readme_prints_what_the_readme_says(tmp_path: 
     assert done.stdout == expected
 
 
+def test_the_table_of_handlers_in_the_contract_records_what_the_contract_says() -> None:
+    [example] = [block for block in blocks("docs/contract.md", "python") if "handlers = " in block]
+    done = subprocess.run(
+        [sys.executable, "-c", example], capture_output=True, text=True, check=False
+    )
+    assert done.stderr == ""
+    assert done.stdout in blocks("docs/contract.md", "text")
+
+
 def test_the_example_record_of_the_design_is_what_exec_records(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

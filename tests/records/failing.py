@@ -1,7 +1,7 @@
 """Handlers that fail, and exceptions of every kind: odd classes, and trees of them."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 from hypothesis import strategies as st
@@ -28,7 +28,9 @@ class Records(list[CompleteOutput]):
         return output.error
 
 
-def run(handler: Callable[..., object], call: ToolCall = CALL) -> CompleteOutput:
+def run(
+    handler: Callable[..., object] | Mapping[str, Callable[..., object]], call: ToolCall = CALL
+) -> CompleteOutput:
     """What a handler comes to; both ways of running it agree."""
     records = Records()
     output = invoke(handler, call, records)

@@ -182,7 +182,7 @@ def test_a_refusal_says_who_refused_and_why() -> None:
 def test_for_an_unknown_tool_similar_names_are_proposed(name: str, similar: list[str]) -> None:
     known = {"Read", "Bash", "BashOutput", "Edit"}
     told = error_of_unknown_tool(name, known)
-    expected: dict[str, JsonValue] = {"tool_name": name}
+    expected: dict[str, JsonValue] = {"tool_name": name, "known": [*sorted(known)]}
     hint = "call one of the tools that are offered"
     if similar:
         expected["similar"] = [*similar]

@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+from collections import defaultdict
 from collections.abc import Callable, Coroutine, Generator
 from dataclasses import dataclass
 from typing import Any
@@ -79,6 +80,62 @@ def test_the_handler_of_a_custom_tool_gets_text() -> None:
     for text in ("SELECT 1", "", "{"):
         run(seen.append, ToolCall(tool_name="sql", arguments_raw=text, kind="custom"))
     assert seen[::2] == seen[1::2] == ["SELECT 1", "", "{"]
+
+
+def never(_: object) -> object:
+    raise AssertionError("it was called")
+
+
+def test_a_table_runs_the_handler_of_the_tool_that_is_called() -> None:
+    handlers = {"Tool": giving("this one"), "Other": never}
+    assert run(handlers) == returned("Tool", "this one")
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("Tol", "did you mean Tool?"), ("ü", "call one of the tools that are offered")],
+)
+def test_a_tool_that_is_not_in_the_table_is_a_recorded_failure(name: str, hint: str) -> None:
+    for table in (
+        {"Tool": never, "Other": never},
+        defaultdict(lambda: never, {"Tool": never, "Other": never}),
+    ):
+        error = error_of(run(table, ToolCall(tool_name=name, arguments_raw="not JSON")))
+        assert (error.kind, error.recovery_hint) == ("unknown_tool", hint)
+        assert details_of(error)["known"] == ["Other", "Tool"]
+        assert sorted(table) == ["Other", "Tool"]
+
+
+def test_an_empty_table_knows_no_tool() -> None:
+    assert details_of(error_of(run({}))) == {"tool_name": "Tool", "known": []}
+
+
+def test_a_call_that_is_not_to_run_is_refused_before_the_table_is_read() -> None:
+    cut_off = ToolCall(tool_name="To", arguments_raw="{", flags=("incomplete",))
+    assert error_of(run({}, cut_off)).kind == "truncated_tool_call"
+    assert error_of(run({}, ToolCall(tool_name="s", by_provider=True))).kind == "permission_denied"
+
+
+def test_invalid_arguments_never_reach_the_handlers_of_a_table() -> None:
+    output = run({"Tool": never}, ToolCall(tool_name="Tool", arguments_raw="[1]"))
+    assert error_of(output).kind == "invalid_tool_input"
+    parsed = invoke({"Tool": never}, CALL, Records(), parse=Other.model_validate)
+    assert error_of(parsed).kind == "invalid_tool_input"
+
+
+def test_a_table_may_hold_handlers_that_are_awaited() -> None:
+    handlers = {"Tool": awaited(giving("awaited")), "Other": giving("at once")}
+    records = Records()
+    for name in handlers:
+        asyncio.run(ainvoke(handlers, ToolCall(tool_name=name), records))
+    assert records == [returned("Tool", "awaited"), returned("Other", "at once")]
+    with pytest.raises(TypeError, match="call it with ainvoke"):
+        invoke(handlers, CALL, records)
+    assert len(records) == 2
+
+
+class Other(BaseModel):
+    other: str
 
 
 class Arguments(BaseModel):

@@ -128,7 +128,8 @@ class Cli:
             "bufsize": 0,
             **more,
         }
-        return subprocess.Popen[bytes]([*PROGRAM, *arguments], **plan)
+        program = plan.pop("program", PROGRAM)
+        return subprocess.Popen[bytes]([*program, *arguments], **plan)
 
     def program(self, *arguments: str | bytes, stdin: bytes | None = None, **more: Any) -> Ended:
         """Run the program to its end."""

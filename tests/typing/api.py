@@ -1,7 +1,7 @@
 """Correct use of the public API. Never run: mypy and pyright check that it is well typed."""
 
 from pathlib import Path
-from typing import assert_type
+from typing import Any, assert_type
 from uuid import UUID
 
 from pydantic import TypeAdapter
@@ -87,6 +87,22 @@ def run_a_handler(session: Session) -> str:
     small = compact(finished.canonical, CompactionBudget(string_chars=80))
     assert_type(small, CanonicalResult)
     return finished.receipt.text
+
+
+def run_one_of_a_table(session: Session) -> Finished:
+    call = ToolCall.of("Read", {"path": "a.txt"})
+    handlers = {"Read": read_a_file, "Count": count_names}
+    assert_type(invoke(handlers, call, session.start(call).finish), Finished)
+    parse = TypeAdapter(list[str]).validate_python
+    return invoke({"join": ", ".join}, call, session.start(call).finish, parse=parse)
+
+
+def read_a_file(arguments: dict[str, Any]) -> str:
+    return str(arguments["path"])
+
+
+def count_names(arguments: dict[str, Any]) -> int:
+    return len(arguments)
 
 
 async def run_an_awaited_handler(session: Session) -> None:

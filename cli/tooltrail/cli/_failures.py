@@ -1,8 +1,8 @@
 """From an error to one sentence and an exit code; never a traceback."""
 
+import io
 import os
 import sys
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import click
@@ -29,9 +29,20 @@ def run(command: click.Command) -> int:
 
 
 def say_error(error: "TooltrailError") -> None:
-    """Print an error the way all are printed, and its notes below it."""
-    say(f"{_NAME}: {error}")
+    """Print an error and its notes below it.
+
+    Further lines of an error are indented, so that no text in it passes for a message of its own.
+    """
+    sentence = str(error).replace("\n", "\n  ")
+    say(f"{_NAME}: {sentence}")
     say_notes(error)
+
+
+def say_usage(error: click.ClickException) -> None:
+    """Print an error of the command line as click words it: the usage, then the error."""
+    worded = io.StringIO()
+    error.show(file=worded)
+    say(worded.getvalue().removesuffix("\n"))
 
 
 def say_notes(error: BaseException) -> None:
@@ -66,8 +77,7 @@ def _guarded(command: click.Command) -> int:
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.ClickException as error:
-        with suppress(OSError):
-            error.show()
+        say_usage(error)
         return error.exit_code
     except BrokenPipeError:
         return ExitCode.BROKEN_PIPE

@@ -29,9 +29,13 @@ Record = Mapping[str, Any]
 
 
 def say(message: str) -> None:
-    """A message for people, on stderr; where nobody can read it, it is lost and nothing else."""
+    """Print a message for people on stderr, safe for a terminal; see `on_terminal`.
+
+    This is the only way to stderr for text of this program. A message that cannot be written is
+    dropped without an error.
+    """
     with suppress(OSError):
-        click.echo(message, err=True)
+        click.echo(on_terminal(message), err=True)
 
 
 def write(text: str) -> None:

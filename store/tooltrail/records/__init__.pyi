@@ -9,6 +9,7 @@ from .agent_runs import (
     leg_fact_json,
     read_leg_fact,
 )
+from .block_outputs import complete_output_of_blocks, complete_output_of_result
 from .blocks import (
     CallBlock,
     ContentBlock,
@@ -270,6 +271,8 @@ __all__ = [
     "WorkspaceOutput",
     "ainvoke",
     "compact",
+    "complete_output_of_blocks",
+    "complete_output_of_result",
     "count_lines",
     "default_families",
     "default_policy",

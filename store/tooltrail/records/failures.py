@@ -97,15 +97,18 @@ def error_of_refusal(*, refused_by: str, reason: str | None = None) -> ToolError
 
 
 def error_of_unknown_tool(tool_name: str, known: Iterable[str]) -> ToolError:
-    """The error of a call of a tool that there is not.
+    """The error of a call of a tool that does not exist.
 
     Args:
         tool_name: the name that the model used.
-        known: the names of the tools that the model may call; similar ones are proposed.
+        known: the names of the tools that the model may call. The details list all of them, and
+            the hint proposes similar ones.
     """
     name = one_line(tool_name, TOOL_NAME_CHARS)
-    similar = _similar(name, known)
-    details: dict[str, JsonValue] = {"tool_name": name}
+    names = sorted(known)
+    similar = _similar(name, names)
+    listed: list[JsonValue] = [one_line(one, TOOL_NAME_CHARS) for one in names]
+    details: dict[str, JsonValue] = {"tool_name": name, "known": listed}
     hint = "call one of the tools that are offered"
     if similar:
         details["similar"] = [*similar]

@@ -2,6 +2,7 @@
 
     invoke(handler, call, record)              a handler that is an ordinary function
     await ainvoke(handler, call, record)       the same, or a handler that is awaited
+    invoke(handlers, call, record)             a table of handlers, by the name of their tool
 
 `record` is called exactly once, with a success or a failure, before anything goes on. What must
 not be swallowed goes on after it: `CancelledError`, `KeyboardInterrupt`, `GeneratorExit`, and all
@@ -11,10 +12,10 @@ to end the agent.
 
 import inspect
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Any, TypeVar, overload
+from typing import Any, TypeAlias, TypeVar, cast, overload
 
 from pydantic import JsonValue
 
@@ -29,6 +30,7 @@ from tooltrail.records.failures import (
     error_of_refusal,
     error_of_timeout,
     error_of_truncated_call,
+    error_of_unknown_tool,
 )
 from tooltrail.records.foreign_json import read_json
 from tooltrail.records.tool_calls import ToolCall
@@ -37,6 +39,9 @@ from tooltrail.records.tool_errors import ToolError
 ArgumentsT = TypeVar("ArgumentsT")
 RecordedT = TypeVar("RecordedT")
 StartedT = TypeVar("StartedT")
+
+Handlers: TypeAlias = Callable[[ArgumentsT], object] | Mapping[str, Callable[[ArgumentsT], object]]
+"""One handler, or a table of handlers by the name of their tool."""
 
 MAX_TIMEOUT_MS = 366 * 24 * 3600 * 1000
 """A year; a longer time is taken for a mistake, and event loops cannot hold every integer."""
@@ -47,7 +52,7 @@ _NOT_CARRIED = (
 )
 
 
-class _ArgumentsRefusedError(Exception):
+class _CallRefusedError(Exception):
     def __init__(self, tool_error: ToolError) -> None:
         super().__init__(tool_error.message)
         self.tool_error = tool_error
@@ -55,20 +60,20 @@ class _ArgumentsRefusedError(Exception):
 
 @overload
 def invoke(
-    handler: Callable[[dict[str, Any]], object],
+    handler: Handlers[dict[str, Any]],
     call: ToolCall,
     record: Callable[[CompleteOutput], RecordedT],
 ) -> RecordedT: ...
 @overload
 def invoke(
-    handler: Callable[[ArgumentsT], object],
+    handler: Handlers[ArgumentsT],
     call: ToolCall,
     record: Callable[[CompleteOutput], RecordedT],
     *,
     parse: Callable[[JsonValue], ArgumentsT],
 ) -> RecordedT: ...
 def invoke(
-    handler: Callable[[Any], object],
+    handler: Handlers[Any],
     call: ToolCall,
     record: Callable[[CompleteOutput], RecordedT],
     *,
@@ -81,7 +86,9 @@ def invoke(
     what is to be awaited; a coroutine is closed.
 
     Args:
-        handler: takes the parsed arguments.
+        handler: takes the parsed arguments. A mapping is a table of handlers: the call runs the
+            one under its `tool_name`. A name that is not in the table is a recorded failure of
+            kind `unknown_tool`, which lists the names that are.
         call: its arguments are read as JSON, blank ones as `{}`; those of a custom tool are text.
             One that the model did not finish, or that the provider runs itself, does not run.
         record: called exactly once, `Invocation.finish` for instance. What it raises is the
@@ -98,7 +105,10 @@ def invoke(
         TypeError: the handler is a coroutine function, which takes `ainvoke`; it did not run, and
             nothing is recorded.
     """
-    _refuse_coroutine_function(handler)
+    table = _table_in(handler)
+    one = handler if table is None else table.get(call.tool_name)
+    if one is not None:
+        _refuse_coroutine_function(one)
     try:
         output = _start(handler, call, parse, output_of)
     except BaseException as error:
@@ -109,7 +119,7 @@ def invoke(
 
 @overload
 async def ainvoke(
-    handler: Callable[[dict[str, Any]], object],
+    handler: Handlers[dict[str, Any]],
     call: ToolCall,
     record: Callable[[CompleteOutput], RecordedT],
     *,
@@ -117,7 +127,7 @@ async def ainvoke(
 ) -> RecordedT: ...
 @overload
 async def ainvoke(
-    handler: Callable[[ArgumentsT], object],
+    handler: Handlers[ArgumentsT],
     call: ToolCall,
     record: Callable[[CompleteOutput], RecordedT],
     *,
@@ -125,7 +135,7 @@ async def ainvoke(
     timeout_ms: int | None = None,
 ) -> RecordedT: ...
 async def ainvoke(
-    handler: Callable[[Any], object],
+    handler: Handlers[Any],
     call: ToolCall,
     record: Callable[[CompleteOutput], RecordedT],
     *,
@@ -139,7 +149,7 @@ async def ainvoke(
     goes on once it is recorded. Ctrl-C is such a cancellation: asyncio makes it one.
 
     Args:
-        handler: takes the parsed arguments.
+        handler: see `invoke`; the handlers of a table may be of both kinds.
         call: see `invoke`.
         record: see `invoke`; called in the thread of the event loop.
         parse: see `invoke`.
@@ -165,15 +175,17 @@ async def ainvoke(
 
 
 def _start(
-    handler: Callable[[Any], object],
+    handler: Handlers[Any],
     call: ToolCall,
     parse: Callable[[JsonValue], Any] | None,
     take: Callable[[object, str], StartedT],
 ) -> StartedT | CompleteOutput:
     """What is taken of the value that the handler gives, or the failure that came of it."""
     try:
-        return take(handler(_parsed(call, parse)), call.tool_name)
-    except _ArgumentsRefusedError as refusal:
+        _refuse_unrunnable(call)
+        run = _handler_in(handler, call.tool_name)
+        return take(run(_parsed(call, parse)), call.tool_name)
+    except _CallRefusedError as refusal:
         return CompleteOutput.failure(call.tool_name, refusal.tool_error)
     except BaseException as error:
         if control_flow_in(error) is not None:
@@ -229,24 +241,45 @@ def _record_ending(
             error.add_note(f"not recorded: {worded(failure)}")
 
 
-def _parsed(call: ToolCall, parse: Callable[[JsonValue], Any] | None) -> object:
-    refused = partial(error_of_invalid_arguments, call.tool_name)
+def _refuse_unrunnable(call: ToolCall) -> None:
+    """Refuse a call that the model did not finish, or that its provider runs."""
     if "incomplete" in call.flags:
         # What is there may be JSON by chance, and still not what the model was about to ask for.
-        raise _ArgumentsRefusedError(error_of_truncated_call(call.tool_name, call.arguments_raw))
+        raise _CallRefusedError(error_of_truncated_call(call.tool_name, call.arguments_raw))
     if call.by_provider:
         reason = "the provider runs this tool itself"
-        raise _ArgumentsRefusedError(error_of_refusal(refused_by="invoke", reason=reason))
+        raise _CallRefusedError(error_of_refusal(refused_by="invoke", reason=reason))
+
+
+def _table_in(handler: object) -> Mapping[str, Callable[[Any], object]] | None:
+    if isinstance(handler, Mapping):
+        return cast("Mapping[str, Callable[[Any], object]]", handler)
+    return None
+
+
+def _handler_in(handler: Handlers[Any], tool_name: str) -> Callable[[Any], object]:
+    """The handler of a tool; a table is only read, so that a default dictionary stays as it is."""
+    table = _table_in(handler)
+    if table is None:
+        return cast("Callable[[Any], object]", handler)
+    found = table.get(tool_name)
+    if found is None:
+        raise _CallRefusedError(error_of_unknown_tool(tool_name, table))
+    return found
+
+
+def _parsed(call: ToolCall, parse: Callable[[JsonValue], Any] | None) -> object:
+    refused = partial(error_of_invalid_arguments, call.tool_name)
     arguments = _arguments(call, refused)
     if parse is None:
         if not isinstance(arguments, dict) and call.kind != "custom":
-            raise _ArgumentsRefusedError(refused("the arguments must be a JSON object"))
+            raise _CallRefusedError(refused("the arguments must be a JSON object"))
         return arguments
     try:
         return parse(arguments)
     except Exception as error:
         if isinstance(error, ValueError | TypeError | LookupError | SchemaProblem):
-            raise _ArgumentsRefusedError(refused(error)) from error
+            raise _CallRefusedError(refused(error)) from error
         raise
 
 
@@ -258,7 +291,7 @@ def _arguments(call: ToolCall, refused: Callable[[Exception | str], ToolError]) 
         return read_json(call.arguments_raw if call.arguments_raw.strip() else "{}")
     except InvalidRecordError as error:
         syntax = isinstance(error.__cause__, json.JSONDecodeError)
-        raise _ArgumentsRefusedError(refused(error if syntax else _NOT_CARRIED)) from error
+        raise _CallRefusedError(refused(error if syntax else _NOT_CARRIED)) from error
 
 
 def _refuse_coroutine_function(handler: object) -> None:

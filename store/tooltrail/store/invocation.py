@@ -4,6 +4,7 @@ What is acknowledged is durable: when `finish` returns, the three surfaces are i
 every artifact that they refer to was durable before.
 """
 
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
@@ -57,6 +58,9 @@ if TYPE_CHECKING:
     from tooltrail.store.store import Store
 
 
+_NS_PER_MS = 1_000_000
+
+
 class SinkGoneError(Exception):
     """The sink was written, and is away before the commit."""
 
@@ -94,6 +98,7 @@ class Invocation:
         self._inline_bytes = applied.inline_bytes
         self._stream_bytes = applied.stream_bytes
         self.started_at = started.at
+        self._begun_ns = time.monotonic_ns()
 
     @property
     def is_recorded(self) -> bool:
@@ -267,6 +272,7 @@ class Invocation:
         """
         refuse_false_digests(streams)
         family = self._store.families.of_output(output, self.family)
+        measured_ms = (time.monotonic_ns() - self._begun_ns) // _NS_PER_MS
         seen = self._store.upkeep  # before the archive and before anything is published
         publisher = StreamPublisher(
             self._store.archive,
@@ -297,6 +303,7 @@ class Invocation:
             receipt=receipt,
             bodies=inline_bodies(streams, receipt, publisher),
             finished_at=self.finished_at,
+            measured_ms=measured_ms if self.finished_at is None else None,
         )
         postponed = tuple(stream for stream in streams if publisher.postponed_reason(stream))
         state, canonical = output.final_state, projection.canonical

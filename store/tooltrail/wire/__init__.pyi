@@ -14,6 +14,7 @@ from .members import JsonObject
 from .requests import SCHEMA_NAME, StructuredFormat, ToolChoice
 from .responses import ProviderFailure, Response
 from .streaming import Chunk, ResponseStream, event_of, read_stream
+from .tool_results import complete_output_of, read_tool_result
 from .usage import TokenCounts
 
 __all__ = [
@@ -37,8 +38,10 @@ __all__ = [
     "TokenCounts",
     "ToolChoice",
     "WireFormat",
+    "complete_output_of",
     "describe_block",
     "event_of",
     "read_stream",
+    "read_tool_result",
     "wire_format",
 ]

@@ -41,7 +41,40 @@ def test_a_file_is_named_by_path_or_url(
 def test_a_server_is_reached_through_psycopg_3(scheme: str) -> None:
     target = parse_target(f"{scheme}://user@host:5433/db?sslmode=require")
     assert isinstance(target, PostgresTarget)
-    assert str(target) == "postgresql+psycopg://user@host:5433/db?sslmode=require"
+    driver = "postgresql+psycopg://user@host:5433/db?sslmode=require"
+    assert target.url.render_as_string() == driver
+    assert str(target) == "postgresql://host:5433/db"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"postgresql://{SECRET}@host/db",
+        f"postgresql://user:{SECRET}@host/db",
+        f"postgresql://host/db?sslpassword={SECRET}",
+        f"postgresql://host/db?user={SECRET}&passfile={SECRET}",
+        f"postgresql://host/db?options=-cmy.token%3D{SECRET}",
+        f"postgresql://host/db?application_name={SECRET}",
+    ],
+)
+def test_what_is_printed_of_a_server_says_where_it_is_and_nothing_else(url: str) -> None:
+    target = parse_target(url)
+    assert str(target) == "postgresql://host:5432/db"
+    assert SECRET not in repr(target)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"postgresql:/user:{SECRET}@host/db",
+        f"postgres:user:{SECRET}@host/db",
+        f"PostgreSQL+psycopg:/user:{SECRET}@host/db",
+    ],
+)
+def test_a_url_that_lacks_a_slash_is_not_taken_for_a_file_and_not_repeated(url: str) -> None:
+    with pytest.raises(InvalidRecordError) as refused:
+        parse_target(url)
+    assert SECRET not in str(refused.value)
 
 
 @pytest.mark.parametrize(

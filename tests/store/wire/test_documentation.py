@@ -229,6 +229,13 @@ def test_the_example_for_each_client_runs_and_is_on_record(
     assert list(map(meaning, exported[: len(sent)])) == list(map(meaning, sent))
 
 
+def test_the_example_of_one_result_holds() -> None:
+    [code] = re.findall(
+        r"```python\n(from tooltrail.wire import complete_output_of\n.*?)```", PAGE, re.DOTALL
+    )
+    exec(code, {})
+
+
 STREAMED = [code for title, code in examples() if title == "OpenAI Chat Completions"]
 
 STORY = (

@@ -1,7 +1,8 @@
-"""Which database is meant: a file of SQLite, or a PostgreSQL server. Passwords are never shown."""
+"""Which database is meant: an SQLite file or a PostgreSQL server. Credentials are never shown."""
 
 import os
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from sqlalchemy import URL, make_url
@@ -32,12 +33,16 @@ class SqliteTarget:
 
 @dataclass(frozen=True, slots=True)
 class PostgresTarget:
-    """A database of a PostgreSQL server, reached through psycopg 3."""
+    """A database of a PostgreSQL server, reached through psycopg 3.
 
-    url: URL
+    Attributes:
+        url: with all credentials and options. It is never printed.
+    """
+
+    url: URL = field(repr=False)
 
     def __str__(self) -> str:
-        return self.url.render_as_string(hide_password=True)
+        return self.place
 
     @property
     def place(self) -> str:
@@ -56,6 +61,9 @@ _PORT = 5432
 _WHERE = frozenset({"host", "hostaddr", "port", "dbname", "service"})
 """Members of a URL's query that say which database is meant, and not who asks or how."""
 
+_BROKEN_URL = re.compile(r"postgres(ql)?(\+\w*)?:", re.IGNORECASE)
+"""The beginning of a URL that lacks a slash, such as `postgresql:/user:password@host`."""
+
 
 def parse_target(database: str | Path) -> Target:
     """Read a file path, `sqlite:///PATH`, or `postgresql://…`.
@@ -69,6 +77,9 @@ def parse_target(database: str | Path) -> Target:
     if str(database) == ":memory:":
         raise InvalidRecordError("a store needs a file: a path, or sqlite:///PATH")
     if isinstance(database, Path) or "://" not in database:
+        if _BROKEN_URL.match(str(database)):
+            # Not taken for a file, whose name is printed: a password may stand in it.
+            raise InvalidRecordError("the database URL cannot be read")
         return _file_target(database)
     try:
         url = make_url(database)

@@ -73,6 +73,9 @@ class FinishedRows:
 
     Its streams are those of the output, or what a failed tool had printed before. How long it took
     is known only where its end was witnessed. It ends now, unless it is said when it did.
+
+    Attributes:
+        measured_ms: how long it took by a monotonic clock; None where this process did not run it.
     """
 
     id: UUID
@@ -84,6 +87,7 @@ class FinishedRows:
     receipt: Receipt
     bodies: tuple[Body, ...]
     finished_at: datetime | None = None
+    measured_ms: int | None = None
 
     def ended_at(self) -> datetime:
         """When it ended; a clock that was set back must not give a negative duration."""
@@ -197,11 +201,13 @@ def surfaces_of(
 
 def _final_columns(rows: FinishedRows, finished_at: datetime) -> Row:
     facts = rows.outcome.facts
-    elapsed = finished_at - rows.started_at
+    elapsed_ms = rows.measured_ms
+    if elapsed_ms is None:
+        elapsed_ms = round((finished_at - rows.started_at).total_seconds() * 1000)
     return {
         "state": rows.outcome.state,
         "finished_at": finished_at,
-        "duration_ms": round(elapsed.total_seconds() * 1000) if rows.is_witnessed else None,
+        "duration_ms": elapsed_ms if rows.is_witnessed else None,
         "error_kind": rows.outcome.error_kind,
         "exit_status": facts.exit_status,
         "signal": facts.signal,

@@ -1,0 +1,154 @@
+"""A tool's result in a provider's blocks, as the complete output of the tool.
+
+    output = complete_output_of_blocks("search", result.content, is_error=result.is_error)
+
+Nothing of the blocks is dropped. Text, images, sounds, documents and resources become content items
+of a `GenericOutput`, in the order of the blocks. The blocks of a failure, which has no result, are
+kept in the details of its error.
+"""
+
+import base64
+import binascii
+import json
+from collections.abc import Iterable
+
+from pydantic import JsonValue
+
+from tooltrail.records import canonical_json
+from tooltrail.records.blocks import (
+    ContentBlock,
+    MediaBlock,
+    ProviderBlock,
+    ResourceBlock,
+    ResultBlock,
+    ResultStatus,
+    TextBlock,
+)
+from tooltrail.records.envelope import CompleteOutput
+from tooltrail.records.errors import InvalidRecordError
+from tooltrail.records.families import ContentItem, GenericOutput
+from tooltrail.records.streams import StreamRecord
+from tooltrail.records.tool_errors import ErrorKind, ToolError
+
+_JSON = "application/json"
+_BYTES = "application/octet-stream"
+_TEXT = "text/plain"
+_MEDIA_TYPE_CHARS = 255
+"""Longest media type that a content item can have; RFC 6838 allows 127 for each of two names."""
+
+_KINDS: dict[ResultStatus, str] = {
+    "error": ErrorKind.TOOL_EXECUTION_FAILED,
+    "timeout": ErrorKind.TOOL_TIMED_OUT,
+    "cancelled": ErrorKind.CANCELLED,
+    "interrupted": ErrorKind.INTERRUPTED,
+    "denied": ErrorKind.PERMISSION_DENIED,
+}
+
+
+def complete_output_of_blocks(
+    tool_name: str, blocks: Iterable[ContentBlock], *, is_error: bool = False
+) -> CompleteOutput:
+    """Make the complete output of a tool from the content blocks of its result.
+
+    See `complete_output_of_result`, which also takes a structured value and a status.
+    """
+    status: ResultStatus = "error" if is_error else "ok"
+    return complete_output_of_result(tool_name, ResultBlock(status=status, content=tuple(blocks)))
+
+
+def complete_output_of_result(tool_name: str, result: ResultBlock) -> CompleteOutput:
+    """Make the complete output of a tool from its result as a provider was given it.
+
+    A success has one content item for each text and for each payload of bytes. An item of JSON
+    stands for a link, for a block that only its provider understands, and for bytes that are not
+    valid base64; in front of an embedded resource or a named file, an item of JSON gives its name
+    and its URI. `unknown` counts as a success: the format has no error flag.
+
+    A failure has the kind of its status. Its message is the text of the blocks, whole. Its details
+    hold what the message cannot: all blocks if there is more than one text, the structured value,
+    and what else the provider said of the result.
+
+    Args:
+        tool_name: the name that the model used.
+        result: what a reader of `tooltrail.wire` made of the provider's result.
+    """
+    if result.is_error:
+        return CompleteOutput.failure(tool_name, _error_of(result))
+    items: list[tuple[str, bytes]] = []
+    for block in result.content:
+        items += _items_of(block)
+    structured = None
+    if result.has_structured:
+        try:
+            value = canonical_json.encode(result.structured)
+            structured = StreamRecord.from_bytes("structured", value)
+        except InvalidRecordError:  # a number or a depth that canonical JSON does not have
+            items.append((_JSON, _spelled(result.structured)))
+    content = tuple(
+        ContentItem(media_type=kind, stream=StreamRecord.from_bytes(f"content.{number}", data))
+        for number, (kind, data) in enumerate(items)
+    )
+    return CompleteOutput.success(tool_name, GenericOutput(content=content, structured=structured))
+
+
+def _error_of(result: ResultBlock) -> ToolError:
+    texts = [block.text for block in result.content if isinstance(block, TextBlock)]
+    details: dict[str, JsonValue] = {}
+    if result.content and (len(result.content) > 1 or not texts):
+        details["content"] = [_members(block) for block in result.content]
+    if result.has_structured:
+        details["structured"] = result.structured
+    if result.extras:
+        details["provider"] = result.extras
+    return ToolError(
+        kind=_KINDS.get(result.status, ErrorKind.TOOL_EXECUTION_FAILED),
+        message="\n".join(text for text in texts if text.strip()) or "the tool gave no message",
+        details=details or None,
+    )
+
+
+def _items_of(block: ContentBlock) -> list[tuple[str, bytes]]:
+    """The media type and the bytes of each content item of a block."""
+    match block:
+        case TextBlock(text=text):
+            return [(_TEXT, _encoded(text))]
+        case ProviderBlock(native=native):
+            return [(_JSON, _spelled(native))]
+        case ResourceBlock(text=str(text)):
+            payload = (_media_type(block.media_type, _TEXT), _encoded(text))
+            return [(_JSON, _spelled(_members(block, "text"))), payload]
+        case MediaBlock(data=str(data)) | ResourceBlock(data=str(data)):
+            return _items_of_bytes(block, data)
+        case _:
+            return [(_JSON, _spelled(_members(block)))]
+
+
+def _items_of_bytes(block: MediaBlock | ResourceBlock, data: str) -> list[tuple[str, bytes]]:
+    try:
+        payload = base64.b64decode(data, validate=True)
+    except (binascii.Error, ValueError):
+        return [(_JSON, _spelled(_members(block)))]
+    item = (_media_type(block.media_type, _BYTES), payload)
+    if block.uri is None and block.name is None:
+        return [item]
+    return [(_JSON, _spelled(_members(block, "data"))), item]
+
+
+def _members(block: ContentBlock, *without: str) -> dict[str, JsonValue]:
+    """What a block says, without what it does not say, and without its extras if it has none."""
+    members = block.model_dump(exclude=set(without))
+    return {name: value for name, value in members.items() if value not in (None, {}, False)}
+
+
+def _media_type(given: str | None, default: str) -> str:
+    return given if given and len(given) <= _MEDIA_TYPE_CHARS else default
+
+
+def _encoded(text: str) -> bytes:
+    # A lone surrogate cannot be UTF-8; surrogatepass keeps it, and the preview spells it out.
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _spelled(value: JsonValue) -> bytes:
+    """A provider's value as JSON, in the order of its members."""
+    return _encoded(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
