@@ -1,0 +1,153 @@
+"""The facts of a tool call: how it starts, and everything that comes of it."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar
+from uuid import UUID
+
+from tooltrail.records.digests import Digest
+from tooltrail.records.states import InvocationState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallStarted:
+    """A tool call is about to run.
+
+    Attributes:
+        session: id of the session. A session that the store does not know is opened by this fact.
+        id: of the invocation.
+        at: when it starts, aware.
+        tool_name: the name that the model used.
+        family: family of the result.
+        arguments: body with the arguments as the model sent them.
+        policy: body with canonical JSON of the budgets.
+        environment: body with canonical JSON of host, user, folder and program.
+        call_id: the provider's id of the call: data, may repeat or be empty.
+        title: a short spelling of the arguments.
+        message: id of the message that asked for the call.
+        position: place of the call among those of that message, from 0.
+        owner: name of the owner lock that is held while the tool runs; None for a call that had
+            ended when it was recorded.
+    """
+
+    kind: ClassVar[str] = "call.started"
+    session: UUID
+    id: UUID
+    at: datetime
+    tool_name: str
+    family: str
+    arguments: Digest
+    policy: Digest
+    environment: Digest | None = None
+    call_id: str | None = None
+    title: str | None = None
+    message: UUID | None = None
+    position: int = 0
+    owner: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamFact:
+    """One stream of a complete output.
+
+    Attributes:
+        role: what the stream is for: `stdout`, `stderr`, …
+        digest: of the kept bytes.
+        size: bytes kept.
+        line_count: lines kept.
+        produced_size: bytes that the tool produced.
+        produced_line_count: lines that the tool produced.
+        loss_reason: why some bytes were not kept; None when all were.
+        spooled: path of the captured stream, relative to the spool; None for a body.
+    """
+
+    role: str
+    digest: Digest
+    size: int
+    line_count: int
+    produced_size: int
+    produced_line_count: int
+    loss_reason: str | None = None
+    spooled: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OmissionFact:
+    """One stage kept `after` of `before` units of a field; see `tooltrail.records.Omission`."""
+
+    stage: str
+    field: str
+    unit: str
+    before: int
+    after: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArtifactFact:
+    """One artifact of a canonical result, at its place in `result.artifacts`.
+
+    Attributes:
+        role: what the artifact is for.
+        digest: of its content; the path follows from it.
+    """
+
+    role: str
+    digest: Digest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """The canonical result and the receipt that the caller got.
+
+    Attributes:
+        canonical: body with canonical JSON of the envelope.
+        receipt: body with the text in UTF-8.
+        renderer: name of the renderer; `seen` where another program made the text.
+        renderer_version: its version; 0 for `seen`.
+        omissions: what the stages left out, in their order.
+        artifacts: the artifacts of the result, in their order.
+        hidden: artifacts that are no streams of the output, such as the rest of a long list.
+    """
+
+    canonical: Digest
+    receipt: Digest
+    renderer: str
+    renderer_version: int
+    omissions: tuple[OmissionFact, ...] = ()
+    artifacts: tuple[ArtifactFact, ...] = ()
+    hidden: tuple[StreamFact, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallEnded:
+    """A tool call ended, and this is everything that came of it.
+
+    Attributes:
+        session: id of the session.
+        id: of the invocation, which a `CallStarted` began.
+        at: when it ended, aware.
+        state: final state of the invocation.
+        output: body with canonical JSON of the complete output.
+        streams: the streams of the complete output, in its order.
+        shown: what the caller got; None where the ingester projects and renders.
+        duration_ms: how long the tool ran, by a monotonic clock; None where nobody measured.
+        error_kind: kind of the error; None for a success.
+        exit_status: of a command.
+        signal: that ended a command.
+        timed_out: whether a limit of time ended it; None where the family has none.
+    """
+
+    kind: ClassVar[str] = "call.ended"
+    session: UUID
+    id: UUID
+    at: datetime
+    state: InvocationState
+    output: Digest
+    streams: tuple[StreamFact, ...] = ()
+    shown: Shown | None = None
+    duration_ms: int | None = None
+    error_kind: str | None = None
+    exit_status: int | None = None
+    signal: int | None = None
+    timed_out: bool | None = None
