@@ -82,7 +82,7 @@ def test_tail_follows_from_before_the_first_byte_to_the_end(cli: Cli, writer: Sp
     assert (ended.code, ended.stderr) == (0, b"")
 
 
-def test_a_slow_stream_is_followed_to_its_end_and_stored_in_full_frames(
+def test_a_slow_stream_is_followed_to_its_end_and_stored_in_one_frame(
     cli: Cli, writer: SpoolWriter
 ) -> None:
     name = writer.do("start")

@@ -1,7 +1,5 @@
 from ._local import make_durable_folders, sync_file, sync_folder
 from ._private import PRIVATE_FILE, PRIVATE_FOLDER, create_private, make_private_folders
-from ._scratch import in_full_frames
-from ._staged import as_it_stands
 from .archive import ArtifactArchive, Outcome, StoredArtifact
 from .capture import Capture, CapturedStream
 from .codec import FRAME_SIZE, FrameWriter, encode, open_plain
@@ -53,7 +51,6 @@ __all__ = [
     "StoredArtifact",
     "StreamFollower",
     "artifact_path",
-    "as_it_stands",
     "check_path",
     "create_private",
     "defer_sink",
@@ -61,7 +58,6 @@ __all__ = [
     "encode",
     "exclusive_spool",
     "follow",
-    "in_full_frames",
     "is_in_use",
     "is_reachable_spool",
     "is_spool",

@@ -6,7 +6,7 @@ unless `allow_extra_data` is false.
 """
 
 import threading
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple, Protocol
 
 import zstandard
 
@@ -17,6 +17,25 @@ MAX_FRAME_SIZE = 64 * 1024 * 1024
 """Plain bytes of the largest frame that is decoded when no index says how many there are."""
 
 _CHECKSUM_SIZE = 4
+_STEP = 1024
+
+
+class Decoder(Protocol):
+    """What `zstandard.ZstdDecompressor.decompressobj` makes: decodes one frame in parts."""
+
+    @property
+    def eof(self) -> bool:
+        """Whether the frame is complete."""
+        ...
+
+    @property
+    def unused_data(self) -> bytes:
+        """What follows the frame in the last part."""
+        ...
+
+    def decompress(self, data: bytes, /) -> bytes:
+        """The plain bytes of the next part."""
+        ...
 
 
 class FrameFacts(NamedTuple):
@@ -61,11 +80,43 @@ def decode_unknown(data: bytes) -> bytes:
     """
     try:
         size = zstandard.get_frame_parameters(data).content_size
-        if size == zstandard.CONTENTSIZE_UNKNOWN or size <= MAX_FRAME_SIZE:
+        if size == zstandard.CONTENTSIZE_UNKNOWN:
+            plain, is_whole = _decode_beginning(data)
+            if not is_whole:
+                raise ValueError("it was cut")
+            return plain
+        if size <= MAX_FRAME_SIZE:
             return _decompress(data, MAX_FRAME_SIZE)
     except zstandard.ZstdError as error:
         raise ValueError(str(error)) from error
     raise ValueError(f"it announces {size:,} bytes, and none above {MAX_FRAME_SIZE:,} is decoded")
+
+
+def decode_beginning(data: bytes) -> bytes:
+    """What can be decoded of a frame that is not complete.
+
+    Raises:
+        ValueError: see `decode_unknown`.
+    """
+    try:
+        return _decode_beginning(data)[0]
+    except zstandard.ZstdError as error:
+        raise ValueError(str(error)) from error
+
+
+def _decode_beginning(data: bytes) -> tuple[bytes, bool]:
+    decoder = _DECOMPRESSORS.own.decompressobj()
+    pieces: list[bytes] = []
+    size = 0
+    # In small steps, so that a frame that claims little and holds much is found in time.
+    for start in range(0, len(data), _STEP):
+        pieces.append(decoder.decompress(data[start : start + _STEP]))
+        size += len(pieces[-1])
+        if size > MAX_FRAME_SIZE:
+            raise ValueError(f"it has more than {MAX_FRAME_SIZE:,} bytes")
+        if decoder.eof:
+            break
+    return b"".join(pieces), decoder.eof
 
 
 def _decoded(data: bytes, facts: FrameFacts) -> bytes:
@@ -134,3 +185,31 @@ def announced_size(file: BinaryIO, start: int) -> int:
     except zstandard.ZstdError:
         return 0
     return size if size <= MAX_FRAME_SIZE else 0
+
+
+def read_beginning(file: BinaryIO, start: int, path: str) -> bytes:
+    """What can be decoded of the frame at `start`, with which the file ends so far.
+
+    Raises:
+        DamageError: it was altered, or claims to be larger than any that this program writes.
+        OSError: as the file raises it.
+    """
+    file.seek(start)
+    data = file.read(MAX_FRAME_SIZE)
+    try:
+        return decode_beginning(data)
+    except ValueError as error:
+        raise DamageError(
+            f"{path} is damaged: the frame at byte {start:,} of the stored file cannot be"
+            f" decoded: {error}",
+            path=path,
+        ) from error
+
+
+def plain_size_of(file: BinaryIO, span: FrameSpan, path: str) -> int:
+    """The plain bytes of a whole frame, which is decoded when it does not announce them.
+
+    Raises:
+        DamageError, OSError: see `read_frame`.
+    """
+    return announced_size(file, span.start) or len(read_frame(file, span, path).plain)

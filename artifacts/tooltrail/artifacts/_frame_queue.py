@@ -42,7 +42,7 @@ class FrameQueue:
     """The blocks of one capture that are being compressed. One thread at a time.
 
     A block leaves only when the one that took it asks for the next, so none is lost when that is
-    interrupted; then it is given once more.
+    interrupted.
     """
 
     def __init__(self, frame_size: int) -> None:
@@ -50,20 +50,6 @@ class FrameQueue:
         self._most = min(IN_FLIGHT, max(THREADS + 2, IN_FLIGHT_BYTES // frame_size))
         self._waiting: deque[tuple[bytearray, Future[Frame]]] = deque()
         self._has_threads = True
-
-    @property
-    def size(self) -> int:
-        """Bytes of the blocks that were not taken."""
-        return sum(len(block) for block, _ in self._waiting)
-
-    def ends_with(self, block: bytearray) -> bool:
-        """Whether this very block was put last, and not taken."""
-        return bool(self._waiting) and self._waiting[-1][0] is block
-
-    def drop(self, block: bytearray | None) -> None:
-        """Take the first block away when it is this very one."""
-        if self._waiting and self._waiting[0][0] is block:
-            self._waiting.popleft()
 
     def put(self, block: bytearray) -> None:
         """Compress a block, which MUST NOT change until it is given back."""
@@ -79,11 +65,20 @@ class FrameQueue:
                 return
         self.put_compressed(block)
 
-    def put_compressed(self, block: bytearray) -> None:
-        """The same, in this thread."""
-        frame: Future[Frame] = Future()
-        frame.set_result(compress_frame(block))
-        self._waiting.append((block, frame))
+    def put_compressed(self, block: bytearray, frame: Frame | None = None) -> None:
+        """Add a block with its frame; compressed in this thread where there is none."""
+        done: Future[Frame] = Future()
+        done.set_result(compress_frame(block) if frame is None else frame)
+        self._waiting.append((block, done))
+
+    @property
+    def blocks(self) -> list[bytearray]:
+        """All blocks that were not taken, in order."""
+        return [block for block, _ in self._waiting]
+
+    def clear(self) -> None:
+        """Forget all blocks."""
+        self._waiting.clear()
 
     def ready(self) -> Iterator[Compressed]:
         """Take the first blocks, as long as they are done or more wait than may."""
@@ -100,11 +95,6 @@ class FrameQueue:
             self._waiting.popleft()
 
     def _first(self) -> Compressed:
-        """The first block, once it is compressed; here, when the other thread could not.
-
-        Raises:
-            MemoryError: there is no memory for it here either; the next call tries again.
-        """
         block, frame = self._waiting[0]
         # There may have been no memory for a moment, and an outcome stays as it is.
         return Compressed(block, compress_frame(block) if frame.exception() else frame.result())

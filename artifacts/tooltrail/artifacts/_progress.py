@@ -1,26 +1,41 @@
-"""How far a capture has come.
+"""How far a capture has come, at constant memory.
 
-A `KeyboardInterrupt` may come between any two steps. So what is known of a stream is one value of
-which nothing is ever changed, not its hasher and not its block either: the next one is made beside
-it and takes its place at once, whole or not at all.
+A `KeyboardInterrupt` may come between any two steps. So what is known of a stream is one immutable
+value, its hasher included: the next one is made beside it and replaces it in one assignment.
 """
 
 import hashlib
 from typing import NamedTuple, Protocol, Self
 
 from tooltrail.artifacts._frame_queue import Compressed
-from tooltrail.artifacts._tally import Tally, end_of
-from tooltrail.artifacts.codec import compress_frame
-from tooltrail.artifacts.frame_index import Frame
 from tooltrail.records.digests import Digest, digest_from_hex
 
+_NEWLINE = 0x0A
 
-class FrameSink(Protocol):
-    """Where frames go."""
 
-    def append(self, frame: Frame) -> bool:
-        """Add one frame; False when it could not be, now and ever after."""
-        ...
+class Tally(NamedTuple):
+    """Bytes and lines of a stream, added up block by block."""
+
+    size: int = 0
+    newline_count: int = 0
+    ends_line: bool = True
+
+    def plus(self, size: int, newline_count: int, last_byte: int) -> "Tally":
+        """With one more block, which is not empty."""
+        return Tally(self.size + size, self.newline_count + newline_count, last_byte == _NEWLINE)
+
+    def then(self, other: "Tally") -> "Tally":
+        """With the bytes that follow."""
+        return Tally(
+            self.size + other.size,
+            self.newline_count + other.newline_count,
+            other.ends_line if other.size else self.ends_line,
+        )
+
+    @property
+    def line_count(self) -> int:
+        """Newlines, plus one for an unfinished last line."""
+        return self.newline_count + (not self.ends_line)
 
 
 class Hasher(Protocol):
@@ -72,29 +87,16 @@ class Progress(NamedTuple):
         """Of what is kept."""
         return digest_from_hex(self.hasher.hexdigest())
 
-    def after(
-        self, compressed: Compressed, frames: FrameSink, edges: Edges, most: int | None
-    ) -> "Progress":
-        """With one more block, of whose bytes those are kept that are within the first `most`."""
+    def after(self, compressed: Compressed, edges: Edges, *, is_kept: bool) -> "Progress":
+        """With one more block; `is_kept` says whether its frame is on disk."""
         block, frame = compressed
-        before = self.produced.size
-        produced = self.produced.plus(len(block), frame.newline_count, block[-1])
-        if most is None or produced.size <= most:
-            return self._keeping(block, frame, frames, edges)._replace(
-                produced=produced, block=block
-            )
-        if before < most:
-            part = block[: most - before]
-            kept = self._keeping(part, compress_frame(part), frames, edges)
-            return kept._replace(produced=produced, block=block)
-        return self._replace(produced=produced, block=block)
-
-    def _keeping(
-        self, block: bytearray, frame: Frame, frames: FrameSink, edges: Edges
-    ) -> "Progress":
-        room = edges.prefix - len(self.prefix)
-        longer = self._replace(prefix=self.prefix + block[:room]) if room > 0 else self
-        if not frames.append(frame):
+        room = max(0, edges.prefix - len(self.prefix))
+        longer = self._replace(
+            produced=self.produced.plus(len(block), frame.newline_count, block[-1]),
+            prefix=self.prefix + block[:room],
+            block=block,
+        )
+        if not is_kept:
             return longer
         hasher = self.hasher.copy()
         hasher.update(block)
@@ -104,3 +106,10 @@ class Progress(NamedTuple):
             hasher=hasher,
             tail=end_of(self.tail, block, edges.tail),
         )
+
+
+def end_of(before: bytes, block: bytes | bytearray, limit: int) -> bytes:
+    """The last `limit` bytes of a stream that ended with `before` and goes on with a block."""
+    if len(block) >= limit:
+        return bytes(block[len(block) - limit :])
+    return before[max(0, len(before) + len(block) - limit) :] + block

@@ -2,57 +2,48 @@
 
 import contextlib
 import io
-import os
 import secrets
 import shutil
 import tempfile
 from collections.abc import Generator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from hashlib import sha256
+from io import SEEK_END
 from pathlib import Path
 from typing import BinaryIO
 
-from tooltrail.artifacts._local import sync_folder
+from tooltrail.artifacts._decoding import read_frame
+from tooltrail.artifacts._local import read_range
 from tooltrail.artifacts._private import create_private, make_private_folders
-from tooltrail.artifacts._repacking import is_scattered, repack
-from tooltrail.artifacts._staged import add_index, as_it_stands
 from tooltrail.artifacts.capture import CapturedStream
-from tooltrail.artifacts.codec import READ_SIZE, encode_into
-from tooltrail.artifacts.frame_index import FrameIndex
-from tooltrail.artifacts.limits import DEFAULT_LIMITS, CaptureLimits
+from tooltrail.artifacts.codec import (
+    READ_SIZE,
+    count_newlines,
+    encode_into,
+    open_plain,
+    write_whole,
+)
+from tooltrail.artifacts.frame_index import Frame, FrameIndex, IndexBuilder, read_index
+from tooltrail.artifacts.frame_spans import iter_spans
 from tooltrail.artifacts.spool_folders import SCRATCH_PREFIX
+from tooltrail.records.digests import Digest, hex_of
 from tooltrail.records.errors import DamageError, InvalidRecordError, UnavailableError
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A local file with a stored object.
-
-    Attributes:
-        file: with the object.
-        index: of the object, None when it has none.
-        is_damaged: whether it was found to hold something else than was captured; a staged file
-            that stays as it is was not looked through.
-    """
+    """A local file with a stored object, and the index that it ends with."""
 
     file: Path
-    index: FrameIndex | None
-    is_damaged: bool = False
+    index: FrameIndex
 
 
 @contextlib.contextmanager
-def source_of(
-    captured: CapturedStream, scratch: Path | None, frame_size: int, limits: CaptureLimits
-) -> Generator[Source]:
+def source_of(captured: CapturedStream, scratch: Path | None, frame_size: int) -> Generator[Source]:
     """A local file with the stored object of a stream; see `ArtifactArchive.publish`."""
-    staged = captured.staged
-    if staged is not None:
-        captured = as_it_stands(captured)
-        if captured.index is None:
-            captured = replace(captured, index=add_index(staged))
-        with contextlib.ExitStack() as stack:
-            yield _best_of(
-                captured, staged, scratch, frame_size=frame_size, limits=limits, stack=stack
-            )
+    if captured.staged is not None:
+        _check_size(captured, captured.staged)
+        yield Source(captured.staged, captured.index or _add_index(captured.staged))
         return
     content = captured.record.content
     if content is None:
@@ -63,6 +54,82 @@ def source_of(
         yield Source(file, index)
 
 
+def is_sound(source: Source, digest: Digest) -> bool:
+    """Whether a file has the plain bytes of a digest, and ends with its index.
+
+    Raises:
+        UnavailableError: the file cannot be read.
+    """
+    hasher = sha256()
+    try:
+        if source.index != _own_index(source.file):
+            return False
+        with open_plain(source.file.open("rb"), path=str(source.file)) as plain:
+            while block := plain.read(READ_SIZE):
+                hasher.update(block)
+    except DamageError:
+        return False
+    except OSError as error:
+        raise _unreadable(source.file, error) from error
+    return hasher.hexdigest() == hex_of(digest)
+
+
+def _check_size(captured: CapturedStream, staged: Path) -> None:
+    """Find what a crash or a clean-up cut; the file is not read."""
+    try:
+        found = staged.stat().st_size
+    except FileNotFoundError as error:
+        raise InvalidRecordError(f"there is no file {staged} to publish") from error
+    except OSError as error:
+        raise _unreadable(staged, error) from error
+    if captured.stored_size not in (None, found):
+        raise DamageError(
+            f"staged file {staged} is damaged: it has {found} bytes,"
+            f" and had {captured.stored_size} when its capture was closed",
+            path=str(staged),
+        )
+
+
+def _add_index(staged: Path) -> FrameIndex:
+    """The index of a file that was closed on a full disk; written behind its frames.
+
+    Raises:
+        DamageError: the file does not hold whole frames, and nothing else.
+        UnavailableError: it cannot be read, or there is still no room.
+    """
+    try:
+        own = _own_index(staged)
+        if own is not None:
+            return own
+        builder, stop = IndexBuilder(), 0
+        with staged.open("r+b", buffering=0) as stored:
+            for span in iter_spans(stored, str(staged)):
+                data, plain = read_frame(stored, span, str(staged))
+                builder.add(Frame(data, len(plain), count_newlines(plain)))
+                stop = span.stop
+            if stored.seek(0, SEEK_END) != stop:
+                raise DamageError(
+                    f"staged file {staged} is damaged: it ends inside a frame", path=str(staged)
+                )
+            index = builder.build()
+            try:
+                write_whole(stored, index.to_bytes())
+            except OSError:
+                stored.truncate(stop)
+                raise
+    except OSError as error:
+        raise UnavailableError(f"no index for {staged}: {error.strerror}") from error
+    return index
+
+
+def _own_index(staged: Path) -> FrameIndex | None:
+    return read_index(lambda size: read_range(staged, -size, None), str(staged))
+
+
+def _unreadable(staged: Path, error: OSError) -> UnavailableError:
+    return UnavailableError(f"cannot read {staged}: {error.strerror}")
+
+
 @contextlib.contextmanager
 def copy_of(stored: BinaryIO, path: str, scratch: Path | None) -> Generator[Path]:
     """A local file with the bytes of a stream; `path` names it in errors."""
@@ -70,89 +137,6 @@ def copy_of(stored: BinaryIO, path: str, scratch: Path | None) -> Generator[Path
         with _writing(f"copy of {path}"), io.BufferedWriter(create_private(copy)) as file:
             shutil.copyfileobj(stored, file, READ_SIZE)
         yield copy
-
-
-def in_full_frames(
-    captured: CapturedStream, frame_size: int, limits: CaptureLimits = DEFAULT_LIMITS
-) -> CapturedStream:
-    """A closed capture whose staged file takes less room, if that came slowly in many small frames.
-
-    The new file is synced and takes the place of the old one at once; who has that open reads it to
-    its end. What cannot be done, for want of room or since the file is damaged, is left as it is.
-    Idempotent: for a capture whose file was replaced by a call that was interrupted, the file is
-    read, and its size and its index are given.
-
-    Args:
-        captured: what was captured.
-        frame_size: plain bytes in a full frame.
-        limits: what must stay free on the disk.
-    """
-    staged = captured.staged
-    if staged is None:
-        return captured
-    with (
-        contextlib.suppress(OSError, DamageError, InvalidRecordError, UnavailableError),
-        contextlib.ExitStack() as stack,
-    ):
-        captured = as_it_stands(captured)
-        best = _best_of(
-            captured, staged, staged.parent, frame_size=frame_size, limits=limits, stack=stack
-        )
-        if best.file != staged and best.index is not None:
-            _take_the_place(best.file, staged)
-            return replace(captured, stored_size=best.index.object_size, index=best.index)
-    return captured
-
-
-def _best_of(
-    captured: CapturedStream,
-    staged: Path,
-    scratch: Path | None,
-    *,
-    frame_size: int,
-    limits: CaptureLimits,
-    stack: contextlib.ExitStack,
-) -> Source:
-    """A staged object in full frames, until the stack ends; itself when it is as good as it is.
-
-    Itself too when it is damaged: all frames but one may be good, and `verify` says which one.
-
-    Raises:
-        UnavailableError: it cannot be read.
-    """
-    itself = Source(staged, captured.index)
-    if not is_scattered(captured.index, frame_size):
-        return itself
-    with contextlib.ExitStack() as own:
-        try:
-            file = own.enter_context(_temporary(scratch))
-        except UnavailableError:
-            return itself
-        try:
-            # No room for records is taken for what saves some room.
-            if limits.refusal(file.parent, staged.stat().st_size) is not None:
-                return itself
-            index = repack(staged, file, captured.record.digest, frame_size)
-        except OSError:
-            return itself
-        except DamageError:
-            return replace(itself, is_damaged=True)
-        stack.push(own.pop_all())
-    return Source(file, index)
-
-
-def _take_the_place(file: Path, staged: Path) -> None:
-    """Replace a staged file, so that after a power loss one of both is there, and whole.
-
-    Raises:
-        OSError: it was not replaced.
-    """
-    with file.open("rb") as new:
-        os.fsync(new.fileno())
-    file.replace(staged)
-    # Which of both it is then, nobody needs to know.
-    with contextlib.suppress(OSError):
-        sync_folder(staged.parent)
 
 
 @contextlib.contextmanager

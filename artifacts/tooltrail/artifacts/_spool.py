@@ -43,11 +43,6 @@ class SpoolFile:
         """Bytes of the frames completed so far: the size that a sound file has when closed."""
         return self._writer.stored_size if self._writer else 0
 
-    @property
-    def is_closed(self) -> bool:
-        """Whether nothing can be added any more, since `close` has come that far."""
-        return self._raw is not None and self._raw.closed
-
     def create(self) -> None:
         """Make the file and its folders, unless that was tried before."""
         if self._writer is not None or self.failure is not None:
@@ -64,23 +59,59 @@ class SpoolFile:
             self._is_sound = True
             self._writer = FrameWriter(self._raw)
 
+    def extend(self, part: bytes) -> str | None:
+        """Add a part of a frame that is not complete; why it could not be added, or None.
+
+        Call `end_with` when it could not be.
+        """
+        if self._writer is None or self.failure is not None:
+            return self.failure
+        try:
+            refusal = self._limits.refusal(self.path.parent, len(part))
+            if refusal is None:
+                self._writer.extend(part)
+        except OSError as error:
+            return _why(error)
+        return refusal
+
     def append(self, frame: Frame) -> bool:
-        """Add one frame; False when it could not be, now and ever after."""
+        """Add one frame, or the rest of it; False when it could not be, now and ever after."""
         if self._writer is None or self.failure is not None:
             return False
-        size = self._writer.stored_size
         try:
-            self.failure = self._limits.refusal(self.path.parent, len(frame.data))
+            more = len(frame.data) - self._writer.open_size
+            self.failure = self._limits.refusal(self.path.parent, more)
             if self.failure is None:
                 self._writer.append(frame)
         except OSError as error:
-            self._give_up(error, size)
+            self.failure = _why(error)
+        if self.failure is not None:
+            self.go_back()
         return self.failure is None
 
-    def go_back(self, frame_count: int) -> None:
-        """Keep the first frames only, after an interruption that may have left more, or parts."""
+    def end_with(self, frame: Frame | None, reason: str) -> bool:
+        """Replace the parts of an unfinished frame by a smaller frame, and add nothing more.
+
+        Returns:
+            Whether the frame is there.
+        """
+        self.go_back()
+        self.stop(reason)
+        if frame is None or self._writer is None or not self._is_sound:
+            return False
+        try:
+            self._writer.append(frame)
+        except OSError:
+            self.go_back()
+            return False
+        return True
+
+    def go_back(self, frame_count: int | None = None) -> None:
+        """Cut off what is behind the first frames; by default what is behind all whole ones."""
         if self._raw is not None and self._writer is not None and not self._raw.closed:
-            self._writer.go_back(frame_count)
+            if frame_count is not None:
+                self._writer.go_back(frame_count)
+            self._writer.open_size = 0
             self._cut(self._writer.stored_size)
 
     def stop(self, reason: str) -> None:
@@ -122,11 +153,6 @@ class SpoolFile:
             self.index = writer.close()
         except OSError:
             self._cut(writer.stored_size)
-
-    def _give_up(self, error: OSError, stored_size: int) -> None:
-        """Cut the unfinished frame off, so that what remains is a valid object."""
-        self.failure = _why(error)
-        self._cut(stored_size)
 
     def _cut(self, stored_size: int) -> None:
         try:

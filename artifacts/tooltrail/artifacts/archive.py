@@ -16,13 +16,11 @@ from pathlib import Path
 from typing import BinaryIO, Literal, NamedTuple
 
 from tooltrail.artifacts._checked import CheckedReader
-from tooltrail.artifacts._scratch import Source, copy_of, source_of
-from tooltrail.artifacts._staged import is_sound
+from tooltrail.artifacts._scratch import Source, copy_of, is_sound, source_of
 from tooltrail.artifacts._verifying import verify_object
 from tooltrail.artifacts.capture import CapturedStream
 from tooltrail.artifacts.codec import READ_SIZE, PlainReader
 from tooltrail.artifacts.frame_index import FrameIndex, read_index
-from tooltrail.artifacts.limits import DEFAULT_LIMITS, CaptureLimits
 from tooltrail.artifacts.paths import artifact_path, digest_of_path
 from tooltrail.artifacts.reading import ArtifactReader, open_reader
 from tooltrail.artifacts.sink import ArtifactSink, ObjectStat
@@ -97,40 +95,30 @@ class ArtifactArchive:
         """How many streams it is worth publishing at once; see `SinkCapabilities`."""
         return self._sink.capabilities.concurrent_puts
 
-    def publish(
-        self,
-        captured: CapturedStream,
-        *,
-        scratch: Path | None = None,
-        limits: CaptureLimits = DEFAULT_LIMITS,
-    ) -> StoredArtifact:
+    def publish(self, captured: CapturedStream, *, scratch: Path | None = None) -> StoredArtifact:
         """Store a captured stream; the staged file is left for the caller to delete.
 
         Idempotent: publishing the same content again finds it there. An object that is there is
         compared, and one that is damaged is replaced when these bytes have the digest that it
-        should have. The damaged bytes are kept under `damaged/` first. What came slowly, in many
-        small frames, is stored in full ones where there is room for another file.
+        should have. The damaged bytes are kept under `damaged/` first.
 
         Args:
             captured: what to store.
-            scratch: folder for temporary files, which are needed for content in memory, for small
-                frames and for damaged objects. It is made, with mode 0700, when it is missing,
+            scratch: folder for temporary files, which are needed for content in memory and for
+                damaged objects. It is made, with mode 0700, when it is missing,
                 and stays; what a killed process left in it is the caller's to delete. On the disk
                 of the sink nothing is copied. By default a folder of the system's temporary one.
-            limits: what must stay free on the disk of `scratch` when frames are made full.
 
         Raises:
             InvalidRecordError: the stream has neither content nor a staged file that is there.
-            DamageError: the staged file has another size than its capture left it with, and other
-                content; or the object stays damaged although it was replaced. A staged file that
-                is altered in some frame is stored as it is, so that all others can be read, where
-                nothing stands; see `StoredArtifact.damage`. Where it need be neither compared nor
-                put into full frames it is not read, and `verify` finds what was altered.
+            DamageError: the staged file has another size than its capture left it with; or the
+                object stays damaged although it was replaced. A staged file is read only when it
+                is compared: `verify` finds what was altered in it.
             UnavailableError: the sink or the staged file cannot serve.
         """
         record = captured.record
         path = artifact_path(record.digest)
-        with source_of(captured, scratch, self.frame_size, limits) as source:
+        with source_of(captured, scratch, self.frame_size) as source:
             placed = self._place(path, source, record, scratch)
         return StoredArtifact(
             path=path,
@@ -231,28 +219,27 @@ class ArtifactArchive:
 
     def _stored_size(self, path: str, source: Source, placed: _Placed) -> int:
         """Asked of the sink unless it was created just now, since an older one may be pruned."""
-        if placed.outcome == "created" and source.index is not None:
+        if placed.outcome == "created":
             return source.index.object_size
         return self._sink.stat(path).stored_size
 
     def _place(
         self, path: str, source: Source, record: StreamRecord, scratch: Path | None
     ) -> _Placed:
-        altered = f"artifact {path} is damaged: it was altered after it was captured"
-        damage = altered if source.is_damaged else None
         if self._sink.put(path, source.file):
-            return _Placed("created", damage)
+            return _Placed("created")
         outcome: Outcome = "existed"
         for _ in range(HEAL_ATTEMPTS):
             sameness = self._compare(path, source.file, record.size)
-            if sameness == "equal":
-                return _Placed(outcome, damage)
-            if sameness == "sound":
+            if sameness != "damaged":
                 return _Placed(outcome)
-            if source.is_damaged or not is_sound(source.file, source.index, record.digest):
+            if not is_sound(source, record.digest):
                 aside = self._put_aside(path, source.file)
-                damage = f"{altered}, and so is what stands there; it is kept as {aside}"
-                return _Placed(outcome, damage)
+                return _Placed(
+                    outcome,
+                    f"artifact {path} is damaged: it was altered after it was captured, and so is"
+                    f" what stands there; it is kept as {aside}",
+                )
             outcome = "healed"
             # Whoever heals the same object may have deleted it first.
             with contextlib.suppress(MissingArtifactError):

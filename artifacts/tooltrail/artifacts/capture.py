@@ -1,13 +1,15 @@
 """One stream of a running tool, taken in whole at constant memory.
 
 Bytes gather in one block of the size of a frame. A full block is compressed by other threads, and
-in its turn hashed, counted and appended to the spool file. Everything that is known of the *kept*
-bytes moves forward only when a frame is complete on disk, so when the spool fails the record
-simply stops there, and the capture counts on.
+in its turn hashed, counted and appended to the spool file. Of a block that waits for more bytes a
+part of its frame is written once a second, so that others can follow. Everything that is known of
+the *kept* bytes moves forward only when a frame is complete on disk, so when the spool fails the
+record simply stops there, and the capture counts on.
 """
 
+import contextlib
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -15,9 +17,9 @@ from typing import Self
 
 from tooltrail.artifacts._flusher import FLUSHER
 from tooltrail.artifacts._frame_queue import Compressed, FrameQueue
-from tooltrail.artifacts._progress import Edges, Progress
+from tooltrail.artifacts._progress import Edges, Progress, Tally
 from tooltrail.artifacts._spool import SpoolFile
-from tooltrail.artifacts.codec import FRAME_SIZE
+from tooltrail.artifacts.codec import FRAME_SIZE, GrowingFrame, compress_frame, count_newlines
 from tooltrail.artifacts.frame_index import FrameIndex
 from tooltrail.artifacts.limits import DEFAULT_LIMITS, CaptureLimits
 from tooltrail.records.digests import Digest, digest_of
@@ -50,14 +52,14 @@ class CapturedStream:
 class Capture:
     """Takes one stream in, chunk by chunk, and ends in a `CapturedStream`.
 
-    The spool file is created exclusively at the first byte, with its folders, and grows by whole
-    frames, so another process can decode what is there; other users cannot. What was taken is in
-    it after a second at most, whether or not more follows. It is not synced: publishing does that.
-    As a context manager a capture closes at the end and keeps what was taken. A file that cannot
-    be written never breaks the caller: the record then covers the longest prefix that is safe, on
-    disk or in memory, and says why the rest is missing. So it is when an exception from outside, a
-    `KeyboardInterrupt` for instance, ends a call at any moment: what was taken by then is kept, and
-    what is written later is counted only if bytes of that call are missing before it.
+    The spool file is created exclusively at the first byte, with its folders, and grows by frames
+    and parts of frames, so another process can decode what is there; other users cannot. What was
+    taken is in it after a second at most, whether or not more follows. It is not synced: publishing
+    does that. As a context manager a capture closes at the end and keeps what was taken. A file
+    that cannot be written never breaks the caller: the record then covers the longest prefix that
+    is safe, on disk or in memory, and says why the rest is missing. When an exception from outside,
+    a `KeyboardInterrupt` for instance, ends a call, the stream is over: the frames that are
+    complete are kept, all that is written later is counted only, and the record says so.
 
     Memory is about 12 MiB or ten frames, and `edge_bytes` and `inline_bytes` once or twice,
     whatever the size of the stream. Safe for threads, whose chunks follow each other in some order.
@@ -96,16 +98,17 @@ class Capture:
         self._inline_bytes = inline_bytes
         self._frame_size = frame_size
         self._buffer = bytearray()
+        self._growing: GrowingFrame | None = None
         self._queue = FrameQueue(frame_size)
         self._edges = Edges(max(edge_bytes, inline_bytes), edge_bytes)
         self._counted_size = 0
-        self._uncounted: list[int] = []
+        self._taken_size = 0
+        self._not_taken = Tally()
+        self._missed: list[int] = []
         self._mended_count = 0
         self._progress = Progress()
-        self._is_torn = False
         self._spool = SpoolFile(spool_path, limits, claim)
         self._most = limits.stream_bytes
-        self._stop_reason = f"longer than the limit of {self._most or 0:,} bytes for one stream"
         self._outcome: CapturedStream | None = None
         self._lock = threading.Lock()
 
@@ -131,36 +134,34 @@ class Capture:
         try:
             with self._lock:
                 self._refuse_closed()
-                self._begin()
+                self._abandon_if_interrupted()
                 self._counted_size += size
                 is_counted = True
                 if size:
                     self._take(_bytes_of(chunk))
-                self._is_torn = False
+        except InvalidRecordError:
+            raise
         except BaseException:
-            # As when it is interrupted while it waits for another thread.
-            if not is_counted:
-                self._uncounted.append(size)
+            self._missed.append(0 if is_counted else size)
             raise
 
     def flush(self) -> None:
-        """End the current frame, so that all bytes so far can be decoded from the spool file.
+        """Make all bytes so far decodable from the spool file.
 
-        Small frames compress badly, and once a second it is done anyway: call it when somebody
-        waits for the bytes, not after every write.
+        It is done once a second anyway: call it when somebody waits for the bytes.
         """
-        with self._lock:
+        with self._lock, self._noting_interruption():
             if self._outcome is None:
-                self._begin()
+                self._abandon_if_interrupted()
                 self._flush()
-                self._is_torn = False
 
     def close(self) -> CapturedStream:
-        """End the stream; a second call returns the same, or goes on where one was interrupted."""
-        with self._lock:
+        """End the stream; a second call returns the same."""
+        with self._lock, self._noting_interruption():
             if self._outcome is None:
-                self._begin()
-                self._flush()
+                self._abandon_if_interrupted()
+                self._end_block()
+                self._keep(self._queue.drain())
                 self._outcome = self._conclude()
             return self._outcome
 
@@ -182,52 +183,60 @@ class Capture:
         if self._outcome is not None:
             raise InvalidRecordError(f"the capture of {self._role} is closed")
 
-    def _begin(self) -> None:
-        """Before each step that changes something; at its end `_is_torn` is false again.
+    @contextlib.contextmanager
+    def _noting_interruption(self) -> Generator[None]:
+        try:
+            yield
+        except BaseException:
+            self._missed.append(0)
+            raise
 
-        A `KeyboardInterrupt` may come at any moment, in here, too. Then the next step mends.
+    def _abandon_if_interrupted(self) -> None:
+        """Keep nothing more after a call that did not come to its end: bytes of it may be missing.
+
+        What was taken before is kept. This may be interrupted, too, and then begins anew.
         """
-        uncounted = len(self._uncounted)
-        is_torn = self._is_torn or uncounted > self._mended_count
-        # Before anything is mended, for that may be interrupted as well.
-        self._is_torn = True
-        if is_torn:
-            self._mend()
-            self._mended_count = uncounted
+        missed = len(self._missed)
+        if missed == self._mended_count:
+            return
+        blocks = self._queue.blocks
+        if not blocks or blocks[-1] is not self._buffer:
+            blocks.append(self._buffer)
+        done = [number for number, block in enumerate(blocks, 1) if block is self._progress.block]
+        self._spool.go_back(self._progress.frame_count)
+        for block in filter(None, blocks[done[0] if done else 0 :]):
+            self._keep([Compressed(block, compress_frame(block))])
+        self._queue.clear()
+        self._buffer, self._growing = bytearray(), None
+        self._spool.stop(INTERRUPTED)
+        self._mended_count = missed
 
     @property
     def _offered_size(self) -> int:
         """Bytes that were written, whatever became of them."""
         # Other threads add to the list without the lock, so nothing is ever taken out of it.
-        return self._counted_size + sum(self._uncounted)
+        return self._counted_size + sum(self._missed)
 
-    def _mend(self) -> None:
-        """Make whole what an interrupted step left, and keep nothing behind bytes that are gone.
+    @property
+    def _flushed_size(self) -> int:
+        """Bytes at the beginning of the buffer that are in the spool file."""
+        return 0 if self._growing is None else self._growing.plain_size
 
-        Each step may be done again, and the one that says that bytes are gone comes last.
-        """
-        self._spool.go_back(self._progress.frame_count)
-        self._queue.drop(self._progress.block)
-        if self._queue.ends_with(self._buffer):
-            self._buffer = bytearray()
-        if len(self._buffer) == self._frame_size:
-            self._queue_block()
-        taken = self._progress.produced.size + self._queue.size + len(self._buffer)
-        is_short = taken < self._offered_size or self._spool.is_closed
-        if is_short and (self._most is None or taken < self._most):
-            if not taken:
-                # There may be a file that nobody holds.
-                self._spool.stop(INTERRUPTED)
-            self._stop_reason = INTERRUPTED
-            self._most = taken
-
-    def _take(self, rest: memoryview) -> None:
+    def _take(self, chunk: memoryview) -> None:
+        is_over = self._mended_count > 0
+        wanted = 0 if is_over else len(chunk)
+        if self._most is not None:
+            wanted = min(wanted, max(0, self._most - self._taken_size))
+        if rest := chunk[wanted:]:
+            self._not_taken = self._not_taken.plus(len(rest), count_newlines(rest), rest[-1])
+        if is_over:
+            return
         self._spool.create()
-        if not self._buffer:
-            # Before it is filled, so that what was taken is watched whenever this is interrupted.
-            # A stream that stops at the end of a block has nothing in the buffer, but in the queue.
+        if len(self._buffer) == self._flushed_size:
+            # Before it is filled, so that all bytes are flushed in time.
             FLUSHER.watch(self)
-        self._fill(rest)
+        self._taken_size += wanted
+        self._fill(chunk[:wanted])
         self._keep(self._queue.ready())
 
     def _fill(self, rest: memoryview) -> None:
@@ -236,25 +245,49 @@ class Capture:
             self._buffer += part
             rest = rest[len(part) :]
             if len(self._buffer) == self._frame_size:
-                self._queue_block()
+                self._end_block()
 
-    def _queue_block(self) -> None:
-        self._queue.put(self._buffer)
-        self._buffer = bytearray()
+    def _end_block(self) -> None:
+        """End the frame of what is in the buffer."""
+        block, growing = self._buffer, self._growing
+        if growing is not None:
+            self._queue.put_compressed(block, growing.finish(block[growing.plain_size :]))
+        elif len(block) == self._frame_size:
+            self._queue.put(block)
+        elif block:
+            self._queue.put_compressed(block)
+        self._buffer, self._growing = bytearray(), None
 
     def _flush(self) -> None:
-        if self._buffer:
-            self._queue.put_compressed(self._buffer)
-            self._buffer = bytearray()
         self._keep(self._queue.drain())
+        flushed = self._flushed_size
+        if len(self._buffer) == flushed:
+            return
+        self._growing = self._growing or GrowingFrame()
+        reason = self._spool.extend(self._growing.flush(self._buffer[flushed:]))
+        if reason is not None:
+            self._keep_flushed(flushed, reason)
+
+    def _keep_flushed(self, flushed: int, reason: str) -> None:
+        """Keep what was flushed before, when nothing more can be."""
+        block = self._buffer[:flushed]
+        frame = compress_frame(block) if block else None
+        is_kept = self._spool.end_with(frame, reason)
+        if frame is not None:
+            self._progress = self._progress.after(
+                Compressed(block, frame), self._edges, is_kept=is_kept
+            )
+        del self._buffer[:flushed]
+        self._growing = None
 
     def _keep(self, ready: Iterable[Compressed]) -> None:
         for compressed in ready:
-            self._progress = self._progress.after(compressed, self._spool, self._edges, self._most)
+            is_kept = self._spool.append(compressed.frame)
+            self._progress = self._progress.after(compressed, self._edges, is_kept=is_kept)
 
     def _conclude(self) -> CapturedStream:
         if self._most is not None and self._offered_size > self._most:
-            self._spool.stop(self._stop_reason)
+            self._spool.stop(f"longer than the limit of {self._most:,} bytes for one stream")
         staged = self._spool.close()
         in_memory = self._progress.prefix[: self._inline_bytes]
         kept_size = self._progress.kept.size if staged else 0
@@ -313,7 +346,7 @@ class Capture:
             tail=tail,
             content=content,
             produced_size=self._offered_size,
-            produced_line_count=self._progress.produced.line_count,
+            produced_line_count=self._progress.produced.then(self._not_taken).line_count,
             loss_reason=self._spool.failure if lost else None,
         )
 

@@ -93,6 +93,7 @@ class FrameWriter:
     Attributes:
         plain_size: plain bytes in the frames completed so far.
         stored_size: bytes of what was completed, that is the offset at which the next frame starts.
+        open_size: bytes behind them of a frame that is not complete.
     """
 
     def __init__(self, raw: RawWriter) -> None:
@@ -101,14 +102,25 @@ class FrameWriter:
         self._index = IndexBuilder()
         self.plain_size = 0
         self.stored_size = 0
+        self.open_size = 0
 
-    def append(self, frame: Frame) -> None:
-        """Append one frame.
+    def extend(self, part: bytes) -> None:
+        """Append a part of a frame that is not complete.
 
         Raises:
             OSError: as the file raises it.
         """
-        self._write(frame.data)
+        write_whole(self._raw, part)
+        self.open_size += len(part)
+
+    def append(self, frame: Frame) -> None:
+        """Append one frame, or the rest of it where its first parts are there.
+
+        Raises:
+            OSError: as the file raises it.
+        """
+        write_whole(self._raw, frame.data[self.open_size :])
+        self.stored_size, self.open_size = self.stored_size + len(frame.data), 0
         self._index.add(frame)
         self.plain_size += frame.plain_size
 
@@ -116,6 +128,7 @@ class FrameWriter:
         """Forget all frames but the first; the caller cuts the file to `stored_size`."""
         self._index.keep(frame_count)
         self.stored_size, self.plain_size = self._index.sizes
+        self.open_size = 0
 
     def close(self) -> FrameIndex:
         """Append the index, and before it an empty frame when there is none; nothing may follow.
@@ -126,12 +139,10 @@ class FrameWriter:
         if not self.stored_size:
             self.append(compress_frame(b""))
         index = self._index.build()
-        self._write(index.to_bytes())
-        return index
-
-    def _write(self, data: bytes) -> None:
+        data = index.to_bytes()
         write_whole(self._raw, data)
         self.stored_size += len(data)
+        return index
 
 
 class _Compressors(threading.local):
@@ -164,6 +175,47 @@ def compress_frame(plain: bytes | bytearray | memoryview) -> Frame:
     """One frame that holds exactly these bytes; safe for threads, which it does not hold up."""
     data = _COMPRESSORS.compress(plain)
     return Frame(data, len(plain), count_newlines(plain))
+
+
+class GrowingFrame:
+    """One frame of a stream that comes slowly: what was flushed can be decoded before it ends.
+
+    Each flush ends a block inside the frame, which compresses worse than one block. A higher level
+    makes up for that, and costs little for a stream that is slow. Not safe for several threads.
+
+    Attributes:
+        plain_size: plain bytes that were flushed.
+    """
+
+    def __init__(self) -> None:
+        """Begin a frame; some 800 KiB are held until it is finished."""
+        self._compressor = zstandard.ZstdCompressor(compression_params=_GROWING).compressobj()
+        self._data = bytearray()
+        self._newline_count = 0
+        self.plain_size = 0
+
+    def flush(self, plain: bytes | bytearray) -> bytes:
+        """Add the next bytes; returns the stored bytes from which they can be decoded."""
+        part = self._compress(plain, zstandard.COMPRESSOBJ_FLUSH_BLOCK)
+        self._data += part
+        return part
+
+    def finish(self, plain: bytes | bytearray) -> Frame:
+        """Add the last bytes and end the frame; returns all of it."""
+        self._data += self._compress(plain, zstandard.COMPRESSOBJ_FLUSH_FINISH)
+        return Frame(bytes(self._data), self.plain_size, self._newline_count)
+
+    def _compress(self, plain: bytes | bytearray, mode: int) -> bytes:
+        part = self._compressor.compress(plain) + self._compressor.flush(mode)
+        self.plain_size += len(plain)
+        self._newline_count += count_newlines(plain)
+        return part
+
+
+_GROWING = zstandard.ZstdCompressionParameters.from_level(
+    6, source_size=FRAME_SIZE, hash_log=16, chain_log=16, write_checksum=True
+)
+"""Level 6 finds more in what came before; its own tables would take 3 MiB for each stream."""
 
 
 def count_newlines(plain: bytes | bytearray | memoryview) -> int:

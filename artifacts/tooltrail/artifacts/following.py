@@ -1,7 +1,7 @@
 """The bytes of a stream while another process still captures it.
 
-What is whole in the spool file is read, and looked for again after an interval. The file stays
-open, so that nothing is missed when it is published and its name goes.
+What can be decoded in the spool file is read, and more is looked for after an interval. The file
+stays open, so that nothing is missed when it is published and its name goes.
 """
 
 import threading
@@ -10,13 +10,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Literal, Self
 
-from tooltrail.artifacts._decoding import announced_size, read_frame
-from tooltrail.artifacts.frame_spans import FrameSpan, iter_spans
+import zstandard
+
+from tooltrail.artifacts._decoding import Decoder, plain_size_of, read_beginning, read_frame
+from tooltrail.artifacts.frame_spans import FRAME_MAGIC, FrameSpan, is_skippable, iter_spans
 from tooltrail.artifacts.spool_folders import is_in_use
-from tooltrail.records.errors import UnavailableError
+from tooltrail.records.errors import DamageError, UnavailableError
+
+READ_SIZE = 16 * 1024
+"""Stored bytes that are decoded at once."""
 
 FOLLOW_INTERVAL_S = 0.2
-"""Seconds between two looks. A frame ends every second, so more of them would find nothing new."""
+"""Seconds between two looks. A capture flushes every second, so more looks would find no more."""
 
 Ending = Literal["closed", "gone", "abandoned"]
 
@@ -42,6 +47,7 @@ class StreamFollower:
         self._folder = folder
         self._file = folder / f"{role}.zst"
         self._stored: BinaryIO | None = None
+        self._decoder: Decoder | None = None
         self._stop = 0
         self._skip = 0
         self.offset = 0
@@ -60,8 +66,7 @@ class StreamFollower:
         if stored is None:
             return
         try:
-            spans = [span for span in iter_spans(stored, str(self._file)) if span.is_data]
-            self._go_to(stored, *self._start_of_last(stored, spans, lines))
+            self._go_to(stored, *self._start_of_last(stored, lines))
         except OSError as error:
             raise self._unreadable(error) from error
 
@@ -100,42 +105,69 @@ class StreamFollower:
         self.close()
 
     def _new_blocks(self, stored: BinaryIO) -> Iterator[bytes]:
-        for span in iter_spans(stored, str(self._file), self._stop):
-            if not span.is_data:
-                self.ending = "closed"
+        """What can be decoded from where the last look ended; a frame may be there in part."""
+        while True:
+            stored.seek(self._stop)
+            data = stored.read(READ_SIZE)
+            if self._decoder is None:
+                if len(data) < len(FRAME_MAGIC):
+                    return
+                if is_skippable(data):
+                    self.ending = "closed"
+                    return
+                self._decoder = zstandard.ZstdDecompressor().decompressobj()
+            elif not data:
                 return
-            block = read_frame(stored, span, str(self._file)).plain[self._skip :]
-            self._stop, self._skip = span.stop, 0
-            self.offset += len(block)
-            if block:
-                yield block
+            yield from self._decoded(self._decoder, data)
 
-    def _start_of_last(
-        self, stored: BinaryIO, spans: list[FrameSpan], lines: int
-    ) -> tuple[int, int]:
-        """Where the last lines begin: the offset of their frame, and in its plain bytes."""
-        if not spans or not lines:
-            return (spans[-1].stop if spans else 0), 0
+    def _decoded(self, decoder: Decoder, data: bytes) -> Iterator[bytes]:
+        try:
+            plain = decoder.decompress(data)
+        except zstandard.ZstdError as error:
+            raise DamageError(
+                f"{self._file} is damaged: bytes {self._stop:,} to {self._stop + len(data):,} of"
+                f" the stored file cannot be decoded: {error}",
+                path=str(self._file),
+            ) from error
+        self._stop += len(data) - len(decoder.unused_data)
+        if decoder.eof:
+            self._decoder = None
+        block, self._skip = plain[self._skip :], max(0, self._skip - len(plain))
+        self.offset += len(block)
+        if block:
+            yield block
+
+    def _start_of_last(self, stored: BinaryIO, lines: int) -> tuple[FrameSpan | None, int]:
+        """Where the last lines begin: their frame, and the offset in its plain bytes."""
+        path = str(self._file)
+        spans = [span for span in iter_spans(stored, path) if span.is_data]
+        stop = spans[-1].stop if spans else 0
+        last = read_beginning(stored, stop, path)
+        if last:
+            spans.append(FrameSpan(stop, stop, is_data=True))
         wanted = lines
         for number, span in enumerate(reversed(spans)):
-            block = read_frame(stored, span, str(self._file)).plain
-            if not number and block.endswith(b"\n"):
-                wanted += 1  # the newline that ends the last line begins none
+            is_unfinished = span.stop == span.start
+            block = last if is_unfinished else read_frame(stored, span, path).plain
+            if not number:
+                if not lines:
+                    return span, len(block)
+                wanted += block.endswith(b"\n")  # that newline begins no line
             count = block.count(b"\n")
             if count >= wanted:
                 end = len(block)
                 for _ in range(wanted):
                     end = block.rindex(b"\n", 0, end)
-                return span.start, end + 1
+                return span, end + 1
             wanted -= count
-        return 0, 0
+        return None, 0
 
-    def _go_to(self, stored: BinaryIO, start: int, skip: int) -> None:
-        self._stop, self._skip, self.offset = start, skip, skip
+    def _go_to(self, stored: BinaryIO, start: FrameSpan | None, skip: int) -> None:
+        self._stop, self._skip, self.offset = start.start if start else 0, skip, skip
         for span in iter_spans(stored, str(self._file)):
-            if span.start >= start:
+            if span.start >= self._stop:
                 return
-            self.offset += announced_size(stored, span.start)
+            self.offset += plain_size_of(stored, span, str(self._file))
 
     def _open(self) -> BinaryIO | None:
         """The file, None as long as there is none."""

@@ -4,6 +4,7 @@ That is how a spool file looks while it grows, and what a killed program leaves.
 frames and blocks is that of RFC 8878, sections 3.1.1 and 3.1.2.
 """
 
+import os
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
@@ -11,7 +12,7 @@ import zstandard
 
 from tooltrail.records.errors import DamageError
 
-_MAGIC = b"\x28\xb5\x2f\xfd"
+FRAME_MAGIC = b"\x28\xb5\x2f\xfd"
 _SKIPPABLE = b"\x2a\x4d\x18"
 """Bytes 2 to 4 of a skippable frame; the first is 0x50 to 0x5F."""
 
@@ -59,13 +60,38 @@ def iter_spans(stored: BinaryIO, path: str, start: int = 0) -> Iterator[FrameSpa
         start = span.stop
 
 
+def is_skippable(header: bytes) -> bool:
+    """Whether what begins so, at least one byte, is a frame without data; an index begins so."""
+    return bool(header) and header[0] >> 4 == 5 and header[1:4] == _SKIPPABLE[: len(header) - 1]
+
+
+def ends_with_block(stored: BinaryIO, start: int) -> bool:
+    """Whether the file ends behind a whole block of the frame that begins at `start`.
+
+    Raises:
+        OSError: as the file raises it.
+    """
+    stored.seek(start)
+    header = stored.read(HEADER_SIZE)
+    try:
+        offset = start + zstandard.frame_header_size(header)
+    except zstandard.ZstdError:
+        return False
+    size = stored.seek(0, os.SEEK_END)
+    while offset < size:
+        stored.seek(offset)
+        block = stored.read(_BLOCK_HEADER_SIZE)
+        offset += _BLOCK_HEADER_SIZE + _block_size(block)
+    return offset == size
+
+
 def _span(stored: BinaryIO, header: bytes, start: int, path: str) -> FrameSpan | None:
     """The frame that begins with `header`; None when the file ends before it can be told."""
-    if header and header[0] >> 4 == 5 and header[1:4] == _SKIPPABLE[: len(header) - 1]:
+    if is_skippable(header):
         if len(header) < 8:
             return None
         return FrameSpan(start, start + 8 + int.from_bytes(header[4:8], "little"), is_data=False)
-    if header[:4] != _MAGIC[: len(header)]:
+    if header[:4] != FRAME_MAGIC[: len(header)]:
         raise DamageError(
             f"{path} is damaged: no frame begins at byte {start:,} of the stored file", path=path
         )
@@ -88,11 +114,14 @@ def _end_of_blocks(stored: BinaryIO, offset: int) -> int | None:
         header = stored.read(_BLOCK_HEADER_SIZE)
         if len(header) < _BLOCK_HEADER_SIZE:
             return None
-        number = int.from_bytes(header, "little")
-        is_last, kind, size = number & 1, number >> 1 & 3, number >> 3
-        offset += _BLOCK_HEADER_SIZE + (1 if kind == _RLE else size)
-        if is_last:
+        offset += _BLOCK_HEADER_SIZE + _block_size(header)
+        if header[0] & 1:
             return offset
+
+
+def _block_size(header: bytes) -> int:
+    number = int.from_bytes(header, "little")
+    return 1 if number >> 1 & 3 == _RLE else number >> 3
 
 
 def _reaches(stored: BinaryIO, stop: int) -> bool:

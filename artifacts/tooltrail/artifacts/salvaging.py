@@ -1,4 +1,4 @@
-"""What a killed program leaves of a stream: whole frames, and perhaps the beginning of one more.
+"""What a killed program leaves of a stream: whole frames, and perhaps a part of one more.
 
 The file is evidence and is never changed. What can be decoded is captured anew into another file,
 which becomes an object with an index. What cannot is counted as far as the frames say what they
@@ -10,21 +10,26 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
-from tooltrail.artifacts._decoding import announced_size, read_frame
+from tooltrail.artifacts._decoding import announced_size, read_beginning, read_frame
 from tooltrail.artifacts.capture import Capture, CapturedStream
 from tooltrail.artifacts.codec import FRAME_SIZE
-from tooltrail.artifacts.frame_spans import iter_spans
+from tooltrail.artifacts.frame_spans import (
+    HEADER_SIZE,
+    ends_with_block,
+    is_skippable,
+    iter_spans,
+)
 from tooltrail.records.errors import DamageError, UnavailableError
 
 _UNFINISHED = "the program that recorded it ended in the middle of a frame"
 
 
 class SpoolReader:
-    """The plain bytes of the whole frames of a spool file, in order. Iterate once.
+    """The plain bytes that can be decoded in a spool file, in order. Iterate once.
 
     Attributes:
         size: plain bytes given so far.
-        lost_size: plain bytes, at the least, behind the last whole frame; known at the end.
+        lost_size: plain bytes, at the least, behind those that were given; known at the end.
         problem: what is damaged, in one sentence; None for a file that merely ends early.
     """
 
@@ -37,7 +42,7 @@ class SpoolReader:
         self.problem: str | None = None
 
     def __iter__(self) -> Iterator[bytes]:
-        """One block for each frame.
+        """One block for each frame, and one for what is there of an unfinished frame.
 
         Raises:
             OSError: as the file raises it.
@@ -47,24 +52,39 @@ class SpoolReader:
             for span in iter_spans(self._stored, self._path):
                 is_closed |= not span.is_data
                 if span.is_data:
-                    block = read_frame(self._stored, span, self._path).plain
-                    self.size += len(block)
-                    yield block
+                    yield self._counted(read_frame(self._stored, span, self._path).plain)
                 stop = span.stop
         except DamageError as error:
             self.problem = str(error)
-        self._look_behind(stop, is_closed=is_closed)
-
-    def _look_behind(self, stop: int, *, is_closed: bool) -> None:
-        self._stored.seek(stop)
-        rest = self._stored.read(1)
-        is_index = bool(rest) and (is_closed or rest[0] >> 4 == 5)
-        # The beginning of an index holds no plain bytes.
-        if rest and not (is_index and self.problem is None):
+        if self.problem is not None:
             self.lost_size = max(1, self._announced(stop))
+            return
+        self._stored.seek(stop)
+        rest = self._stored.read(HEADER_SIZE)
+        # The beginning of an index holds no plain bytes.
+        if rest and not is_closed and not is_skippable(rest):
+            yield from self._unfinished(stop)
+
+    def _unfinished(self, start: int) -> Iterator[bytes]:
+        # A frame that announces its size was written at once, and ends with its only checksum.
+        self.lost_size = announced_size(self._stored, start)
+        if self.lost_size:
+            return
+        try:
+            plain = read_beginning(self._stored, start, self._path)
+        except DamageError as error:
+            self.problem, plain = str(error), b""
+        if plain:
+            yield self._counted(plain)
+        is_flushed = plain and ends_with_block(self._stored, start)
+        self.lost_size = 0 if is_flushed else 1
+
+    def _counted(self, block: bytes) -> bytes:
+        self.size += len(block)
+        return block
 
     def _announced(self, start: int) -> int:
-        """Plain bytes that the headers of frames from `start` on speak of."""
+        """Plain bytes that the headers of frames from `start` on announce."""
         total = 0
         try:
             for span in iter_spans(self._stored, self._path, start):

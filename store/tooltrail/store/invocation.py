@@ -279,7 +279,6 @@ class Invocation:
             self._captured,
             self.spool,
             away,
-            free_bytes=self._store.limits.free_bytes,
             claim=self._claim_spool,
         )
         projection = project(output, family, self.policy, publisher)

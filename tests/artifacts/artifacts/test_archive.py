@@ -18,6 +18,7 @@ import pytest
 import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.sinks import Framed
 
 from tooltrail.artifacts.archive import ArtifactArchive, StoredArtifact
 from tooltrail.artifacts.capture import Capture, CapturedStream
@@ -341,9 +342,9 @@ def harmless_versions(good: bytes, index: FrameIndex) -> set[str]:
 def test_every_flip_cut_and_addition_anywhere_is_damage(tmp_path: Path, with_size: bool) -> None:
     sink = open_sink(f"memory://{uuid.uuid4()}", create=True)
     archive = ArtifactArchive(sink)
-    stored = archive.publish(captured_from(tmp_path, LINES))
-    index = archive.index_of(stored.path)
-    assert index is not None
+    made = Framed.of(LINES)
+    store_raw(sink, tmp_path, made.path, made.stored)
+    stored, index = archive.publish(captured_from(tmp_path, LINES)), made.index
     size = stored.size if with_size else None
     good = stored_bytes(sink, stored.path)
     harmless = harmless_versions(good, index)

@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 import os
+import random
 import resource
 import stat
 import subprocess
@@ -20,9 +21,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tooltrail.artifacts._flusher import Flusher
-from tooltrail.artifacts._tally import end_of
+from tooltrail.artifacts._progress import end_of
 from tooltrail.artifacts.capture import Capture, CapturedStream
 from tooltrail.artifacts.codec import FRAME_SIZE, open_plain
+from tooltrail.artifacts.salvaging import SpoolReader
 from tooltrail.records.digests import digest_of
 from tooltrail.records.errors import InvalidRecordError, UnavailableError
 from tooltrail.records.streams import StreamRecord, count_lines
@@ -129,14 +131,19 @@ def test_the_spool_file_stands_from_the_first_byte(tmp_path: Path) -> None:
     capture.discard()
 
 
+def decode_growing(path: Path) -> bytes:
+    with path.open("rb") as stored:
+        return b"".join(SpoolReader(stored, "stdout"))
+
+
 def test_what_was_flushed_can_be_decoded_while_the_capture_runs(tmp_path: Path) -> None:
     capture = new_capture(tmp_path)
     capture.write(b"first\n")
     capture.flush()
     capture.write(b"second\n")
-    assert decode(tmp_path / "spool" / "stdout.zst") == b"first\n"
+    assert decode_growing(tmp_path / "spool" / "stdout.zst") == b"first\n"
     capture.flush()
-    assert decode(tmp_path / "spool" / "stdout.zst") == b"first\nsecond\n"
+    assert decode_growing(tmp_path / "spool" / "stdout.zst") == b"first\nsecond\n"
     capture.discard()
 
 
@@ -146,9 +153,9 @@ def test_what_was_written_can_be_decoded_soon_though_nobody_asks(tmp_path: Path)
     for so_far in (b"first line\n", b"first line\nsecond line\n"):
         capture.write(so_far[-12:].lstrip(b"\n"))
         deadline = time.monotonic() + 60
-        while decode(staged) != so_far and time.monotonic() < deadline:
+        while decode_growing(staged) != so_far and time.monotonic() < deadline:
             time.sleep(0.01)
-        assert decode(staged) == so_far
+        assert decode_growing(staged) == so_far
     capture.close()
 
 
@@ -491,3 +498,42 @@ def test_memory_does_not_grow_with_the_stream(tmp_path: Path) -> None:
     large = peak_kib(tmp_path / "large", 256)
     assert large - small < 4 * 1024
     assert large - idle < 16 * 1024
+
+
+def test_a_slow_stream_takes_about_as_much_room_as_one_that_came_at_once(tmp_path: Path) -> None:
+    chance = random.Random(1)
+    names = [f"src/{chance.randrange(10**6):x}/module_{n}.c" for n in range(300)]
+    chunks = [
+        "".join(
+            f"[{chance.randrange(9999)}/9999] cc -O2 -Wall -Iinclude -c {name} -o build/{name}.o"
+            f" took {chance.randrange(9999)} ms\n"
+            for name in chance.sample(names, 25)
+        ).encode()
+        for _ in range(400)
+    ]
+    slow = new_capture(tmp_path / "slow")
+    for chunk in chunks:
+        slow.write(chunk)
+        slow.flush()
+    slowly, at_once = slow.close(), capture_all(new_capture(tmp_path / "fast"), chunks)
+    assert slowly.index is not None
+    assert at_once.index is not None
+    assert len(slowly.index) == len(at_once.index)
+    assert slowly.record == at_once.record
+    assert slowly.stored_size is not None
+    assert slowly.stored_size <= 1.1 * (at_once.stored_size or 0)
+
+
+def test_on_a_disk_that_fills_up_all_that_was_flushed_is_kept(tmp_path: Path) -> None:
+    capture = new_capture(tmp_path)
+    flushed = os.urandom(20_000)
+    capture.write(flushed)
+    capture.flush()
+    with room_for(30_000):
+        capture.write(os.urandom(20_000))
+        capture.flush()
+        captured = capture.close()
+    assert captured.staged is not None
+    assert decode(captured.staged) == flushed
+    assert (captured.record.size, captured.record.produced_size) == (20_000, 40_000)
+    assert captured.record.loss_reason is not None

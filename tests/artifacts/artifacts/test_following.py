@@ -100,7 +100,8 @@ def test_an_unfinished_frame_is_waited_for(folder: Path) -> None:
             # As a write that takes a part of what it is given leaves it.
             file.write_bytes(stored[:size])
             given += polled(follower)
-            assert given == (b"one\n" if size >= len(whole) else b"")
+            assert b"one\n".startswith(given)
+            assert size < len(whole) or given == b"one\n"
         assert follower.ending == "closed"
 
 
@@ -172,7 +173,7 @@ def test_an_altered_frame_is_damage(folder: Path) -> None:
     file.write_bytes(stored)
     with StreamFollower(folder, "stdout") as follower:
         with pytest.raises(
-            DamageError, match="the frame at byte 0 of the stored file cannot be decoded"
+            DamageError, match=r"bytes 0 to .* of the stored file cannot be decoded"
         ):
             polled(follower)
         with pytest.raises(DamageError):
@@ -213,7 +214,7 @@ def test_an_altered_frame_of_a_closed_file_is_damage_to_a_follower_before_it(fol
     assert captured.index is not None
     assert captured.staged is not None
     data = bytearray(captured.staged.read_bytes())
-    data[captured.index.stored_span(2)[0]] ^= 1
+    data[captured.index.stored_span(0)[1] // 2] ^= 1
     captured.staged.write_bytes(data)
     with StreamFollower(folder, "stdout") as follower, pytest.raises(DamageError):
         polled(follower)

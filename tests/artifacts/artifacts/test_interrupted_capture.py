@@ -10,7 +10,6 @@ import pytest
 from tests.support.interrupting import interrupted, interrupted_at
 
 from tooltrail.artifacts import FrameIndex
-from tooltrail.artifacts._flusher import Flushable, Flusher
 from tooltrail.artifacts.capture import INTERRUPTED, Capture, CapturedStream
 from tooltrail.artifacts.codec import open_plain
 from tooltrail.artifacts.limits import CaptureLimits
@@ -140,44 +139,13 @@ def test_a_second_ctrl_c_at_any_moment_after_a_first_one_leaves_a_true_beginning
             captured = capture.close()
             record, content = captured.record, content_of(captured)
             assert whole[:written].startswith(content)
-            assert len(content) in (300, FRAME, 1200, written)
+            assert len(content) >= 300
             assert (record.size, record.digest) == (len(content), digest_of(content))
             assert record.produced_size == written
             assert record.loss_reason == (None if len(content) == written else INTERRUPTED)
         if not is_reached:
             break
     assert pair_count > 200
-
-
-class RememberingFlusher(Flusher):
-    """Flushes nothing as long as a test runs, and knows what it was to flush."""
-
-    def __init__(self) -> None:
-        super().__init__(3600)
-        self.watched: set[Flushable] = set()
-
-    def watch(self, capture: Flushable) -> None:
-        super().watch(capture)
-        self.watched.add(capture)
-
-
-@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
-def test_what_was_taken_is_flushed_soon_whenever_ctrl_c_came(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    flusher = RememberingFlusher()
-    monkeypatch.setattr("tooltrail.artifacts.capture.FLUSHER", flusher)
-    kept_count, is_reached = 0, True
-    for moment in count(1):
-        capture = small_capture(tmp_path / str(moment) / "stdout.zst")
-        is_reached = interrupted(partial(capture.write, CHUNKS[0]), moment)
-        capture.write(CHUNKS[1][:10])
-        if capture.close().record.size:
-            kept_count += 1
-            assert capture in flusher.watched
-        if not is_reached:
-            break
-    assert kept_count > 5
 
 
 def test_what_is_written_after_a_close_that_was_interrupted_is_counted(tmp_path: Path) -> None:

@@ -192,3 +192,26 @@ def test_without_room_for_another_file_nothing_is_salvaged_and_nothing_lost(
             file, "stdout", disk.folder / "s" / "stdout.zst", edge_bytes=8, inline_bytes=8
         )
         assert kept_of(again) == data
+
+
+def test_of_a_frame_that_grows_all_that_was_flushed_is_recovered(tmp_path: Path) -> None:
+    lines = [b"line %d of a slow build\n" % number for number in range(9)]
+    file = tmp_path / "slow.zst"
+    capture = Capture("stdout", file, edge_bytes=EDGE, inline_bytes=0)
+    ends = [0]
+    for line in lines:
+        capture.write(line)
+        capture.flush()
+        ends.append(file.stat().st_size)
+    stored = file.read_bytes()
+    capture.discard()
+    for cut in range(1, len(stored) + 1):
+        found = salvaged(tmp_path, stored[:cut])
+        assert found.problem is None
+        kept = kept_of(found)
+        flushed = b"".join(lines[: sum(end <= cut for end in ends) - 1])
+        assert kept.startswith(flushed)
+        assert b"".join(lines).startswith(kept)
+        record = found.captured.record
+        assert record.loss_reason == (None if cut in ends else UNFINISHED)
+        assert record.produced_size == len(kept) + (cut not in ends)

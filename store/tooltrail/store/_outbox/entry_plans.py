@@ -183,11 +183,8 @@ def _published(store: "Store", entry: CallEnded, scratch: Scratch, folder: Path)
     Raises:
         UnavailableError: the artifacts are away.
     """
-    free = store.limits.free_bytes
     captured = salvaged(store, entry, scratch, folder)
-    publisher = StreamPublisher(
-        store.archive, captured, scratch.folder, free_bytes=free, claim=scratch.claim
-    )
+    publisher = StreamPublisher(store.archive, captured, scratch.folder, claim=scratch.claim)
     for stream in entry.all_streams():
         if stream.path is None:
             continue

@@ -7,7 +7,6 @@ from pathlib import Path
 from tooltrail.artifacts import (
     ArtifactArchive,
     CapturedStream,
-    CaptureLimits,
     StoredArtifact,
     sync_file,
     sync_folder,
@@ -57,7 +56,6 @@ class StreamPublisher:
         captured: what was captured for this invocation, by digest.
         scratch: this invocation's folder in the spool, for streams that are in memory.
         away: why the sink need not be asked; None when it is to be found out.
-        free_bytes: what must stay free on the disk of the spool; see `CaptureLimits`.
         claim: called before something is put into the scratch folder.
     """
 
@@ -68,11 +66,9 @@ class StreamPublisher:
         scratch: Path,
         away: Postponed | None = None,
         *,
-        free_bytes: int | None = None,
         claim: Callable[[], None] = _nothing,
     ) -> None:
         self._claim = claim
-        self._limits = CaptureLimits(free_bytes=free_bytes)
         self._archive = archive
         self._captured = captured
         self._scratch = scratch
@@ -190,7 +186,7 @@ class StreamPublisher:
 
     def _publish(self, source: CapturedStream) -> StoredArtifact:
         self._claim()
-        return self._archive.publish(source, scratch=self._scratch, limits=self._limits)
+        return self._archive.publish(source, scratch=self._scratch)
 
     def _source(self, stream: StreamRecord) -> CapturedStream:
         captured = self._captured.get(stream.digest)
