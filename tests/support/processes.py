@@ -33,8 +33,7 @@ def run_python(
         capture_output=True,
         text=True,
         check=False,
-        # What is imported late could not be read by another user.
-        env={**_without_coverage(), "EAGER_IMPORT": "1"},
+        env=_without_coverage(),
     )
     assert done.returncode == expected, done.stderr
     return done.stdout, done.stderr
@@ -72,7 +71,10 @@ _IMPORTS = """
 import sys
 import alembic.command, alembic.config, fsspec.implementations.local, psycopg
 import sqlalchemy.dialects.sqlite
-import tooltrail.records, tooltrail.store
+import tooltrail.artifacts, tooltrail.records, tooltrail.store
+for package in (tooltrail.records, tooltrail.artifacts, tooltrail.store):
+    for name in package.__all__:
+        getattr(package, name)
 """
 
 
