@@ -3,12 +3,16 @@
 Each function refuses a value of another type, so that nothing is written that cannot be read.
 """
 
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Final, cast, get_args
+from typing import Any, Final, TypeAlias, cast, get_args
 from uuid import UUID
 
 from tooltrail.records.digests import Digest, parse_digest
 from tooltrail.records.states import InvocationState
+
+Spell: TypeAlias = Callable[[Any], Any]
+"""Spells a value as JSON has it, or reads it; raises TypeError or ValueError for another."""
 
 _STATES: Final = frozenset(get_args(InvocationState))
 
@@ -75,3 +79,19 @@ def check_state(value: object) -> str:
 def check_digest(value: object) -> Digest:
     """A digest."""
     return parse_digest(check_text(value))
+
+
+def read_items(read: Spell) -> Spell:
+    """A reader of lists, from one of items."""
+
+    def read_all(value: object) -> tuple[Any, ...]:
+        if not isinstance(value, list):
+            raise TypeError(f"a list expected, not {type(value).__name__}")
+        return tuple(read(one) for one in cast("list[object]", value))
+
+    return read_all
+
+
+def spell_items(spell: Spell) -> Spell:
+    """A speller of tuples, from one of items."""
+    return lambda values: [spell(one) for one in values]

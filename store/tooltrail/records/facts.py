@@ -8,25 +8,26 @@ travel beside it. So a body can be erased later while the fact, and every hash o
     b'{"at":"2026-01-02T00:00:00.000000Z","kind":"session.closed","session":"00000000-…","v":1}'
     >>> read_fact(fact_json(fact)) == fact
     True
-
-Importing this module loads nothing but the standard library.
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
 from datetime import datetime
 from typing import Any, ClassVar, Final, TypeAlias, cast, get_args
 from uuid import UUID
 
 from tooltrail.records._fact_values import (
+    Spell,
     check_count,
     check_digest,
     check_flag,
     check_state,
     check_text,
+    read_items,
     read_time,
     read_uuid,
+    spell_items,
     spell_time,
     spell_uuid,
 )
@@ -322,8 +323,6 @@ def _read(shape: type, members: Members, what: str) -> object:
 _NO_DEFAULT = object()
 """Equal to no value, for a member that is always written."""
 
-Spell: TypeAlias = Callable[[Any], Any]
-
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
@@ -340,15 +339,6 @@ class _Shape:
     bodies: tuple[str, ...]
 
 
-def _items(read: Spell) -> Spell:
-    def read_items(value: object) -> tuple[Any, ...]:
-        if not isinstance(value, list):
-            raise TypeError(f"a list expected, not {type(value).__name__}")
-        return tuple(read(one) for one in cast("list[object]", value))
-
-    return read_items
-
-
 def _nested(shape: type) -> Spell:
     def read_nested(value: object) -> object:
         if not isinstance(value, dict):
@@ -356,10 +346,6 @@ def _nested(shape: type) -> Spell:
         return _read(shape, cast("Members", value), shape.__name__)
 
     return read_nested
-
-
-def _spell_items(spell: Spell) -> Spell:
-    return lambda values: [spell(one) for one in values]
 
 
 _SPELLINGS: Final[Mapping[object, tuple[Spell, Spell]]] = {
@@ -371,10 +357,10 @@ _SPELLINGS: Final[Mapping[object, tuple[Spell, Spell]]] = {
     UUID: (spell_uuid, read_uuid),
     datetime: (spell_time, read_time),
     Shown: (_members_of, _nested(Shown)),
-    tuple[Digest, ...]: (_spell_items(check_digest), _items(check_digest)),
-    tuple[StreamFact, ...]: (_spell_items(_members_of), _items(_nested(StreamFact))),
-    tuple[OmissionFact, ...]: (_spell_items(_members_of), _items(_nested(OmissionFact))),
-    tuple[ArtifactFact, ...]: (_spell_items(_members_of), _items(_nested(ArtifactFact))),
+    tuple[Digest, ...]: (spell_items(check_digest), read_items(check_digest)),
+    tuple[StreamFact, ...]: (spell_items(_members_of), read_items(_nested(StreamFact))),
+    tuple[OmissionFact, ...]: (spell_items(_members_of), read_items(_nested(OmissionFact))),
+    tuple[ArtifactFact, ...]: (spell_items(_members_of), read_items(_nested(ArtifactFact))),
 }
 """How a member of each type is spelled and read. `T | None` is spelled as `T`."""
 

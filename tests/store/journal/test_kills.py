@@ -32,7 +32,7 @@ from tests.support.threads import at_once
 from tooltrail.journal import JournalLog
 
 KILLS = 60
-KILLS_OF_A_JOURNAL = 4
+KILLS_OF_A_JOURNAL = 3
 """Then a new journal begins, so that the check of all of it stays quick."""
 
 WRITERS = 3
@@ -110,7 +110,7 @@ class _Harness:
     def kill_one(self) -> None:
         """Kill a writer at some moment, and check the journal while the others stand still."""
         child = self.chance.choice(sorted(self.writers))
-        time.sleep(self.chance.random() * 0.01)
+        time.sleep(self.chance.random() * 0.005)
         os.kill(child, signal.SIGKILL)
         assert end_of(child) == -signal.SIGKILL
         others = self.writers.keys() - {child}
