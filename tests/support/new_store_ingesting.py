@@ -223,7 +223,9 @@ def ended(
     return Entry(fact, [document, *content, *bodies])
 
 
-def as_shown(canonical: bytes, receipt: bytes, *, renderer: str = "seen", version: int = 0) -> Shown:
+def as_shown(
+    canonical: bytes, receipt: bytes, *, renderer: str = "seen", version: int = 0
+) -> Shown:
     return Shown(
         canonical=digest_of(canonical),
         receipt=digest_of(receipt),

@@ -68,9 +68,7 @@ def test_a_session_that_a_fact_joins_begins_with_that_fact_and_is_opened_late(
 ) -> None:
     session = next_id()
     ingesting.ingest(message(session))
-    assert ingesting.rows(schema.sessions, "name", "opened_at", "entry") == [
-        (None, moment(), None)
-    ]
+    assert ingesting.rows(schema.sessions, "name", "opened_at", "entry") == [(None, moment(), None)]
     ingesting.ingest(opened(session, at=5))
     assert ingesting.rows(schema.sessions, "name", "opened_at", "entry") == [
         ("nightly", moment(), 1)
@@ -228,9 +226,7 @@ def test_maintenance_is_in_the_ledger(ingesting: IngestedStore) -> None:
         id=next_id(), at=moment(), action="gc", actor="me", details=digest_of(details)
     )
     ingesting.ingest(Entry(fact, [details]))
-    assert ingesting.rows(schema.ledger_entries, "kind", "subject_id") == [
-        ("maintenance", fact.id)
-    ]
+    assert ingesting.rows(schema.ledger_entries, "kind", "subject_id") == [("maintenance", fact.id)]
     assert ingesting.body(digest_of(details)) == details
 
 
