@@ -6,8 +6,8 @@ gives the same bytes.
 """
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple, Protocol, cast
 
 from pydantic import ValidationError
@@ -26,10 +26,18 @@ from tooltrail.records import (
     render,
 )
 from tooltrail.records.canonical_json import decode, encode_text, with_lists
-from tooltrail.records.digests import Digest, digest_of
-from tooltrail.records.facts import ArtifactFact, CallEnded, OmissionFact, Shown, StreamFact
+from tooltrail.records.digests import Digest, digest_of, parse_digest
+from tooltrail.records.facts import (
+    ArtifactFact,
+    CallEnded,
+    OmissionFact,
+    Shown,
+    StreamFact,
+    shown_json,
+)
 from tooltrail.records.policy_documents import first_complaint, stored_policy
 from tooltrail.records.tool_calls import storable
+from tooltrail.store.ingest.interruption import with_unshown
 
 VERDICTS: Final = "structured_output"
 """The family whose results are verdicts on a submission, and the name of its renderer."""
@@ -83,12 +91,13 @@ class Outcome:
         receipt: what was shown.
         renderer: name of the renderer.
         renderer_version: its version.
+        shown: digest of the JSON of a `Shown` that was made here; None where the fact has it.
         is_exact: whether the three texts are stored byte for byte.
         streams: each with the place of its bytes in the receipt, if they stand there.
         omissions: what the stages left out.
         artifacts: in the order of `result.artifacts`.
         bodies: bytes to store by digest.
-        hidden: content that the projection left out of the result and made an artifact.
+        attached: content of artifacts that no spooled stream has.
         verdict: of a structured output.
     """
 
@@ -97,12 +106,13 @@ class Outcome:
     receipt: str
     renderer: str
     renderer_version: int
+    shown: Digest | None
     is_exact: bool
     streams: tuple[tuple[StreamFact, int | None], ...]
     omissions: tuple[OmissionFact, ...]
     artifacts: tuple[ArtifactFact, ...]
     bodies: Mapping[Digest, bytes]
-    hidden: tuple[StreamRecord, ...] = ()
+    attached: tuple[StreamRecord, ...] = ()
     verdict: Verdict | None = None
 
 
@@ -187,7 +197,9 @@ class OutcomeMaker:
         publisher = _Publisher()
         projection = project(output, self._families.of_output(output, family), policy, publisher)
         receipt = render(projection.canonical, family, policy)
-        own = {one.digest for one in fact.streams}
+        attached = publisher.named
+        if output.result is None:
+            projection = with_unshown(projection, list(records.values()), policy, publisher)
         return _assembled(
             fact,
             document,
@@ -203,7 +215,7 @@ class OutcomeMaker:
                 ArtifactFact(role=one.role, digest=digest_of_path(one.reference.path))
                 for one in projection.artifacts
             ),
-            hidden=tuple(one for digest, one in publisher.named.items() if digest not in own),
+            attached=attached,
         )
 
     def _record(
@@ -315,7 +327,21 @@ def _shown_outcome(
         renderer=(shown.renderer, shown.renderer_version),
         omissions=shown.omissions,
         artifacts=shown.artifacts,
+        attached={
+            one.digest: StreamRecord.from_bytes(one.role, bodies[one.digest])
+            for one in shown.artifacts
+            if one.digest in bodies
+        },
     )
+
+
+def _unspooled(
+    fact: CallEnded, artifacts: Iterable[ArtifactFact], attached: Mapping[Digest, StreamRecord]
+) -> tuple[StreamRecord, ...]:
+    """The artifacts whose bytes are in memory and not in the spool, each once."""
+    spooled = {one.digest for one in fact.streams if one.spooled is not None}
+    wanted = dict.fromkeys(one.digest for one in artifacts if one.digest not in spooled)
+    return tuple(attached[one] for one in wanted if one in attached)
 
 
 def _assembled(
@@ -328,21 +354,33 @@ def _assembled(
     renderer: tuple[str, int],
     omissions: tuple[OmissionFact, ...],
     artifacts: tuple[ArtifactFact, ...],
-    hidden: tuple[StreamRecord, ...] = (),
+    attached: Mapping[Digest, StreamRecord],
 ) -> Outcome:
     texts = [text_of(one) for one in (document, canonical, receipt)]
+    if RECEIPT_MARK in texts[1][0]:
+        texts[1] = (texts[1][0], False)  # a foreign reference, which must not be followed
     stored: dict[Digest, bytes] = {
         digest_of(data): data
         for data, (_, is_exact) in zip((document, canonical, receipt), texts, strict=True)
         if not is_exact
     }
     is_exact = not stored
+    shown: Digest | None = None
+    if fact.shown is None:
+        made = made_shown(canonical, receipt, renderer, omissions, artifacts)
+        shown = digest_of(made)
+        if not is_exact:
+            stored[shown] = made
     canonical_text = texts[1][0]
     placed: list[tuple[StreamFact, int | None]] = []
     for stream in fact.streams:
         offset = None
         if stream.spooled is None:
             content = bodies[stream.digest]
+            if len(content) != stream.size:
+                raise InvalidRecordError(
+                    f"stream {stream.role} has {len(content):,} bytes, not {stream.size:,}"
+                )
             found = receipt.find(content) if is_exact and content else -1
             if found >= 0:
                 offset = found
@@ -356,17 +394,44 @@ def _assembled(
         receipt=texts[2][0],
         renderer=renderer[0],
         renderer_version=renderer[1],
+        shown=shown,
         is_exact=is_exact,
         streams=tuple(placed),
         omissions=omissions,
         artifacts=artifacts,
         bodies=stored,
-        hidden=hidden,
-        verdict=_verdict(canonical) if renderer[0] == VERDICTS else None,
+        attached=_unspooled(fact, artifacts, attached),
+        verdict=verdict_of(canonical) if renderer[0] == VERDICTS else None,
     )
 
 
-def _verdict(canonical: bytes) -> Verdict | None:
+def made_shown(
+    canonical: bytes,
+    receipt: bytes,
+    renderer: tuple[str, int],
+    omissions: Iterable[OmissionFact],
+    artifacts: Iterable[ArtifactFact],
+) -> bytes:
+    """The JSON of what the ingester made of a fact that does not say what was shown.
+
+    Its texts are spelled as databases store them, so that `verify` gets the same from the rows.
+    """
+    return shown_json(
+        Shown(
+            canonical=digest_of(canonical),
+            receipt=digest_of(receipt),
+            renderer=storable(renderer[0]),
+            renderer_version=renderer[1],
+            omissions=tuple(
+                replace(one, field=storable(one.field), reason=storable(one.reason))
+                for one in omissions
+            ),
+            artifacts=tuple(replace(one, role=storable(one.role)) for one in artifacts),
+        )
+    )
+
+
+def verdict_of(canonical: bytes) -> Verdict | None:
     """The verdict in a canonical result; None for an error, or a family of the same name."""
     result: dict[str, Any] = {**(CanonicalResult.from_json(canonical).result or {})}
     if not result.keys() >= _VERDICT:
@@ -375,9 +440,12 @@ def _verdict(canonical: bytes) -> Verdict | None:
         "errors": [*(result.get("errors") or ())],
         "error_count": result.get("error_count") or 0,
     }
+    attempt, valid = result["attempt"], result["valid"]
+    if not isinstance(valid, bool) or not isinstance(attempt, int) or isinstance(attempt, bool):
+        raise InvalidRecordError("a verdict has a number of the attempt, and says true or false")
     return Verdict(
-        schema=result["schema_digest"],
-        attempt=result["attempt"],
-        valid=result["valid"],
+        schema=parse_digest(result["schema_digest"]),
+        attempt=attempt,
+        valid=valid,
         document=encode_text(with_lists(counted)),
     )
