@@ -2,13 +2,13 @@
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from tooltrail.artifacts import ArtifactArchive, open_sink
+from tooltrail.artifacts import ArtifactArchive, Capture, open_sink
 from tooltrail.journal import Entry, JournalLog
 from tooltrail.records import (
     CommandOutput,
@@ -70,6 +70,16 @@ class ReadStore:
             self.log.append(entries)
         return self.ingester.ingest()
 
+    def spooled(self, ended: CallEnded, role: str, data: bytes, **changes: Any) -> CallEnded:
+        """The end of a call whose stream of one role was captured in the spool."""
+        path = f"{ended.id}/{role}.zst"
+        with Capture(role, self.spool / path, edge_bytes=10, inline_bytes=0) as capture:
+            capture.write(data)
+        streams = tuple(
+            replace(one, spooled=path) if one.role == role else one for one in ended.streams
+        )
+        return replace(ended, streams=streams, **changes)
+
     def damage(self, sql: str) -> None:
         """Run a statement past the triggers and checks, as a fault of a disk would."""
         with self.database.write() as connection:
@@ -98,8 +108,10 @@ def read_store(database: str, folder: Path) -> Generator[ReadStore]:
     opened.ensure_wal()
     with opened.write() as connection:
         schema.metadata.create_all(connection)
+        # psycopg takes a lone percent sign for a parameter.
+        percent = "%%" if connection.dialect.name == "postgresql" else "%"
         for statement in guards.guard_ddl(connection.dialect.name):
-            connection.exec_driver_sql(statement)
+            connection.exec_driver_sql(statement.replace("%", percent))
     archive = ArtifactArchive(open_sink(str(folder / "artifacts"), create=True))
     spool = folder / "spool"
     spool.mkdir(parents=True)

@@ -66,7 +66,7 @@ def list_conditions(name: str, values: Sequence[Any], *, indexed: bool = True) -
     if name == "statuses":
         name, values = "states", [one for each in values for one in STATES_OF_STATUS[each]]
     column = _column(_COLUMNS[name], indexed=indexed)
-    found = [column == values[0] if len(values) == 1 else column.in_(values)]
+    found: list[Condition] = [column == values[0] if len(values) == 1 else column.in_(values)]
     if name == "states" and "success" not in values:
         found.append(column != literal_column("'success'"))
     if name == "exit_statuses" and 0 not in values:
@@ -77,7 +77,7 @@ def list_conditions(name: str, values: Sequence[Any], *, indexed: bool = True) -
 def size_conditions(least: int, *, indexed: bool = True) -> list[Condition]:
     """The conditions of a least size."""
     size = _column(invocations.c.output_size, indexed=indexed)
-    found = [size >= least]
+    found: list[Condition] = [size >= least]
     if least >= LARGE_BYTES:
         found.append(size >= literal_column(str(LARGE_BYTES)))
     return found

@@ -62,7 +62,7 @@ def select_legs(session_key: int) -> CompoundSelect[int]:
     )
 
 
-def select_beginnings(session_key: int) -> CompoundSelect[Any]:
+def select_beginnings(session_key: int) -> CompoundSelect[Any, Any, Any]:
     """Journal, ledger entry and place of every entry of a session, in the order of the ledger."""
     begun = (
         select(one.c.journal_key, entry, one.c.seq).where(one.c.session_key == session_key)
