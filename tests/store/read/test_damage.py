@@ -1,7 +1,5 @@
 """One damaged row or text never hides another, and is named."""
 
-from collections.abc import Callable
-
 import pytest
 from tests.support.new_store_read import Call, ReadStore, at, call, entries_of
 
@@ -119,17 +117,11 @@ def test_a_time_beyond_all_calendars_is_named(new_store: ReadStore) -> None:
 
 
 @pytest.mark.parametrize(
-    "alter",
-    [
-        lambda store: store.damage("UPDATE bodies SET data = NULL WHERE size = 5"),
-        lambda store: store.damage("DELETE FROM bodies WHERE size = 5"),
-    ],
+    "sql", ["UPDATE bodies SET data = NULL WHERE size = 5", "DELETE FROM bodies WHERE size = 5"]
 )
-def test_a_lost_stream_is_damage_when_it_is_opened(
-    new_store: ReadStore, alter: Callable[[ReadStore], None]
-) -> None:
+def test_a_lost_stream_is_damage_when_it_is_opened(new_store: ReadStore, sql: str) -> None:
     made = three(new_store)
-    alter(new_store)
+    new_store.damage(sql)
     stream = new_store.reader.invocation(made[0].started.id).streams[0]
     with pytest.raises(DamageError):
         new_store.reader.open_stream(stream)

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -162,13 +163,13 @@ def expected(filled: Filled, where: InvocationFilter, *, oldest_first: bool) -> 
     return ids if oldest_first else ids[::-1]
 
 
-def some(values: Sequence[object]) -> st.SearchStrategy[tuple[object, ...]]:
+def some(values: Sequence[Any]) -> st.SearchStrategy[Any]:
     return st.lists(st.sampled_from(values), min_size=1, max_size=3).map(tuple)
 
 
 def filters(filled: Filled) -> st.SearchStrategy[InvocationFilter]:
     """Filters of one or a few members."""
-    members: dict[str, st.SearchStrategy[object]] = {
+    members: dict[str, st.SearchStrategy[Any]] = {
         "sessions": some([*filled.sessions, new_id()]),
         "invocations": some([one.id for one in filled.records[:9]]),
         "tools": some(["bash", "cat", "lookup", "nothing"]),
@@ -231,7 +232,7 @@ def test_a_page_is_the_same_however_few_are_looked_through_first(
 
 def test_both_engines_page_by_every_member_and_pair(new_store: ReadStore) -> None:
     filled = fill(new_store)
-    members: dict[str, object] = {
+    members: dict[str, Any] = {
         "sessions": tuple(filled.sessions[:2]),
         "invocations": tuple(one.id for one in filled.records[:30]),
         "tools": ("bash", "lookup"),
@@ -247,7 +248,8 @@ def test_both_engines_page_by_every_member_and_pair(new_store: ReadStore) -> Non
     }
     for first in members:
         for second in members:
-            where = InvocationFilter(**{name: members[name] for name in {first, second}})  # type: ignore[arg-type]  one value for each member
+            chosen = {name: members[name] for name in {first, second}}
+            where = InvocationFilter(**chosen)
             check(filled, where, 3, oldest_first=first > second)
 
 

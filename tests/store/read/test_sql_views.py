@@ -20,9 +20,8 @@ LOG = b"line\n" * 4_000
 
 @pytest.fixture
 def viewed(new_store: ReadStore) -> ReadStore:
-    dialect = "sqlite" if new_store.is_sqlite else "postgresql"
     with new_store.database.write() as connection:
-        for statement in view_ddl(dialect):
+        for statement in view_ddl("sqlite" if new_store.is_sqlite else "postgresql"):
             connection.exec_driver_sql(statement)
     return new_store
 

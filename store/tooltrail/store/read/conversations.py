@@ -13,7 +13,7 @@ from tooltrail.records import DamageError, InvalidRecordError, read_leg_fact
 from tooltrail.records.digests import Digest
 from tooltrail.store.read.bodies import Body, load_bodies
 from tooltrail.store.read.details import details_of_session
-from tooltrail.store.read.rows import AnyRow, AnySelect, Columns, damage_of, fetch
+from tooltrail.store.read.rows import AnyRow, AnySelect, AnyUnion, Columns, damage_of, fetch
 from tooltrail.store.read.texts import text_from
 from tooltrail.store.read.tools import OFFERING, offers_of
 from tooltrail.store.schema import agent_legs, agent_outcomes, invocations, messages
@@ -62,7 +62,7 @@ def select_legs(session_key: int) -> CompoundSelect[int]:
     )
 
 
-def select_beginnings(session_key: int) -> CompoundSelect[Any, Any, Any]:
+def select_beginnings(session_key: int) -> AnyUnion:
     """Journal, ledger entry and place of every entry of a session, in the order of the ledger."""
     begun = (
         select(one.c.journal_key, entry, one.c.seq).where(one.c.session_key == session_key)

@@ -32,6 +32,7 @@ from tooltrail.store.schema import EPOCH, Moment, Sha256
 from tooltrail.store.tables._types import AnyText, Uuid16
 
 AnySelect: TypeAlias = Select[*tuple[Any, ...]]
+AnyUnion: TypeAlias = CompoundSelect[*tuple[Any, ...]]
 AnyRow: TypeAlias = Sequence[Any]
 
 NO_ID: Final = UUID(int=0)
@@ -157,7 +158,7 @@ def damage_of(table: str, key: object, problems: Sequence[str]) -> str | None:
     return f"row {key} of {table} is damaged: {', '.join(dict.fromkeys(problems))}"
 
 
-def fetch(connection: Connection, statement: AnySelect | CompoundSelect[Any]) -> Sequence[AnyRow]:
+def fetch(connection: Connection, statement: AnySelect | AnyUnion) -> Sequence[AnyRow]:
     """All rows of a query, whatever they hold.
 
     A text that is not UTF-8 comes as bytes, a time beyond those of Python as text. The usual way of
@@ -180,10 +181,17 @@ def _lenient(connection: Connection) -> Generator[None]:
         finally:
             driver.text_factory = before
         return
-    from psycopg.types.datetime import TimestamptzLoader  # noqa: PLC0415  an optional driver
-    from psycopg.types.string import TextLoader  # noqa: PLC0415
+    from psycopg import DataError as OutOfRange  # noqa: PLC0415  an optional driver
+    from psycopg.types.datetime import TimestamptzLoader  # noqa: PLC0415  the same
 
-    driver.adapters.register_loader("timestamptz", TextLoader)
+    class TimeOrText(TimestamptzLoader):
+        def load(self, data: Any) -> Any:
+            try:
+                return super().load(data)
+            except OutOfRange:
+                return bytes(data).decode()
+
+    driver.adapters.register_loader("timestamptz", TimeOrText)
     try:
         yield
     finally:
