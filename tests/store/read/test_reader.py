@@ -188,7 +188,7 @@ def test_a_stream_that_waits_is_named_with_its_reason(new_store: ReadStore) -> N
     assert made.ended is not None
     made.ended = new_store.spooled(made.ended, "stdout", LOG)
     sink = new_store.spool.parent / "artifacts"
-    sink.rename(sink.with_name("away"))
+    sink.rename(sink.with_name("elsewhere"))
     new_store.record(*made.entries())
     reader = new_store.reader
     (waiting,) = reader.waiting_streams()
@@ -304,7 +304,7 @@ def test_offered_tools_are_given_by_session_and_by_version(new_store: ReadStore)
     assert [[t.definition for t in m.tools or ()] for m in messages] == [[new], []]
 
 
-def test_the_legs_of_an_agent_run_are_told_for_people(new_store: ReadStore) -> None:
+def test_the_legs_of_an_agent_run_are_messages_with_their_facts(new_store: ReadStore) -> None:
     session, agent = new_id(), b"configuration"
     started = LegStarted(
         run_id=session,

@@ -25,6 +25,7 @@ _ARTIFACT: Final = Columns(
     artifacts.c.line_count,
     artifacts.c.created_at,
 )
+_OWNER: Final = Columns(invocations.c.id)
 _DIGITS: Final = 64
 _BEGINNING: Final = re.compile(
     rf"{ALGORITHM}/(?:([0-9a-f]{{0,2}})|([0-9a-f]{{2}})/([0-9a-f]{{0,64}})(\.z?s?t?)?)"
@@ -93,7 +94,7 @@ def list_artifacts(
     return [] if query is None else [_view(row) for row in fetch(connection, query)]
 
 
-def select_owners(digest: Digest) -> Select[UUID]:
+def select_owners(digest: Digest) -> AnySelect:
     """The ids of the invocations that refer to an artifact, the oldest first."""
     owners = (
         select(table.c.invocation_key).where(table.c.digest == digest)
@@ -101,16 +102,17 @@ def select_owners(digest: Digest) -> Select[UUID]:
     )
     is_owner = or_(*(invocations.c.key.in_(one) for one in owners))
     row = invocations.c
-    return select(row.id).where(is_owner).order_by(row.started_at, row.key)
+    return select(*_OWNER.selected).where(is_owner).order_by(row.started_at, row.key)
 
 
 def artifact_owners(connection: Connection, path: str) -> list[UUID]:
-    """The invocations that refer to an artifact, the oldest first.
+    """The invocations that refer to an artifact, the oldest first; `NO_ID` for a damaged id.
 
     Raises:
         InvalidRecordError: not the path of an artifact.
     """
-    return list(connection.scalars(select_owners(digest_of_path(path))))
+    rows = fetch(connection, select_owners(digest_of_path(path)))
+    return [_OWNER.read(row, [])[0] for row in rows]
 
 
 def digests_beginning(path: str) -> tuple[Digest, Digest] | None:

@@ -161,7 +161,7 @@ class Reader:
         """The bytes of a stream, checked against its digest and size while they are read.
 
         Raises:
-            UnavailableError: they wait in this spool, see `repair`; or the sink is away.
+            UnavailableError: they wait in this spool, see `repair`; or the sink cannot be reached.
             DamageError: the bytes are missing, cut, altered or erased; here or at a later read.
                 `MissingArtifactError` when they were not stored and are not in this spool either.
         """

@@ -24,7 +24,7 @@ from sqlalchemy import (
     Text,
     type_coerce,
 )
-from sqlalchemy.exc import DataError, OperationalError
+from sqlalchemy.exc import DataError, DBAPIError, OperationalError
 from sqlalchemy.types import NullType, TypeEngine
 
 from tooltrail.records.digests import ALGORITHM, EMPTY, Digest
@@ -166,9 +166,19 @@ def fetch(connection: Connection, statement: AnySelect | AnyUnion) -> Sequence[A
     """
     try:
         return connection.execute(statement).all()
-    except (OperationalError, DataError):
+    except (OperationalError, DataError) as error:
+        if not _is_about_a_value(error):
+            raise
         with _lenient(connection):
             return connection.execute(statement).all()
+
+
+def _is_about_a_value(error: DBAPIError) -> bool:
+    """Whether a driver could not make a Python value of what a row holds."""
+    if isinstance(error, OperationalError):
+        return str(error.orig).startswith("Could not decode")
+    # An error of the server has a code.
+    return getattr(error.orig, "sqlstate", None) is None
 
 
 @contextmanager
