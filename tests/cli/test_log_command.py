@@ -32,6 +32,7 @@ FIELDS = [
     "output_size",
     "truncated",
     "lost_size",
+    "damage",
 ]
 
 

@@ -115,7 +115,7 @@ def _view(row: tuple[Any, ...]) -> InvocationView:
     return InvocationView(**values)
 
 
-_NAMES = ("key", *InvocationView.__slots__)
+_NAMES = ("key", *(name for name in InvocationView.__slots__ if name != "damage"))
 _MAY_BE_MISSING = {
     "call_id": str,
     "finished_at": str,

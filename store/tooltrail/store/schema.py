@@ -226,6 +226,7 @@ sessions = Table(
     Index(None, "opened_at"),
     _partial("parent_id", where="parent_id IS NOT NULL"),
     _partial("name", where="name IS NOT NULL"),
+    _partial("agent", where="agent IS NOT NULL"),
 )
 """Conversations. `entry` is NULL while only facts of the session were seen, not its opening.
 
@@ -304,8 +305,8 @@ agent_outcomes = Table(
 )
 """How a leg of an agent run ended."""
 
-LARGE_BYTES: Final = 4096
-"""Outputs of this size and more are indexed by it: some tenth of all."""
+LARGE_BYTES: Final = 32_768
+"""Outputs of this size and more are indexed: some hundredth of all."""
 
 STATES: Final = ("started", "success", "error", "interrupted", "denied", "cancelled")
 
@@ -347,8 +348,9 @@ invocations = Table(
     Index(None, "started_at"),
     Index(None, "tool_name", "started_at"),
     _partial("state", "started_at", where="state <> 'success'"),
+    _partial("error_kind", "started_at", where="error_kind IS NOT NULL"),
     _partial("exit_status", "started_at", where="exit_status <> 0"),
-    _partial("output_size", where=f"output_size >= {LARGE_BYTES}"),
+    _partial("output_size", "started_at", where=f"output_size >= {LARGE_BYTES}"),
     # Providers make call ids longer than a b-tree page of PostgreSQL can hold.
     _partial("call_id", where="call_id IS NOT NULL", using="hash"),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -28,6 +29,9 @@ class SessionView:
         closed_at: aware UTC, None while it takes records.
         invocation_count: tools that ran in it.
         open_count: invocations that have not ended.
+        name: by which producers join it; None where it has none.
+        close_reason: why it was closed; None where it ended by itself, or not yet.
+        damage: what of its row cannot be read; None when all can.
     """
 
     id: UUID
@@ -39,6 +43,9 @@ class SessionView:
     closed_at: datetime | None
     invocation_count: int
     open_count: int
+    name: str | None = None
+    close_reason: str | None = None
+    damage: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +54,10 @@ class InvocationView:
 
     Sizes are in bytes: `output_size` is what the tool produced, `lost_size` what of that was not
     kept; both are None until it has ended.
+
+    `damage` says which columns of the row cannot be read, and is None when all can. In their place
+    stands None where the field may be None, else an empty text, 0, the year 1970 or an id of
+    zeros.
     """
 
     id: UUID
@@ -67,6 +78,7 @@ class InvocationView:
     output_size: int | None
     truncated: bool | None
     lost_size: int | None = None
+    damage: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +95,9 @@ class StreamView:
         loss_reason: why some were not kept.
         artifact_path: where the bytes are in the sink; None for a body in the database.
         postponed_reason: why they could not be stored at once; None when they were.
+        receipt_offset: where the bytes begin in the receipt of the invocation, in bytes; None when
+            they are stored by themselves.
+        invocation_id: of the invocation.
     """
 
     role: str
@@ -94,6 +109,8 @@ class StreamView:
     loss_reason: str | None
     artifact_path: str | None
     postponed_reason: str | None = None
+    receipt_offset: int | None = None
+    invocation_id: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +123,8 @@ class WaitingStream:
         digest: of its bytes.
         reason: why they could not be stored.
         finished_at: when its invocation ended.
+        spooled: its file, relative to the spool; None for the file of its role in the folder of
+            its invocation.
     """
 
     invocation_id: UUID
@@ -113,6 +132,7 @@ class WaitingStream:
     digest: Digest
     reason: str
     finished_at: datetime | None
+    spooled: str | None = None
 
     def is_in(self, spool: Path) -> bool:
         """Whether its bytes wait in this spool, from which `repair` stores them.
@@ -121,7 +141,15 @@ class WaitingStream:
             UnavailableError: nobody can tell, since the spool may not be searched.
         """
         from tooltrail.artifacts import is_stream_spooled  # noqa: PLC0415  views are read without it
+        from tooltrail.records import UnavailableError  # noqa: PLC0415  the same
 
+        if self.spooled is not None:
+            try:
+                return stat.S_ISREG((spool / self.spooled).stat().st_mode)
+            except (FileNotFoundError, NotADirectoryError):
+                return False
+            except OSError as error:
+                raise UnavailableError(f"{spool} cannot be read: {error.strerror}") from error
         return is_stream_spooled(spool / str(self.invocation_id), self.role)
 
     def may_be_in(self, spool: Path) -> bool:
@@ -179,6 +207,8 @@ class InvocationDetail:
         ended_at_seq: how many entries of its session had begun when it ended: the one with this
             `seq` and all behind it began later. Of one that was read with its session; None where
             it has not ended, or the ledger does not say.
+        damage: what cannot be read of an invocation that was read with its session; None when all
+            can. What cannot be read is None or empty.
     """
 
     summary: InvocationView
@@ -193,6 +223,7 @@ class InvocationDetail:
     message_id: UUID | None = None
     position: int | None = None
     ended_at_seq: int | None = field(default=None, compare=False)
+    damage: str | None = None
 
     def stream(self, role: str) -> StreamView | None:
         """The stream of this role."""
@@ -246,6 +277,7 @@ class MessageView:
         tools: those that it says are on offer from there on; None where it says nothing of them.
         leg: what it tells of the leg of an agent run that its session is; None where it tells
             nothing of one. Models were told nothing of it.
+        damage: what of it cannot be read; None when all can.
     """
 
     id: UUID
@@ -258,6 +290,7 @@ class MessageView:
     wire_format: str | None = None
     tools: tuple[ToolView, ...] | None = None
     leg: LegFact | None = None
+    damage: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,16 +300,18 @@ class ToolView:
     Attributes:
         digest: of its definition.
         name: of the tool.
-        family: of its results.
+        family: of its results; None where the store does not know it.
         offered_at: when it was offered first in this store, aware UTC.
-        definition: of the tool.
+        definition: of the tool; one of the name alone where `damage` says what is wrong.
+        damage: why the definition cannot be read; None when it can.
     """
 
     digest: Digest
     name: str
-    family: str
+    family: str | None
     offered_at: datetime
     definition: ToolDefinition
+    damage: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,6 +325,7 @@ class ArtifactView:
         stored_size: bytes as stored.
         line_count: lines of the plain bytes.
         created_at: aware UTC.
+        damage: what of its row cannot be read; None when all can.
     """
 
     path: str
@@ -298,6 +334,7 @@ class ArtifactView:
     stored_size: int
     line_count: int
     created_at: datetime
+    damage: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,245 @@
+"""Reading a store: lists by key, one invocation with all its surfaces, a stream's bytes."""
+
+from pathlib import Path
+from typing import BinaryIO
+from uuid import UUID
+
+from tooltrail.artifacts import ArtifactArchive, artifact_path
+from tooltrail.records import DamageError, Digest, MissingArtifactError, UnavailableError
+from tooltrail.store._engines.database import Database
+from tooltrail.store.filters import ALL, InvocationFilter
+from tooltrail.store.read import artifacts, names, pages, sessions, streams, tools
+from tooltrail.store.read.bodies import read_body
+from tooltrail.store.read.conversations import invocations_of, messages_of
+from tooltrail.store.read.counts import count_store
+from tooltrail.store.read.details import detail_of
+from tooltrail.store.views import (
+    ArtifactView,
+    InvocationDetail,
+    InvocationView,
+    MessageView,
+    Page,
+    SessionView,
+    StoreCounts,
+    StreamView,
+    ToolView,
+    WaitingStream,
+)
+
+
+class Reader:
+    """Questions to a store. Each answer is one snapshot; safe to share between threads.
+
+    A damaged row is named in its own view (`damage`), and the other rows of a list are answered.
+    Every method raises `UnavailableError` when the store cannot be reached, and `DamageError` when
+    the only thing that it was asked for is not what was recorded.
+
+    Attributes:
+        database: where it asks.
+        spool: where output may wait that is not stored yet.
+    """
+
+    def __init__(self, database: Database, archive: ArtifactArchive, spool: Path) -> None:
+        self.database = database
+        self.spool = spool
+        self._archive = archive
+
+    def invocations(
+        self,
+        where: InvocationFilter = ALL,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        oldest_first: bool = False,
+    ) -> Page[InvocationView]:
+        """A page of invocations, the newest first unless asked otherwise.
+
+        Those of one session come in the order of the session, any others by the time of their
+        start.
+
+        Raises:
+            InvalidRecordError: a cursor that no page gave, or a limit below 1.
+        """
+        with self.database.read() as connection:
+            return pages.page(connection, where, limit, cursor, oldest_first=oldest_first)
+
+    def count_invocations(self, where: InvocationFilter = ALL) -> int:
+        """How many invocations a filter means; reads an index, or all rows for some filters."""
+        with self.database.read() as connection:
+            return pages.count(connection, where)
+
+    def invocation(self, name: str | UUID) -> InvocationDetail:
+        """One invocation with all its surfaces.
+
+        Args:
+            name: its id, a unique beginning or end of it, `SESSION#SEQ`, `@last`, `@last:TOOL`.
+
+        Raises:
+            NotFoundError: no invocation has this name; AmbiguousNameError: several have.
+            DamageError: a row or a text of it is not what was recorded.
+        """
+        with self.database.read() as connection:
+            return detail_of(connection, names.find_invocation(connection, str(name)))
+
+    def session(self, name: str | UUID) -> SessionView:
+        """One session by its id, its name, a unique beginning or end of its id, or `@last`.
+
+        Raises:
+            NotFoundError: no session has this name; AmbiguousNameError: several have.
+        """
+        with self.database.read() as connection:
+            return sessions.session_view(connection, names.find_session(connection, str(name)))
+
+    def sessions(
+        self, *, limit: int | None = None, cursor: UUID | None = None
+    ) -> list[SessionView]:
+        """Sessions, the newest first.
+
+        Args:
+            limit: at most so many.
+            cursor: go on behind the session with this id, the last of the page before.
+
+        Raises:
+            InvalidRecordError: a limit below 1.
+            NotFoundError: there is no session of that id.
+        """
+        with self.database.read() as connection:
+            return sessions.list_sessions(connection, limit=limit, cursor=cursor)
+
+    def conversation(
+        self, name: str | UUID, *, payloads: bool = False
+    ) -> tuple[SessionView, list[MessageView], list[InvocationDetail]]:
+        """Everything of one session, each part in the order of its `seq`, from one snapshot.
+
+        Args:
+            name: as for `session`.
+            payloads: whether to read what providers sent of the messages, too.
+
+        Raises:
+            NotFoundError: no session has this name; AmbiguousNameError: several have.
+        """
+        with self.database.read() as connection:
+            key = names.find_session(connection, str(name))
+            return (
+                sessions.session_view(connection, key),
+                messages_of(connection, key, payloads=payloads),
+                invocations_of(connection, key),
+            )
+
+    def tools(self, name: str | None = None, *, latest: bool = False) -> list[ToolView]:
+        """Every version of every tool that models were offered, by name and then by time.
+
+        Args:
+            name: of one tool; all when None.
+            latest: whether to give of each tool only the version that was offered last.
+        """
+        with self.database.read() as connection:
+            return tools.list_tools(connection, name, latest=latest)
+
+    def offered_tools(self, session: str | UUID) -> list[ToolView]:
+        """The tools that a session offered last, in its order.
+
+        Args:
+            session: as for `session`.
+
+        Raises:
+            NotFoundError: no session has this name; AmbiguousNameError: several have.
+        """
+        with self.database.read() as connection:
+            return tools.offered_tools(connection, names.find_session(connection, str(session)))
+
+    def policy_json(self, digest: Digest) -> str:
+        """The canonical JSON of a policy that shaped a record.
+
+        Raises:
+            DamageError: it is missing or altered.
+        """
+        with self.database.read() as connection:
+            return read_body(connection, digest).decode()
+
+    def open_stream(self, stream: StreamView) -> BinaryIO:
+        """The bytes of a stream, checked against its digest and size while they are read.
+
+        Raises:
+            UnavailableError: they wait in this spool, see `repair`; or the sink cannot be reached.
+            DamageError: the bytes are missing, cut, altered or erased; here or at a later read.
+                `MissingArtifactError` when they were not stored and are not in this spool either.
+        """
+        path = artifact_path(stream.digest)
+        if stream.artifact_path is not None:
+            if stream.artifact_path != path:
+                raise DamageError(
+                    f"stream {stream.role} is damaged: its path is not that of its digest",
+                    path=stream.artifact_path,
+                )
+            return self._archive.open(path, size=stream.size)
+        if stream.postponed_reason is None:
+            with self.database.read() as connection:
+                return streams.open_in_database(connection, stream)
+        with self.database.read() as connection:
+            waiting = streams.waiting_streams(connection, digest=stream.digest)
+        for one in waiting:
+            if one.may_be_in(self.spool):
+                raise UnavailableError(f"stream {stream.role} {one.sentence(self.spool)}")
+        if not waiting:  # stored a moment ago
+            return self._archive.open(path, size=stream.size)
+        said = f"stream {stream.role} {waiting[0].sentence(self.spool)}"
+        raise MissingArtifactError(said, path=path)
+
+    def artifacts(
+        self,
+        *,
+        invocation: UUID | None = None,
+        session: UUID | None = None,
+        beginning: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> list[ArtifactView]:
+        """The artifacts that the store knows, by path.
+
+        Args:
+            invocation: those of this invocation alone.
+            session: those of this session alone.
+            beginning: those whose path begins so; a whole path is the beginning of itself.
+            limit: at most so many.
+            cursor: go on behind this path, the last of the page before.
+
+        Raises:
+            InvalidRecordError: a limit below 1, or a cursor that is not the path of an artifact.
+        """
+        with self.database.read() as connection:
+            return artifacts.list_artifacts(
+                connection,
+                invocation=invocation,
+                session=session,
+                beginning=beginning,
+                limit=limit,
+                cursor=cursor,
+            )
+
+    def waiting_streams(self, session: UUID | None = None) -> list[WaitingStream]:
+        """The streams whose bytes are not in the store yet, the oldest first.
+
+        They are in the spool where they were recorded, from which `repair` stores them.
+        """
+        with self.database.read() as connection:
+            key = None if session is None else sessions.session_key(connection, session)
+            return streams.waiting_streams(connection, key)
+
+    def artifact_owners(self, path: str) -> list[UUID]:
+        """The invocations that refer to an artifact, the oldest first.
+
+        Raises:
+            InvalidRecordError: not the path of an artifact.
+        """
+        with self.database.read() as connection:
+            return artifacts.artifact_owners(connection, path)
+
+    def counts(self, *, with_bodies: bool = False) -> StoreCounts:
+        """Totals of the store; reads every row of the counted tables.
+
+        Args:
+            with_bodies: count the bodies too, by far the largest of them.
+        """
+        with self.database.read() as connection:
+            return count_store(connection, with_bodies=with_bodies)

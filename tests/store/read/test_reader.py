@@ -1,0 +1,359 @@
+"""Every view is compared with the facts that were recorded."""
+
+from dataclasses import replace
+
+import pytest
+from tests.support.new_store_read import Call, ReadStore, at, call, entries_of
+
+from tooltrail.artifacts import artifact_path
+from tooltrail.journal import Entry
+from tooltrail.records import (
+    LegEnded,
+    LegStarted,
+    NotFoundError,
+    ToolDefinition,
+    UnavailableError,
+    canonical_json,
+    digest_of,
+)
+from tooltrail.records.agent_runs import leg_fact_json
+from tooltrail.records.digests import EMPTY
+from tooltrail.records.facts import (
+    AgentLeg,
+    AgentOutcome,
+    ArtifactFact,
+    MessageAdded,
+    OmissionFact,
+    SessionClosed,
+    SessionOpened,
+    ToolsOffered,
+)
+from tooltrail.store._clock import new_id
+from tooltrail.store.views import InvocationDetail, InvocationView
+
+LOG = b"a line of a log\n" * 3_000
+ODD = b"NUL \0, a byte that is no text \xff, a surrogate \xed\xa0\x80"
+
+
+def summary_of(made: Call, seq: int) -> InvocationView:
+    """The list entry that the facts of a call promise."""
+    start, end = made.started, made.ended
+    streams = () if end is None else end.streams
+    return InvocationView(
+        id=start.id,
+        session_id=start.session,
+        seq=seq,
+        call_id=start.call_id,
+        tool_name=start.tool_name,
+        family=start.family,
+        state="started" if end is None else end.state,
+        arguments_preview=start.title or made.arguments.decode(),
+        started_at=start.at,
+        finished_at=None if end is None else end.at,
+        duration_ms=None if end is None else end.duration_ms,
+        error_kind=None if end is None else end.error_kind,
+        exit_status=None if end is None else end.exit_status,
+        signal=None if end is None else end.signal,
+        timed_out=None if end is None else end.timed_out,
+        output_size=None if end is None else sum(one.produced_size for one in streams),
+        truncated=None if end is None else bool(end.shown and end.shown.omissions),
+        lost_size=None if end is None else sum(one.produced_size - one.size for one in streams),
+    )
+
+
+def assert_is(detail: InvocationDetail, made: Call, seq: int) -> None:
+    """A detail has everything that the facts of a call have."""
+    assert detail.summary == summary_of(made, seq)
+    assert detail.arguments == made.arguments
+    assert detail.policy_digest == made.started.policy
+    assert detail.damage is None
+    if made.ended is None:
+        assert (detail.complete_json, detail.canonical_json, detail.receipt) == (None, None, None)
+        return
+    assert detail.complete_json == made.document.decode()
+    facts = made.ended.streams
+    assert [(s.role, s.digest, s.size, s.line_count) for s in detail.streams] == [
+        (s.role, s.digest, s.size, s.line_count) for s in facts
+    ]
+    if made.canonical is not None and made.receipt is not None:
+        assert detail.canonical_json == made.canonical.decode()
+        assert detail.receipt is not None
+        assert detail.receipt.digest == digest_of(made.receipt)
+        assert detail.receipt.renderer_name == "seen"
+
+
+def test_an_invocation_gives_back_what_was_recorded(new_store: ReadStore) -> None:
+    session = new_id()
+    made = [
+        call(session, 1, stdout=b"hello\n" * 40, stderr=b"warning"),
+        call(session, 2, receipt=b"what the model saw", start={"call_id": "c", "title": "look"}),
+        call(session, 3, state=None),
+        call(
+            session,
+            4,
+            receipt=b"no such file",
+            state="error",
+            end={"error_kind": "not_found", "exit_status": 2, "signal": 9, "timed_out": True},
+        ),
+        call(session, 5, receipt=b"denied", state="denied", end={"duration_ms": None}),
+    ]
+    new_store.record(*entries_of(made))
+    for seq, one in enumerate(made, 1):
+        assert_is(new_store.reader.invocation(one.started.id), one, seq)
+    page = new_store.reader.invocations()
+    assert list(page.items) == [summary_of(one, n) for n, one in enumerate(made, 1)][::-1]
+
+
+def test_texts_that_no_database_holds_come_back_byte_for_byte(new_store: ReadStore) -> None:
+    session = new_id()
+    canonical = canonical_json.encode({"summary_text": ODD.decode("utf-8", "surrogateescape")})
+    made = [
+        call(session, 1, arguments=ODD, receipt=b"plain"),
+        call(session, 2, receipt=ODD),
+        call(session, 3, receipt=b"plain", canonical=canonical),
+        call(session, 4, arguments=ODD, state=None),
+        call(session, 5, arguments=ODD, stdout=ODD),
+    ]
+    new_store.record(*entries_of(made))
+    for one in made:
+        detail = new_store.reader.invocation(one.started.id)
+        assert detail.arguments == one.arguments
+        if one.receipt is not None:
+            assert detail.receipt is not None
+            assert detail.receipt.digest == digest_of(one.receipt)
+    texts = [new_store.reader.invocation(one.started.id) for one in made]
+    assert texts[1].receipt is not None
+    assert texts[1].receipt.text.encode("utf-8", "surrogateescape") == ODD
+    assert texts[2].canonical_json == canonical.decode()
+
+
+def test_a_stream_in_the_receipt_is_restored_there_and_in_the_canonical(
+    new_store: ReadStore,
+) -> None:
+    content = b"a stream of some length, twice: " * 3
+    canonical = canonical_json.encode({"result": {"stdout": content.decode()}})
+    receipt = b"before \xc3\xa4 " + content + b" behind"
+    made = call(new_id(), receipt=receipt, canonical=canonical, stdout=content, stderr=b"other")
+    new_store.record(*made.entries())
+    detail = new_store.reader.invocation(made.started.id)
+    assert detail.canonical_json == canonical.decode()
+    stdout, stderr = detail.streams
+    assert stdout.receipt_offset == len(b"before \xc3\xa4 ")
+    assert stderr.receipt_offset is None
+    for view, data in ((stdout, content), (stderr, b"other")):
+        with new_store.reader.open_stream(view) as source:
+            assert source.read() == data
+
+
+def test_a_captured_stream_is_an_artifact_with_an_owner(new_store: ReadStore) -> None:
+    session, other = new_id(), new_id()
+    made = call(session, 1, receipt=b"cut", stdout=LOG)
+    assert made.ended is not None
+    assert made.ended.shown is not None
+    digest, path = digest_of(LOG), artifact_path(digest_of(LOG))
+    omission = OmissionFact(
+        stage="projection", field="stdout", unit="bytes", before=9, after=4, reason="too long"
+    )
+    shown = replace(
+        made.ended.shown,
+        omissions=(omission,),
+        artifacts=(ArtifactFact(role="stdout", digest=digest),),
+    )
+    made.ended = new_store.spooled(made.ended, "stdout", LOG, shown=shown)
+    new_store.record(*made.entries(), *call(other, 2, receipt=b"r").entries())
+    reader = new_store.reader
+    detail = reader.invocation(made.started.id)
+    assert_is(detail, made, 1)
+    assert detail.artifacts == (("stdout", path),)
+    assert [(o.stage, o.before, o.after, o.reason) for o in detail.omissions] == [
+        ("projection", 9, 4, "too long")
+    ]
+    stream = detail.streams[0]
+    assert (stream.artifact_path, stream.receipt_offset) == (path, None)
+    with reader.open_stream(stream) as source:
+        assert source.read() == LOG
+    assert reader.artifact_owners(path) == [made.started.id]
+    (view,) = reader.artifacts()
+    assert (view.path, view.digest, view.size, view.line_count) == (path, digest, len(LOG), 3_000)
+    for beginning in ("sha256/", "sha", path[:9], path[:10], path[:20], path[:-2], path):
+        assert reader.artifacts(beginning=beginning) == [view]
+    assert reader.artifacts(beginning=path[:-4] + "x") == []
+    assert reader.artifacts(session=session) == reader.artifacts(invocation=made.started.id)
+    assert reader.artifacts(session=other) == []
+    assert reader.artifacts(cursor=path) == []
+
+
+def test_a_stream_that_waits_is_named_with_its_reason(new_store: ReadStore) -> None:
+    made = call(new_id(), receipt=b"cut", stdout=LOG)
+    assert made.ended is not None
+    made.ended = new_store.spooled(made.ended, "stdout", LOG)
+    sink = new_store.spool.parent / "artifacts"
+    sink.rename(sink.with_name("elsewhere"))
+    new_store.record(*made.entries())
+    reader = new_store.reader
+    (waiting,) = reader.waiting_streams()
+    assert (waiting.invocation_id, waiting.role) == (made.started.id, "stdout")
+    assert reader.waiting_streams(made.started.session) == [waiting]
+    assert waiting.is_in(new_store.spool)
+    stream = reader.invocation(made.started.id).streams[0]
+    assert stream.postponed_reason == waiting.reason
+    with pytest.raises(UnavailableError, match="is not stored yet"):
+        reader.open_stream(stream)
+
+
+def test_sessions_come_newest_first_with_what_their_facts_say(new_store: ReadStore) -> None:
+    first, second, bare = new_id(), new_id(), new_id()
+    environment = canonical_json.encode({"host": "here"})
+    opened = SessionOpened(
+        session=first,
+        at=at(1),
+        name="nightly",
+        title="a title",
+        agent="tester",
+        environment=digest_of(environment),
+    )
+    new_store.record(
+        Entry(opened, [environment]),
+        Entry(SessionOpened(session=second, at=at(5), parent=first)),
+        *call(first, 6, receipt=b"r").entries(),
+        *call(first, 7, state=None).entries(),
+        *call(bare, 3, receipt=b"r").entries(),
+        Entry(SessionClosed(session=first, at=at(9), reason="done")),
+    )
+    reader = new_store.reader
+    views = reader.sessions()
+    assert [one.id for one in views] == [second, bare, first]
+    view = views[2]
+    assert (view.name, view.title, view.agent) == ("nightly", "a title", "tester")
+    assert (view.opened_at, view.closed_at, view.close_reason) == (at(1), at(9), "done")
+    assert view.environment == environment.decode()
+    assert (view.invocation_count, view.open_count) == (2, 1)
+    assert (views[0].parent_id, views[0].closed_at) == (first, None)
+    assert [one.id for one in reader.sessions(limit=2)] == [second, bare]
+    assert [one.id for one in reader.sessions(cursor=bare)] == [first]
+    with pytest.raises(NotFoundError):
+        reader.sessions(cursor=new_id())
+
+
+def test_a_conversation_has_every_entry_in_its_order(new_store: ReadStore) -> None:
+    session = new_id()
+    payload, document = b'{"raw": 1}', canonical_json.encode({"role": "user"})
+    said = MessageAdded(
+        session=session,
+        id=new_id(),
+        at=at(1),
+        role="user",
+        text=digest_of(b"please look"),
+        document=digest_of(document),
+        payload=digest_of(payload),
+        wire_format="openai.chat",
+    )
+    slow = call(session, 2, receipt=b"slow", start={"message": said.id, "position": 3})
+    quick = call(session, 3, receipt=b"quick")
+    assert slow.ended is not None
+    reply = MessageAdded(session=session, id=new_id(), at=at(5), role="assistant", text=EMPTY)
+    new_store.record(
+        Entry(said, [b"please look", document, payload]),
+        slow.start_entry(),
+        *quick.entries(),
+        slow.end_entry(slow.ended),
+        Entry(reply),
+    )
+    view, messages, calls = new_store.reader.conversation(session, payloads=True)
+    assert view.id == session
+    assert [(m.id, m.seq, m.role, m.text) for m in messages] == [
+        (said.id, 1, "user", "please look"),
+        (reply.id, 4, "assistant", ""),
+    ]
+    assert (messages[0].document, messages[0].payload) == (document, payload)
+    assert messages[0].wire_format == "openai.chat"
+    assert_is(calls[0], slow, 2)
+    assert_is(calls[1], quick, 3)
+    assert (calls[0].message_id, calls[0].position) == (said.id, 3)
+    # When the slow call ended, the three entries before the reply had begun; so for the quick one.
+    assert [one.ended_at_seq for one in calls] == [4, 4]
+    assert new_store.reader.conversation(session)[1][0].payload is None
+
+
+def test_offered_tools_are_given_by_session_and_by_version(new_store: ReadStore) -> None:
+    first, second = new_id(), new_id()
+    old, new, other = (
+        ToolDefinition(name=name, description=what)
+        for name, what in (("read", "old"), ("read", "new"), ("bash", "runs"))
+    )
+    offers = [(first, 1, (old, other)), (second, 2, (new,)), (second, 3, ()), (first, 4, (old,))]
+    for session, seconds, offered in offers:
+        bodies = [one.to_json() for one in offered]
+        fact = ToolsOffered(
+            session=session,
+            id=new_id(),
+            at=at(seconds),
+            tools=tuple(digest_of(one) for one in bodies),
+        )
+        new_store.record(Entry(fact, bodies))
+    new_store.record(*call(first, 5, tool="bash", receipt=b"r").entries())
+    reader = new_store.reader
+    assert [one.definition for one in reader.tools()] == [other, old, new]
+    assert [one.definition for one in reader.tools("read", latest=True)] == [old]
+    assert [(t.name, t.family, t.offered_at) for t in reader.tools("bash")] == [
+        ("bash", "command", at(1))
+    ]
+    assert [one.definition for one in reader.offered_tools(first)] == [old]
+    assert reader.offered_tools(second) == []
+    messages = reader.conversation(second)[1]
+    assert [[t.definition for t in m.tools or ()] for m in messages] == [[new], []]
+
+
+def test_the_legs_of_an_agent_run_are_messages_with_their_facts(new_store: ReadStore) -> None:
+    session, agent = new_id(), b"configuration"
+    started = LegStarted(
+        run_id=session,
+        position=0,
+        tier="small",
+        model="m",
+        wire_format="openai.chat",
+        agent_id="a",
+        agent_digest=digest_of(agent),
+        time_limit_ms=1,
+    )
+    ended = LegEnded(outcome="answered", reason="it answered", duration_ms=5)
+    bodies = [leg_fact_json(one).encode() for one in (started, ended)]
+    new_store.record(
+        Entry(
+            AgentLeg(
+                session=session,
+                id=new_id(),
+                at=at(1),
+                document=digest_of(bodies[0]),
+                agent=digest_of(agent),
+            ),
+            [bodies[0], agent],
+        ),
+        Entry(
+            AgentOutcome(session=session, id=new_id(), at=at(2), document=digest_of(bodies[1])),
+            [bodies[1]],
+        ),
+    )
+    messages = new_store.reader.conversation(session)[1]
+    assert [(m.role, m.leg, m.text) for m in messages] == [
+        ("agent", started, started.sentence),
+        ("agent", ended, ended.sentence),
+    ]
+
+
+def test_totals_count_what_was_recorded(new_store: ReadStore) -> None:
+    session = new_id()
+    made = [
+        call(session, 1, receipt=b"r", stdout=b"x" * 100),
+        call(session, 2, receipt=b"r", state="error"),
+        call(session, 3, state=None),
+    ]
+    new_store.record(*entries_of(made))
+    counts = new_store.reader.counts(with_bodies=True)
+    assert (counts.sessions, counts.produced_bytes, counts.lost_bytes) == (1, 100, 0)
+    assert counts.invocations == {"success": 1, "error": 1, "started": 1}
+    assert (counts.artifact_count, counts.lossy_count) == (0, 0)
+    # The policy, the stream that is not in its receipt, and the empty ones.
+    assert (counts.body_count, counts.body_bytes) == (3, len(made[0].policy) + 100)
+    assert new_store.reader.counts().body_count is None
+    assert new_store.reader.policy_json(digest_of(made[0].policy)) == made[0].policy.decode()
