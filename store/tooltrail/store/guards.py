@@ -10,6 +10,15 @@ from typing import Final
 from tooltrail.store import schema
 
 _SESSION: Final = ("id", "opened_at", "journal_key")
+_TEXTS: Final = (
+    "arguments",
+    "output",
+    "canonical",
+    "receipt",
+    "renderer",
+    "renderer_version",
+    "shown",
+)
 _CLOSING: Final = ("closed_at", "close_reason", "close_entry")
 _OPENING: Final = ("name", "parent_id", "title", "agent", "environment", "entry")
 _START: Final = (
@@ -47,8 +56,9 @@ def _update_rules(differs: str) -> dict[str, str]:
         # Texts are written at the start and at the end, each once; retention may remove one.
         "surfaces": " OR ".join(
             f"(OLD.{name} IS NOT NULL AND NEW.{name} IS NOT NULL AND {changes((name,))})"
-            for name in ("arguments", "output", "canonical", "receipt")
-        ),
+            for name in _TEXTS
+        )
+        + f" OR {changes(('invocation_key',))}",
         "sessions": f"{changes(_SESSION)}"
         f" OR (OLD.closed_at IS NOT NULL AND ({changes(_CLOSING)}))"
         f" OR (OLD.entry IS NOT NULL AND ({changes(_OPENING)}))",

@@ -349,6 +349,7 @@ surfaces = Table(
     Column("receipt", Text()),
     Column("renderer", AnyText()),
     Column("renderer_version", Int64),
+    Column("shown", Sha256()),
     Column("is_exact", Boolean(), nullable=False),
 )
 """What the model asked for, and the three surfaces of what came of it, as texts.
@@ -359,6 +360,10 @@ stands whole in the receipt is stored there alone: `canonical` then has
 `is_exact` is false, a text holds what no database can store, a NUL or a lone surrogate: the column
 then has a readable substitute, and the exact bytes are a body by the digest that the ledger entry
 names.
+
+Where the fact does not say what was shown, the ingester makes it, and `shown` is the digest of what
+a fact would say: canonical result, receipt, renderer, omissions and artifacts (`made_shown`). Where
+`is_exact` is false, that is a body.
 """
 
 streams = Table(
@@ -436,6 +441,7 @@ rejected_facts = Table(
     Column("data", LargeBinary(), nullable=False),
     Column("rejected_at", Moment(), nullable=False),
     UniqueConstraint("journal_key", "segment", "segment_offset"),
+    Index(None, "journal_key", "n"),
 )
 """Facts that could not be applied, and damaged places of journals, with their bytes.
 

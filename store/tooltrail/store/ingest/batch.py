@@ -332,7 +332,7 @@ class Batch:
         Raises:
             InvalidRecordError: they differ.
         """
-        before, now = _compared(stored), _compared(frame.fact_json)
+        before, now = compared_members(stored), compared_members(frame.fact_json)
         if before == now:
             return
         differing = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
@@ -381,7 +381,7 @@ class Batch:
             surfaces = {"invocation_key": key, **start.surfaces}
             if start.end is not None:
                 row |= self._end_columns(start.end)
-                surfaces |= rows.surface_columns(start.end.outcome)
+                surfaces |= rows.surface_columns(self._native, start.end.outcome)
                 surfaces["is_exact"] = surfaces["is_exact"] and start.end.outcome.is_exact
                 self._add_children(key, start.end.outcome)
             self._rows[schema.invocations].append(row)
@@ -394,7 +394,8 @@ class Batch:
         for end in self._ended:
             key = cast("int", end.call.key)
             ends.append((*self._end_columns(end).values(), key))
-            texts.append((*rows.surface_columns(end.outcome).values(), end.outcome.is_exact, key))
+            surfaces = rows.surface_columns(self._native, end.outcome)
+            texts.append((*surfaces.values(), end.outcome.is_exact, key))
             self._add_children(key, end.outcome)
         columns = ", ".join(f"{name} = ?" for name in rows.ENDING)
         self._native.update(f"UPDATE invocations SET {columns} WHERE key = ?", ends)
@@ -405,7 +406,7 @@ class Batch:
         )
 
     def _end_columns(self, end: "_End") -> Row:
-        return rows.end_columns(self._native, end.fact, end.outcome, end.entry)
+        return rows.end_columns(self._native, end.fact, end.outcome.omissions, end.entry)
 
     def _add_children(self, key: int, outcome: Outcome) -> None:
         for table, children in rows.outcome_rows(self._native, key, outcome).items():
@@ -460,6 +461,7 @@ def _subject_of(fact: Fact) -> UUID:
     return fact.session if isinstance(fact, SessionOpened | SessionClosed) else fact.id
 
 
-def _compared(fact_json: bytes) -> dict[str, Any]:
+def compared_members(fact_json: bytes) -> dict[str, Any]:
+    """What two facts of one id must have in common."""
     members = cast("dict[str, Any]", decode(fact_json))
     return {name: value for name, value in members.items() if name not in _NOT_COMPARED}

@@ -6,8 +6,8 @@ gives the same bytes.
 """
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple, Protocol, cast
 
 from pydantic import ValidationError
@@ -27,7 +27,14 @@ from tooltrail.records import (
 )
 from tooltrail.records.canonical_json import decode, encode_text, with_lists
 from tooltrail.records.digests import Digest, digest_of
-from tooltrail.records.facts import ArtifactFact, CallEnded, OmissionFact, Shown, StreamFact
+from tooltrail.records.facts import (
+    ArtifactFact,
+    CallEnded,
+    OmissionFact,
+    Shown,
+    StreamFact,
+    shown_json,
+)
 from tooltrail.records.policy_documents import first_complaint, stored_policy
 from tooltrail.records.tool_calls import storable
 
@@ -83,6 +90,7 @@ class Outcome:
         receipt: what was shown.
         renderer: name of the renderer.
         renderer_version: its version.
+        shown: digest of the JSON of a `Shown` that was made here; None where the fact has it.
         is_exact: whether the three texts are stored byte for byte.
         streams: each with the place of its bytes in the receipt, if they stand there.
         omissions: what the stages left out.
@@ -97,6 +105,7 @@ class Outcome:
     receipt: str
     renderer: str
     renderer_version: int
+    shown: Digest | None
     is_exact: bool
     streams: tuple[tuple[StreamFact, int | None], ...]
     omissions: tuple[OmissionFact, ...]
@@ -337,6 +346,12 @@ def _assembled(
         if not is_exact
     }
     is_exact = not stored
+    shown: Digest | None = None
+    if fact.shown is None:
+        made = made_shown(canonical, receipt, renderer, omissions, artifacts)
+        shown = digest_of(made)
+        if not is_exact:
+            stored[shown] = made
     canonical_text = texts[1][0]
     placed: list[tuple[StreamFact, int | None]] = []
     for stream in fact.streams:
@@ -356,17 +371,44 @@ def _assembled(
         receipt=texts[2][0],
         renderer=renderer[0],
         renderer_version=renderer[1],
+        shown=shown,
         is_exact=is_exact,
         streams=tuple(placed),
         omissions=omissions,
         artifacts=artifacts,
         bodies=stored,
         hidden=hidden,
-        verdict=_verdict(canonical) if renderer[0] == VERDICTS else None,
+        verdict=verdict_of(canonical) if renderer[0] == VERDICTS else None,
     )
 
 
-def _verdict(canonical: bytes) -> Verdict | None:
+def made_shown(
+    canonical: bytes,
+    receipt: bytes,
+    renderer: tuple[str, int],
+    omissions: Iterable[OmissionFact],
+    artifacts: Iterable[ArtifactFact],
+) -> bytes:
+    """The JSON of what the ingester made of a fact that does not say what was shown.
+
+    Its texts are spelled as databases store them, so that `verify` gets the same from the rows.
+    """
+    return shown_json(
+        Shown(
+            canonical=digest_of(canonical),
+            receipt=digest_of(receipt),
+            renderer=storable(renderer[0]),
+            renderer_version=renderer[1],
+            omissions=tuple(
+                replace(one, field=storable(one.field), reason=storable(one.reason))
+                for one in omissions
+            ),
+            artifacts=tuple(replace(one, role=storable(one.role)) for one in artifacts),
+        )
+    )
+
+
+def verdict_of(canonical: bytes) -> Verdict | None:
     """The verdict in a canonical result; None for an error, or a family of the same name."""
     result: dict[str, Any] = {**(CanonicalResult.from_json(canonical).result or {})}
     if not result.keys() >= _VERDICT:

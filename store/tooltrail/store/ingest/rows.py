@@ -1,6 +1,6 @@
 """Rows of the tables, made of facts. Pure: nothing is read or written here."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, cast
 from uuid import UUID
 
@@ -12,10 +12,13 @@ from tooltrail.records.errors import InvalidRecordError
 from tooltrail.records.facts import (
     AgentLeg,
     AgentOutcome,
+    ArtifactFact,
     CallEnded,
     CallStarted,
     MessageAdded,
+    OmissionFact,
     SessionOpened,
+    StreamFact,
     ToolsOffered,
 )
 from tooltrail.records.tool_calls import preview_arguments
@@ -23,7 +26,7 @@ from tooltrail.store import schema
 from tooltrail.store._recording.bodies import encode_body
 from tooltrail.store.ingest.known import MessageFact
 from tooltrail.store.ingest.native import Native, Row
-from tooltrail.store.ingest.outcomes import Outcome
+from tooltrail.store.ingest.outcomes import Outcome, Verdict
 
 Bodies = Mapping[Digest, bytes]
 
@@ -47,7 +50,7 @@ ENDING: Final = (
 
 NO_END: Final[Row] = {name: None for name in ENDING if name != "state"}
 NO_SURFACES: Final[Row] = dict.fromkeys(
-    ("output", "canonical", "receipt", "renderer", "renderer_version")
+    ("output", "canonical", "receipt", "renderer", "renderer_version", "shown")
 )
 
 ORDER_ROLE: Final = "order"
@@ -105,7 +108,9 @@ def start_row(native: Native, fact: CallStarted, entry: int, arguments: str) -> 
     }
 
 
-def end_columns(native: Native, fact: CallEnded, outcome: Outcome, entry: int) -> Row:
+def end_columns(
+    native: Native, fact: CallEnded, omissions: Sequence[OmissionFact], entry: int
+) -> Row:
     """How a call ended, in the order of `ENDING`."""
     shown = [one for one in fact.streams if one.role != ORDER_ROLE]
     return {
@@ -118,12 +123,12 @@ def end_columns(native: Native, fact: CallEnded, outcome: Outcome, entry: int) -
         "timed_out": fact.timed_out,
         "output_size": sum(one.produced_size for one in shown),
         "lost_size": sum(one.produced_size - one.size for one in shown),
-        "truncated": bool(outcome.omissions),
+        "truncated": bool(omissions),
         "end_entry": entry,
     }
 
 
-def surface_columns(outcome: Outcome) -> Row:
+def surface_columns(native: Native, outcome: Outcome) -> Row:
     """The texts of a call that ended, in the order of `NO_SURFACES`."""
     return {
         "output": outcome.output,
@@ -131,62 +136,82 @@ def surface_columns(outcome: Outcome) -> Row:
         "receipt": outcome.receipt,
         "renderer": outcome.renderer,
         "renderer_version": outcome.renderer_version,
+        "shown": native.sha(outcome.shown),
     }
 
 
 def outcome_rows(native: Native, key: int, outcome: Outcome) -> dict[Table, list[Row]]:
     """The rows that refer to a call that ended."""
-    rows: dict[Table, list[Row]] = {
-        schema.streams: [
-            {
-                "invocation_key": key,
-                "n": n,
-                "role": native.text(one.role),
-                "digest": native.sha(one.digest),
-                "size": one.size,
-                "line_count": one.line_count,
-                "produced_size": one.produced_size,
-                "produced_line_count": one.produced_line_count,
-                "loss_reason": native.text(one.loss_reason),
-                "receipt_offset": offset,
-            }
-            for n, (one, offset) in enumerate(outcome.streams)
-        ],
-        schema.omissions: [
-            {
-                "invocation_key": key,
-                "n": n,
-                "stage": one.stage,
-                "field": native.text(one.field),
-                "unit": one.unit,
-                "before_count": one.before,
-                "after_count": one.after,
-                "reason": native.text(one.reason),
-            }
-            for n, one in enumerate(outcome.omissions)
-        ],
-        schema.invocation_artifacts: [
-            {
-                "invocation_key": key,
-                "n": n,
-                "role": native.text(one.role),
-                "digest": native.sha(one.digest),
-            }
-            for n, one in enumerate(outcome.artifacts)
-        ],
+    rows = {
+        schema.streams: stream_rows(native, key, outcome.streams),
+        schema.omissions: omission_rows(native, key, outcome.omissions),
+        schema.invocation_artifacts: artifact_rows(native, key, outcome.artifacts),
     }
     if outcome.verdict is not None:
-        verdict = outcome.verdict
-        rows[schema.structured_outputs] = [
-            {
-                "invocation_key": key,
-                "schema": native.sha(verdict.schema),
-                "attempt": verdict.attempt,
-                "valid": verdict.valid,
-                "document": native.text(verdict.document),
-            }
-        ]
+        rows[schema.structured_outputs] = [verdict_row(native, key, outcome.verdict)]
     return rows
+
+
+def stream_rows(
+    native: Native, key: int, streams: Iterable[tuple[StreamFact, int | None]]
+) -> list[Row]:
+    """The streams of a call, each with the place of its bytes in the receipt."""
+    return [
+        {
+            "invocation_key": key,
+            "n": n,
+            "role": native.text(one.role),
+            "digest": native.sha(one.digest),
+            "size": one.size,
+            "line_count": one.line_count,
+            "produced_size": one.produced_size,
+            "produced_line_count": one.produced_line_count,
+            "loss_reason": native.text(one.loss_reason),
+            "receipt_offset": offset,
+        }
+        for n, (one, offset) in enumerate(streams)
+    ]
+
+
+def omission_rows(native: Native, key: int, omissions: Iterable[OmissionFact]) -> list[Row]:
+    """What the stages of a call left out."""
+    return [
+        {
+            "invocation_key": key,
+            "n": n,
+            "stage": one.stage,
+            "field": native.text(one.field),
+            "unit": one.unit,
+            "before_count": one.before,
+            "after_count": one.after,
+            "reason": native.text(one.reason),
+        }
+        for n, one in enumerate(omissions)
+    ]
+
+
+def artifact_rows(native: Native, key: int, artifacts: Iterable[ArtifactFact]) -> list[Row]:
+    """The artifacts of the result of a call."""
+    return [
+        {
+            "invocation_key": key,
+            "n": n,
+            "role": native.text(one.role),
+            "digest": native.sha(one.digest),
+        }
+        for n, one in enumerate(artifacts)
+    ]
+
+
+def verdict_row(native: Native, key: int, verdict: Verdict) -> Row:
+    """One attempt of an agent to submit its structured result."""
+    return {
+        "invocation_key": key,
+        "schema": native.sha(verdict.schema),
+        "attempt": verdict.attempt,
+        "valid": verdict.valid,
+        "document": native.text(verdict.document),
+    }
 
 
 def message_rows(native: Native, fact: MessageFact, bodies: Bodies) -> MessageRows:
