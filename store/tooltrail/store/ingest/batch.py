@@ -105,7 +105,7 @@ class Batch:
             row = self._rejected(frame.segment, frame.offset, problem)
             row["data"] = frame.fact_json + frame.packed_bodies
             row["n"] = frame.index
-            row["subject_id"] = None if fact is None else self._native.uuid(_subject_of(fact))
+            row["subject_id"] = None if fact is None else self._native.uuid(subject_of(fact))
 
     def _apply_fact(self, item: Item, fact: Fact) -> None:
         match fact:
@@ -144,7 +144,7 @@ class Batch:
             "journal_key": self._journal_key,
             "n": frame.index,
             "kind": "unknown" if fact is None else fact.kind,
-            "subject_id": None if fact is None else self._native.uuid(_subject_of(fact)),
+            "subject_id": None if fact is None else self._native.uuid(subject_of(fact)),
             "fact": frame.fact_json.decode("utf-8", "backslashreplace"),
             "hash": frame.hash,
         }
@@ -457,7 +457,8 @@ _SHARED: Final = frozenset({schema.tools, schema.rejected_facts})
 """Tables whose rows may be there already."""
 
 
-def _subject_of(fact: Fact) -> UUID:
+def subject_of(fact: Fact) -> UUID:
+    """The id of what a fact is about, as its ledger entry has it."""
     return fact.session if isinstance(fact, SessionOpened | SessionClosed) else fact.id
 
 
