@@ -100,7 +100,9 @@ def new_store(target: str, folder: Path) -> Iterator[NewStore]:
     with database.write() as connection:
         schema.metadata.create_all(connection)
         for statement in guard_ddl(connection.dialect.name):
-            connection.exec_driver_sql(statement)
+            connection.exec_driver_sql(
+                statement.replace("%", "%%") if database.is_server else statement
+            )
         connection.execute(
             schema.store_info.insert().values(
                 key=1, id=UUID(int=1), format=1, artifact_root="artifacts", created_at=AT
@@ -117,6 +119,8 @@ def new_store(target: str, folder: Path) -> Iterator[NewStore]:
 def drop_guards(store: NewStore) -> None:
     """Remove the triggers."""
     is_server = store.database.is_server
+    if is_server:
+        store.run("ALTER TABLE store_info DROP CONSTRAINT ck_store_info_single")
     for table in schema.EVIDENCE:
         for what in ("delete", "update", *(("truncate",) if is_server else ())):
             behind = f" ON {table.name}" if is_server else ""

@@ -114,6 +114,12 @@ def subjects_of(store: NewStore, table: Table, row: dict[str, Any]) -> set[str]:
             return {f"{owner} {uuid(name)}"}
 
 
+def _members_of(store: NewStore, session_key: int) -> set[str]:
+    """The calls of a session; each names its session by the key."""
+    rows = store.run("SELECT id FROM invocations WHERE session_key = ?", [session_key])
+    return {f"call {UUID(bytes=one) if isinstance(one, bytes) else one}" for (one,) in rows}
+
+
 def _artifact_names(digits: str) -> set[str]:
     from tooltrail.artifacts import artifact_path
     from tooltrail.records.digests import Digest
@@ -121,7 +127,13 @@ def _artifact_names(digits: str) -> set[str]:
     return {f"artifact {artifact_path(Digest(f'sha256:{digits}'))}"}
 
 
-KEYS = {"key", "id", "digest", "n", "journal_key", "message_key", "invocation_key", "position"}
+KEYS = {
+    *(str(key) for table in schema.EVIDENCE for key in table.primary_key.columns),
+    *(f"{name}.id" for name in ("sessions", "messages", "invocations")),
+    *(f"{name}.digest" for name in ("bodies", "tools", "artifacts", "tombstones")),
+    "rejected_facts.n",
+    "rejected_facts.journal_key",
+}
 """Who alters what names a row, removes a row and adds another: findings name both."""
 
 
@@ -151,6 +163,10 @@ def test_a_change_of_one_value_is_named(filled: NewStore, column: Column[Any]) -
     table, row = column.table, row_of(filled, column)
     assert isinstance(table, Table)
     expected = subjects_of(filled, table, row)
+    if column is schema.sessions.c.key:
+        expected = _members_of(filled, row["key"])
+    if column.table is schema.rejected_facts and str(column) in KEYS:
+        expected = {"rejected fact "}
     value = row[column.name]
     key = {one.name: row[one.name] for one in table.primary_key.columns}
     new = altered(column, value)
@@ -162,7 +178,8 @@ def test_a_change_of_one_value_is_named(filled: NewStore, column: Column[Any]) -
         set_value(filled, column, changed, value)
     assert found, f"a change of {column} is not noticed"
     named = {one.subject for one in found}
-    assert named & expected, f"{column}: {named} and not {expected}"
-    if column.name not in KEYS:
+    texts = " ".join(one.message for one in found)
+    assert any(one in texts for one in expected), f"{column}: {found}"
+    if str(column) not in KEYS:
         assert named == expected, f"{column}: {found}"
     assert filled.damage() == []

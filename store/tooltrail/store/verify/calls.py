@@ -154,8 +154,9 @@ def _check_start(
     if row[_START_ENTRY] != n or row[4] != journal:
         column = "start_entry" if row[4] == journal else "journal_key"
         place = (row[4], row[_START_ENTRY])
+        seq = Place(n, subject, "invocations", fact.session, row[2])
         checking.repeats.append(
-            Repeat(subject, "invocations", column, place, (journal, n), entry.json)
+            Repeat(subject, "invocations", column, place, (journal, n), entry.json, seq)
         )
         return None
     checking.matched[schema.invocations] += 1
@@ -173,7 +174,7 @@ def _check_start(
     session = checking.session(fact.session)
     if session is not None:
         checking.compare(subject, "invocations", ("session_key",), session[:1], row[1:2])
-        is_late = checking.is_late(session, n)
+        is_late = checking.is_late(fact.session, n)
         if is_late is not None:
             checking.compare(subject, "invocations", ("is_late",), (is_late,), row[3:4])
     for digest in (fact.policy, fact.environment):

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 from uuid import UUID
 
 from sqlalchemy import Table
@@ -36,7 +36,6 @@ SESSION: Final = (
     "close_reason",
     "close_entry",
 )
-_CLOSE_ENTRY: Final = SESSION.index("close_entry")
 _KINDS: Final = {"call.started": "calls", "message": "messages", "session.opened": "sessions"}
 
 
@@ -51,6 +50,7 @@ class Repeat:
         place: journal key and number of the entry that the row names.
         here: the same of this fact.
         json: of this fact.
+        seq: of its row, in case that the fact is no repetition.
     """
 
     subject: str
@@ -59,6 +59,7 @@ class Repeat:
     place: tuple[Any, Any]
     here: tuple[int, int]
     json: bytes
+    seq: "Place | None" = None
 
 
 class Place(NamedTuple):
@@ -102,6 +103,7 @@ class Checking:
     _found: list[Finding] = field(default_factory=list[Finding])
     _sessions: dict[Any, Values] = field(default_factory=dict[Any, Values])
     _places: dict[UUID, int] = field(default_factory=dict[UUID, int])
+    _closed: dict[UUID, int] = field(default_factory=dict[UUID, int])
     _source: Source | None = None
 
     @property
@@ -182,6 +184,7 @@ class Checking:
     def begin_journal(self) -> None:
         """Forget what was known of the journal before."""
         self._places.clear()
+        self._closed.clear()
 
     def load_sessions(self, ids: Iterable[UUID]) -> None:
         """Read the rows of sessions that a batch names."""
@@ -189,6 +192,7 @@ class Checking:
             self._sessions.clear()
         if len(self._places) > _KNOWN_SESSIONS:
             self._places.clear()
+            self._closed.clear()
             self.is_strict, self.has_forgotten = False, True
         names = [self.native.uuid(one) for one in dict.fromkeys(ids)]
         missing = [one for one in names if one not in self._sessions]
@@ -221,15 +225,20 @@ class Checking:
             is_ahead = not self.is_strict and is_number and seq >= expected
             self._places[session] = 1 + (seq if is_ahead else expected)
 
-    def is_late(self, session: Values, n: int) -> bool | None:
-        """Whether a session was closed before an entry; None where that is not known."""
-        closed = session[_CLOSE_ENTRY]
-        if not isinstance(closed, int):
-            return False if closed is None else None
-        return closed < n if self.is_strict else None
+    def close(self, session: UUID, n: int) -> bool:
+        """Note that an entry closes a session; whether it is the first that does."""
+        return self._closed.setdefault(session, n) == n
 
-    def resolve_repeats(self) -> None:
-        """Compare repeated facts with those that their rows name."""
+    def is_late(self, session: UUID, n: int) -> bool | None:
+        """Whether a session was closed before an entry; None where that is not known."""
+        return self._closed.get(session, n) < n if self.is_strict else None
+
+    def resolve_repeats(self) -> list[Place]:
+        """Compare repeated facts with those that their rows name.
+
+        Returns:
+            The places of those that are no repetitions.
+        """
         repeats, self.repeats = self.repeats, []
         by_journal: dict[Any, set[int]] = {}
         for one in repeats:
@@ -246,10 +255,18 @@ class Checking:
                 {"journal_key": journal},
             )
         }
+        places = list[Place]()
         for one in repeats:
-            if not _is_repetition(one, facts.get(one.place)):
+            verdict = _compare_repeat(one, facts.get(one.place))
+            if verdict == "conflict":
+                entry = f"entry {one.here[1]} of the ledger"
+                message = f"{entry} contradicts {one.subject}, and is not among the rejected facts"
+                self.damage(one.subject, "ledger_entries", None, message)
+            elif verdict == "altered":
                 message = f"{one.table}.{one.column} of {one.subject} is not the entry of its fact"
                 self.damage(one.subject, one.table, one.column, message)
+                places += [] if one.seq is None else [one.seq]
+        return places
 
     def body(self, digest: Digest) -> bytes | None:
         """The bytes of a body; None where it is missing or damaged, which is reported elsewhere."""
@@ -281,14 +298,18 @@ class Checking:
         return Digest(f"{ALGORITHM}:{value.hex()}" if isinstance(value, bytes) else repr(value))
 
 
-def _is_repetition(repeat: Repeat, stored: Any) -> bool:
+def _compare_repeat(repeat: Repeat, stored: Any) -> Literal["same", "conflict", "altered"]:
+    """Whether a fact repeats the one that its row names."""
     if isinstance(stored, Unreadable):
-        return True
+        return "same"
     (journal, n), (here_journal, here_n) = repeat.place, repeat.here
     if not isinstance(stored, str) or (journal == here_journal and n >= here_n):
-        return False
+        return "altered"
     try:
         before, now = compared_members(stored.encode()), compared_members(repeat.json)
     except ValueError:
-        return False
-    return before == now
+        return "altered"
+    if before == now:
+        return "same"
+    is_of_same = all(before.get(name) == now.get(name) for name in ("kind", "id", "session"))
+    return "conflict" if is_of_same else "altered"

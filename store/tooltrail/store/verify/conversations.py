@@ -99,13 +99,14 @@ def _check_closing(
 ) -> None:
     native = checking.native
     closed_at, reason, entry = row[_CLOSING]
+    is_first = checking.close(fact.session, n)
     if entry == n:
         expected = (native.moment(fact.at), native.text(fact.reason), n)
         checking.compare(
             subject, "sessions", SESSION[_CLOSING], expected, (closed_at, reason, entry)
         )
         checking.matched["sessions.close_entry"] += 1
-    elif checking.is_strict and not (isinstance(entry, int) and entry < n):
+    elif checking.is_strict and is_first:
         message = f"sessions.close_entry of {subject} is not the entry of its fact"
         checking.damage(subject, "sessions", "close_entry", message)
 
@@ -141,7 +142,8 @@ def check_messages(
         if row[-1] != n or row[-2] != journal:
             column = "entry" if row[-2] == journal else "journal_key"
             place, here = (row[-2], row[-1]), (journal, n)
-            checking.repeats.append(Repeat(subject, "messages", column, place, here, json))
+            seq = Place(n, subject, "messages", fact.session, row[3])
+            checking.repeats.append(Repeat(subject, "messages", column, place, here, json, seq))
             continue
         checking.matched[schema.messages] += 1
         for digest in body_digests(fact):

@@ -24,7 +24,7 @@ class _Rule:
 
     Attributes:
         table: whose rows are counted.
-        what: the row, in words.
+        subject: what a row is about, in words.
         names: columns that name the row.
         matched: under which name compared rows are counted.
         counted: which rows are counted; all where empty.
@@ -32,7 +32,7 @@ class _Rule:
     """
 
     table: Table
-    what: str
+    subject: str
     names: tuple[str, ...]
     extra: str
     matched: object = None
@@ -63,7 +63,7 @@ _RULES: Final = (
     _Rule(schema.invocations, "call", ("id",), _entry("start_entry", "l.kind = 'call.started'")),
     _Rule(
         schema.invocations,
-        "the end of call",
+        "call",
         ("id",),
         _entry("end_entry", "l.kind = 'call.ended'"),
         "invocations.end_entry",
@@ -72,7 +72,7 @@ _RULES: Final = (
     _Rule(schema.messages, "message", ("id",), _entry("entry", _MESSAGES)),
     _Rule(
         schema.sessions,
-        "the beginning of session",
+        "session",
         ("id",),
         _entry("entry", "l.kind = 'session.opened'", _ANY_JOURNAL),
         "sessions.entry",
@@ -80,7 +80,7 @@ _RULES: Final = (
     ),
     _Rule(
         schema.sessions,
-        "the end of session",
+        "session",
         ("id",),
         _entry("close_entry", "l.kind = 'session.closed'", _ANY_JOURNAL),
         "sessions.close_entry",
@@ -145,9 +145,10 @@ def _name_extras(checking: Checking, rule: _Rule) -> None:
     sql = f"SELECT {names} FROM {table} AS t WHERE {rule.extra} LIMIT ?"
     found = checking.source.query(sql, (_AT_ONCE,))
     for row in found:
-        subject = f"{rule.what} {_words(checking, row)}"
+        subject = f"{rule.subject} {_words(checking, row)}"
         column = rule.counted.split()[1] if rule.counted else None
-        checking.damage(subject, table, column, f"{subject} has no entry in the ledger")
+        what = f"{table}.{column} of {subject}" if column else subject
+        checking.damage(subject, table, column, f"{what} has no entry in the ledger")
     if len(found) == _AT_ONCE:
         message = f"{table} may have more than {_AT_ONCE} rows without an entry in the ledger"
         checking.damage(f"table {table}", table, None, message)

@@ -209,6 +209,9 @@ class Texts:
         Raises:
             AttributeError, TypeError, ValueError: a row holds what it never held.
         """
+        for table in (omissions, artifacts):
+            if any(row[1] != n for n, row in enumerate(table)):
+                raise ValueError("the rows of a call are numbered from 0")
         if exact is None:
             receipt = self.exact["receipt"] = self._plain("receipt") or b""
             exact = (self._plain("canonical") or b"", receipt)

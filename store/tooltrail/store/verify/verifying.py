@@ -93,12 +93,11 @@ def _check_batch(checking: Checking, journal: int, entries: list[Entry], rerun: 
     check_sessions(checking, journal, entries, needed)
     places = check_messages(checking, journal, entries, needed)
     places += check_calls(checking, journal, entries, needed, rerun)
-    checking.check_places(places)
+    checking.check_places(places + checking.resolve_repeats())
     for _, fact, _ in entries:
         if isinstance(fact, Maintenance):
             for digest in body_digests(fact):
                 needed.bodies.setdefault(digest, f"maintenance {fact.id}")
-    checking.resolve_repeats()
     needed.check(checking)
 
 
