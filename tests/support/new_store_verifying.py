@@ -94,7 +94,7 @@ class NewStore:
 
 @contextmanager
 def new_store(target: str, folder: Path) -> Iterator[NewStore]:
-    """An empty store without triggers, so that it can be altered."""
+    """An empty store."""
     database = open_database(parse_target(target), create=True, foreign_keys=False)
     database.ensure_wal()
     with database.write() as connection:
@@ -108,6 +108,15 @@ def new_store(target: str, folder: Path) -> Iterator[NewStore]:
                 key=1, id=UUID(int=1), format=1, artifact_root="artifacts", created_at=AT
             )
         )
+    database.close()
+    with open_store_at(target, folder) as store:
+        yield store
+
+
+@contextmanager
+def open_store_at(target: str, folder: Path) -> Iterator[NewStore]:
+    """A store that is there."""
+    database = open_database(parse_target(target), foreign_keys=False)
     spool, sink = folder / "spool", folder / "artifacts"
     archive = ArtifactArchive(open_sink(str(sink), create=True))
     try:
@@ -297,7 +306,7 @@ def fill(store: NewStore) -> None:
     )
     log.append(
         [
-            end(LARGE, command(LONG[:12000]), exit_status=0),
+            end(LARGE, command(LONG), exit_status=0),
             start(SPOOLED),
             end(
                 SPOOLED,

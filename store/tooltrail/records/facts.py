@@ -344,6 +344,10 @@ def fact_json(fact: Fact) -> bytes:
     """
     members = _members_of(fact)
     members["kind"], members["v"] = fact.kind, VERSION
+    return _spelled(members, fact.kind)
+
+
+def _spelled(members: Members, what: str) -> bytes:
     try:
         # Equal to `canonical_json.encode` for these members, and four times as fast. Lone
         # surrogates, which JSON in UTF-8 cannot spell, take the other way.
@@ -353,7 +357,7 @@ def fact_json(fact: Fact) -> bytes:
     except UnicodeEncodeError:
         return encode(members)
     except (TypeError, ValueError) as error:
-        raise InvalidRecordError(f"{fact.kind} is not JSON: {error}") from error
+        raise InvalidRecordError(f"{what} is not JSON: {error}") from error
 
 
 def shown_json(shown: Shown) -> bytes:
@@ -362,7 +366,7 @@ def shown_json(shown: Shown) -> bytes:
     Raises:
         InvalidRecordError: a member is not of its type.
     """
-    return encode(_members_of(shown))
+    return _spelled(_members_of(shown), "what was shown")
 
 
 def read_shown(data: bytes) -> Shown:

@@ -49,7 +49,7 @@ class Needed:
     unplaced: list[Unplaced] = field(default_factory=list[Unplaced])
 
     def check(self, checking: Checking) -> None:
-        """Report what is missing and was not removed by retention."""
+        """Report what is missing. Retention removes bytes and leaves the row."""
         self._check_unplaced(checking)
         wanted = {**self.contents, **self.bodies}
         missing = _without(checking, "bodies", wanted)
@@ -60,12 +60,11 @@ class Needed:
                 if digest not in left and digest not in self.bodies:
                     del missing[digest]
             away = left
-        for digest, subject in _without(checking, "tombstones", missing).items():
-            what, table = ("body", "bodies") if digest in self.bodies else ("content", "artifacts")
-            if what == "content":
-                what = f"artifact {artifact_path(digest)}, or body"
-            message = f"{what} {digest} of {subject} is missing"
-            checking.damage(subject, table, None, message)
+        for digest, subject in missing.items():
+            is_body = digest in self.bodies
+            what = "body" if is_body else f"artifact {artifact_path(digest)}, or body"
+            table = "bodies" if is_body else "artifacts"
+            checking.damage(subject, table, None, f"{what} {digest} of {subject} is missing")
 
     def _check_unplaced(self, checking: Checking) -> None:
         keys = list({checking.native.sha(one.digest) for one in self.unplaced})

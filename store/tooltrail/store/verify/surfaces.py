@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from tooltrail.records.digests import ALGORITHM, EMPTY, Digest, digest_of
+from tooltrail.records.digests import ALGORITHM, EMPTY, Digest, digest_from_hex, digest_of
 from tooltrail.records.facts import (
     ArtifactFact,
     CallEnded,
@@ -16,6 +16,7 @@ from tooltrail.records.facts import (
     Shown,
     StreamFact,
     read_shown,
+    shown_json,
 )
 from tooltrail.store.ingest.outcomes import (
     VERDICTS,
@@ -168,17 +169,17 @@ class Texts:
         digest = Digest(f"{ALGORITHM}:{stored.hex()}" if isinstance(stored, bytes) else "")
         try:
             found = self._made(omissions, artifacts)
+            if checking.native.sha(digest_of(shown_json(found))) == stored:
+                return found
         except (AttributeError, TypeError, ValueError):
             found = None
-        if found is not None and checking.native.sha(digest_of(found)) == stored:
-            self.exact["canonical"] = self._plain("canonical") or b""
-            return read_shown(found)
         if isinstance(stored, Unreadable):
             return _NOTHING
         is_removed = self.values["canonical"] is None or self.values["receipt"] is None
         if is_removed and checking.is_removed(digest):
-            return _NOTHING if found is None else read_shown(found)
+            return found or _NOTHING
         self.exact.pop("receipt", None)
+        self.exact.pop("canonical", None)
         body = checking.body(digest) if digest else None
         if body is not None:
             made = read_shown(body)
@@ -189,22 +190,22 @@ class Texts:
                 again = self._made(omissions, artifacts, exact)
             except (AttributeError, TypeError, ValueError):
                 again = None
-            if again == body or len({"receipt", "canonical"} & self.exact.keys()) < len(exact):
+            if again == made or len({"receipt", "canonical"} & self.exact.keys()) < len(exact):
                 return made
         message = (
             f"the canonical result, receipt, renderer, omissions or artifacts of {self.subject} "
             "are not what was made of its output"
         )
         checking.damage(self.subject, "surfaces", None, message)
-        return _NOTHING if found is None else read_shown(found)
+        return found or _NOTHING
 
     def _made(
         self,
         omissions: Sequence[Values],
         artifacts: Sequence[Values],
         exact: tuple[bytes, bytes] | None = None,
-    ) -> bytes:
-        """The JSON of what was shown, as the rows say.
+    ) -> Shown:
+        """What was shown, as the rows say.
 
         Raises:
             AttributeError, TypeError, ValueError: a row holds what it never held.
@@ -214,13 +215,14 @@ class Texts:
                 raise ValueError("the rows of a call are numbered from 0")
         if exact is None:
             receipt = self.exact["receipt"] = self._plain("receipt") or b""
-            exact = (self._plain("canonical") or b"", receipt)
+            canonical = self.exact["canonical"] = self._plain("canonical") or b""
+            exact = (canonical, receipt)
         return made_shown(
             *exact,
             (self.values["renderer"], self.values["renderer_version"]),
             [OmissionFact(**dict(zip(_OMISSION, row[2:], strict=True))) for row in omissions],
             [
-                ArtifactFact(role=role, digest=Digest(f"{ALGORITHM}:{digest.hex()}"))
+                ArtifactFact(role=role, digest=digest_from_hex(bytes(digest).hex()))
                 for _, _, role, digest in artifacts
             ],
         )

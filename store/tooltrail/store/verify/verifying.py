@@ -1,7 +1,9 @@
 """The whole of a verification, in one pass over the ledger."""
 
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import suppress
+
+from sqlalchemy.exc import DBAPIError
 
 from tooltrail.artifacts import ArtifactArchive
 from tooltrail.records import FamilyRegistry
@@ -51,9 +53,14 @@ def verify(
     rerun = NO_RERUN if families is None else Receipts(families, archive)
     with database.snapshot() as connection:
         checking.source = Source(database, connection, checking.unreadable)
-        with closing(checking.source.native):
+        try:
             for batch in _check_rows(checking, rerun):
                 yield from _counted(counted, batch)
+        finally:
+            checking.source.native.close()
+            with suppress(DBAPIError):
+                # SQLite refuses to commit, even nothing, once it has met a damaged page.
+                connection.rollback()
     if with_artifacts:
         for batch in check_artifacts(checking, database, archive):
             yield from _counted(counted, batch)
@@ -125,7 +132,7 @@ def _journals(checking: Checking) -> list[Journal]:
             subject = f"journal {key}"
             message = f"{subject} is missing, but the ledger has entries of it"
             checking.damage(subject, "journals", None, message)
-            found.append(Journal(key, subject, None, None, 0))
+            found.append(Journal(key, subject, None, None, 0, is_missing=True))
     for key in gaps:
         subject = f"a damaged place of journal {key}"
         checking.damage(subject, "rejected_facts", "journal_key", f"{subject}: no such journal")
