@@ -173,13 +173,13 @@ class Texts:
                 return found
         except (AttributeError, TypeError, ValueError):
             found = None
+        self.exact.pop("receipt", None)
+        self.exact.pop("canonical", None)
         if isinstance(stored, Unreadable):
             return _NOTHING
         is_removed = self.values["canonical"] is None or self.values["receipt"] is None
         if is_removed and checking.is_removed(digest):
             return found or _NOTHING
-        self.exact.pop("receipt", None)
-        self.exact.pop("canonical", None)
         body = checking.body(digest) if digest else None
         if body is not None:
             made = read_shown(body)
