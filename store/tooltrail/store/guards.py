@@ -19,8 +19,16 @@ _TEXTS: Final = (
     "renderer_version",
     "shown",
 )
-_CLOSING: Final = ("closed_at", "close_reason", "close_entry")
-_OPENING: Final = ("name", "parent_id", "title", "agent", "environment", "entry")
+_CLOSING: Final = ("closed_at", "close_reason", "close_journal_key", "close_entry")
+_OPENING: Final = (
+    "name",
+    "parent_id",
+    "title",
+    "agent",
+    "environment",
+    "open_journal_key",
+    "entry",
+)
 _START: Final = (
     *(one.name for one in schema.invocations.columns if not one.nullable and one.name != "state"),
     "call_id",

@@ -130,17 +130,24 @@ journals = Table(
     Column("id", Uuid16(), nullable=False, unique=True),
     Column("host", AnyText(), nullable=False),
     Column("spool", AnyText(), nullable=False),
+    Column("branch_of", Uuid16()),
     Column("entry_count", Int64, nullable=False),
+    Column("next_index", Int64, nullable=False),
     Column("head", LargeBinary(32)),
     Column("segment", Int64, nullable=False),
     Column("segment_offset", Int64, nullable=False),
+    Column("frame_offset", Int64),
     Column("created_at", Moment(), nullable=False),
     Column("ingested_at", Moment(), nullable=False),
 )
 """Each journal that was ingested, its head, and the cursor behind its last ingested frame.
 
-`head` is the hash of the last frame; NULL right behind damage. A journal whose tail was cut off
-shows here: it is shorter than `entry_count`.
+`head` is the hash of the last ingested frame and `frame_offset` its first byte; both are NULL right
+behind damage. `next_index` is the index of the next frame: a journal that has fewer frames was cut
+off. `entry_count` counts the ledger entries, fewer than `next_index` where frames were damaged.
+
+A journal whose folder was restored from an older copy goes on differently than the ledger. What
+was recorded since is a branch: a journal of its own, with the id of the first one in `branch_of`.
 """
 
 ledger_entries = Table(
@@ -184,14 +191,19 @@ pending_artifacts = Table(
     "pending_artifacts",
     metadata,
     Column("digest", Sha256(), primary_key=True),
-    Column("journal_key", Int64, nullable=False),
-    Column("spooled", AnyText(), nullable=False),
+    Column("journal_key", Int64, primary_key=True, autoincrement=False),
+    Column("spooled", AnyText()),
     Column("role", AnyText(), nullable=False),
     Column("size", Int64, nullable=False),
+    Column("line_count", Int64, nullable=False),
     Column("reason", AnyText(), nullable=False),
     Column("noticed_at", Moment(), nullable=False),
 )
-"""Not evidence: streams that wait in a spool because the sink could not be written."""
+"""Not evidence: content that waits for the sink, which could not be written.
+
+It is the file `spooled` of the journal's spool; a body where that is NULL. Several journals may
+have the same content.
+"""
 
 sessions = Table(
     "sessions",
@@ -207,13 +219,19 @@ sessions = Table(
     Column("closed_at", Moment()),
     Column("close_reason", AnyText()),
     Column("journal_key", Int64, nullable=False),
+    Column("open_journal_key", Int64),
     Column("entry", Int64),
+    Column("close_journal_key", Int64),
     Column("close_entry", Int64),
     Index(None, "opened_at"),
     _partial("parent_id", where="parent_id IS NOT NULL"),
     _partial("name", where="name IS NOT NULL"),
 )
-"""Conversations. `entry` is NULL while only facts of the session were seen, not its opening."""
+"""Conversations. `entry` is NULL while only facts of the session were seen, not its opening.
+
+A session may have facts in several journals: `journal_key` is the one whose fact came first,
+`open_journal_key` and `close_journal_key` belong to `entry` and `close_entry`.
+"""
 
 messages = Table(
     "messages",
@@ -321,6 +339,7 @@ invocations = Table(
     Column("output_size", Int64),
     Column("lost_size", Int64),
     Column("truncated", Boolean()),
+    Column("end_journal_key", Int64),
     Column("end_entry", Int64),
     UniqueConstraint("session_key", "seq"),
     CheckConstraint(f"state IN {STATES}", name="state"),
@@ -336,7 +355,8 @@ invocations = Table(
 """The hot table: one row for each execution of a tool call.
 
 The columns down to `is_late` are written at the start and never change. The others are written
-once, when `state` leaves `started`. `is_late` says that the session was closed before.
+once, when `state` leaves `started`; another journal than that of the start may have the end
+(`end_journal_key`). `is_late` says that the session was closed before.
 """
 
 surfaces = Table(

@@ -10,7 +10,6 @@ machines work side by side.
 
 import fcntl
 import os
-import socket
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,25 +22,36 @@ from tooltrail.journal import (
     Cursor,
     Frame,
     Gap,
-    cursor_behind,
+    JournalLog,
     delete_segments,
     has_frames,
     read_journal,
     read_journal_id,
     sync_segment,
 )
+from tooltrail.journal.segments import segment_numbers
 from tooltrail.records import FamilyRegistry, InvalidRecordError, UnavailableError
-from tooltrail.records.digests import ALGORITHM, Digest
-from tooltrail.records.facts import CallEnded, CallStarted, Fact, StreamFact
-from tooltrail.store import schema
+from tooltrail.records.facts import CallEnded, body_digests
 from tooltrail.store._clock import now
 from tooltrail.store._engines.database import Database
-from tooltrail.store._recording.bodies import decode_body
-from tooltrail.store.ingest.batch import Batch, Item
+from tooltrail.store.ingest.artifact_rows import write_stored, write_waiting
+from tooltrail.store.ingest.batch import Batch
+from tooltrail.store.ingest.cursors import (
+    WHOLE_JOURNAL,
+    CursorMovedError,
+    Place,
+    find_place,
+    lock_place,
+    move_place,
+)
+from tooltrail.store.ingest.durable import make_durable
 from tooltrail.store.ingest.known import load_known
 from tooltrail.store.ingest.native import Native
-from tooltrail.store.ingest.outcomes import Beginning, OutcomeMaker
+from tooltrail.store.ingest.outcomes import OutcomeMaker
+from tooltrail.store.ingest.preparing import Item, Prepared, Preparer, frames_of
 from tooltrail.store.ingest.publishing import Published, SpooledStreams
+from tooltrail.store.ingest.recovery import Recovery
+from tooltrail.store.ingest.waiting import WaitingRoom
 
 JOURNAL: Final = "journal"
 """Folder of the spool with the journal."""
@@ -58,18 +68,24 @@ class Ingested:
     Attributes:
         frame_count: facts that are in the database now.
         rejected_count: those of them that could not be applied, and damaged places.
-        pending_count: streams that wait for the sink.
+        pending_count: artifacts that began to wait for the sink.
+        published_count: artifacts that waited and are in the sink now.
+        recovered_count: calls that were ended because their program had died.
     """
 
     frame_count: int = 0
     rejected_count: int = 0
     pending_count: int = 0
+    published_count: int = 0
+    recovered_count: int = 0
 
     def __add__(self, other: "Ingested") -> "Ingested":
         return Ingested(
             self.frame_count + other.frame_count,
             self.rejected_count + other.rejected_count,
             self.pending_count + other.pending_count,
+            self.published_count + other.published_count,
+            self.recovered_count + other.recovered_count,
         )
 
 
@@ -94,244 +110,183 @@ class Ingester:
         self._spool = spool
         self._folder = spool / JOURNAL
         self._streams = SpooledStreams(spool, archive)
-        self._maker = OutcomeMaker(families, self._streams)
+        self._preparer = Preparer(database, OutcomeMaker(families, self._streams))
+        self._waiting = WaitingRoom(database, self._streams)
+        self._recovery = Recovery(database, spool, JournalLog(self._folder))
         self._cursor: Cursor | None = None
 
-    def ingest(self) -> Ingested:
+    def ingest(self, *, thoroughly: bool = False) -> Ingested:
         """Move every fact that was appended before this call into the database.
+
+        Calls whose program died are ended, and artifacts that wait for the sink are published. When
+        nothing was appended since the last run of this ingester, nothing is looked at.
+
+        Args:
+            thoroughly: whether to look for dead programs and waiting artifacts in any case.
 
         Raises:
             UnavailableError: the database, the spool or a spooled stream cannot be used now.
                 What was committed before stays.
-            DamageError: the database is damaged.
+            DamageError: the database is damaged, or no segment of the journal has a head.
         """
-        if self._cursor is not None and not has_frames(self._folder, self._cursor):
+        is_first = self._cursor is None
+        if (
+            self._cursor is not None
+            and not thoroughly
+            and not has_frames(self._folder, self._cursor)
+        ):
             return Ingested()
-        done = Ingested()
+        if not self._folder.is_dir():
+            return Ingested()
         with self._locked():
             journal = read_journal_id(self._folder)
             if journal is None:
-                return done
-            cursor = self._read_cursor(journal)
-            for items in _batches(read_journal(self._folder, cursor)):
-                done += self._ingest_items(journal, items)
-                self._cursor = cursor_behind(items[-1])
-                delete_segments(self._folder, before=self._cursor.segment)
-            self._cursor = self._cursor or cursor
+                return Ingested()
+            done, place = self._ingest_to_end(journal)
+            if place.key is not None:
+                done += self._end_dead_calls(journal, place.key)
+                count = self._waiting.publish(place.key, at_once=thoroughly)
+                done += Ingested(published_count=count)
+                if is_first or thoroughly:
+                    self._waiting.sweep(place.key)
         return done
 
-    def _ingest_items(self, journal: UUID, items: Sequence[Frame | Gap]) -> Ingested:
-        """Ingest a batch; one that the database refuses is split until the culprit is alone."""
-        prepared = self._prepare(items)
-        try:
-            return self._write(journal, items, prepared)
-        except InvalidRecordError as error:
-            if len(items) == 1:
-                refused = [one._replace(problem=str(error)) for one in prepared]
-                return self._write(journal, items, refused)
-        middle = len(items) // 2
-        first = self._ingest_items(journal, items[:middle])
-        return first + self._ingest_items(journal, items[middle:])
+    def _ingest_to_end(self, journal: UUID) -> tuple[Ingested, Place]:
+        done = Ingested()
+        while True:
+            place = self._find_place(journal)
+            if place.is_cut:
+                done += self._report(place)
+                break
+            try:
+                for items in _batches(read_journal(self._folder, place.cursor)):
+                    did, place = self._ingest_items(place, self._preparer.prepare(items))
+                    done += did
+                    self._delete_segments(place)
+            except CursorMovedError:
+                continue  # a transaction whose answer was lost was committed after all
+            self._delete_segments(place)
+            break
+        self._cursor = place.cursor
+        return done, place
 
-    def _prepare(self, items: Sequence[Frame | Gap]) -> list[Item]:
-        """Read the facts, and make what is written of ended calls."""
-        read = [_read_frame(one) for one in items if isinstance(one, Frame)]
-        beginnings = self._beginnings(read)
-        return [self._with_outcome(one, beginnings) for one in read]
-
-    def _beginnings(self, read: Sequence[Item]) -> dict[UUID, Beginning]:
-        """How the ended calls of a batch began, and their policies."""
-        found: dict[UUID, Beginning] = {}
-        for one in read:
-            if isinstance(one.fact, CallStarted):
-                fact = one.fact
-                found[fact.id] = Beginning(fact.tool_name, fact.family, fact.policy)
-                self._learn(fact.policy, one.bodies.get(fact.policy))
-        ended = [
-            one.fact.id
-            for one in read
-            if isinstance(one.fact, CallEnded) and one.fact.shown is None
-        ]
-        missing = [name for name in ended if name not in found]
-        wanted = {found[name].policy for name in ended if name in found}
-        if missing or any(not self._maker.knows_policy(one) for one in wanted):
-            self._look_up(missing, found, wanted)
-        return found
-
-    def _look_up(
-        self, missing: list[UUID], found: dict[UUID, Beginning], wanted: set[Digest]
-    ) -> None:
+    def _find_place(self, journal: UUID) -> Place:
         with self._database.read() as connection:
             native = Native(connection)
-            rows = native.query_each(
-                "SELECT id, tool_name, family, policy FROM invocations WHERE id IN (?)",
-                [native.uuid(one) for one in missing],
-            )
-            for name, tool_name, family, policy in rows:
-                digest = Digest(f"{ALGORITHM}:{bytes(policy).hex()}")
-                found[native.read_uuid(name)] = Beginning(tool_name, family, digest)
-                wanted.add(digest)
-            unknown = [one for one in wanted if not self._maker.knows_policy(one)]
-            bodies = native.query_each(
-                "SELECT digest, size, encoding, data FROM bodies WHERE digest IN (?)",
-                [native.sha(one) for one in unknown],
-            )
+            place = find_place(native, self._folder, journal)
             native.close()
-        for digest, size, encoding, data in bodies:
-            name = Digest(f"{ALGORITHM}:{bytes(digest).hex()}")
-            self._learn(name, decode_body(name, size, encoding, data))
+        return place
 
-    def _learn(self, digest: Digest, document: bytes | None) -> None:
-        if document is None or self._maker.knows_policy(digest):
-            return
-        try:
-            self._maker.learn_policy(digest, document)
-        except InvalidRecordError:
-            return  # the calls that need the policy are rejected, with their bytes
+    def _ingest_items(self, place: Place, items: Sequence[Prepared]) -> tuple[Ingested, Place]:
+        """Ingest a batch; one that the database refuses is split until the culprit is alone."""
+        problem = ""
+        # The second time for what another machine recorded meanwhile.
+        for _ in range(2):
+            try:
+                return self._write(place, items)
+            except InvalidRecordError as error:
+                problem = str(error)
+        if len(items) == 1:
+            refused = [one._replace(problem=problem) for one in frames_of(items)]
+            return self._write(place, refused or items)
+        middle = len(items) // 2
+        first, place = self._ingest_items(place, items[:middle])
+        second, place = self._ingest_items(place, items[middle:])
+        return first + second, place
 
-    def _with_outcome(self, item: Item, beginnings: dict[UUID, Beginning]) -> Item:
-        fact = item.fact
-        if not isinstance(fact, CallEnded) or item.problem is not None:
-            return item
-        beginning = beginnings.get(fact.id, Beginning("", "", Digest("")))
-        try:
-            outcome = self._maker.outcome(fact, item.bodies, beginning)
-        except (LookupError, TypeError, ValueError) as error:
-            return item._replace(problem=str(error) or repr(error))
-        return item._replace(outcome=outcome)
+    def _write(self, place: Place, items: Sequence[Prepared]) -> tuple[Ingested, Place]:
+        """Commit a batch.
 
-    def _write(
-        self, journal: UUID, items: Sequence[Frame | Gap], prepared: Sequence[Item]
-    ) -> Ingested:
-        published = self._publish(prepared)
-        for segment in {one.segment for one in items}:
+        Raises:
+            InvalidRecordError: the database refuses the batch, or a spooled stream is missing.
+            CursorMovedError: the journal was ingested to another place.
+        """
+        frames = frames_of(items)
+        published = self._publish(frames)
+        for segment in {
+            one.segment if isinstance(one, Gap) else one.frame.segment for one in items
+        }:
             # The cursor must never be ahead of what survives a power cut.
             sync_segment(self._folder, segment)
+        behind = place.behind(one if isinstance(one, Gap) else one.frame for one in items)
         with self._database.write() as connection:
             native = Native(connection)
-            key = self._journal_key(native, journal)
-            facts: list[Fact] = [one.fact for one in prepared if one.fact is not None]
-            batch = Batch(native, load_known(native, facts), key, now())
-            for gap in items:
-                if isinstance(gap, Gap):
-                    batch.reject_gap(gap)
-            for one in prepared:
-                batch.apply(one)
+            key = lock_place(native, place, self._spool)
+            batch = self._batch(native, key, frames)
+            if place.notice is not None:
+                batch.reject_gap(Gap(*WHOLE_JOURNAL, b"", place.notice, place.cursor))
+            for one in items:
+                if isinstance(one, Gap):
+                    batch.reject_gap(one)
+                else:
+                    batch.apply(one)
+            batch.keep(published.unsent.items())
             batch.write()
-            self._write_published(native, published, key)
-            self._move_cursor(native, key, cursor_behind(items[-1]), len(prepared))
+            write_stored(native, published.stored.values(), now())
+            write_waiting(native, key, published.waiting.values(), now())
+            move_place(native, key, behind)
             native.close()
-        self._streams.discard(
-            [str(one.fact.id) for one in prepared if isinstance(one.fact, CallEnded)],
-            published.pending,
-        )
-        return Ingested(len(prepared), batch.rejected_count, len(published.pending))
+        self._waiting.discard(key, batch.ended)
+        done = Ingested(len(frames), batch.rejected_count, len(published.waiting))
+        return done, behind.with_key(key)
 
-    def _publish(self, prepared: Sequence[Item]) -> Published:
-        spooled = list[StreamFact]()
-        hidden = [
-            record
-            for one in prepared
-            if one.outcome is not None and one.problem is None
-            for record in one.outcome.hidden
+    def _batch(self, native: Native, key: int, frames: Sequence[Item]) -> Batch:
+        facts = [one.fact for one in frames if one.fact is not None]
+        absent = [
+            digest
+            for one in frames
+            if one.fact is not None and not isinstance(one.fact, CallEnded)
+            for digest in body_digests(one.fact)
+            if digest not in one.bodies
         ]
-        for one in prepared:
-            if isinstance(one.fact, CallEnded) and one.problem is None:
-                spooled += [stream for stream in one.fact.streams if stream.spooled is not None]
-        return self._streams.publish(spooled, hidden)
+        return Batch(native, load_known(native, facts, absent), key, now())
 
-    def _write_published(self, native: Native, published: Published, journal_key: int) -> None:
-        at = native.moment(now())
-        native.insert_once(
-            schema.artifacts,
-            [
-                {
-                    "digest": native.sha(one.digest),
-                    "size": one.size,
-                    "stored_size": one.stored_size,
-                    "line_count": one.line_count,
-                    "created_at": at,
-                }
-                for one in published.stored.values()
-            ],
-        )
-        native.insert_once(
-            schema.pending_artifacts,
-            [
-                {
-                    "digest": native.sha(digest),
-                    "journal_key": journal_key,
-                    "spooled": native.text(one.stream.spooled),
-                    "role": native.text(one.stream.role),
-                    "size": one.stream.size,
-                    "reason": native.text(one.reason),
-                    "noticed_at": at,
-                }
-                for digest, one in published.pending.items()
-            ],
-        )
-        native.insert_once(
-            schema.bodies,
-            [
-                {"digest": native.sha(digest), "size": len(data), "encoding": "raw", "data": data}
-                for digest, data in published.unsent.items()
-            ],
-        )
+    def _publish(self, frames: Sequence[Item]) -> Published:
+        news = [one for one in frames if one.outcome is not None and one.problem is None]
+        spooled = [
+            stream
+            for one in news
+            if isinstance(one.fact, CallEnded)
+            for stream in one.fact.streams
+            if stream.spooled is not None
+        ]
+        attached = [
+            record for one in news if one.outcome is not None for record in one.outcome.attached
+        ]
+        return self._streams.publish(spooled, attached) if spooled or attached else Published()
 
-    def _journal_key(self, native: Native, journal: UUID) -> int:
-        """The row of the journal, locked. A journal that nobody knows is entered."""
-        at = native.moment(now())
-        native.insert_once(
-            schema.journals,
-            [
-                {
-                    "id": native.uuid(journal),
-                    "host": native.text(socket.gethostname()),
-                    "spool": native.text(str(self._spool)),
-                    "entry_count": 0,
-                    "head": None,
-                    "segment": Cursor().segment,
-                    "segment_offset": Cursor().offset,
-                    "created_at": at,
-                    "ingested_at": at,
-                }
-            ],
-        )
-        lock = "" if native.is_sqlite else " FOR UPDATE"
-        rows = native.query(f"SELECT key FROM journals WHERE id = ?{lock}", (native.uuid(journal),))
-        return int(rows[0][0])
-
-    def _move_cursor(self, native: Native, key: int, cursor: Cursor, count: int) -> None:
-        native.update(
-            "UPDATE journals SET entry_count = entry_count + ?, head = ?, segment = ?,"
-            " segment_offset = ?, ingested_at = ? WHERE key = ?",
-            [(count, cursor.hash, cursor.segment, cursor.offset, native.moment(now()), key)],
-        )
-
-    def _read_cursor(self, journal: UUID) -> Cursor:
-        """Where the next frame to ingest is, as the database says."""
-        with self._database.read() as connection:
+    def _report(self, place: Place) -> Ingested:
+        """Enter what is wrong with a journal, once."""
+        with self._database.write() as connection:
             native = Native(connection)
-            rows = native.query(
-                "SELECT j.segment, j.segment_offset, j.head, max(l.n) FROM journals AS j"
-                " LEFT JOIN ledger_entries AS l ON l.journal_key = j.key WHERE j.id = ?"
-                " GROUP BY j.key, j.segment, j.segment_offset, j.head",
-                (native.uuid(journal),),
-            )
+            batch = self._batch(native, lock_place(native, place, self._spool), [])
+            batch.reject_gap(Gap(*WHOLE_JOURNAL, b"", place.notice or "", place.cursor))
+            batch.write()
             native.close()
-        if not rows:
-            return Cursor()
-        segment, offset, head, last = rows[0]
-        index = 0 if last is None else last + 1
-        is_first = last is None and head is None
-        return Cursor(segment, offset, index, Cursor().hash if is_first else head)
+        return Ingested(rejected_count=1)
+
+    def _end_dead_calls(self, journal: UUID, journal_key: int) -> Ingested:
+        """End the calls whose program died."""
+        dead = self._recovery.find_dead(journal_key)
+        if not dead:
+            return Ingested()
+        # A program may have appended the end of a call just before it died.
+        done, _ = self._ingest_to_end(journal)
+        count = self._recovery.end(journal_key, dead)
+        more, _ = self._ingest_to_end(journal)
+        self._recovery.remove_owners(journal_key, dead)
+        return done + more + Ingested(recovered_count=count)
+
+    def _delete_segments(self, place: Place) -> None:
+        """Delete the segments that are ingested to their end."""
+        numbers = segment_numbers(self._folder)
+        if numbers and numbers[0] < place.cursor.segment:
+            make_durable(self._database)
+            delete_segments(self._folder, before=place.cursor.segment)
 
     @contextmanager
     def _locked(self) -> Generator[None]:
         """One ingester at a time; others wait."""
-        if not self._folder.is_dir():
-            yield  # nothing was recorded, so there is nothing to lock
-            return
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         try:
             descriptor = os.open(self._folder / _LOCK, flags, 0o600)
@@ -356,10 +311,3 @@ def _batches(items: Iterator[Frame | Gap]) -> Iterator[list[Frame | Gap]]:
             batch, size = [], 0
     if batch:
         yield batch
-
-
-def _read_frame(frame: Frame) -> Item:
-    try:
-        return Item(frame, frame.fact, frame.bodies())
-    except InvalidRecordError as error:
-        return Item(frame, None, {}, problem=str(error))

@@ -2,11 +2,10 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
-from tooltrail.records.digests import ALGORITHM, Digest
+from tooltrail.records.digests import Digest
 from tooltrail.records.facts import (
     AgentLeg,
     AgentOutcome,
@@ -17,11 +16,18 @@ from tooltrail.records.facts import (
     MessageAdded,
     ToolsOffered,
 )
-from tooltrail.store.ingest.native import Native, moment_of
+from tooltrail.store.ingest.native import Native, digest_from
 from tooltrail.store.ingest.outcomes import Beginning
 
 FIRST_SEQ: Final = 1
 """Place of the first entry of a session."""
+
+
+class Entry(NamedTuple):
+    """Where the fact behind a row is: a ledger entry."""
+
+    journal_key: int
+    n: int
 
 
 @dataclass(slots=True)
@@ -31,16 +37,14 @@ class Session:
     Attributes:
         key: of its row; None until the row is inserted.
         id: of the session.
-        opened_at: when it began.
-        is_opened: whether its `session.opened` was applied.
+        opening: entry of its `session.opened`; None until that was applied.
         is_closed: whether its `session.closed` was applied.
         next_seq: place of its next entry; 0 until somebody asks.
     """
 
     key: int | None
     id: UUID
-    opened_at: datetime
-    is_opened: bool
+    opening: Entry | None
     is_closed: bool
     next_seq: int = 0
 
@@ -53,44 +57,46 @@ class Call:
         key: of its row; None for one that this batch starts.
         session: id of its session.
         beginning: what its end must know.
-        is_ended: whether its `call.ended` was applied.
-        start_entry: ledger entry of its start; with the journal, where its fact is.
-        end_entry: ledger entry of its end.
-        journal_key: of these entries.
+        start: entry of its `call.started`.
+        end: entry of its `call.ended`; None until that was applied.
     """
 
     key: int | None
     session: UUID
     beginning: Beginning
-    is_ended: bool
-    start_entry: int
-    end_entry: int | None
-    journal_key: int
-
-
-@dataclass(slots=True)
-class Message:
-    """One message that is recorded already: where its fact is."""
-
-    journal_key: int
-    entry: int
+    start: Entry
+    end: Entry | None
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What the store knows of the ids that a batch names."""
+    """What the store knows of the ids that a batch names.
+
+    Attributes:
+        sessions: by id.
+        calls: by id.
+        messages: the entry of each, by id.
+        bodies: those of the asked digests that are stored.
+    """
 
     sessions: dict[UUID, Session]
     calls: dict[UUID, Call]
-    messages: dict[UUID, Message]
+    messages: dict[UUID, Entry]
+    bodies: frozenset[Digest]
 
 
 MessageFact = MessageAdded | ToolsOffered | AgentLeg | AgentOutcome
 """Facts that take a place among the messages of their session."""
 
 
-def load_known(native: Native, facts: Iterable[Fact]) -> Known:
-    """Look the ids of some facts up, in three queries."""
+def load_known(native: Native, facts: Iterable[Fact], absent: Iterable[Digest]) -> Known:
+    """Look up what some facts name. The rows of their sessions are locked.
+
+    Args:
+        native: the connection.
+        facts: which.
+        absent: bodies that the facts name and that do not travel with them.
+    """
     sessions: dict[UUID, None] = {}
     calls: dict[UUID, None] = {}
     messages: dict[UUID, None] = {}
@@ -105,6 +111,7 @@ def load_known(native: Native, facts: Iterable[Fact]) -> Known:
         {one.id: one for one in _sessions(native, list(sessions))},
         dict(_calls(native, list(calls))),
         dict(_messages(native, list(messages))),
+        _bodies(native, sorted(set(absent))),
     )
 
 
@@ -120,46 +127,50 @@ def next_seq(native: Native, session_key: int) -> int:
 
 
 def _sessions(native: Native, ids: list[UUID]) -> Iterable[Session]:
-    # Ingesters of several machines may append to one session. Each waits for the other.
+    # Ingesters of several machines may append to one session. Each waits for the other. All lock in
+    # the same order, so that no two wait for each other.
     lock = "" if native.is_sqlite else " ORDER BY id FOR UPDATE"
     found = native.query_each(
-        "SELECT key, id, opened_at, entry IS NOT NULL, closed_at IS NOT NULL FROM sessions"
+        "SELECT key, id, open_journal_key, entry, closed_at IS NOT NULL FROM sessions"
         f" WHERE id IN (?){lock}",
-        [native.uuid(one) for one in ids],
+        [native.uuid(one) for one in sorted(ids)],
     )
-    for key, session_id, opened_at, is_opened, is_closed in found:
-        name = native.read_uuid(session_id)
-        yield Session(key, name, moment_of(opened_at), bool(is_opened), bool(is_closed))
+    for key, session_id, journal_key, entry, is_closed in found:
+        opening = None if entry is None else Entry(journal_key, entry)
+        yield Session(key, native.read_uuid(session_id), opening, bool(is_closed))
 
 
 def _calls(native: Native, ids: list[UUID]) -> Iterable[tuple[UUID, Call]]:
     found = native.query_each(
-        "SELECT i.id, i.key, s.id, i.tool_name, i.family, i.policy, i.state, i.start_entry,"
-        " i.end_entry, i.journal_key FROM invocations AS i"
+        "SELECT i.id, i.key, s.id, i.tool_name, i.family, i.policy, i.journal_key, i.start_entry,"
+        " i.end_journal_key, i.end_entry FROM invocations AS i"
         " JOIN sessions AS s ON s.key = i.session_key WHERE i.id IN (?)",
         [native.uuid(one) for one in ids],
     )
-    for row in found:
-        name, key, session, tool_name, family, policy, state, start, end, journal = row
-        beginning = Beginning(tool_name, family, Digest(f"{ALGORITHM}:{bytes(policy).hex()}"))
+    for name, key, session, tool_name, family, policy, journal, start, end_journal, end in found:
         yield (
             native.read_uuid(name),
             Call(
                 key=key,
                 session=native.read_uuid(session),
-                beginning=beginning,
-                is_ended=state != "started",
-                start_entry=start,
-                end_entry=end,
-                journal_key=journal,
+                beginning=Beginning(tool_name, family, digest_from(policy)),
+                start=Entry(journal, start),
+                end=None if end is None else Entry(end_journal, end),
             ),
         )
 
 
-def _messages(native: Native, ids: list[UUID]) -> Iterable[tuple[UUID, Message]]:
+def _messages(native: Native, ids: list[UUID]) -> Iterable[tuple[UUID, Entry]]:
     found = native.query_each(
         "SELECT id, journal_key, entry FROM messages WHERE id IN (?)",
         [native.uuid(one) for one in ids],
     )
     for name, journal_key, entry in found:
-        yield native.read_uuid(name), Message(journal_key, entry)
+        yield native.read_uuid(name), Entry(journal_key, entry)
+
+
+def _bodies(native: Native, digests: list[Digest]) -> frozenset[Digest]:
+    found = native.query_each(
+        "SELECT digest FROM bodies WHERE digest IN (?)", [native.sha(one) for one in digests]
+    )
+    return frozenset(digest_from(digest) for (digest,) in found)

@@ -4,7 +4,8 @@ SQLAlchemy Core defines the tables; the statements go to the driver directly, wh
 as fast. On PostgreSQL new rows are copied in.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from operator import itemgetter
 from typing import Any, Final, Protocol, Self, TypeAlias, cast
@@ -12,8 +13,10 @@ from uuid import UUID
 
 from sqlalchemy import Connection, Table
 
-from tooltrail.records.digests import Digest
+from tooltrail.records.digests import ALGORITHM, Digest
+from tooltrail.records.errors import InvalidRecordError
 from tooltrail.records.tool_calls import storable
+from tooltrail.store._engines.driver_errors import raised_as_ever
 from tooltrail.store.schema import EPOCH, microseconds_of
 
 Row: TypeAlias = dict[str, Any]
@@ -52,6 +55,7 @@ class Native:
 
     def __init__(self, connection: Connection) -> None:
         self.is_sqlite = connection.dialect.name == "sqlite"
+        self._connection = connection
         self._cursor = cast("_Cursor", connection.connection.cursor())
         self._statements: dict[tuple[str, ...], tuple[str, Callable[[Row], Sequence[object]]]] = {}
 
@@ -85,7 +89,8 @@ class Native:
             self._execute_many(table, rows, "INSERT INTO")
             return
         columns = ", ".join(f'"{name}"' for name in rows[0])
-        with self._cursor.copy(f"COPY {table.name} ({columns}) FROM STDIN") as copy:
+        sql = f"COPY {table.name} ({columns}) FROM STDIN"
+        with self._translated(sql), self._cursor.copy(sql) as copy:
             for row in rows:
                 copy.write_row(tuple(row.values()))
 
@@ -101,12 +106,14 @@ class Native:
     def update(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
         """Run an UPDATE for each row of values. `?` marks a value, on either database."""
         if rows:
-            self._cursor.executemany(self._marked(sql), rows)
+            with self._translated(sql):
+                self._cursor.executemany(self._marked(sql), rows)
 
     def query(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """All rows of a query. `?` marks a value, on either database."""
-        self._cursor.execute(self._marked(sql), values)
-        return self._cursor.fetchall()
+        with self._translated(sql):
+            self._cursor.execute(self._marked(sql), values)
+            return self._cursor.fetchall()
 
     def query_each(
         self, sql: str, values: Sequence[object], *, at_once: int = 500
@@ -135,7 +142,27 @@ class Native:
             sql = f"{verb} {table.name} ({columns}) VALUES ({marks}){behind}"
             found = self._statements[names] = (self._marked(sql), _values_of(tuple(rows[0])))
         sql, values_of = found
-        self._cursor.executemany(sql, map(values_of, rows))
+        with self._translated(sql):
+            self._cursor.executemany(sql, map(values_of, rows))
+
+    @contextmanager
+    def _translated(self, sql: str) -> Generator[None]:
+        """Raise what `translated_errors` understands.
+
+        Raises:
+            DBAPIError: the driver's error.
+            InvalidRecordError: no column can hold a value.
+        """
+        try:
+            with raised_as_ever(self._connection, sql):
+                yield
+        except (TypeError, UnicodeError) as error:
+            raise InvalidRecordError(f"a value cannot be stored: {error}") from error
+
+
+def digest_from(value: bytes) -> Digest:
+    """A digest as a driver gives it."""
+    return Digest(f"{ALGORITHM}:{bytes(value).hex()}")
 
 
 def moment_of(value: object) -> datetime:

@@ -26,7 +26,7 @@ from tooltrail.records import (
     render,
 )
 from tooltrail.records.canonical_json import decode, encode_text, with_lists
-from tooltrail.records.digests import Digest, digest_of
+from tooltrail.records.digests import Digest, digest_of, parse_digest
 from tooltrail.records.facts import (
     ArtifactFact,
     CallEnded,
@@ -37,6 +37,7 @@ from tooltrail.records.facts import (
 )
 from tooltrail.records.policy_documents import first_complaint, stored_policy
 from tooltrail.records.tool_calls import storable
+from tooltrail.store.ingest.interruption import with_unshown
 
 VERDICTS: Final = "structured_output"
 """The family whose results are verdicts on a submission, and the name of its renderer."""
@@ -96,7 +97,7 @@ class Outcome:
         omissions: what the stages left out.
         artifacts: in the order of `result.artifacts`.
         bodies: bytes to store by digest.
-        hidden: content that the projection left out of the result and made an artifact.
+        attached: content of artifacts that no spooled stream has.
         verdict: of a structured output.
     """
 
@@ -111,7 +112,7 @@ class Outcome:
     omissions: tuple[OmissionFact, ...]
     artifacts: tuple[ArtifactFact, ...]
     bodies: Mapping[Digest, bytes]
-    hidden: tuple[StreamRecord, ...] = ()
+    attached: tuple[StreamRecord, ...] = ()
     verdict: Verdict | None = None
 
 
@@ -196,7 +197,9 @@ class OutcomeMaker:
         publisher = _Publisher()
         projection = project(output, self._families.of_output(output, family), policy, publisher)
         receipt = render(projection.canonical, family, policy)
-        own = {one.digest for one in fact.streams}
+        attached = publisher.named
+        if output.result is None:
+            projection = with_unshown(projection, list(records.values()), policy, publisher)
         return _assembled(
             fact,
             document,
@@ -212,7 +215,7 @@ class OutcomeMaker:
                 ArtifactFact(role=one.role, digest=digest_of_path(one.reference.path))
                 for one in projection.artifacts
             ),
-            hidden=tuple(one for digest, one in publisher.named.items() if digest not in own),
+            attached=attached,
         )
 
     def _record(
@@ -324,7 +327,21 @@ def _shown_outcome(
         renderer=(shown.renderer, shown.renderer_version),
         omissions=shown.omissions,
         artifacts=shown.artifacts,
+        attached={
+            one.digest: StreamRecord.from_bytes(one.role, bodies[one.digest])
+            for one in shown.artifacts
+            if one.digest in bodies
+        },
     )
+
+
+def _unspooled(
+    fact: CallEnded, artifacts: Iterable[ArtifactFact], attached: Mapping[Digest, StreamRecord]
+) -> tuple[StreamRecord, ...]:
+    """The artifacts whose bytes are in memory and not in the spool, each once."""
+    spooled = {one.digest for one in fact.streams if one.spooled is not None}
+    wanted = dict.fromkeys(one.digest for one in artifacts if one.digest not in spooled)
+    return tuple(attached[one] for one in wanted if one in attached)
 
 
 def _assembled(
@@ -337,9 +354,11 @@ def _assembled(
     renderer: tuple[str, int],
     omissions: tuple[OmissionFact, ...],
     artifacts: tuple[ArtifactFact, ...],
-    hidden: tuple[StreamRecord, ...] = (),
+    attached: Mapping[Digest, StreamRecord],
 ) -> Outcome:
     texts = [text_of(one) for one in (document, canonical, receipt)]
+    if RECEIPT_MARK in texts[1][0]:
+        texts[1] = (texts[1][0], False)  # a foreign reference, which must not be followed
     stored: dict[Digest, bytes] = {
         digest_of(data): data
         for data, (_, is_exact) in zip((document, canonical, receipt), texts, strict=True)
@@ -358,6 +377,10 @@ def _assembled(
         offset = None
         if stream.spooled is None:
             content = bodies[stream.digest]
+            if len(content) != stream.size:
+                raise InvalidRecordError(
+                    f"stream {stream.role} has {len(content):,} bytes, not {stream.size:,}"
+                )
             found = receipt.find(content) if is_exact and content else -1
             if found >= 0:
                 offset = found
@@ -377,7 +400,7 @@ def _assembled(
         omissions=omissions,
         artifacts=artifacts,
         bodies=stored,
-        hidden=hidden,
+        attached=_unspooled(fact, artifacts, attached),
         verdict=verdict_of(canonical) if renderer[0] == VERDICTS else None,
     )
 
@@ -415,9 +438,12 @@ def verdict_of(canonical: bytes) -> Verdict | None:
         "errors": [*(result.get("errors") or ())],
         "error_count": result.get("error_count") or 0,
     }
+    attempt, valid = result["attempt"], result["valid"]
+    if not isinstance(valid, bool) or not isinstance(attempt, int) or isinstance(attempt, bool):
+        raise InvalidRecordError("a verdict has a number of the attempt, and says true or false")
     return Verdict(
-        schema=result["schema_digest"],
-        attempt=result["attempt"],
-        valid=result["valid"],
+        schema=parse_digest(result["schema_digest"]),
+        attempt=attempt,
+        valid=valid,
         document=encode_text(with_lists(counted)),
     )

@@ -1,41 +1,64 @@
-"""Publishes the spooled streams of a batch before the commit that refers to them."""
+"""Publishes the artifacts of a batch before the commit that refers to them."""
 
+import hashlib
+import os
+import re
 import shutil
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from tooltrail.artifacts import ArtifactArchive, CapturedStream, SpoolReader, StoredArtifact
-from tooltrail.records import InvalidRecordError, StreamRecord, UnavailableError
-from tooltrail.records.digests import Digest
+from tooltrail.artifacts import (
+    ArtifactArchive,
+    CapturedStream,
+    SpoolReader,
+    StoredArtifact,
+    check_path,
+)
+from tooltrail.records import DamageError, InvalidRecordError, StreamRecord, UnavailableError
+from tooltrail.records.digests import ALGORITHM, Digest
 from tooltrail.records.facts import StreamFact
 
 SCRATCH: Final = "publishing"
 """Folder of the spool for temporary files of the ingester."""
 
+_ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
 
 @dataclass(frozen=True, slots=True)
-class Pending:
-    """A stream that waits in the spool, and why."""
+class Waiting:
+    """Content that the sink does not have yet.
 
-    stream: StreamFact
+    Attributes:
+        role: what it is for.
+        digest: of the content.
+        size: its bytes.
+        line_count: its lines.
+        spooled: its file, relative to the spool; None for content in memory.
+        reason: why it waits.
+    """
+
+    role: str
+    digest: Digest
+    size: int
+    line_count: int
+    spooled: str | None
     reason: str
 
 
 @dataclass
 class Published:
-    """What became of the streams of a batch.
+    """What became of the artifacts of a batch.
 
     Attributes:
         stored: artifacts in the sink, by digest.
-        pending: streams that wait, by digest.
-        unsent: content in memory that could not be published; it is stored as a body.
+        waiting: content that waits, by digest.
+        unsent: the bytes of waiting content that is in no file; they are stored as a body.
     """
 
     stored: dict[Digest, StoredArtifact] = field(default_factory=dict[Digest, StoredArtifact])
-    pending: dict[Digest, Pending] = field(default_factory=dict[Digest, Pending])
+    waiting: dict[Digest, Waiting] = field(default_factory=dict[Digest, Waiting])
     unsent: dict[Digest, bytes] = field(default_factory=dict[Digest, bytes])
 
 
@@ -55,98 +78,140 @@ class SpooledStreams:
         """The record of a spooled stream with its two ends.
 
         Raises:
-            InvalidRecordError: the file is missing, or is shorter than the fact says.
+            InvalidRecordError: the file is missing, or holds other bytes than the fact says.
             UnavailableError: the file cannot be read now.
         """
-        path = self._path_of(stream)
-        head, tail, size = b"", b"", 0
+        path = self._path_of(stream.spooled or "")
+        head, tail, size, digest = b"", b"", 0, hashlib.sha256()
         try:
             with path.open("rb") as stored:
                 for block in SpoolReader(stored, str(path)):
                     size += len(block)
-                    if len(head) < edge_bytes:
-                        head += block[: edge_bytes - len(head)]
-                    tail = (tail + block)[-edge_bytes:]
+                    digest.update(block)
+                    head += block[: max(0, edge_bytes - len(head))]
+                    tail = (tail + block[-edge_bytes:])[-edge_bytes:] if edge_bytes else b""
         except FileNotFoundError as error:
             raise InvalidRecordError(f"stream {stream.role}: {path} is missing") from error
         except OSError as error:
             raise UnavailableError(f"{path} cannot be read: {error.strerror}") from error
-        if size != stream.size:
+        if f"{ALGORITHM}:{digest.hexdigest()}" != stream.digest or size != stream.size:
             raise InvalidRecordError(
-                f"stream {stream.role}: {path} holds {size:,} bytes, not {stream.size:,}"
+                f"stream {stream.role}: {path} holds {size:,} bytes, which are not the "
+                f"{stream.size:,} bytes of {stream.digest}"
             )
-        rest = max(0, size - len(head))
+        rest = min(len(tail), size - len(head))
         return StreamRecord(
             role=stream.role,
             digest=stream.digest,
-            size=stream.size,
+            size=size,
             line_count=stream.line_count,
             head=head,
-            tail=tail[-rest:] if rest else b"",
+            tail=tail[len(tail) - rest :],
             produced_size=stream.produced_size,
             produced_line_count=stream.produced_line_count,
             loss_reason=stream.loss_reason,
         )
 
-    def publish(self, spooled: Iterable[StreamFact], hidden: Iterable[StreamRecord]) -> Published:
-        """Make streams durable in the sink; what it does not take now is pending.
+    def publish(self, spooled: Iterable[StreamFact], attached: Iterable[StreamRecord]) -> Published:
+        """Make content durable in the sink; what the sink does not take now waits.
 
         Args:
             spooled: streams in the spool.
-            hidden: content in memory.
+            attached: content in memory.
+
+        Raises:
+            InvalidRecordError: a file of the spool is missing, or is named by no proper path.
         """
         found, away = Published(), ""
         for stream in spooled:
-            if stream.digest in found.stored or stream.digest in found.pending:
-                continue
-            away = away or self._put(found, self._captured(stream))
-            if away:
-                found.pending[stream.digest] = Pending(stream, away)
-        for record in hidden:
-            if record.digest in found.stored:
-                continue
-            away = away or self._put(found, CapturedStream(record, None))
-            if away:
-                found.unsent[record.digest] = record.content or b""
-        with suppress(OSError):
-            shutil.rmtree(self._spool / SCRATCH, ignore_errors=True)
+            if stream.digest not in found.stored and stream.digest not in found.waiting:
+                waiting = Waiting(
+                    stream.role, stream.digest, stream.size, stream.line_count, stream.spooled, away
+                )
+                away = self._try(found, waiting, None)
+        for record in attached:
+            if record.digest not in found.stored and record.digest not in found.waiting:
+                waiting = Waiting(
+                    record.role, record.digest, record.size, record.line_count, None, away
+                )
+                away = self._try(found, waiting, record.content)
+        shutil.rmtree(self._spool / SCRATCH, ignore_errors=True)
         return found
 
-    def discard(self, calls: Iterable[str], kept: Mapping[Digest, Pending]) -> None:
-        """Remove the spool folders of calls that are committed, but for streams that wait.
+    def send(self, waiting: Waiting, content: bytes | None) -> StoredArtifact:
+        """Publish one stream.
 
         Args:
-            calls: names of the folders.
-            kept: what waits.
+            waiting: which.
+            content: its bytes; None where they are in the spool.
+
+        Raises:
+            InvalidRecordError: its file is missing.
+            DamageError: its file, or the object that stands in the sink, is damaged.
+            UnavailableError: the sink or the file cannot serve now.
         """
-        waiting = {Path(one.stream.spooled or "").parts[0] for one in kept.values()}
-        for name in calls:
-            if name not in waiting:
-                shutil.rmtree(self._spool / name, ignore_errors=True)
-
-    def _put(self, found: Published, captured: CapturedStream) -> str:
-        """Publish one stream; why that is not possible now, or an empty text."""
-        try:
-            stored = self._archive.publish(captured, scratch=self._spool / SCRATCH)
-        except UnavailableError as error:
-            return str(error)
-        found.stored[stored.digest] = stored
-        return ""
-
-    def _captured(self, stream: StreamFact) -> CapturedStream:
         record = StreamRecord(
-            role=stream.role,
-            digest=stream.digest,
-            size=stream.size,
-            line_count=stream.line_count,
+            role=waiting.role,
+            digest=waiting.digest,
+            size=waiting.size,
+            line_count=waiting.line_count,
             head=b"",
-            produced_size=stream.produced_size,
-            produced_line_count=stream.produced_line_count,
-            loss_reason=stream.loss_reason,
+            content=content,
+            produced_size=waiting.size,
+            produced_line_count=waiting.line_count,
         )
-        return CapturedStream(record, self._path_of(stream))
+        captured = CapturedStream(record, self._check(waiting))
+        return self._archive.publish(captured, scratch=self._spool / SCRATCH)
 
-    def _path_of(self, stream: StreamFact) -> Path:
-        from tooltrail.artifacts import check_path  # noqa: PLC0415
+    def folders(self) -> list[str]:
+        """Names of the folders of calls.
 
-        return self._spool / check_path(stream.spooled or "")
+        Raises:
+            UnavailableError: the spool cannot be read.
+        """
+        try:
+            names = os.listdir(self._spool)  # noqa: PTH208  names are enough
+        except OSError as error:
+            raise UnavailableError(
+                f"spool {self._spool} cannot be read: {error.strerror}"
+            ) from error
+        return sorted(name for name in names if _ID.fullmatch(name))
+
+    def discard(self, folders: Iterable[str]) -> None:
+        """Remove folders of the spool. One that cannot be removed is tried again later."""
+        for name in folders:
+            shutil.rmtree(self._spool / name, ignore_errors=True)
+
+    def _try(self, found: Published, waiting: Waiting, content: bytes | None) -> str:
+        """Publish one stream unless the sink is away; why the sink is away, or an empty text."""
+        away = waiting.reason
+        if not away:
+            try:
+                found.stored[waiting.digest] = self.send(waiting, content)
+            except UnavailableError as error:
+                away = str(error)
+            except DamageError as error:
+                # Of this one alone: the object in the sink is damaged and was not replaced.
+                self._wait(found, waiting, content, str(error))
+                return ""
+        if away:
+            self._wait(found, waiting, content, away)
+        return away
+
+    def _wait(self, found: Published, waiting: Waiting, content: bytes | None, reason: str) -> None:
+        self._check(waiting)
+        found.waiting[waiting.digest] = replace(waiting, reason=reason)
+        if content is not None:
+            found.unsent[waiting.digest] = content
+
+    def _check(self, waiting: Waiting) -> Path | None:
+        """The file of a stream, which must be there; None for content in memory."""
+        if waiting.spooled is None:
+            return None
+        path = self._path_of(waiting.spooled)
+        if not path.is_file():
+            raise InvalidRecordError(f"stream {waiting.role}: {path} is missing")
+        return path
+
+    def _path_of(self, spooled: str) -> Path:
+        return self._spool / check_path(spooled)

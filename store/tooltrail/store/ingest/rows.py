@@ -7,7 +7,7 @@ from uuid import UUID
 from sqlalchemy import Table
 
 from tooltrail.records.canonical_json import decode
-from tooltrail.records.digests import EMPTY, Digest
+from tooltrail.records.digests import EMPTY, Digest, parse_digest
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.records.facts import (
     AgentLeg,
@@ -17,6 +17,7 @@ from tooltrail.records.facts import (
     CallStarted,
     MessageAdded,
     OmissionFact,
+    SessionClosed,
     SessionOpened,
     StreamFact,
     ToolsOffered,
@@ -24,14 +25,26 @@ from tooltrail.records.facts import (
 from tooltrail.records.tool_calls import preview_arguments
 from tooltrail.store import schema
 from tooltrail.store._recording.bodies import encode_body
-from tooltrail.store.ingest.known import MessageFact
+from tooltrail.store.ingest.interruption import ORDER_ROLE
+from tooltrail.store.ingest.known import Entry, MessageFact
 from tooltrail.store.ingest.native import Native, Row
 from tooltrail.store.ingest.outcomes import Outcome, Verdict
 
 Bodies = Mapping[Digest, bytes]
 
-OPENING: Final = ("name", "parent_id", "title", "agent", "environment", "entry")
+OPENING: Final = (
+    "name",
+    "parent_id",
+    "title",
+    "agent",
+    "environment",
+    "open_journal_key",
+    "entry",
+)
 """Columns of a session that its `session.opened` fills."""
+
+CLOSING: Final = ("closed_at", "close_reason", "close_journal_key", "close_entry")
+"""Columns of a session that its `session.closed` fills."""
 
 ENDING: Final = (
     "state",
@@ -44,6 +57,7 @@ ENDING: Final = (
     "output_size",
     "lost_size",
     "truncated",
+    "end_journal_key",
     "end_entry",
 )
 """Columns of an invocation that its end fills."""
@@ -52,9 +66,6 @@ NO_END: Final[Row] = {name: None for name in ENDING if name != "state"}
 NO_SURFACES: Final[Row] = dict.fromkeys(
     ("output", "canonical", "receipt", "renderer", "renderer_version", "shown")
 )
-
-ORDER_ROLE: Final = "order"
-"""A stream that says how the chunks of the others came; no output of the tool."""
 
 
 class MessageRows(NamedTuple):
@@ -77,19 +88,25 @@ def body_row(native: Native, digest: Digest, data: bytes) -> Row:
     return {"digest": native.sha(digest), "size": len(data), "encoding": encoding, "data": packed}
 
 
-def opening_columns(native: Native, fact: SessionOpened, entry: int) -> Row:
-    """What a session is."""
+def opening_columns(native: Native, fact: SessionOpened, entry: Entry) -> Row:
+    """What a session is, in the order of `OPENING`."""
     return {
         "name": native.text(fact.name),
         "parent_id": native.uuid(fact.parent),
         "title": native.text(fact.title),
         "agent": native.text(fact.agent),
         "environment": native.sha(fact.environment),
-        "entry": entry,
+        "open_journal_key": entry.journal_key,
+        "entry": entry.n,
     }
 
 
-def start_row(native: Native, fact: CallStarted, entry: int, arguments: str) -> Row:
+def closing_values(native: Native, fact: SessionClosed, entry: Entry) -> tuple[object, ...]:
+    """How a session ended, in the order of `CLOSING`."""
+    return (native.moment(fact.at), native.text(fact.reason), entry.journal_key, entry.n)
+
+
+def start_row(native: Native, fact: CallStarted, entry: Entry, arguments: str) -> Row:
     """A call that starts, without the keys and the place in its session."""
     return {
         "id": native.uuid(fact.id),
@@ -103,13 +120,14 @@ def start_row(native: Native, fact: CallStarted, entry: int, arguments: str) -> 
         "environment": native.sha(fact.environment),
         "arguments_preview": preview_arguments(fact.title or arguments),
         "started_at": native.moment(fact.at),
-        "start_entry": entry,
+        "journal_key": entry.journal_key,
+        "start_entry": entry.n,
         "owner": native.text(fact.owner),
     }
 
 
 def end_columns(
-    native: Native, fact: CallEnded, omissions: Sequence[OmissionFact], entry: int
+    native: Native, fact: CallEnded, omissions: Sequence[OmissionFact], entry: Entry
 ) -> Row:
     """How a call ended, in the order of `ENDING`."""
     shown = [one for one in fact.streams if one.role != ORDER_ROLE]
@@ -124,7 +142,8 @@ def end_columns(
         "output_size": sum(one.produced_size for one in shown),
         "lost_size": sum(one.produced_size - one.size for one in shown),
         "truncated": bool(omissions),
-        "end_entry": entry,
+        "end_journal_key": entry.journal_key,
+        "end_entry": entry.n,
     }
 
 
@@ -134,7 +153,7 @@ def surface_columns(native: Native, outcome: Outcome) -> Row:
         "output": outcome.output,
         "canonical": outcome.canonical,
         "receipt": outcome.receipt,
-        "renderer": outcome.renderer,
+        "renderer": native.text(outcome.renderer),
         "renderer_version": outcome.renderer_version,
         "shown": native.sha(outcome.shown),
     }
@@ -179,9 +198,9 @@ def omission_rows(native: Native, key: int, omissions: Iterable[OmissionFact]) -
         {
             "invocation_key": key,
             "n": n,
-            "stage": one.stage,
+            "stage": native.text(one.stage),
             "field": native.text(one.field),
-            "unit": one.unit,
+            "unit": native.text(one.unit),
             "before_count": one.before,
             "after_count": one.after,
             "reason": native.text(one.reason),
@@ -234,7 +253,8 @@ def message_rows(native: Native, fact: MessageFact, bodies: Bodies) -> MessageRo
             return MessageRows(columns, {}, [])
         case ToolsOffered():
             offers = [{"position": n, "tool": native.sha(one)} for n, one in enumerate(fact.tools)]
-            tools = [_tool_row(native, one, fact, bodies) for one in fact.tools]
+            # A definition that does not travel with the offer was offered before.
+            tools = [_tool_row(native, one, fact, bodies) for one in fact.tools if one in bodies]
             columns = _message_columns(native, "tools")
             return MessageRows(columns, {schema.tool_offers: offers}, tools)
         case AgentLeg():
@@ -274,32 +294,34 @@ def _tool_row(native: Native, digest: Digest, fact: ToolsOffered, bodies: Bodies
 
 def tool_name(native: Native, digest: Digest, bodies: Bodies) -> str | None:
     """The name in the definition of a tool."""
-    return native.text(str(_object(bodies, digest)["name"]))
+    return native.text(_text(_object(bodies, digest), "name"))
 
 
 def _leg_row(native: Native, fact: AgentLeg, bodies: Bodies) -> Row:
     leg = _object(bodies, fact.document)
+    named = None if leg.get("schema_digest") is None else _text(leg, "schema_digest")
     return {
-        "run_id": native.uuid(UUID(leg["run_id"])),
-        "position": leg["position"],
-        "tier": native.text(leg["tier"]),
-        "model": native.text(leg["model"]),
-        "wire_format": native.text(leg["wire_format"]),
-        "agent_id": native.text(leg["agent_id"]),
+        "run_id": native.uuid(UUID(_text(leg, "run_id"))),
+        "position": _count(leg, "position"),
+        "tier": native.text(_text(leg, "tier")),
+        "model": native.text(_text(leg, "model")),
+        "wire_format": native.text(_text(leg, "wire_format")),
+        "agent_id": native.text(_text(leg, "agent_id")),
         "agent": native.sha(fact.agent),
         "agent_version": native.text(fact.agent_version),
-        "schema": native.sha(leg.get("schema_digest")),
+        "schema": None if named is None else native.sha(parse_digest(named)),
         "started_at": native.moment(fact.at),
     }
 
 
 def _outcome_row(native: Native, fact: AgentOutcome, bodies: Bodies) -> Row:
     ended = _object(bodies, fact.document)
+    escalated_to = None if ended.get("escalated_to") is None else _text(ended, "escalated_to")
     return {
-        "outcome": native.text(ended["outcome"]),
-        "escalated_to": native.text(ended.get("escalated_to")),
-        "attempt_count": ended["attempt_count"],
-        "duration_ms": ended["duration_ms"],
+        "outcome": native.text(_text(ended, "outcome")),
+        "escalated_to": native.text(escalated_to),
+        "attempt_count": _count(ended, "attempt_count"),
+        "duration_ms": _count(ended, "duration_ms"),
     }
 
 
@@ -311,3 +333,17 @@ def _object(bodies: Bodies, digest: Digest) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise InvalidRecordError(f"body {digest} must be a JSON object")
     return cast("dict[str, Any]", found)
+
+
+def _text(members: Mapping[str, Any], name: str) -> str:
+    value = members[name]
+    if not isinstance(value, str):
+        raise InvalidRecordError(f"member {name} must be a text, not {type(value).__name__}")
+    return value
+
+
+def _count(members: Mapping[str, Any], name: str) -> int:
+    value = members[name]
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise InvalidRecordError(f"member {name} must be an integer, not {type(value).__name__}")
+    return value

@@ -39,17 +39,30 @@ class Needed:
 
     Attributes:
         bodies: must be in the database.
+        optional: bodies that may be lost with a damaged place of the journal.
         contents: streams and artifacts: in the database, in the sink, or in a spool.
         unplaced: streams whose place in the receipt may have been removed.
     """
 
     bodies: dict[Digest, str] = field(default_factory=dict[Digest, str])
+    optional: dict[Digest, str] = field(default_factory=dict[Digest, str])
     contents: dict[Digest, str] = field(default_factory=dict[Digest, str])
 
     unplaced: list[Unplaced] = field(default_factory=list[Unplaced])
 
-    def check(self, checking: Checking) -> None:
-        """Report what is missing. Retention removes bytes and leaves the row."""
+    def check(self, checking: Checking, *, is_damaged: bool) -> None:
+        """Report what is missing. Retention removes bytes and leaves the row.
+
+        Args:
+            checking: the verification.
+            is_damaged: whether some frames of the journal are lost.
+        """
+        if is_damaged:
+            for digest, subject in _without(checking, "bodies", self.optional).items():
+                message = f"body {digest} of {subject} is missing; the journal was damaged"
+                checking.incomplete(subject, "bodies", None, message)
+        else:
+            self.bodies.update(self.optional)
         self._check_unplaced(checking)
         wanted = {**self.contents, **self.bodies}
         missing = _without(checking, "bodies", wanted)
@@ -117,7 +130,10 @@ def check_pending(checking: Checking) -> Iterator[list[Finding]]:
     last: Any = None
     while True:
         behind = "" if last is None else "WHERE digest > ? "
-        sql = f"SELECT digest, role, reason FROM pending_artifacts {behind}ORDER BY digest LIMIT ?"
+        sql = (
+            "SELECT digest, min(role), min(reason) FROM pending_artifacts "
+            f"{behind}GROUP BY digest ORDER BY digest LIMIT ?"
+        )
         values = (_ROWS_AT_ONCE,) if last is None else (last, _ROWS_AT_ONCE)
         try:
             rows = checking.source.query(sql, values)

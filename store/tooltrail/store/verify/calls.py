@@ -10,13 +10,14 @@ from tooltrail.records.digests import EMPTY
 from tooltrail.records.facts import CallEnded, CallStarted
 from tooltrail.store import schema
 from tooltrail.store.ingest import rows
+from tooltrail.store.ingest.known import Entry
 from tooltrail.store.verify.bodies import Needed
 from tooltrail.store.verify.checking import Checking, Place, Repeat
-from tooltrail.store.verify.ledger import Entry
+from tooltrail.store.verify.ledger import Entry as Applied
 from tooltrail.store.verify.source import Values
 from tooltrail.store.verify.surfaces import SURFACES, Texts
 
-_OWN: Final = ("key", "session_key", "seq", "is_late", "journal_key")
+_OWN: Final = ("key", "session_key", "seq", "is_late")
 _START: Final = (
     "id",
     "tool_name",
@@ -28,6 +29,7 @@ _START: Final = (
     "environment",
     "arguments_preview",
     "started_at",
+    "journal_key",
     "start_entry",
     "owner",
 )
@@ -36,7 +38,9 @@ CALL: Final = (*_OWN, *_START, *rows.ENDING)
 
 _STARTED: Final = slice(len(_OWN), len(_OWN) + len(_START))
 _ENDED: Final = slice(_STARTED.stop, len(CALL))
+_END: Final = slice(CALL.index("end_journal_key"), CALL.index("end_entry") + 1)
 _END_ENTRY: Final = CALL.index("end_entry")
+_JOURNAL: Final = CALL.index("journal_key")
 _START_ENTRY: Final = CALL.index("start_entry")
 _PREVIEW: Final = _START.index("arguments_preview")
 _STATE: Final = CALL.index("state")
@@ -83,7 +87,7 @@ NO_RERUN: Final = Rerun()
 
 
 def check_calls(
-    checking: Checking, journal: int, entries: Sequence[Entry], needed: Needed, rerun: Rerun
+    checking: Checking, journal: int, entries: Sequence[Applied], needed: Needed, rerun: Rerun
 ) -> list[Place]:
     """Compare the calls of a batch.
 
@@ -97,25 +101,26 @@ def check_calls(
         fact = entry.fact
         if isinstance(fact, CallStarted):
             call = calls.get(checking.native.uuid(fact.id))
-            place = _check_start(checking, journal, entry, fact, call, needed)
-            places += [] if place is None else [place]
+            seq = _check_start(checking, journal, entry, fact, call, needed)
+            places += [] if seq is None else [seq]
         elif isinstance(fact, CallEnded):
             call = calls.get(checking.native.uuid(fact.id))
             if call is None:
                 continue  # reported with its start
-            if call.row[_END_ENTRY] == entry.n:
+            place = call.row[_END]
+            if place == (journal, entry.n):
                 checking.matched["invocations.end_entry"] += 1
                 _check_end(checking, call, fact, needed, rerun)
             else:
-                place_of = (call.row[4], call.row[_END_ENTRY])
+                column = "end_entry" if place[0] == journal else "end_journal_key"
                 here = (journal, entry.n)
                 checking.repeats.append(
-                    Repeat(call.subject, "invocations", "end_entry", place_of, here, entry.json)
+                    Repeat(call.subject, "invocations", column, place, here, entry.json)
                 )
     return places
 
 
-def _load(checking: Checking, entries: Iterable[Entry]) -> dict[Any, Call]:
+def _load(checking: Checking, entries: Iterable[Applied]) -> dict[Any, Call]:
     """The rows of all calls that some facts name."""
     ids = list(dict.fromkeys(checking.native.uuid(one.fact.id) for one in entries))  # type: ignore[union-attr]  facts of calls have an id
     source = checking.source
@@ -139,7 +144,7 @@ def _load(checking: Checking, entries: Iterable[Entry]) -> dict[Any, Call]:
 def _check_start(
     checking: Checking,
     journal: int,
-    entry: Entry,
+    entry: Applied,
     fact: CallStarted,
     call: Call | None,
     needed: Needed,
@@ -151,9 +156,9 @@ def _check_start(
         checking.damage(subject, "invocations", None, f"{subject} is missing")
         return Place(n, subject, "invocations", fact.session, None)
     row, subject = call.row, call.subject
-    if row[_START_ENTRY] != n or row[4] != journal:
-        column = "start_entry" if row[4] == journal else "journal_key"
-        place = (row[4], row[_START_ENTRY])
+    if row[_START_ENTRY] != n or row[_JOURNAL] != journal:
+        column = "start_entry" if row[_JOURNAL] == journal else "journal_key"
+        place = (row[_JOURNAL], row[_START_ENTRY])
         seq = Place(n, subject, "invocations", fact.session, row[2])
         checking.repeats.append(
             Repeat(subject, "invocations", column, place, (journal, n), entry.json, seq)
@@ -166,7 +171,9 @@ def _check_start(
         arguments = call.texts.values["arguments"]
     else:
         checking.damage(subject, "surfaces", None, f"the texts of {subject} are missing")
-    made = rows.start_row(checking.native, fact, n, arguments if isinstance(arguments, str) else "")
+    made = rows.start_row(
+        checking.native, fact, Entry(journal, n), arguments if isinstance(arguments, str) else ""
+    )
     expected = [made[name] for name in _START]
     if not isinstance(arguments, str) and fact.title is None:
         expected[_PREVIEW] = row[_STARTED][_PREVIEW]
@@ -179,7 +186,7 @@ def _check_start(
             checking.compare(subject, "invocations", ("is_late",), (is_late,), row[3:4])
     for digest in (fact.policy, fact.environment):
         if digest is not None and digest != EMPTY:
-            needed.bodies.setdefault(digest, subject)
+            needed.optional.setdefault(digest, subject)
     _check_open(checking, call, fact)
     return Place(n, subject, "invocations", fact.session, row[2])
 
@@ -209,7 +216,7 @@ def _check_arguments(checking: Checking, call: Call) -> None:
     """
     if call.texts.values.get("is_exact") == 1:
         return
-    start = checking.fact_at(call.row[4], call.row[_START_ENTRY])
+    start = checking.fact_at(call.row[_JOURNAL], call.row[_START_ENTRY])
     if isinstance(start, CallStarted):
         call.texts.check(checking, "arguments", start.arguments)
     else:
@@ -226,7 +233,7 @@ def _check_end(
     shown = texts.check_shown(
         checking, fact, children[schema.omissions], children[schema.invocation_artifacts]
     )
-    expected = rows.end_columns(native, fact, shown.omissions, call.row[_END_ENTRY])
+    expected = rows.end_columns(native, fact, shown.omissions, Entry(*call.row[_END]))
     wanted = tuple(expected[name] for name in rows.ENDING)
     checking.compare(subject, "invocations", rows.ENDING, wanted, call.row[_ENDED])
     offsets = [row[-1] for row in children[schema.streams]]

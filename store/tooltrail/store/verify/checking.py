@@ -31,9 +31,11 @@ SESSION: Final = (
     "title",
     "agent",
     "environment",
+    "open_journal_key",
     "entry",
     "closed_at",
     "close_reason",
+    "close_journal_key",
     "close_entry",
 )
 _KINDS: Final = {"call.started": "calls", "message": "messages", "session.opened": "sessions"}

@@ -17,15 +17,15 @@ from tooltrail.records.facts import (
     body_digests,
 )
 from tooltrail.store import schema
-from tooltrail.store.ingest import rows
+from tooltrail.store.ingest import known, rows
 from tooltrail.store.ingest.known import MessageFact
 from tooltrail.store.verify.bodies import Needed
 from tooltrail.store.verify.checking import SESSION, Checking, Place, Repeat
 from tooltrail.store.verify.ledger import Entry
 from tooltrail.store.verify.source import Values
 
-_OPENING: Final = slice(SESSION.index("name"), SESSION.index("entry") + 1)
-_CLOSING: Final = slice(SESSION.index("closed_at"), len(SESSION))
+_OPENING: Final = slice(SESSION.index(rows.OPENING[0]), SESSION.index("entry") + 1)
+_CLOSING: Final = slice(SESSION.index(rows.CLOSING[0]), len(SESSION))
 _MESSAGE: Final = (
     "key",
     "id",
@@ -62,20 +62,21 @@ def check_sessions(
             continue
         named = dict(zip(SESSION, row, strict=True))
         if isinstance(fact, SessionOpened):
-            if named["entry"] == n and (not checking.is_strict or row[2] == journal):
-                expected = rows.opening_columns(checking.native, fact, n)
+            place = (named["open_journal_key"], named["entry"])
+            if place == (journal, n):
+                expected = rows.opening_columns(checking.native, fact, known.Entry(journal, n))
                 names = SESSION[_OPENING]
                 wanted = tuple(expected[one] for one in names)
                 checking.compare(subject, "sessions", names, wanted, row[_OPENING])
                 checking.matched["sessions.entry"] += 1
                 if fact.environment is not None:
-                    needed.bodies.setdefault(fact.environment, subject)
-            elif checking.is_strict or named["entry"] is None:
-                place = (named["journal_key"], named["entry"])
-                repeat = Repeat(subject, "sessions", "entry", place, (journal, n), json)
+                    needed.optional.setdefault(fact.environment, subject)
+            else:
+                column = "entry" if place[0] == journal else "open_journal_key"
+                repeat = Repeat(subject, "sessions", column, place, (journal, n), json)
                 checking.repeats.append(repeat)
         elif isinstance(fact, SessionClosed):
-            _check_closing(checking, subject, fact, n, row)
+            _check_closing(checking, subject, fact, known.Entry(journal, n), row)
 
 
 def _check_beginning(
@@ -95,20 +96,18 @@ def _check_beginning(
 
 
 def _check_closing(
-    checking: Checking, subject: str, fact: SessionClosed, n: int, row: Values
+    checking: Checking, subject: str, fact: SessionClosed, entry: known.Entry, row: Values
 ) -> None:
-    native = checking.native
-    closed_at, reason, entry = row[_CLOSING]
-    is_first = checking.close(fact.session, n)
-    if entry == n:
-        expected = (native.moment(fact.at), native.text(fact.reason), n)
-        checking.compare(
-            subject, "sessions", SESSION[_CLOSING], expected, (closed_at, reason, entry)
-        )
+    is_first = checking.close(fact.session, entry.n)
+    journal, n = row[_CLOSING][-2:]
+    if (journal, n) == entry:
+        expected = rows.closing_values(checking.native, fact, entry)
+        checking.compare(subject, "sessions", rows.CLOSING, expected, row[_CLOSING])
         checking.matched["sessions.close_entry"] += 1
     elif checking.is_strict and is_first:
-        message = f"sessions.close_entry of {subject} is not the entry of its fact"
-        checking.damage(subject, "sessions", "close_entry", message)
+        column = "close_entry" if journal == entry.journal_key else "close_journal_key"
+        message = f"sessions.{column} of {subject} is not that of its fact"
+        checking.damage(subject, "sessions", column, message)
 
 
 def check_messages(

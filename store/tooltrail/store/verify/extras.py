@@ -39,9 +39,9 @@ class _Rule:
     counted: str = ""
 
 
-def _entry(column: str, kind: str, journal: str = "l.journal_key = t.journal_key") -> str:
+def _entry(column: str, kind: str, journal: str = "journal_key") -> str:
     return (
-        f"t.{column} IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ledger_entries AS l WHERE {journal}"
+        f"t.{column} IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ledger_entries AS l WHERE l.journal_key = t.{journal}"
         f" AND l.n = t.{column} AND {kind} AND l.subject_id = t.id)"
     )
 
@@ -50,7 +50,6 @@ def _orphan(column: str, owner: str) -> str:
     return f"NOT EXISTS (SELECT 1 FROM {owner} AS o WHERE o.key = t.{column})"
 
 
-_ANY_JOURNAL: Final = "l.journal_key IN (SELECT key FROM journals)"
 _MESSAGES: Final = "l.kind IN ('message', 'tool.offered', 'agent.leg', 'agent.outcome')"
 _OF_SESSION: Final = "WHERE o.session_key = t.key"
 _UNKNOWN_SESSION: Final = (
@@ -65,7 +64,7 @@ _RULES: Final = (
         schema.invocations,
         "call",
         ("id",),
-        _entry("end_entry", "l.kind = 'call.ended'"),
+        _entry("end_entry", "l.kind = 'call.ended'", "end_journal_key"),
         "invocations.end_entry",
         "WHERE end_entry IS NOT NULL",
     ),
@@ -74,7 +73,7 @@ _RULES: Final = (
         schema.sessions,
         "session",
         ("id",),
-        _entry("entry", "l.kind = 'session.opened'", _ANY_JOURNAL),
+        _entry("entry", "l.kind = 'session.opened'", "open_journal_key"),
         "sessions.entry",
         "WHERE entry IS NOT NULL",
     ),
@@ -82,7 +81,7 @@ _RULES: Final = (
         schema.sessions,
         "session",
         ("id",),
-        _entry("close_entry", "l.kind = 'session.closed'", _ANY_JOURNAL),
+        _entry("close_entry", "l.kind = 'session.closed'", "close_journal_key"),
         "sessions.close_entry",
         "WHERE close_entry IS NOT NULL",
     ),

@@ -9,6 +9,7 @@ from uuid import UUID
 from tooltrail.journal.frames import FIRST_HASH, Frame, link
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.records.facts import Fact, NewerFactError, body_digests, read_fact
+from tooltrail.records.tool_calls import storable
 from tooltrail.store import schema
 from tooltrail.store.ingest.batch import subject_of
 from tooltrail.store.verify.checking import Checking
@@ -33,6 +34,7 @@ class Journal(NamedTuple):
         key: of its row.
         name: in words.
         entry_count: facts that were ingested.
+        next_index: number of the next one.
         head: hash of the last one; None right behind damage.
         gap_count: damaged places that were kept.
         is_missing: whether it has no row.
@@ -41,6 +43,7 @@ class Journal(NamedTuple):
     key: int
     name: str
     entry_count: Any
+    next_index: Any
     head: Any
     gap_count: int
     is_missing: bool = False
@@ -152,12 +155,20 @@ def _check_end(checking: Checking, journal: Journal, chain: _Chain) -> None:
     if chain.count != journal.entry_count:
         message = f"{journal.name} has {chain.count:,} entries, not {journal.entry_count}"
         checking.damage(journal.name, "journals", "entry_count", message)
+    is_next = journal.next_index == chain.next
+    if not is_next and not (journal.gap_count and _is_above(journal.next_index, chain.next)):
+        message = f"{journal.name} goes on with {journal.next_index}, its ledger with {chain.next:,}"
+        checking.damage(journal.name, "journals", "next_index", message)
     if not chain.count or chain.hashes is None:
         return
     is_head = journal.head in chain.hashes
     if not is_head and not (journal.gap_count and journal.head is None):
         message = f"the last entry of {journal.name} is not its head: the tail was cut or altered"
         checking.damage(journal.name, "journals", "head", message)
+
+
+def _is_above(value: Any, least: int) -> bool:
+    return isinstance(value, int) and value > least
 
 
 def _rejected(checking: Checking, journal: Journal, first: int, last: int) -> dict[Any, Any]:
@@ -213,6 +224,6 @@ def _fact_bytes(text: Any, rejected: Any) -> bytes | None:
         return data
     kept: bytes = rejected[2]
     for end in range(len(data), max(0, len(data) - _MAX_TRIED), -1):
-        if kept[:end].decode("utf-8", "backslashreplace") == text:
+        if storable(kept[:end].decode("utf-8", "backslashreplace")) == text:
             return kept[:end]
     return data

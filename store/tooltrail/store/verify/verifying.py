@@ -21,7 +21,7 @@ from tooltrail.store.verify.ledger import Entry, Journal, read_entries
 from tooltrail.store.verify.receipts import Receipts
 from tooltrail.store.verify.source import Source
 
-_JOURNAL = ("key", "id", "entry_count", "head")
+_JOURNAL = ("key", "id", "entry_count", "next_index", "head")
 _GAP = ("key", "journal_key", "subject_id", "reason")
 
 
@@ -82,7 +82,7 @@ def _check_rows(checking: Checking, rerun: Rerun) -> Iterator[list[Finding]]:
     for journal in journals:
         checking.begin_journal()
         for entries in read_entries(checking, journal):
-            _check_batch(checking, journal.key, entries, rerun)
+            _check_batch(checking, journal, entries, rerun)
             yield checking.take()
         yield checking.take()
     check_tool_times(checking)
@@ -91,21 +91,21 @@ def _check_rows(checking: Checking, rerun: Rerun) -> Iterator[list[Finding]]:
     yield from check_pending(checking)
 
 
-def _check_batch(checking: Checking, journal: int, entries: list[Entry], rerun: Rerun) -> None:
+def _check_batch(checking: Checking, journal: Journal, entries: list[Entry], rerun: Rerun) -> None:
     """Compare what the facts of a batch made, and what they name."""
     needed = Needed()
     checking.load_sessions(
         one.fact.session for one in entries if not isinstance(one.fact, Maintenance)
     )
-    check_sessions(checking, journal, entries, needed)
-    places = check_messages(checking, journal, entries, needed)
-    places += check_calls(checking, journal, entries, needed, rerun)
+    check_sessions(checking, journal.key, entries, needed)
+    places = check_messages(checking, journal.key, entries, needed)
+    places += check_calls(checking, journal.key, entries, needed, rerun)
     checking.check_places(places + checking.resolve_repeats())
     for _, fact, _ in entries:
         if isinstance(fact, Maintenance):
             for digest in body_digests(fact):
                 needed.bodies.setdefault(digest, f"maintenance {fact.id}")
-    needed.check(checking)
+    needed.check(checking, is_damaged=journal.gap_count > 0)
 
 
 def _journals(checking: Checking) -> list[Journal]:
@@ -121,10 +121,10 @@ def _journals(checking: Checking) -> list[Journal]:
             checking.incomplete(subject, "rejected_facts", None, message)
     found = list[Journal]()
     for rows in checking.source.scan(schema.journals, _JOURNAL, "key", 500):
-        for key, journal_id, count, head in rows:
+        for key, journal_id, count, following, head in rows:
             gap_count = gaps.pop(key, 0)
             found.append(
-                Journal(key, f"journal {_id(checking, journal_id)}", count, head, gap_count)
+                Journal(key, f"journal {_id(checking, journal_id)}", count, following, head, gap_count)
             )
     known = {one.key for one in found}
     for key in _ledger_journals(checking):
@@ -132,7 +132,7 @@ def _journals(checking: Checking) -> list[Journal]:
             subject = f"journal {key}"
             message = f"{subject} is missing, but the ledger has entries of it"
             checking.damage(subject, "journals", None, message)
-            found.append(Journal(key, subject, None, None, 0, is_missing=True))
+            found.append(Journal(key, subject, None, None, None, 0, is_missing=True))
     for key in gaps:
         subject = f"a damaged place of journal {key}"
         checking.damage(subject, "rejected_facts", "journal_key", f"{subject}: no such journal")

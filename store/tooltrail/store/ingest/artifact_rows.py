@@ -1,0 +1,89 @@
+"""The rows of artifacts: what is in the sink, and what waits for it."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import NamedTuple
+
+from tooltrail.artifacts import StoredArtifact
+from tooltrail.records.digests import Digest
+from tooltrail.store import schema
+from tooltrail.store.ingest.native import Native, digest_from
+from tooltrail.store.ingest.publishing import Waiting
+
+
+class StoredBody(NamedTuple):
+    """A body as its row has it."""
+
+    size: int
+    encoding: str
+    data: bytes | None
+
+
+def write_stored(native: Native, stored: Iterable[StoredArtifact], at: datetime) -> None:
+    """Insert the artifacts that are in the sink."""
+    moment = native.moment(at)
+    native.insert_once(
+        schema.artifacts,
+        [
+            {
+                "digest": native.sha(one.digest),
+                "size": one.size,
+                "stored_size": one.stored_size,
+                "line_count": one.line_count,
+                "created_at": moment,
+            }
+            for one in sorted(stored, key=lambda one: one.digest)
+        ],
+    )
+
+
+def write_waiting(
+    native: Native, journal_key: int, waiting: Iterable[Waiting], at: datetime
+) -> None:
+    """Insert what waits for the sink. Content that waits already is not entered twice."""
+    moment = native.moment(at)
+    native.insert_once(
+        schema.pending_artifacts,
+        [
+            {
+                "digest": native.sha(one.digest),
+                "journal_key": journal_key,
+                "spooled": native.text(one.spooled),
+                "role": native.text(one.role),
+                "size": one.size,
+                "line_count": one.line_count,
+                "reason": native.text(one.reason),
+                "noticed_at": moment,
+            }
+            for one in waiting
+        ],
+    )
+
+
+def read_waiting(native: Native, journal_key: int) -> list[Waiting]:
+    """What waits for the sink, of one journal."""
+    rows = native.query(
+        "SELECT role, digest, size, line_count, spooled, reason FROM pending_artifacts"
+        " WHERE journal_key = ? ORDER BY noticed_at, digest",
+        (journal_key,),
+    )
+    return [
+        Waiting(role, digest_from(digest), size, line_count, spooled, reason)
+        for role, digest, size, line_count, spooled, reason in rows
+    ]
+
+
+def delete_waiting(native: Native, journal_key: int, digests: Iterable[Digest]) -> None:
+    """Content does not wait any more."""
+    native.update(
+        "DELETE FROM pending_artifacts WHERE journal_key = ? AND digest = ?",
+        [(journal_key, native.sha(one)) for one in digests],
+    )
+
+
+def read_body(native: Native, digest: Digest) -> StoredBody | None:
+    """A body as it is stored; None where there is none."""
+    found = native.query(
+        "SELECT size, encoding, data FROM bodies WHERE digest = ?", (native.sha(digest),)
+    )
+    return StoredBody(*found[0]) if found else None

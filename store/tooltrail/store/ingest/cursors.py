@@ -1,0 +1,232 @@
+"""Where an ingester is in a journal: the row of the journal, which moves with its facts.
+
+A folder that was restored from an older copy lacks the frame before the cursor. What is appended
+to it is a branch: the ledger goes on there as a journal of its own.
+"""
+
+import hashlib
+import socket
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+from uuid import UUID
+
+from tooltrail.journal import Cursor, Frame, Gap, cursor_behind, read_journal
+from tooltrail.journal.segments import segment_numbers
+from tooltrail.records.errors import UnavailableError
+from tooltrail.store import schema
+from tooltrail.store._clock import now
+from tooltrail.store.ingest.native import Native, Row
+
+_COLUMNS: Final = "key, id, segment, segment_offset, next_index, head, frame_offset, entry_count"
+_AT_ONCE: Final = 512
+WHOLE_JOURNAL: Final = (0, 0)
+"""Segment and offset of a rejected fact that is about a journal, and not about a place in it."""
+
+
+class CursorMovedError(UnavailableError):
+    """Another transaction moved the cursor meanwhile; read it again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """How far a journal is ingested.
+
+    Attributes:
+        key: of the row of the journal; None before the first commit.
+        journal: id of the journal.
+        branch_of: id of the journal from which this one branched off.
+        cursor: behind the last ingested frame.
+        frame_offset: first byte of that frame; None where it is not known.
+        entry_count: ledger entries.
+        notice: what is to be reported of the journal with the next commit.
+        is_cut: whether the journal has fewer frames than were ingested, and no others.
+    """
+
+    key: int | None
+    journal: UUID
+    cursor: Cursor
+    branch_of: UUID | None = None
+    frame_offset: int | None = None
+    entry_count: int = 0
+    notice: str | None = None
+    is_cut: bool = False
+
+    def behind(self, items: Iterable[Frame | Gap]) -> "Place":
+        """The place behind the next frames and gaps."""
+        cursor, frame_offset, count = self.cursor, self.frame_offset, self.entry_count
+        for one in items:
+            cursor = cursor_behind(one)
+            frame_offset = one.offset if isinstance(one, Frame) else None
+            count += isinstance(one, Frame)
+        return replace(
+            self, cursor=cursor, frame_offset=frame_offset, entry_count=count, notice=None
+        )
+
+    def with_key(self, key: int) -> "Place":
+        """The same place, of a row that is there now."""
+        return self if self.key == key else replace(self, key=key)
+
+
+def find_place(native: Native, folder: Path, journal: UUID) -> Place:
+    """How far the journal in a folder is ingested.
+
+    Raises:
+        UnavailableError: the journal cannot be read.
+    """
+    rows = native.query(
+        f"SELECT {_COLUMNS} FROM journals WHERE id = ? OR branch_of = ? ORDER BY key DESC",
+        (native.uuid(journal), native.uuid(journal)),
+    )
+    places = [_place_of(native, journal, row) for row in rows]
+    for place in places:
+        if _is_in(folder, place):
+            return place
+    return _branch(native, folder, journal, places) if places else Place(None, journal, Cursor())
+
+
+def lock_place(native: Native, place: Place, spool: Path) -> int:
+    """Lock the row of a journal, which is made when it is missing.
+
+    Returns:
+        The key of the row.
+
+    Raises:
+        CursorMovedError: the row is not at this place any more.
+    """
+    at = native.moment(now())
+    cursor = place.cursor
+    row: Row = {
+        "id": native.uuid(place.journal),
+        "host": native.text(socket.gethostname()),
+        "spool": native.text(str(spool)),
+        "branch_of": native.uuid(place.branch_of),
+        "entry_count": 0,
+        "next_index": cursor.index,
+        "head": cursor.hash if cursor.index else None,
+        "segment": cursor.segment,
+        "segment_offset": cursor.offset,
+        "frame_offset": None,
+        "created_at": at,
+        "ingested_at": at,
+    }
+    if place.key is None:
+        native.insert_once(schema.journals, [row])
+    lock = "" if native.is_sqlite else " FOR UPDATE"
+    found = native.query(
+        f"SELECT {_COLUMNS} FROM journals WHERE id = ?{lock}", (native.uuid(place.journal),)
+    )
+    stored = _place_of(native, place.journal, found[0])
+    if (stored.cursor.segment, stored.cursor.offset) != (cursor.segment, cursor.offset):
+        raise CursorMovedError(f"journal {place.journal} was ingested meanwhile")
+    return int(found[0][0])
+
+
+def move_place(native: Native, key: int, place: Place) -> None:
+    """Write how far a journal is ingested."""
+    cursor = place.cursor
+    native.update(
+        "UPDATE journals SET entry_count = ?, next_index = ?, head = ?, segment = ?,"
+        " segment_offset = ?, frame_offset = ?, ingested_at = ? WHERE key = ?",
+        [
+            (
+                place.entry_count,
+                cursor.index,
+                cursor.hash,
+                cursor.segment,
+                cursor.offset,
+                place.frame_offset,
+                native.moment(now()),
+                key,
+            )
+        ],
+    )
+
+
+def _place_of(native: Native, journal: UUID, row: tuple[Any, ...]) -> Place:
+    key, name, segment, offset, index, head, frame_offset, entry_count = row
+    found = native.read_uuid(name)
+    # Before its first frame a journal has a hash that is no hash of a frame.
+    known = Cursor().hash if not index and not entry_count else head
+    return Place(
+        key=key,
+        journal=found,
+        branch_of=None if found == journal else journal,
+        cursor=Cursor(segment, offset, index, None if known is None else bytes(known)),
+        frame_offset=frame_offset,
+        entry_count=entry_count,
+    )
+
+
+def _is_in(folder: Path, place: Place) -> bool:
+    """Whether a journal holds the frame before a place, or the segments behind that frame."""
+    numbers = segment_numbers(folder)
+    if place.cursor.segment not in numbers:
+        # The segment was ingested to its end, and is not needed any more.
+        return bool(numbers) and numbers[-1] > place.cursor.segment
+    if place.frame_offset is None:
+        return True
+    before = Cursor(place.cursor.segment, place.frame_offset, place.cursor.index - 1, None)
+    frame = next(read_journal(folder, before), None)
+    if not isinstance(frame, Frame) or frame.segment != place.cursor.segment:
+        return False
+    return (frame.end, frame.index + 1, frame.hash) == (
+        place.cursor.offset,
+        place.cursor.index,
+        place.cursor.hash,
+    )
+
+
+def _branch(native: Native, folder: Path, journal: UUID, places: list[Place]) -> Place:
+    """The place where a restored journal goes on differently than the ledger."""
+    numbers = segment_numbers(folder)
+    cursor = Cursor(numbers[0] if numbers else 1, hash=None)
+    frames: list[Frame] = []
+    newest = places[0]
+    lost = (
+        f"the frames before {newest.cursor.index:,} that were ingested are not in journal {folder} "
+        f"any more: it was cut off, or restored from an older copy"
+    )
+    for item in read_journal(folder, cursor):
+        if not isinstance(item, Frame):
+            continue
+        frames.append(item)
+        if len(frames) == _AT_ONCE:
+            found = _first_unknown(native, frames, places)
+            if found is not None:
+                return _branch_at(journal, found, lost)
+            frames.clear()
+    found = _first_unknown(native, frames, places)
+    if found is None:
+        return replace(newest, notice=f"{lost}. The ledger has them", is_cut=True)
+    return _branch_at(journal, found, lost)
+
+
+def _branch_at(journal: UUID, frame: Frame, lost: str) -> Place:
+    # The same branch has the same id, whoever finds it.
+    digest = bytearray(hashlib.sha256(journal.bytes + frame.hash).digest()[:16])
+    digest[6], digest[8] = digest[6] & 0x0F | 0x80, digest[8] & 0x3F | 0x80
+    return Place(
+        key=None,
+        journal=UUID(bytes=bytes(digest)),
+        branch_of=journal,
+        cursor=Cursor(frame.segment, frame.offset, frame.index, None),
+        notice=f"{lost}. A branch begins with frame {frame.index:,}",
+    )
+
+
+def _first_unknown(native: Native, frames: list[Frame], places: list[Place]) -> Frame | None:
+    """The first of some frames that the ledger does not have."""
+    known: set[tuple[int, bytes]] = set()
+    if frames:
+        for place in places:
+            known |= {
+                (n, bytes(stored))
+                for n, stored in native.query(
+                    "SELECT n, hash FROM ledger_entries"
+                    " WHERE journal_key = ? AND n BETWEEN ? AND ?",
+                    (place.key, frames[0].index, frames[-1].index),
+                )
+            }
+    return next((one for one in frames if (one.index, one.hash) not in known), None)

@@ -1,0 +1,48 @@
+"""Makes what was committed survive a power cut, before the journal gives up its copy."""
+
+import os
+from pathlib import Path
+
+from tooltrail.records.errors import UnavailableError
+from tooltrail.store._engines.database import Database
+from tooltrail.store._engines.targets import SqliteTarget
+from tooltrail.store.ingest.native import Native
+
+
+def make_durable(database: Database) -> None:
+    """Return when every committed transaction survives a power cut.
+
+    A store whose commits do not wait for the disk (`durability="process"`) is synced here.
+
+    Raises:
+        UnavailableError: the disk or the server failed.
+    """
+    if isinstance(database.target, SqliteTarget):
+        path = database.target.path
+        # What is not in the log any more was synced when SQLite moved it. The database itself must
+        # not be opened here: closing it would give up the locks of this process.
+        _sync(path.with_name(f"{path.name}-wal"))
+        _sync(path.parent)
+        return
+    with database.write() as connection:
+        native = Native(connection)
+        # A commit that waits for the disk waits for all commits before it. Only a transaction with
+        # an id is written there.
+        native.query("SELECT set_config('synchronous_commit', 'on', true)")
+        native.query("SELECT txid_current()")
+        native.close()
+
+
+def _sync(path: Path) -> None:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise UnavailableError(f"{path} cannot be synced: {error.strerror}") from error
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        raise UnavailableError(f"{path} cannot be synced: {error.strerror}") from error
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,137 @@
+"""Publishes what waits for the sink, and tidies the spool up."""
+
+import time
+from collections.abc import Iterable
+from pathlib import PurePosixPath
+from typing import Final
+from uuid import UUID
+
+from tooltrail.records import DamageError, InvalidRecordError, UnavailableError
+from tooltrail.store._clock import now
+from tooltrail.store._engines.database import Database
+from tooltrail.store._recording.bodies import decode_body
+from tooltrail.store.ingest.artifact_rows import (
+    delete_waiting,
+    read_body,
+    read_waiting,
+    write_stored,
+)
+from tooltrail.store.ingest.durable import make_durable
+from tooltrail.store.ingest.native import Native
+from tooltrail.store.ingest.publishing import SpooledStreams, Waiting
+
+RETRY_AFTER_S: Final = 30.0
+"""Seconds after which a sink that was away is tried again."""
+
+
+class WaitingRoom:
+    """What a journal has in its spool that may leave it. For one thread.
+
+    Args:
+        database: with the rows.
+        streams: the spool.
+    """
+
+    def __init__(self, database: Database, streams: SpooledStreams) -> None:
+        self._database = database
+        self._streams = streams
+        self._retry_at = 0.0
+
+    def publish(self, journal_key: int, *, at_once: bool = False) -> int:
+        """Publish what waits, as far as the sink takes it.
+
+        Args:
+            journal_key: of which journal.
+            at_once: whether to try although the sink was away just now.
+
+        Returns:
+            How many artifacts were published.
+
+        Raises:
+            UnavailableError: the database cannot be used now.
+        """
+        if not at_once and time.monotonic() < self._retry_at:
+            return 0
+        with self._database.read() as connection:
+            native = Native(connection)
+            waiting = read_waiting(native, journal_key)
+            native.close()
+        done = 0
+        for one in waiting:
+            try:
+                self._publish(journal_key, one)
+            except UnavailableError:
+                self._retry_at = time.monotonic() + RETRY_AFTER_S
+                break
+            except (DamageError, InvalidRecordError):
+                continue  # the row says that it waits; `verify` says what is wrong with it
+            done += 1
+        if done:
+            self._tidy(journal_key, waiting)
+        return done
+
+    def sweep(self, journal_key: int) -> None:
+        """Remove folders of calls that ended, which a killed ingester left.
+
+        Raises:
+            UnavailableError: the database or the spool cannot be used now.
+        """
+        self._discard(journal_key, self._streams.folders())
+
+    def discard(self, journal_key: int, calls: Iterable[UUID]) -> None:
+        """Remove the folders of calls that this ingester ended.
+
+        Raises:
+            UnavailableError: the database or the spool cannot be used now.
+        """
+        ended = {str(one) for one in calls}
+        self._discard(journal_key, [one for one in self._streams.folders() if one in ended])
+
+    def _publish(self, journal_key: int, waiting: Waiting) -> None:
+        content = None
+        if waiting.spooled is None:
+            content = self._body_of(waiting)
+        stored = self._streams.send(waiting, content)
+        with self._database.write() as connection:
+            native = Native(connection)
+            write_stored(native, [stored], now())
+            delete_waiting(native, journal_key, [waiting.digest])
+            native.close()
+
+    def _body_of(self, waiting: Waiting) -> bytes:
+        with self._database.read() as connection:
+            native = Native(connection)
+            found = read_body(native, waiting.digest)
+            native.close()
+        if found is None:
+            raise DamageError(f"body {waiting.digest} is missing", path=waiting.digest)
+        return decode_body(waiting.digest, *found)
+
+    def _tidy(self, journal_key: int, waiting: Iterable[Waiting]) -> None:
+        names = {PurePosixPath(one.spooled).parts[0] for one in waiting if one.spooled is not None}
+        self._discard(journal_key, [one for one in self._streams.folders() if one in names])
+
+    def _discard(self, journal_key: int, folders: list[str]) -> None:
+        """Remove those of some folders whose call ended and of which nothing waits."""
+        ids = {name: UUID(name) for name in folders}
+        if not ids:
+            return
+        with self._database.read() as connection:
+            native = Native(connection)
+            named = [native.uuid(one) for one in ids.values()]
+            ended = native.query_each(
+                "SELECT id FROM invocations WHERE state <> 'started' AND id IN (?)", named
+            )
+            # The bytes that a rejected fact names are in its folder alone.
+            rejected = native.query_each(
+                "SELECT subject_id FROM rejected_facts WHERE subject_id IN (?)", named
+            )
+            waiting = read_waiting(native, journal_key)
+            done = {str(native.read_uuid(one)) for (one,) in ended}
+            done -= {str(native.read_uuid(one)) for (one,) in rejected}
+            native.close()
+        done -= {PurePosixPath(one.spooled).parts[0] for one in waiting if one.spooled is not None}
+        if done:
+            # After a power cut the database must not be older than the spool.
+            make_durable(self._database)
+            self._streams.discard(sorted(done))

@@ -1,0 +1,264 @@
+"""The three surfaces of a call come back byte for byte."""
+
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from tests.support.new_store_ingesting import (
+    IngestedStore,
+    as_shown,
+    changed,
+    ended,
+    ingested_store,
+    next_id,
+    started,
+)
+
+from tooltrail.journal import Entry
+from tooltrail.records.canonical_json import encode
+from tooltrail.records.digests import digest_of
+from tooltrail.records.facts import OmissionFact, Shown, read_shown
+from tooltrail.store import schema
+from tooltrail.store.ingest.outcomes import whole_canonical
+
+ENVELOPE = {"tool_name": "bash", "status": "success", "summary_text": "s", "error": None}
+
+
+def restored(store: IngestedStore, shown: Shown | None = None) -> dict[str, bytes]:
+    """The surfaces of the only call, as a reader restores them."""
+    ((output, canonical, receipt, made, is_exact),) = store.rows(
+        schema.surfaces, "output", "canonical", "receipt", "shown", "is_exact"
+    )
+    texts = {"output": output.encode(), "receipt": receipt.encode()}
+    texts["canonical"] = whole_canonical(canonical, texts["receipt"]).encode()
+    if not is_exact:
+        document = None if made is None else store.body(made)
+        named = shown if document is None else read_shown(document)
+        # Without a document the arguments alone are not exact.
+        if named is not None:
+            for name, digest in (("canonical", named.canonical), ("receipt", named.receipt)):
+                texts[name] = store.body(digest) or texts[name]
+    names = ("role", "digest", "size", "receipt_offset")
+    for role, digest, size, offset in store.rows(schema.streams, *names):
+        content = store.body(digest) if offset is None else None
+        whole = texts["receipt"][offset : offset + size] if offset is not None else content
+        assert whole is not None
+        assert digest_of(whole) == digest
+        texts[role] = whole
+    return texts
+
+
+def ingest_shown(
+    store: IngestedStore, canonical: bytes, receipt: bytes, stdout: bytes = b"out\n"
+) -> dict[str, bytes]:
+    session, call = next_id(), next_id()
+    shown = as_shown(canonical, receipt)
+    end = ended(session, call, stdout, shown=shown, bodies=[canonical, receipt])
+    store.ingest(started(session, call), end)
+    assert not store.rejections()
+    return restored(store, shown)
+
+
+LONG = 'line with a tab\t, a quote" and \u00e9\U0001f422\n' * 5
+
+
+@pytest.mark.parametrize(
+    ("stdout", "receipt"),
+    [
+        (LONG, f"$ ls\n{LONG}"),
+        (LONG, "something else"),
+        (LONG, LONG + LONG),
+        ("short", "short"),
+        ("", ""),
+        ("nul \0 byte " * 10, "before nul \0 byte " * 10),
+        (LONG, f"$ \0\n{LONG}"),
+    ],
+)
+def test_what_was_shown_is_kept_byte_for_byte(
+    ingesting: IngestedStore, stdout: str, receipt: str
+) -> None:
+    canonical = encode({**ENVELOPE, "result": {"stdout": stdout, "again": stdout}})
+    texts = ingest_shown(ingesting, canonical, receipt.encode(), stdout.encode())
+    assert texts["canonical"] == canonical
+    assert texts["receipt"] == receipt.encode()
+    assert texts["stdout"] == stdout.encode()
+
+
+def test_a_stream_that_stands_in_the_receipt_is_stored_once(ingesting: IngestedStore) -> None:
+    canonical = encode({**ENVELOPE, "result": {"stdout": LONG}})
+    ingest_shown(ingesting, canonical, f"$ ls\n{LONG}".encode(), LONG.encode())
+    ((stored, receipt),) = ingesting.rows(schema.surfaces, "canonical", "receipt")
+    assert f'{{"$tooltrail.receipt":[5,{len(LONG.encode())}]}}' in stored
+    assert receipt == f"$ ls\n{LONG}"
+    assert ingesting.body(digest_of(LONG.encode())) is None
+
+
+@pytest.mark.parametrize("receipt", [b"\xff\xfe bytes", b"\xed\xa0\x80 a lone surrogate"])
+def test_a_receipt_that_no_text_column_can_hold_is_exact_as_a_body(
+    ingesting: IngestedStore, receipt: bytes
+) -> None:
+    canonical = encode({**ENVELOPE, "result": {"stdout": "\ud800"}})
+    assert ingest_shown(ingesting, canonical, receipt)["receipt"] == receipt
+    ((is_exact,),) = ingesting.rows(schema.surfaces, "is_exact")
+    assert not is_exact
+
+
+@pytest.mark.parametrize(
+    "canonical",
+    [
+        b'{"result":{"$tooltrail.receipt":[0,3]}}',
+        b'{"result":"\xed\xa0\x80"}',
+        b"not JSON at all \0",
+        b"",
+    ],
+)
+def test_a_foreign_canonical_result_is_kept_byte_for_byte(
+    ingesting: IngestedStore, canonical: bytes
+) -> None:
+    assert ingest_shown(ingesting, canonical, LONG.encode())["canonical"] == canonical
+
+
+def test_arguments_with_a_nul_are_exact_as_a_body(ingesting: IngestedStore) -> None:
+    session, call, arguments = next_id(), next_id(), b'{"a":"\0"}'
+    ingesting.ingest(started(session, call, arguments=arguments))
+    assert ingesting.rows(schema.surfaces, "arguments", "is_exact") == [('{"a":"\\0"}', False)]
+    assert ingesting.body(digest_of(arguments)) == arguments
+
+
+@pytest.mark.parametrize("is_started_before", [False, True])
+def test_arguments_that_are_not_exact_leave_the_result_readable(
+    ingesting: IngestedStore, is_started_before: bool
+) -> None:
+    session, call = next_id(), next_id()
+    ingesting.append(started(session, call, arguments=b"\xff"))
+    if is_started_before:
+        ingesting.ingest()
+    ingesting.ingest(ended(session, call, LONG.encode()))
+    ((is_exact, canonical),) = ingesting.rows(schema.surfaces, "is_exact", "canonical")
+    assert not is_exact, ingesting.rejections()
+    assert "$tooltrail.receipt" in canonical
+    assert restored(ingesting)["stdout"] == LONG.encode()
+
+
+@pytest.mark.parametrize(
+    "stdout", [b"", b"plain\n", LONG.encode(), b"\xff\x00 binary", b"nul \0 in text", b"x" * 15_000]
+)
+def test_a_result_that_nobody_was_shown_is_projected_and_rendered(
+    ingesting: IngestedStore, stdout: bytes
+) -> None:
+    session, call = next_id(), next_id()
+    end = ended(session, call, stdout)
+    ingesting.ingest(started(session, call), end)
+    assert not ingesting.rejections()
+    texts = restored(ingesting)
+    assert texts["output"] == end.bodies[0]
+    assert texts["stdout"] == stdout
+    assert texts["canonical"].startswith(b'{"error":null,"result":{')
+    assert ingesting.rows(schema.surfaces, "renderer") == [("command",)]
+
+
+def all_rows(store: IngestedStore) -> dict[str, list[tuple[object, ...]]]:
+    """All rows of a store, without the times and the place of this run."""
+    of_this_run = {"ingested_at", "created_at", "host", "spool", "rejected_at", "noticed_at"}
+    return {
+        table.name: store.rows(
+            table, *(one.name for one in table.columns if one.name not in of_this_run)
+        )
+        for table in schema.metadata.sorted_tables
+    }
+
+
+def calls_of(session: UUID) -> list[Entry]:
+    entries = list[Entry]()
+    for stdout in (b"", LONG.encode(), b"\0\xff", b"y" * 15_000, b"some\n" * 2_000):
+        call = next_id()
+        entries += [started(session, call), ended(session, call, stdout)]
+    return entries
+
+
+def test_the_same_journal_gives_the_same_rows_in_two_stores(database: str, tmp_path: Path) -> None:
+    entries = calls_of(next_id())
+    with ingested_store(database, tmp_path) as store:
+        store.ingest(*entries)
+        first = all_rows(store)
+        folder = tmp_path / "other"
+        folder.mkdir()
+        (folder / "spool").symlink_to(tmp_path / "spool")
+        with ingested_store(str(folder / "other.db"), folder) as other:
+            # One by one, where the first store took a batch.
+            for _ in range(3):
+                other.ingest()
+            assert all_rows(other) == first
+    assert len(first["invocations"]) == 5
+    assert first["omissions"]
+
+
+def test_omissions_are_counted(ingesting: IngestedStore) -> None:
+    session, call = next_id(), next_id()
+    omission = OmissionFact(
+        stage="render", field="stdout", unit="bytes", before=10, after=3, reason="budget \0"
+    )
+    canonical, receipt = encode({**ENVELOPE, "result": None}), b"cut"
+    shown = as_shown(canonical, receipt)
+    shown = Shown(
+        canonical=shown.canonical,
+        receipt=shown.receipt,
+        renderer="seen",
+        renderer_version=0,
+        omissions=(omission,),
+    )
+    ingesting.ingest(
+        started(session, call), ended(session, call, shown=shown, bodies=[canonical, receipt])
+    )
+    names = ("n", "stage", "field", "unit", "before_count", "after_count", "reason")
+    assert ingesting.rows(schema.omissions, *names) == [
+        (0, "render", "stdout", "bytes", 10, 3, "budget \\0")
+    ]
+    assert ingesting.rows(schema.invocations, "truncated") == [(True,)]
+
+
+def submitted(session: UUID, call: UUID, **result: object) -> Entry:
+    verdict = {
+        "schema_digest": digest_of(b"schema"),
+        "attempt": 2,
+        "valid": False,
+        "errors": [{"path": "$"}],
+        "error_count": 7,
+        **result,
+    }
+    canonical = encode({**ENVELOPE, "result": verdict})
+    shown = as_shown(canonical, b"no", renderer="structured_output", version=1)
+    return ended(session, call, shown=shown, bodies=[canonical, b"no"])
+
+
+def test_the_verdict_on_a_structured_output_is_a_row(ingesting: IngestedStore) -> None:
+    session, call = next_id(), next_id()
+    ingesting.ingest(started(session, call), submitted(session, call))
+    names = ("schema", "attempt", "valid", "document")
+    assert ingesting.rows(schema.structured_outputs, *names) == [
+        (digest_of(b"schema"), 2, False, '{"error_count":7,"errors":[{"path":"$"}]}')
+    ]
+
+
+@pytest.mark.parametrize(
+    "result", [{"schema_digest": "md5:00"}, {"attempt": "two"}, {"valid": 1}, {"schema_digest": 5}]
+)
+def test_a_verdict_with_members_of_other_types_is_rejected(
+    ingesting: IngestedStore, result: dict[str, object]
+) -> None:
+    session, call = next_id(), next_id()
+    ingesting.ingest(started(session, call), submitted(session, call, **result))
+    assert len(ingesting.rejections()) == 1
+    assert ingesting.rows(schema.invocations, "state") == [("started",)]
+
+
+def test_a_stream_whose_size_is_not_that_of_its_body_is_rejected(
+    ingesting: IngestedStore,
+) -> None:
+    session, call = next_id(), next_id()
+    canonical, receipt = encode({**ENVELOPE, "result": None}), b"r"
+    end = ended(session, call, shown=as_shown(canonical, receipt), bodies=[canonical, receipt])
+    stream = end.fact.streams[0]  # type: ignore[union-attr]  the end of a call
+    wrong = type(stream)(**{**{n: getattr(stream, n) for n in stream.__slots__}, "size": 9})
+    ingesting.ingest(started(session, call), changed(end, streams=(wrong,)))
+    assert ingesting.rejections() == ["stream stdout has 4 bytes, not 9"]
