@@ -1,6 +1,6 @@
 """A store on the lean schema that holds every kind of fact, to be altered and verified."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -93,7 +93,7 @@ class NewStore:
 
 
 @contextmanager
-def new_store(target: str, folder: Path) -> Iterator[NewStore]:
+def new_store(target: str, folder: Path) -> Generator[NewStore]:
     """An empty store."""
     database = open_database(parse_target(target), create=True, foreign_keys=False)
     database.ensure_wal()
@@ -114,7 +114,7 @@ def new_store(target: str, folder: Path) -> Iterator[NewStore]:
 
 
 @contextmanager
-def open_store_at(target: str, folder: Path) -> Iterator[NewStore]:
+def open_store_at(target: str, folder: Path) -> Generator[NewStore]:
     """A store that is there."""
     database = open_database(parse_target(target), foreign_keys=False)
     spool, sink = folder / "spool", folder / "artifacts"

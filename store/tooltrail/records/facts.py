@@ -381,27 +381,6 @@ def read_shown(data: bytes) -> Shown:
     return cast("Shown", _read(Shown, cast("Members", members), "Shown"))
 
 
-def shown_json(shown: Shown) -> bytes:
-    """Canonical JSON of what a caller got.
-
-    Raises:
-        InvalidRecordError: a member is not of its type.
-    """
-    return encode(_members_of(shown))
-
-
-def read_shown(data: bytes) -> Shown:
-    """The reverse of `shown_json`.
-
-    Raises:
-        InvalidRecordError: not such a JSON.
-    """
-    members = decode(data)
-    if not isinstance(members, dict):
-        raise InvalidRecordError("what was shown must be a JSON object")
-    return cast("Shown", _read(Shown, cast("Members", members), "Shown"))
-
-
 def read_fact(data: bytes) -> Fact:
     """The fact behind its JSON.
 

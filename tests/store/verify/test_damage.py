@@ -1,6 +1,5 @@
 """Flipped bits, values that are none, and objects that are none: named, and nothing stops."""
 
-import sqlite3
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -24,6 +23,8 @@ from tooltrail.artifacts import artifact_path
 from tooltrail.records.digests import Digest, digest_of
 from tooltrail.records.facts import ArtifactFact, shown_json
 from tooltrail.store import schema
+from tooltrail.store._engines.sqlite import sqlite3
+from tooltrail.store._engines.targets import SqliteTarget
 from tooltrail.store.ingest.outcomes import made_shown
 
 ARTIFACT = artifact_path(digest_of(LONG * 3))
@@ -142,7 +143,8 @@ def test_several_damages_are_all_named(copied: NewStore) -> None:
 
 
 def test_a_page_that_cannot_be_read_stops_nothing(copied: NewStore) -> None:
-    path = str(copied.database.target.path)  # type: ignore[union-attr]  an SQLite store
+    assert isinstance(copied.database.target, SqliteTarget)
+    path = str(copied.database.target.path)
     copied.run("UPDATE sessions SET title = 'altered' WHERE id = ?", [OPENED.bytes])
     copied.database.close()
     with sqlite3.connect(path) as connection:

@@ -75,17 +75,36 @@ def test_a_removed_call_of_one_of_two_journals_is_named(empty: NewStore, tmp_pat
     assert {one.subject for one in empty.damage()} == {f"call {SECOND}"}
 
 
-def test_a_damaged_place_of_a_journal_is_listed(empty: NewStore) -> None:
-    calls = (FIRST, SECOND, THIRD)
-    for call in calls:
-        empty.log.append([start(call, b'{"command":"%d"}' % call.int)])
-    (segment,) = (empty.spool / "journal").glob("*.seg")
-    data = segment.read_bytes()
-    segment.write_bytes(data.replace(str(SECOND).encode(), b"?" * 36))
+def lose(store: NewStore, call: UUID) -> None:
+    """Leave of a call that started what a damaged place of the journal leaves of it."""
+    ((key, seq, n),) = store.run(
+        "SELECT key, seq, start_entry FROM invocations WHERE id = ?",
+        [call if store.database.is_server else call.bytes],
+    )
+    store.run("DELETE FROM surfaces WHERE invocation_key = ?", [key])
+    store.run("DELETE FROM invocations WHERE key = ?", [key])
+    store.run("UPDATE invocations SET seq = seq - 1 WHERE seq > ?", [seq])
+    store.run("DELETE FROM ledger_entries WHERE n = ?", [n])
+    store.run("UPDATE journals SET entry_count = entry_count - 1")
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_a_hole_is_damage_unless_a_damaged_place_explains_it(
+    empty: NewStore, *, is_kept: bool
+) -> None:
+    empty.log.append([start(one, b"%d" % one.int) for one in (FIRST, SECOND, THIRD)])
     empty.ingest()
-    found = empty.verify()
-    assert {one.kind for one in found} == {"incomplete"}
-    assert {one.table for one in found} >= {"rejected_facts", "ledger_entries", "invocations"}
+    lose(empty, SECOND)
+    if is_kept:
+        empty.run(
+            "INSERT INTO rejected_facts"
+            " (journal_key, segment, segment_offset, reason, data, rejected_at)"
+            " SELECT key, 1, 64, 'altered', ?, created_at FROM journals",
+            [b"?"],
+        )
+    found = [one for one in empty.verify() if one.table == "ledger_entries"]
+    assert [one.kind for one in found] == ["incomplete" if is_kept else "damage"]
+    assert "entry 1 of" in found[0].subject
 
 
 def test_a_stream_that_waits_for_the_sink_is_listed(empty: NewStore) -> None:

@@ -13,7 +13,7 @@ from tooltrail.store._engines.database import Database
 from tooltrail.store._recording.bodies import decode_body
 from tooltrail.store.verify.checking import Checking
 from tooltrail.store.verify.findings import Finding
-from tooltrail.store.verify.source import Source, Unreadable
+from tooltrail.store.verify.source import Source, Unreadable, Values
 
 _BODIES_AT_ONCE: Final = 64
 """Bodies are small as a rule; an importer may store long ones."""
@@ -40,13 +40,13 @@ class Needed:
     Attributes:
         bodies: must be in the database.
         optional: bodies that may be lost with a damaged place of the journal.
-        contents: streams and artifacts: in the database, in the sink, or in a spool.
+        artifacts: must be in the sink, or wait for it.
         unplaced: streams whose place in the receipt may have been removed.
     """
 
     bodies: dict[Digest, str] = field(default_factory=dict[Digest, str])
     optional: dict[Digest, str] = field(default_factory=dict[Digest, str])
-    contents: dict[Digest, str] = field(default_factory=dict[Digest, str])
+    artifacts: dict[Digest, str] = field(default_factory=dict[Digest, str])
 
     unplaced: list[Unplaced] = field(default_factory=list[Unplaced])
 
@@ -64,20 +64,13 @@ class Needed:
         else:
             self.bodies.update(self.optional)
         self._check_unplaced(checking)
-        wanted = {**self.contents, **self.bodies}
-        missing = _without(checking, "bodies", wanted)
-        away = {one: subject for one, subject in missing.items() if one in self.contents}
-        for table in ("artifacts", "pending_artifacts"):
-            left = _without(checking, table, away)
-            for digest in away:
-                if digest not in left and digest not in self.bodies:
-                    del missing[digest]
-            away = left
-        for digest, subject in missing.items():
-            is_body = digest in self.bodies
-            what = "body" if is_body else f"artifact {artifact_path(digest)}, or body"
-            table = "bodies" if is_body else "artifacts"
-            checking.damage(subject, table, None, f"{what} {digest} of {subject} is missing")
+        for digest, subject in _without(checking, "bodies", self.bodies).items():
+            message = f"body {digest} of {subject} is missing"
+            checking.damage(subject, "bodies", None, message)
+        missing = _without(checking, "artifacts", self.artifacts)
+        for digest, subject in _without(checking, "pending_artifacts", missing).items():
+            message = f"artifact {artifact_path(digest)} of {subject} is missing"
+            checking.damage(subject, "artifacts", None, message)
 
     def _check_unplaced(self, checking: Checking) -> None:
         keys = list({checking.native.sha(one.digest) for one in self.unplaced})
@@ -170,7 +163,7 @@ def check_artifacts(
         for _, stored, size, stored_size, line_count in rows:
             path = _path_of(checking, stored)
             if stored not in gone:
-                _check_artifact(checking, archive, path, size, stored_size, line_count)
+                _check_artifact(checking, archive, path, (size, stored_size, line_count))
             yield checking.take()
         at = max([at, *(row[0] for row in rows)]) + 1
 
@@ -190,11 +183,11 @@ def _removed(checking: Checking, stored: Iterable[Any]) -> set[Any]:
 
 
 def _check_artifact(
-    checking: Checking, archive: ArtifactArchive, path: str, size: Any, stored_size: Any, lines: Any
+    checking: Checking, archive: ArtifactArchive, path: str, stored: Values
 ) -> None:
     subject = f"artifact {path}"
     checking.totals.checked["artifacts"] += 1
-    numbers = {"size": size, "stored_size": stored_size, "line_count": lines}
+    numbers = dict(zip(_ARTIFACT[1:], stored, strict=True))
     for name, value in numbers.items():
         if not isinstance(value, int) and not isinstance(value, Unreadable):
             checking.damage(subject, "artifacts", name, f"artifacts.{name} of {subject} is altered")

@@ -1,4 +1,4 @@
-"""Compares calls with their facts: the row, the four texts, and every row that belongs to a call."""
+"""Compares calls with their facts: the row, the texts, and every row that belongs to a call."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,9 @@ from tooltrail.records.digests import EMPTY
 from tooltrail.records.facts import CallEnded, CallStarted
 from tooltrail.store import schema
 from tooltrail.store.ingest import rows
+from tooltrail.store.ingest.batch import subject_of
 from tooltrail.store.ingest.known import Entry
+from tooltrail.store.ingest.native import Row
 from tooltrail.store.verify.bodies import Needed
 from tooltrail.store.verify.checking import Checking, Place, Repeat
 from tooltrail.store.verify.ledger import Entry as Applied
@@ -122,7 +124,7 @@ def check_calls(
 
 def _load(checking: Checking, entries: Iterable[Applied]) -> dict[Any, Call]:
     """The rows of all calls that some facts name."""
-    ids = list(dict.fromkeys(checking.native.uuid(one.fact.id) for one in entries))  # type: ignore[union-attr]  facts of calls have an id
+    ids = list(dict.fromkeys(checking.native.uuid(subject_of(one.fact)) for one in entries))
     source = checking.source
     found = {row[len(_OWN)]: row for row in source.rows(schema.invocations, CALL, "id", ids)}
     keys = sorted(row[0] for row in found.values())
@@ -135,13 +137,13 @@ def _load(checking: Checking, entries: Iterable[Applied]) -> dict[Any, Call]:
     calls = dict[Any, Call]()
     for call_id, row in found.items():
         key, subject = row[0], f"call {checking.native.read_uuid(call_id)}"
-        values = dict(zip(SURFACES, texts.get(key, ()), strict=False))
+        values: dict[str, Any] = dict(zip(SURFACES, texts.get(key, ()), strict=False))
         its = {table: owned.get(key, []) for table, owned in children.items()}
         calls[call_id] = Call(subject, row, Texts(subject, values), its)
     return calls
 
 
-def _check_start(
+def _check_start(  # noqa: PLR0917  each is a thing of its own
     checking: Checking,
     journal: int,
     entry: Applied,
@@ -238,7 +240,7 @@ def _check_end(
     checking.compare(subject, "invocations", rows.ENDING, wanted, call.row[_ENDED])
     offsets = [row[-1] for row in children[schema.streams]]
     placed = [(one, offsets[n] if n < len(offsets) else None) for n, one in enumerate(fact.streams)]
-    made: dict[Table, list[rows.Row]] = {schema.streams: rows.stream_rows(native, key, placed)}
+    made: dict[Table, list[Row]] = {schema.streams: rows.stream_rows(native, key, placed)}
     if fact.shown is not None:
         made[schema.omissions] = rows.omission_rows(native, key, shown.omissions)
         made[schema.invocation_artifacts] = rows.artifact_rows(native, key, shown.artifacts)
@@ -254,5 +256,5 @@ def _check_end(
     texts.check_exactness(checking)
     texts.check_streams(checking, placed, needed)
     for artifact in shown.artifacts:
-        needed.contents.setdefault(artifact.digest, subject)
+        needed.artifacts.setdefault(artifact.digest, subject)
     rerun.check_end(checking, call, fact)

@@ -219,13 +219,12 @@ class Checking:
         """
         for _, subject, table, session, seq in sorted(places):
             expected = self._places.get(session, 1)
-            is_number = isinstance(seq, int)
-            is_right = seq == expected or (not self.is_strict and is_number and seq > expected)
+            is_after = isinstance(seq, int) and not self.is_strict and seq >= expected
+            is_right = seq == expected or is_after
             if seq is not None and not is_right:
                 message = f"{table}.seq of {subject} is not its place in the session"
                 self.damage(subject, table, "seq", message)
-            is_ahead = not self.is_strict and is_number and seq >= expected
-            self._places[session] = 1 + (seq if is_ahead else expected)
+            self._places[session] = 1 + (int(seq or 0) if is_after else expected)
 
     def close(self, session: UUID, n: int) -> bool:
         """Note that an entry closes a session; whether it is the first that does."""

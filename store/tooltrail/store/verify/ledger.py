@@ -112,12 +112,12 @@ def _read_entry(
         checking.compare(subject, LEDGER, ("kind", "subject_id"), expected, (kind, subject_id))
         checking.count_entry(fact)
     if rejected is not None:
-        _check_rejected(checking, journal, subject, fact, data, rejected)
+        _check_rejected(checking, subject, fact, data, rejected)
         return None
     return None if fact is None or data is None else Entry(n, fact, data)
 
 
-def _follow(
+def _follow(  # noqa: PLR0917  each is a thing of its own
     checking: Checking, subject: str, chain: _Chain, n: int, data: bytes | None, stored: Any
 ) -> bool:
     """Check that an entry continues the chain."""
@@ -157,7 +157,9 @@ def _check_end(checking: Checking, journal: Journal, chain: _Chain) -> None:
         checking.damage(journal.name, "journals", "entry_count", message)
     is_next = journal.next_index == chain.next
     if not is_next and not (journal.gap_count and _is_above(journal.next_index, chain.next)):
-        message = f"{journal.name} goes on with {journal.next_index}, its ledger with {chain.next:,}"
+        message = (
+            f"{journal.name} goes on with {journal.next_index}, its ledger with {chain.next:,}"
+        )
         checking.damage(journal.name, "journals", "next_index", message)
     if not chain.count or chain.hashes is None:
         return
@@ -185,7 +187,6 @@ def _rejected(checking: Checking, journal: Journal, first: int, last: int) -> di
 
 def _check_rejected(
     checking: Checking,
-    journal: Journal,
     subject: str,
     fact: Fact | None,
     data: bytes | None,
@@ -195,11 +196,9 @@ def _check_rejected(
     table = "rejected_facts"
     expected = checking.native.uuid(None if fact is None else subject_of(fact))
     checking.compare(subject, table, ("subject_id",), (expected,), (subject_id,))
-    if data is not None and not isinstance(kept, Unreadable):
-        if not _is_kept(fact, data, kept):
-            checking.damage(
-                subject, table, "data", f"the bytes of {subject} that were kept are altered"
-            )
+    if data is not None and not isinstance(kept, Unreadable) and not _is_kept(fact, data, kept):
+        message = f"the bytes of {subject} that were kept are altered"
+        checking.damage(subject, table, "data", message)
     checking.incomplete(subject, table, None, f"{subject} could not be applied: {reason}")
 
 

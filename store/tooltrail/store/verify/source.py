@@ -52,18 +52,29 @@ class _Ask:
 
     def sql(self, columns: Sequence[str], keys: Sequence[object]) -> str:
         names = ", ".join(f'"{name}"' for name in columns)
-        fixed = "".join(f'"{name}" = ? AND ' for name in self.where)
+        fixed = _conditions(self.where)
         if isinstance(keys, range):
             found = f'"{self.by}" BETWEEN ? AND ?'
         else:
             found = f'"{self.by}" IN ({", ".join("?" * len(keys))})'
-        sql = f'SELECT {names} FROM "{self.table.name}" WHERE {fixed}{found}'
+        sql = f'SELECT {names} FROM "{self.table.name}" WHERE {fixed}{found}'  # noqa: S608  own names
         order = [one.name for one in self.table.primary_key.columns]
         return f"{sql} ORDER BY {', '.join(order)}" if len(order) > 1 else sql
 
     def values(self, keys: Sequence[object]) -> list[object]:
         some = [keys[0], keys[-1]] if isinstance(keys, range) else list(keys)
-        return [*self.where.values(), *some]
+        return [*_values(self.where), *some]
+
+
+def _conditions(where: Mapping[str, object]) -> str:
+    return "".join(
+        f'"{name}" IS NULL AND ' if value is None else f'"{name}" = ? AND '
+        for name, value in where.items()
+    )
+
+
+def _values(where: Mapping[str, object]) -> list[object]:
+    return [value for value in where.values() if value is not None]
 
 
 class Source:
@@ -140,12 +151,14 @@ class Source:
     ) -> Iterator[list[Values]]:
         """All rows in the order of an integer column, in batches of at most `size`."""
         fixed = where or {}
-        conditions = "".join(f'"{name}" = ? AND ' for name in fixed)
-        ends = f'SELECT min("{by}"), max("{by}") FROM "{table.name}" WHERE {conditions}"{by}" >= ?'
+        ends = (
+            f'SELECT min("{by}"), max("{by}") FROM "{table.name}" WHERE '  # noqa: S608  own names
+            f'{_conditions(fixed)}"{by}" >= ?'
+        )
         at, last = first, _FIRST
         while at <= _LAST:
             try:
-                ((begin, newest),) = self.query(ends, (*fixed.values(), at))
+                ((begin, newest),) = self.query(ends, (*_values(fixed), at))
             except (DamageError, InvalidRecordError):
                 if at == first or at > last:
                     self._report(table.name, f"{by} {at} and behind", None)

@@ -126,7 +126,8 @@ class Texts:
         can_share = receipt is not None and self.inexact <= {"arguments"}
         for stream, offset in placed:
             if offset is None:
-                needed.contents.setdefault(stream.digest, self.subject)
+                wanted = needed.bodies if stream.spooled is None else needed.artifacts
+                wanted.setdefault(stream.digest, self.subject)
                 if (
                     can_share
                     and receipt is not None
@@ -136,10 +137,13 @@ class Texts:
                     needed.unplaced.append(
                         Unplaced(self.subject, stream.role, stream.digest, receipt)
                     )
-            elif receipt is not None and not isinstance(offset, Unreadable):
-                if not (can_share and _stands_at(receipt, offset, stream)):
-                    message = f"stream {stream.role} of {self.subject} is not where its row says"
-                    checking.damage(self.subject, "streams", "receipt_offset", message)
+            elif (
+                receipt is not None
+                and not isinstance(offset, Unreadable)
+                and not (can_share and _stands_at(receipt, offset, stream))
+            ):
+                message = f"stream {stream.role} of {self.subject} is not where its row says"
+                checking.damage(self.subject, "streams", "receipt_offset", message)
 
     def verdict(self, shown: Shown) -> tuple[bool, Verdict | None]:
         """Whether the canonical result can be read, and the verdict in it."""

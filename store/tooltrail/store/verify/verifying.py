@@ -124,7 +124,9 @@ def _journals(checking: Checking) -> list[Journal]:
         for key, journal_id, count, following, head in rows:
             gap_count = gaps.pop(key, 0)
             found.append(
-                Journal(key, f"journal {_id(checking, journal_id)}", count, following, head, gap_count)
+                Journal(
+                    key, f"journal {_id(checking, journal_id)}", count, following, head, gap_count
+                )
             )
     known = {one.key for one in found}
     for key in _ledger_journals(checking):
