@@ -248,6 +248,10 @@ def fact_json(fact: Fact) -> bytes:
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidRecordError(f"{fact.kind} cannot be recorded: {error}") from error
     members["kind"], members["v"] = fact.kind, VERSION
+    return _spelled(members)
+
+
+def _spelled(members: Members) -> bytes:
     try:
         # Equal to `canonical_json.encode` for these members, and four times as fast. Lone
         # surrogates, which JSON in UTF-8 cannot spell, take the other way.
@@ -264,7 +268,7 @@ def shown_json(shown: Shown) -> bytes:
     Raises:
         InvalidRecordError: a member is not of its type.
     """
-    return encode(_members_of(shown))
+    return _spelled(_members_of(shown))
 
 
 def read_shown(data: bytes) -> Shown:

@@ -367,7 +367,7 @@ def _assembled(
     is_exact = not stored
     shown: Digest | None = None
     if fact.shown is None:
-        made = made_shown(canonical, receipt, renderer, omissions, artifacts)
+        made = shown_json(made_shown(canonical, receipt, renderer, omissions, artifacts))
         shown = digest_of(made)
         if not is_exact:
             stored[shown] = made
@@ -411,23 +411,21 @@ def made_shown(
     renderer: tuple[str, int],
     omissions: Iterable[OmissionFact],
     artifacts: Iterable[ArtifactFact],
-) -> bytes:
-    """The JSON of what the ingester made of a fact that does not say what was shown.
+) -> Shown:
+    """What the ingester made of a fact that does not say what was shown.
 
     Its texts are spelled as databases store them, so that `verify` gets the same from the rows.
     """
-    return shown_json(
-        Shown(
-            canonical=digest_of(canonical),
-            receipt=digest_of(receipt),
-            renderer=storable(renderer[0]),
-            renderer_version=renderer[1],
-            omissions=tuple(
-                replace(one, field=storable(one.field), reason=storable(one.reason))
-                for one in omissions
-            ),
-            artifacts=tuple(replace(one, role=storable(one.role)) for one in artifacts),
-        )
+    return Shown(
+        canonical=digest_of(canonical),
+        receipt=digest_of(receipt),
+        renderer=storable(renderer[0]),
+        renderer_version=renderer[1],
+        omissions=tuple(
+            replace(one, field=storable(one.field), reason=storable(one.reason))
+            for one in omissions
+        ),
+        artifacts=tuple(replace(one, role=storable(one.role)) for one in artifacts),
     )
 
 

@@ -287,9 +287,14 @@ def _message_columns(
 def _tool_row(native: Native, digest: Digest, fact: ToolsOffered, bodies: Bodies) -> Row:
     return {
         "digest": native.sha(digest),
-        "name": native.text(_text(_object(bodies, digest), "name")),
+        "name": tool_name(native, digest, bodies),
         "created_at": native.moment(fact.at),
     }
+
+
+def tool_name(native: Native, digest: Digest, bodies: Bodies) -> str | None:
+    """The name in the definition of a tool."""
+    return native.text(_text(_object(bodies, digest), "name"))
 
 
 def _leg_row(native: Native, fact: AgentLeg, bodies: Bodies) -> Row:

@@ -1,0 +1,242 @@
+"""Compares sessions and messages with their facts."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from sqlalchemy import Table
+
+from tooltrail.records.digests import EMPTY, Digest
+from tooltrail.records.facts import (
+    AgentLeg,
+    AgentOutcome,
+    Maintenance,
+    SessionClosed,
+    SessionOpened,
+    ToolsOffered,
+    body_digests,
+)
+from tooltrail.store import schema
+from tooltrail.store.ingest import known, rows
+from tooltrail.store.ingest.known import MessageFact
+from tooltrail.store.verify.bodies import Needed
+from tooltrail.store.verify.checking import SESSION, Checking, Place, Repeat
+from tooltrail.store.verify.ledger import Entry
+from tooltrail.store.verify.source import Values
+
+_OPENING: Final = slice(SESSION.index(rows.OPENING[0]), SESSION.index("entry") + 1)
+_CLOSING: Final = slice(SESSION.index(rows.CLOSING[0]), len(SESSION))
+_MESSAGE: Final = (
+    "key",
+    "id",
+    "session_key",
+    "seq",
+    "role",
+    "text",
+    "document",
+    "payload",
+    "wire_format",
+    "created_at",
+    "journal_key",
+    "entry",
+)
+_CHILDREN: Final[Mapping[Table, tuple[str, ...]]] = {
+    table: tuple(one.name for one in table.columns)
+    for table in (schema.tool_offers, schema.agent_legs, schema.agent_outcomes)
+}
+_TOOL: Final = ("digest", "name", "created_at")
+
+
+def check_sessions(
+    checking: Checking, journal: int, entries: Iterable[Entry], needed: Needed
+) -> None:
+    """Compare the sessions that facts name: what they are, and when they began and ended."""
+    for n, fact, json in entries:
+        if isinstance(fact, Maintenance):
+            continue
+        subject = f"session {fact.session}"
+        row = checking.session(fact.session)
+        if checking.is_new(fact.session):
+            _check_beginning(checking, journal, subject, fact.at, row)
+        if row is None:
+            continue
+        named = dict(zip(SESSION, row, strict=True))
+        if isinstance(fact, SessionOpened):
+            place = (named["open_journal_key"], named["entry"])
+            if place == (journal, n):
+                expected = rows.opening_columns(checking.native, fact, known.Entry(journal, n))
+                names = SESSION[_OPENING]
+                wanted = tuple(expected[one] for one in names)
+                checking.compare(subject, "sessions", names, wanted, row[_OPENING])
+                checking.matched["sessions.entry"] += 1
+                if fact.environment is not None:
+                    needed.optional.setdefault(fact.environment, subject)
+            else:
+                column = "entry" if place[0] == journal else "open_journal_key"
+                repeat = Repeat(subject, "sessions", column, place, (journal, n), json)
+                checking.repeats.append(repeat)
+        elif isinstance(fact, SessionClosed):
+            _check_closing(checking, subject, fact, known.Entry(journal, n), row)
+
+
+def _check_beginning(
+    checking: Checking, journal: int, subject: str, at: Any, row: Values | None
+) -> None:
+    """Check what the first fact of a session in a journal says."""
+    if row is None:
+        checking.damage(subject, "sessions", None, f"{subject} is missing")
+        return
+    is_first = row[2] == journal
+    if checking.is_strict and not is_first:
+        message = f"sessions.journal_key of {subject} is not the journal of its facts"
+        checking.damage(subject, "sessions", "journal_key", message)
+    if is_first and not checking.has_forgotten:
+        moment = (checking.native.moment(at),)
+        checking.compare(subject, "sessions", ("opened_at",), moment, row[3:4])
+
+
+def _check_closing(
+    checking: Checking, subject: str, fact: SessionClosed, entry: known.Entry, row: Values
+) -> None:
+    is_first = checking.close(fact.session, entry.n)
+    journal, n = row[_CLOSING][-2:]
+    if journal == entry.journal_key and n == entry.n:
+        expected = rows.closing_values(checking.native, fact, entry)
+        checking.compare(subject, "sessions", rows.CLOSING, expected, row[_CLOSING])
+        checking.matched["sessions.close_entry"] += 1
+    elif checking.is_strict and is_first:
+        column = "close_entry" if journal == entry.journal_key else "close_journal_key"
+        message = f"sessions.{column} of {subject} is not that of its fact"
+        checking.damage(subject, "sessions", column, message)
+
+
+def check_messages(
+    checking: Checking, journal: int, entries: Sequence[Entry], needed: Needed
+) -> list[Place]:
+    """Compare the messages of a batch, and the rows that say what they are besides.
+
+    Returns:
+        Their places, for `Checking.check_places`.
+    """
+    places = list[Place]()
+    native = checking.native
+    facts = [(n, one, json) for n, one, json in entries if isinstance(one, MessageFact)]
+    ids = [native.uuid(one.id) for _, one, _ in facts]
+    found = {row[1]: row for row in checking.source.rows(schema.messages, _MESSAGE, "id", ids)}
+    keys = [row[0] for row in found.values()]
+    children = {
+        table: _by_owner(checking.source.rows(table, names, "message_key", keys))
+        for table, names in _CHILDREN.items()
+    }
+    for table, by_key in children.items():
+        checking.matched[table] += sum(map(len, by_key.values()))
+    _check_tools(checking, [one for _, one, _ in facts if isinstance(one, ToolsOffered)])
+    for n, fact, json in facts:
+        subject = f"message {fact.id}"
+        row = found.get(native.uuid(fact.id))
+        if row is None:
+            checking.damage(subject, "messages", None, f"{subject} is missing")
+            places.append(Place(n, subject, "messages", fact.session, None))
+            continue
+        if row[-1] != n or row[-2] != journal:
+            column = "entry" if row[-2] == journal else "journal_key"
+            place, here = (row[-2], row[-1]), (journal, n)
+            seq = Place(n, subject, "messages", fact.session, row[3])
+            checking.repeats.append(Repeat(subject, "messages", column, place, here, json, seq))
+            continue
+        checking.matched[schema.messages] += 1
+        for digest in body_digests(fact):
+            if digest != EMPTY:
+                needed.bodies.setdefault(digest, subject)
+        rows_of_it = {table: by_key.get(row[0], []) for table, by_key in children.items()}
+        places.append(Place(n, subject, "messages", fact.session, row[3]))
+        _check_message(checking, subject, fact, row, rows_of_it)
+    return places
+
+
+def _check_message(
+    checking: Checking,
+    subject: str,
+    fact: MessageFact,
+    row: Values,
+    children: Mapping[Table, Sequence[Values]],
+) -> None:
+    native = checking.native
+    session = checking.session(fact.session)
+    session_key = None if session is None else session[0]
+    expected = _rows_of(checking, fact)
+    if expected is None:
+        return  # a body that describes the message is missing or damaged, and is reported
+    names = _MESSAGE[4:-2]
+    values = {**expected.columns, "created_at": native.moment(fact.at)}
+    wanted = tuple(values[one] for one in names)
+    checking.compare(subject, "messages", names, wanted, row[4:-2])
+    if session is not None:
+        checking.compare(subject, "messages", ("session_key",), (session_key,), row[2:3])
+    for table, columns in _CHILDREN.items():
+        owner = {"message_key": row[0], "session_key": session_key}
+        made = [{**owner, **one} for one in expected.children.get(table, ())]
+        checking.compare_rows(subject, table, made, children[table], columns)
+
+
+def _rows_of(checking: Checking, fact: MessageFact) -> rows.MessageRows | None:
+    """The rows that a fact makes; None where a body that says so is missing."""
+    native = checking.native
+    bodies: dict[Digest, bytes] = {}
+    if isinstance(fact, ToolsOffered):
+        made = rows.message_rows(native, replace(fact, tools=()), bodies)
+        offers = [{"position": n, "tool": native.sha(one)} for n, one in enumerate(fact.tools)]
+        return rows.MessageRows(made.columns, {schema.tool_offers: offers}, [])
+    if isinstance(fact, AgentLeg | AgentOutcome):
+        document = checking.body(fact.document)
+        if document is None:
+            return None
+        bodies[fact.document] = document
+    try:
+        return rows.message_rows(native, fact, bodies)
+    except (LookupError, TypeError, ValueError):
+        return None
+
+
+def _check_tools(checking: Checking, offers: Sequence[ToolsOffered]) -> None:
+    """Compare the rows of tools with the offers that name them, and with their definitions."""
+    native = checking.native
+    times: dict[Digest, list[object]] = {}
+    for fact in offers:
+        for digest in fact.tools:
+            times.setdefault(digest, []).append(native.moment(fact.at))
+    new = [native.sha(one) for one in times if one not in checking.tools or not checking.is_strict]
+    found = {row[0]: row for row in checking.source.rows(schema.tools, _TOOL, "digest", new)}
+    for digest, moments in times.items():
+        row = found.get(native.sha(digest))
+        is_known = digest in checking.tools
+        if row is not None:
+            is_made = row[2] in (moments[:1] if checking.is_strict else moments)
+            checking.tools[digest] = checking.tools.get(digest, False) or is_made
+        if is_known:
+            continue
+        checking.matched[schema.tools] += row is not None
+        subject = f"tool {digest}"
+        if row is None:
+            checking.tools[digest] = True
+            checking.damage(subject, "tools", None, f"{subject} is missing")
+            continue
+        document = checking.body(digest)
+        if document is not None:
+            name = rows.tool_name(native, digest, {digest: document})
+            checking.compare(subject, "tools", ("name",), (name,), row[1:2])
+
+
+def check_tool_times(checking: Checking) -> None:
+    """Report the tools whose time is not that of an offer."""
+    for digest, is_made in checking.tools.items():
+        if not is_made:
+            message = f"tools.created_at of tool {digest} is not the time of its first offer"
+            checking.damage(f"tool {digest}", "tools", "created_at", message)
+
+
+def _by_owner(found: Iterable[Values]) -> dict[Any, list[Values]]:
+    owned: dict[Any, list[Values]] = {}
+    for row in found:
+        owned.setdefault(row[0], []).append(row)
+    return owned

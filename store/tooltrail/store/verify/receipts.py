@@ -1,0 +1,108 @@
+"""Makes canonical results and receipts anew, from the complete output, and compares."""
+
+from typing import Final
+
+from tooltrail.artifacts import ArtifactArchive, artifact_path
+from tooltrail.records import FamilyRegistry, StreamRecord
+from tooltrail.records.errors import InvalidRecordError, TooltrailError
+from tooltrail.records.facts import CallEnded, StreamFact
+from tooltrail.store import schema
+from tooltrail.store.ingest import rows
+from tooltrail.store.ingest.outcomes import Beginning, Outcome, OutcomeMaker
+from tooltrail.store.verify.calls import CALL, CHILDREN, Call, Rerun
+from tooltrail.store.verify.checking import Checking
+
+_BLOCK: Final = 1 << 20
+
+
+class Receipts(Rerun):
+    """Compares what the ingester made of an output with what this program makes of it.
+
+    Args:
+        families: the tool families of this program.
+        archive: where spooled streams are now.
+    """
+
+    def __init__(self, families: FamilyRegistry, archive: ArtifactArchive) -> None:
+        self._maker = OutcomeMaker(families, self)
+        self._archive = archive
+        self._families = families
+
+    def check_end(self, checking: Checking, call: Call, fact: CallEnded) -> None:
+        """Make the outcome of a call again, unless its caller made it."""
+        document = call.texts.exact.get("output")
+        if fact.shown is not None or document is None:
+            return
+        row = dict(zip(CALL, call.row, strict=True))
+        policy = checking.digest(row["policy"])
+        beginning = Beginning(row["tool_name"], row["family"], policy)
+        try:
+            if self._families.find(beginning.family) is None:
+                raise InvalidRecordError(f"family {beginning.family} is not known to this program")
+            if not self._maker.knows_policy(policy):
+                self._maker.learn_policy(policy, checking.body(policy) or b"")
+            bodies = {fact.output: document}
+            for stream in fact.streams:
+                if stream.spooled is None:
+                    bodies[stream.digest] = self._content(checking, call, stream)
+            made = self._maker.outcome(fact, bodies, beginning)
+        except (TooltrailError, LookupError, TypeError, ValueError) as error:
+            message = f"the receipt of {call.subject} cannot be made anew: {error}"
+            checking.incomplete(call.subject, "surfaces", None, message)
+            return
+        checking.totals.checked["receipts"] += 1
+        _compare(checking, call, made)
+
+    def read_spooled(self, stream: StreamFact, edge_bytes: int) -> StreamRecord:
+        """The record of a stream that is an artifact now; see `StreamReader`."""
+        head, tail = b"", b""
+        with self._archive.open(artifact_path(stream.digest)) as stored:
+            while block := stored.read(_BLOCK):
+                head += block[: max(0, edge_bytes - len(head))]
+                tail = (tail + block)[-edge_bytes:]
+        rest = max(0, stream.size - len(head))
+        return StreamRecord(
+            role=stream.role,
+            digest=stream.digest,
+            size=stream.size,
+            line_count=stream.line_count,
+            head=head,
+            tail=tail[-rest:] if rest else b"",
+            produced_size=stream.produced_size,
+            produced_line_count=stream.produced_line_count,
+            loss_reason=stream.loss_reason,
+        )
+
+    def _content(self, checking: Checking, call: Call, stream: StreamFact) -> bytes:
+        receipt = call.texts.exact.get("receipt", b"")
+        for row in call.children[schema.streams]:
+            offset = row[-1]
+            if row[3] == checking.native.sha(stream.digest) and isinstance(offset, int):
+                return receipt[offset : offset + stream.size]
+        found = checking.body(stream.digest)
+        if found is not None:
+            return found
+        with self._archive.open(artifact_path(stream.digest)) as stored:
+            return stored.read()
+
+
+def _compare(checking: Checking, call: Call, made: Outcome) -> None:
+    native, subject, values = checking.native, call.subject, call.texts.values
+    renderer = (native.text(made.renderer), made.renderer_version)
+    if (values["renderer"], values["renderer_version"]) != renderer:
+        message = f"the receipt of {subject} is of another renderer; this program has {renderer}"
+        checking.incomplete(subject, "surfaces", "renderer", message)
+        return
+    names = ("canonical", "receipt")
+    stored = tuple(values[one] for one in names)
+    if stored != (made.canonical, made.receipt):
+        for name, wanted, found in zip(names, (made.canonical, made.receipt), stored, strict=True):
+            if wanted != found:
+                message = f"the {name} of {subject} is not what its output gives"
+                checking.damage(subject, "surfaces", name, message)
+    key = call.row[0]
+    for table, expected in (
+        (schema.omissions, rows.omission_rows(native, key, made.omissions)),
+        (schema.invocation_artifacts, rows.artifact_rows(native, key, made.artifacts)),
+    ):
+        checking.compare_rows(subject, table, expected, call.children[table], CHILDREN[table])

@@ -1,0 +1,183 @@
+"""Every column of every evidence table: a change of one value is noticed, and named."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from sqlalchemy import Boolean, Column, LargeBinary, Table
+from tests.support.new_store_verifying import NewStore, fill, new_store
+
+from tooltrail.artifacts import artifact_path
+from tooltrail.records.digests import Digest
+from tooltrail.store import schema
+from tooltrail.store.tables._types import Uuid16
+from tooltrail.store.verify import NOT_EVIDENCE
+
+COLUMNS = [column for table in schema.EVIDENCE for column in table.columns]
+COMPARED = [one for one in COLUMNS if str(one) not in NOT_EVIDENCE]
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def filled(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[NewStore]:
+    folder: Path = tmp_path_factory.mktemp("filled")
+    target = str(folder / "trail.db")
+    if request.param == "postgresql":
+        target = request.getfixturevalue("module_postgres_url")
+    with new_store(target, folder) as store:
+        fill(store)
+        yield store
+
+
+def altered(  # noqa: PLR0911  one return for each kind of column
+    column: Column[Any], value: Any
+) -> Any:
+    """Another value of the same kind."""
+    choices = {
+        "invocations.state": ("error", "success"),
+        "bodies.encoding": ("raw", "zstd"),
+        "tombstones.kind": ("body", "artifact"),
+    }
+    if str(column) in choices:
+        return next(one for one in choices[str(column)] if one != value)
+    if isinstance(column.type, Boolean):
+        return not value
+    if isinstance(column.type, schema.Moment):
+        return value + timedelta(seconds=1) if isinstance(value, datetime) else (value or 0) + 1
+    if isinstance(column.type, Uuid16):
+        other = UUID(int=999)
+        return other.bytes if isinstance(value, bytes) else other
+    if isinstance(column.type, LargeBinary | schema.Sha256):
+        return bytes([value[0] ^ 1]) + value[1:] if value else bytes(32)
+    if isinstance(value, str):
+        return value[:-1] + ("x" if value[-1:] != "x" else "y")
+    if str(column) == "omissions.after_count":
+        return value - 1
+    return value + 1000 if isinstance(value, int) else 7
+
+
+def row_of(store: NewStore, column: Column[Any]) -> dict[str, Any]:
+    """A row whose value of the column is to be altered; one that has a value where there is one."""
+    table = column.table
+    names = ", ".join(f'"{one.name}"' for one in table.columns)
+    has_value = f'CASE WHEN "{column.name}" IS NULL THEN 1 ELSE 0 END'
+    order = ", ".join([has_value, *(f'"{one.name}"' for one in table.primary_key.columns)])
+    where = "WHERE state <> 'started'" if table is schema.invocations else ""
+    rows = store.run(f'SELECT {names} FROM "{table.name}" {where} ORDER BY {order} LIMIT 1')
+    return dict(zip((one.name for one in table.columns), rows[0], strict=True))
+
+
+def set_value(store: NewStore, column: Column[Any], key: dict[str, Any], value: Any) -> None:
+    where = " AND ".join(f'"{name}" = ?' for name in key)
+    sql = f'UPDATE "{column.table.name}" SET "{column.name}" = ? WHERE {where}'
+    store.run(sql, [value, *key.values()])
+
+
+def subjects_of(  # noqa: C901, PLR0911  one case for each table
+    store: NewStore, table: Table, row: dict[str, Any]
+) -> set[str]:
+    """What a finding about a row may name."""
+
+    def uuid(value: Any) -> str:
+        return str(UUID(bytes=value) if isinstance(value, bytes) else value)
+
+    def digest(value: Any) -> str:
+        return f"sha256:{bytes(value).hex()}"
+
+    match table.name:
+        case "ledger_entries":
+            ((journal,),) = store.run("SELECT id FROM journals")
+            return {f"entry {row['n']} of journal {uuid(journal)}"}
+        case "rejected_facts":
+            ((journal,),) = store.run("SELECT id FROM journals")
+            return {f"entry {row['n']} of journal {uuid(journal)}"}
+        case "invocations":
+            return {f"call {uuid(row['id'])}"}
+        case "sessions":
+            return {f"session {uuid(row['id'])}"}
+        case "messages":
+            return {f"message {uuid(row['id'])}"}
+        case "bodies":
+            return {f"body {digest(row['digest'])}"}
+        case "tools":
+            return {f"tool {digest(row['digest'])}"}
+        case "artifacts":
+            return {f"artifact {artifact_path(Digest(digest(row['digest'])))}"}
+        case "store_info":
+            return {"the store"}
+        case "tombstones":
+            return {f"body {digest(row['digest'])}"}
+        case _:
+            owner = "message" if "message_key" in row else "call"
+            owners = "messages" if "message_key" in row else "invocations"
+            key = row[f"{'message' if owner == 'message' else 'invocation'}_key"]
+            ((name,),) = store.run(f"SELECT id FROM {owners} WHERE key = ?", [key])
+            return {f"{owner} {uuid(name)}"}
+
+
+def _members_of(store: NewStore, session_key: int) -> set[str]:
+    """The calls of a session; each names its session by the key."""
+    rows = store.run("SELECT id FROM invocations WHERE session_key = ?", [session_key])
+    return {f"call {UUID(bytes=one) if isinstance(one, bytes) else one}" for (one,) in rows}
+
+
+KEYS = {
+    *(str(key) for table in schema.EVIDENCE for key in table.primary_key.columns),
+    *(f"{name}.id" for name in ("sessions", "messages", "invocations")),
+    *(f"{name}.digest" for name in ("bodies", "tools", "artifacts", "tombstones")),
+    "rejected_facts.n",
+    "rejected_facts.journal_key",
+}
+"""Who alters what names a row, removes a row and adds another: findings name both."""
+
+
+def test_an_intact_store_has_no_damage(filled: NewStore) -> None:
+    assert filled.damage() == []
+
+
+def test_an_intact_store_has_no_damage_when_every_receipt_is_made_anew(filled: NewStore) -> None:
+    assert filled.damage(receipts=True) == []
+
+
+def test_every_evidence_table_of_the_store_has_rows(filled: NewStore) -> None:
+    empty = [
+        one.name
+        for one in schema.EVIDENCE
+        if filled.run(f"SELECT count(*) FROM {one.name}") == [(0,)]
+    ]
+    assert empty == []
+
+
+def test_what_is_no_evidence_are_columns_of_evidence_tables() -> None:
+    assert set(NOT_EVIDENCE) <= {str(one) for one in COLUMNS}
+
+
+@pytest.mark.parametrize("column", COMPARED, ids=str)
+def test_a_change_of_one_value_is_named(filled: NewStore, column: Column[Any]) -> None:
+    table, row = column.table, row_of(filled, column)
+    assert isinstance(table, Table)
+    expected = subjects_of(filled, table, row)
+    if column is schema.sessions.c.key:
+        expected = _members_of(filled, row["key"])
+    if column.table is schema.rejected_facts and str(column) in KEYS:
+        expected = {"rejected fact "}
+    value = row[column.name]
+    key = {one.name: row[one.name] for one in table.primary_key.columns}
+    new = altered(column, value)
+    set_value(filled, column, key, new)
+    try:
+        found = filled.damage()
+    finally:
+        changed = {**key, column.name: new} if column.name in key else key
+        set_value(filled, column, changed, value)
+    assert found, f"a change of {column} is not noticed"
+    named = {one.subject for one in found}
+    texts = " ".join(one.message for one in found)
+    assert any(one in texts for one in expected), f"{column}: {found}"
+    if str(column) not in KEYS:
+        assert named == expected, f"{column}: {found}"
+    assert filled.damage() == []

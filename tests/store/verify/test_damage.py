@@ -1,0 +1,194 @@
+"""Flipped bits, values that are none, and objects that are none: named, and nothing stops."""
+
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from sqlalchemy import Column
+from tests.support.new_store_verifying import (
+    LARGE,
+    LONG,
+    ODD,
+    OPENED,
+    RICH,
+    SHORT,
+    SHOWN,
+    SPOOLED,
+    TEXT,
+    NewStore,
+)
+
+from tooltrail.artifacts import artifact_path
+from tooltrail.records.digests import Digest, digest_of
+from tooltrail.records.facts import ArtifactFact, shown_json
+from tooltrail.store import schema
+from tooltrail.store._engines.sqlite import sqlite3
+from tooltrail.store._engines.targets import SqliteTarget
+from tooltrail.store.ingest.outcomes import made_shown
+
+ARTIFACT = artifact_path(digest_of(LONG * 3))
+UNUSUAL = [
+    column
+    for table in schema.EVIDENCE
+    for column in table.columns
+    if column not in set(table.primary_key.columns)
+]
+
+
+def named(store: NewStore) -> set[str]:
+    return {one.subject for one in store.damage()}
+
+
+def object_of(store: NewStore) -> Path:
+    return store.sink / ARTIFACT
+
+
+@pytest.mark.parametrize("column", ["arguments", "output", "canonical", "receipt"])
+@pytest.mark.parametrize("call", [SHORT, LARGE, SPOOLED, SHOWN, ODD], ids=lambda one: str(one.int))
+def test_one_altered_character_of_a_text_is_named(
+    copied: NewStore, column: str, call: UUID
+) -> None:
+    copied.run(
+        f"UPDATE surfaces SET {column} = substr({column}, 1, length({column}) - 1) || '?'"
+        " WHERE invocation_key = (SELECT key FROM invocations WHERE id = ?)",
+        [call.bytes],
+    )
+    assert named(copied) == {f"call {call}"}
+
+
+def test_one_altered_bit_of_each_body_is_named(copied: NewStore) -> None:
+    rows = copied.run("SELECT key, digest, data FROM bodies WHERE length(data) > 0")
+    for key, digest, data in rows:
+        middle = len(data) // 2
+        flipped = data[:middle] + bytes([data[middle] ^ 4]) + data[middle + 1 :]
+        copied.run("UPDATE bodies SET data = ? WHERE key = ?", [flipped, key])
+        assert f"body sha256:{digest.hex()}" in named(copied)
+        copied.run("UPDATE bodies SET data = ? WHERE key = ?", [data, key])
+    assert len(rows) > 5
+
+
+def test_an_altered_artifact_is_named(copied: NewStore) -> None:
+    path = object_of(copied)
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.chmod(0o600)
+    path.write_bytes(data)
+    assert named(copied) == {f"artifact {ARTIFACT}"}
+
+
+@pytest.mark.parametrize("what", ["nothing", "folder", "link"])
+def test_an_artifact_that_is_no_file_is_named(copied: NewStore, what: str) -> None:
+    path = object_of(copied)
+    path.unlink()
+    if what == "folder":
+        path.mkdir()
+    if what == "link":
+        path.symlink_to("/dev/zero")
+    assert named(copied) == {f"artifact {ARTIFACT}"}
+
+
+def test_an_artifact_whose_row_and_object_are_gone_is_named(copied: NewStore) -> None:
+    object_of(copied).unlink()
+    copied.run("DELETE FROM artifacts")
+    found = copied.damage()
+    assert found
+    assert all(ARTIFACT in one.message for one in found)
+
+
+@pytest.mark.parametrize("column", UNUSUAL, ids=str)
+def test_a_value_of_another_kind_stops_nothing(copied: NewStore, column: Column[Any]) -> None:
+    table, name = column.table.name, column.name
+    copied.run("PRAGMA writable_schema = ON")
+    sql = "UPDATE sqlite_schema SET sql = replace(sql, ' NOT NULL', '') WHERE name = ?"
+    copied.run(sql, [table])
+    copied.database.close()
+    copied.run("UPDATE messages SET created_at = 7 WHERE id = ?", [RICH.bytes])
+    key = ", ".join(f'"{one.name}"' for one in column.table.primary_key.columns)
+    first = f"({key}) = (SELECT {key} FROM {table} ORDER BY {key} LIMIT 1)"
+    for value in ("CAST(x'c328' AS TEXT)", "x'00ff'", "'x'", "NULL", "-1.5", "9e300"):
+        copied.run(f'UPDATE {table} SET "{name}" = {value} WHERE {first}')
+        noticed = {(one.table, one.column) for one in copied.damage()}
+        assert ("messages", "created_at") in noticed, value
+
+
+def test_several_damages_are_all_named(copied: NewStore) -> None:
+    copied.run("UPDATE invocations SET duration_ms = 'x' WHERE id = ?", [SHORT.bytes])
+    copied.run("UPDATE invocations SET tool_name = x'ff00' WHERE id = ?", [LARGE.bytes])
+    copied.run(
+        "UPDATE surfaces SET receipt = CAST(x'c328' AS TEXT)"
+        " WHERE invocation_key = (SELECT key FROM invocations WHERE id = ?)",
+        [SHOWN.bytes],
+    )
+    copied.run("UPDATE messages SET role = 'other' WHERE id = ?", [TEXT.bytes])
+    copied.run("UPDATE sessions SET title = 'other' WHERE id = ?", [OPENED.bytes])
+    copied.run(
+        "UPDATE bodies SET data = x'00' WHERE digest = ?",
+        [bytes.fromhex(digest_of(LONG)[7:])],
+    )
+    copied.run("DELETE FROM tools WHERE name = 'read'")
+    object_of(copied).unlink()
+    found = named(copied)
+    expected = {
+        f"call {SHORT}",
+        f"call {LARGE}",
+        f"message {TEXT}",
+        f"session {OPENED}",
+        f"body {digest_of(LONG)}",
+        f"artifact {ARTIFACT}",
+    }
+    assert expected <= found
+    assert any(one.startswith("tool ") for one in found)
+    assert any("surfaces" in one for one in found)
+
+
+def test_a_page_that_cannot_be_read_stops_nothing(copied: NewStore) -> None:
+    assert isinstance(copied.database.target, SqliteTarget)
+    path = str(copied.database.target.path)
+    copied.run("UPDATE sessions SET title = 'altered' WHERE id = ?", [OPENED.bytes])
+    copied.database.close()
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        size = connection.execute("PRAGMA page_size").fetchone()[0]
+        pages = connection.execute(
+            "SELECT pageno FROM dbstat WHERE name = 'surfaces' AND pagetype = 'leaf'"
+        ).fetchall()
+    connection.close()
+    with Path(path).open("r+b") as file:
+        file.seek((pages[0][0] - 1) * size)
+        file.write(b"\xff" * 64)
+    found = copied.damage()
+    assert any(one.table == "surfaces" for one in found)
+    assert f"session {OPENED}" in {one.subject for one in found}
+
+
+def test_receipts_that_were_rewritten_with_their_digest_show_when_made_anew(
+    copied: NewStore,
+) -> None:
+    ((key, canonical, renderer, version),) = copied.run(
+        "SELECT s.invocation_key, s.canonical, s.renderer, s.renderer_version FROM surfaces AS s"
+        " JOIN invocations AS i ON i.key = s.invocation_key WHERE i.id = ?",
+        [LARGE.bytes],
+    )
+    left_out = copied.run("SELECT * FROM omissions WHERE invocation_key = ?", [key])
+    assert left_out
+    artifacts = [
+        ArtifactFact(role=role, digest=Digest(f"sha256:{digest.hex()}"))
+        for role, digest in copied.run(
+            "SELECT role, digest FROM invocation_artifacts WHERE invocation_key = ?", [key]
+        )
+    ]
+    forged = made_shown(canonical.encode(), b"forged", (renderer, version), (), artifacts)
+    copied.run("DELETE FROM omissions WHERE invocation_key = ?", [key])
+    copied.run("UPDATE invocations SET truncated = 0 WHERE key = ?", [key])
+    copied.run(
+        "UPDATE surfaces SET receipt = 'forged', shown = ? WHERE invocation_key = ?",
+        [bytes.fromhex(digest_of(shown_json(forged))[7:]), key],
+    )
+    ((stream,),) = copied.run(
+        "SELECT count(*) FROM streams WHERE invocation_key = ? AND receipt_offset IS NOT NULL",
+        [key],
+    )
+    assert stream == 0
+    assert copied.damage() == []
+    assert {one.subject for one in copied.damage(receipts=True)} == {f"call {LARGE}"}

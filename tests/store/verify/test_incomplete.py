@@ -1,0 +1,139 @@
+"""What is incomplete and says so is no damage; a store of several journals is compared, too."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from tests.support.new_store_verifying import (
+    AT,
+    FAMILIES,
+    LONG,
+    OPENED,
+    NewStore,
+    command,
+    drop_guards,
+    end,
+    new_store,
+    start,
+)
+
+from tooltrail.artifacts import Capture
+from tooltrail.journal import Entry, JournalLog
+from tooltrail.records.facts import SessionClosed, SessionOpened
+from tooltrail.store.ingest.ingester import Ingester
+from tooltrail.store.verify import Totals
+
+FIRST, SECOND, THIRD = (UUID(int=n) for n in range(601, 604))
+
+
+@pytest.fixture
+def empty(database: str, tmp_path: Path) -> Iterator[NewStore]:
+    with new_store(database, tmp_path) as store:
+        drop_guards(store)
+        yield store
+
+
+def ingest_other(store: NewStore, spool: Path, entries: list[Entry]) -> None:
+    """Record in a journal of another machine, and ingest it."""
+    JournalLog(spool / "journal").append(entries)
+    Ingester(store.database, store.archive, spool, FAMILIES).ingest()
+
+
+def opened() -> Entry:
+    return Entry(SessionOpened(session=OPENED, at=AT, name="shared"))
+
+
+def test_an_empty_store_has_no_findings(empty: NewStore) -> None:
+    assert empty.verify() == []
+
+
+def test_sessions_that_two_journals_share_have_no_damage(empty: NewStore, tmp_path: Path) -> None:
+    empty.log.append([opened(), start(FIRST)])
+    empty.ingest()
+    others = [opened(), start(SECOND), end(SECOND, command(b"there\n"))]
+    ingest_other(empty, tmp_path / "other", others)
+    closed = Entry(SessionClosed(session=OPENED, at=AT))
+    empty.log.append([end(FIRST, command(b"here\n")), start(THIRD), closed])
+    empty.ingest()
+    totals = Totals()
+    assert [one for one in empty.verify(totals=totals) if one.kind == "damage"] == []
+    assert totals.checked["calls"] == 3
+
+
+def test_a_removed_call_of_one_of_two_journals_is_named(empty: NewStore, tmp_path: Path) -> None:
+    empty.log.append([opened(), start(FIRST), end(FIRST, command(b"here\n"))])
+    empty.ingest()
+    others = [start(SECOND), end(SECOND, command(b"there\n"))]
+    ingest_other(empty, tmp_path / "other", others)
+    for table in ("streams", "surfaces"):
+        empty.run(
+            f"DELETE FROM {table} WHERE invocation_key ="
+            " (SELECT key FROM invocations WHERE seq = 2)"
+        )
+    empty.run("DELETE FROM invocations WHERE seq = 2")
+    assert {one.subject for one in empty.damage()} == {f"call {SECOND}"}
+
+
+def lose(store: NewStore, call: UUID) -> None:
+    """Leave of a call that started what a damaged place of the journal leaves of it."""
+    ((key, seq, n),) = store.run(
+        "SELECT key, seq, start_entry FROM invocations WHERE id = ?",
+        [call if store.database.is_server else call.bytes],
+    )
+    store.run("DELETE FROM surfaces WHERE invocation_key = ?", [key])
+    store.run("DELETE FROM invocations WHERE key = ?", [key])
+    store.run("UPDATE invocations SET seq = seq - 1 WHERE seq > ?", [seq])
+    store.run("DELETE FROM ledger_entries WHERE n = ?", [n])
+    store.run("UPDATE journals SET entry_count = entry_count - 1")
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_a_hole_is_damage_unless_a_damaged_place_explains_it(
+    empty: NewStore, *, is_kept: bool
+) -> None:
+    empty.log.append([start(one, b"%d" % one.int) for one in (FIRST, SECOND, THIRD)])
+    empty.ingest()
+    lose(empty, SECOND)
+    if is_kept:
+        empty.run(
+            "INSERT INTO rejected_facts"
+            " (journal_key, segment, segment_offset, reason, data, rejected_at)"
+            " SELECT key, 1, 64, 'altered', ?, created_at FROM journals",
+            [b"?"],
+        )
+    found = [one for one in empty.verify() if one.table == "ledger_entries"]
+    assert [one.kind for one in found] == ["incomplete" if is_kept else "damage"]
+    assert "entry 1 of" in found[0].subject
+
+
+def test_a_stream_that_waits_for_the_sink_is_listed(empty: NewStore) -> None:
+    path = empty.spool / str(FIRST) / "stdout.zst"
+    with Capture("stdout", path, edge_bytes=4096, inline_bytes=0) as capture:
+        capture.write(LONG)
+    record = capture.close().record
+    spooled = {"stdout": f"{FIRST}/stdout.zst"}
+    empty.log.append([start(FIRST), end(FIRST, command(record), spooled=spooled)])
+    away = empty.sink.with_name("away")
+    empty.sink.rename(away)
+    empty.sink.write_bytes(b"no folder")
+    empty.ingest()
+    empty.sink.unlink()
+    away.rename(empty.sink)
+    (found,) = empty.verify()
+    assert (found.kind, found.table) == ("incomplete", "pending_artifacts")
+
+
+def test_a_text_that_retention_removed_needs_a_tombstone(empty: NewStore) -> None:
+    empty.log.append([start(FIRST), end(FIRST, command(b"here\n"))])
+    empty.ingest()
+    empty.run("UPDATE surfaces SET receipt = NULL")
+    assert {one.subject for one in empty.damage()} == {f"call {FIRST}"}
+    ((digest,),) = empty.run("SELECT shown FROM surfaces")
+    columns = "kind, digest, size, reason, rule, actor, removed_at"
+    empty.run(
+        f"INSERT INTO tombstones ({columns})"
+        " SELECT 'body', ?, 1, 'r', 'r', 'a', created_at FROM journals",
+        [digest],
+    )
+    assert empty.damage() == []
