@@ -311,3 +311,16 @@ class TestGrep:
             ended = cli.run("artifact", "grep", *options, path)
             assert (ended.code, ended.stdout) == (2, b"")
             assert ended.sentence.startswith("a pattern may not ask for a newline")
+
+
+@pytest.mark.parametrize("part", [*PARTS[:4], ("cat",)])
+def test_no_byte_of_an_object_with_another_digest_is_printed(
+    cli: Cli, path: str, part: tuple[str, ...]
+) -> None:
+    other = store_artifact(cli, TEXT[:-1] + b"\r")
+    target = cli.folder / "artifacts" / path
+    target.unlink()
+    target.write_bytes((cli.folder / "artifacts" / other).read_bytes())
+    ended = cli.run(*command_of(part, path))
+    assert (ended.code, ended.stdout) == (1, b"")
+    assert f"artifact {path} is damaged" in ended.sentence

@@ -20,7 +20,12 @@ from pathlib import Path
 from typing import BinaryIO, Self
 
 from tooltrail.artifacts._entries import FileFacts
-from tooltrail.artifacts._private import PRIVATE_FOLDER, create_private, make_private_folders
+from tooltrail.artifacts._private import (
+    PRIVATE_FOLDER,
+    create_private,
+    make_private_folders,
+    open_without_links,
+)
 from tooltrail.artifacts._ranges import clip
 from tooltrail.artifacts.paths import PART_SUFFIX
 
@@ -56,7 +61,7 @@ class LocalPublisher:
         """
         access = _Access.below(self._root)
         self._make_folder(target.parent, access)
-        is_new = not target.is_file() and _create(source.resolve(), target, access)
+        is_new = not target.is_file() and _create(source, target, access)
         # For a loser too: the winner may not have come this far yet.
         sync_folder(target.parent)
         return is_new
@@ -126,7 +131,7 @@ def read_range(path: Path, start: int, stop: int | None) -> bytes:
     Raises:
         OSError: whatever the file system says.
     """
-    with path.open("rb", buffering=0) as file:
+    with open_without_links(path) as file:
         position, end = clip(start, stop, os.fstat(file.fileno()).st_size)
         pieces: list[bytes] = []
         # One call gives some 2 GiB at most, and less where a file is cut meanwhile.
@@ -186,7 +191,7 @@ class _Access:
 
 
 def _create(source: Path, target: Path, access: _Access) -> bool:
-    with source.open("rb") as file:
+    with io.BufferedReader(open_without_links(source)) as file:
         os.fsync(file.fileno())
         try:
             if not _link(file, source, target, access):

@@ -14,6 +14,7 @@ from typing import BinaryIO, Protocol, cast
 
 from tooltrail.artifacts._entries import FileFacts, Info, children, facts_of
 from tooltrail.artifacts._local import LocalPublisher, read_facts, read_range
+from tooltrail.artifacts._private import open_without_links
 from tooltrail.artifacts._ranges import clip
 from tooltrail.artifacts.codec import FRAME_SIZE
 from tooltrail.artifacts.sink import SinkCapabilities
@@ -114,7 +115,7 @@ class LocalPlace:
         return self._publisher.publish(source, Path(target))
 
     def open(self, target: str) -> BinaryIO:
-        return Path(target).open("rb")
+        return io.BufferedReader(open_without_links(Path(target)))
 
     def read(self, target: str, start: int, stop: int | None) -> bytes:
         return read_range(Path(target), start, stop)

@@ -36,5 +36,18 @@ def create_private(path: Path) -> FileIO:
     return FileIO(path, "xb", opener=_open_private)
 
 
+def open_without_links(path: Path) -> FileIO:
+    """An unbuffered file for reading, which is no symbolic link: nobody can exchange it for one.
+
+    Raises:
+        OSError: whatever the file system says; with `ELOOP` where a link is.
+    """
+    return FileIO(path, "rb", opener=_open_without_links)
+
+
 def _open_private(path: str, flags: int) -> int:
-    return os.open(path, flags, PRIVATE_FILE)
+    return os.open(path, flags | os.O_NOFOLLOW, PRIVATE_FILE)
+
+
+def _open_without_links(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW)

@@ -4,6 +4,7 @@ What can be decoded in the spool file is read, and more is looked for after an i
 stays open, so that nothing is missed when it is published and its name goes.
 """
 
+import io
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import BinaryIO, Literal, Self
 import zstandard
 
 from tooltrail.artifacts._decoding import Decoder, plain_size_of, read_beginning, read_frame
+from tooltrail.artifacts._private import open_without_links
 from tooltrail.artifacts.frame_spans import FRAME_MAGIC, FrameSpan, is_skippable, iter_spans
 from tooltrail.artifacts.spool_folders import is_in_use
 from tooltrail.records.errors import DamageError, UnavailableError
@@ -173,7 +175,7 @@ class StreamFollower:
         """The file, None as long as there is none."""
         if self._stored is None:
             try:
-                self._stored = self._file.open("rb")
+                self._stored = io.BufferedReader(open_without_links(self._file))
             except FileNotFoundError:
                 return None
             except OSError as error:

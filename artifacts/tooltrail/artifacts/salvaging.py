@@ -5,12 +5,14 @@ which becomes an object with an index. What cannot is counted as far as the fram
 hold; what was never written, nobody can count.
 """
 
+import io
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
 from tooltrail.artifacts._decoding import announced_size, read_beginning, read_frame
+from tooltrail.artifacts._private import open_without_links
 from tooltrail.artifacts.capture import Capture, CapturedStream
 from tooltrail.artifacts.codec import FRAME_SIZE
 from tooltrail.artifacts.frame_spans import (
@@ -138,7 +140,7 @@ def salvage(
         role, staged, edge_bytes=edge_bytes, inline_bytes=inline_bytes, frame_size=frame_size
     ) as capture:
         try:
-            with spool_file.open("rb") as stored:
+            with io.BufferedReader(open_without_links(spool_file)) as stored:
                 reader = SpoolReader(stored, str(moves_to or spool_file))
                 for block in reader:
                     capture.write(block)

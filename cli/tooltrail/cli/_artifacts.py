@@ -19,6 +19,7 @@ from tooltrail.records import (
 from tooltrail.store import ArtifactView, Store
 
 _CANDIDATES = 5
+_READ_SIZE = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,12 @@ def open_whole(store: Store, name: str) -> BinaryIO:
     path = find_artifact(store, name)
     known = _known(store, path)
     return store.archive.open(path, size=None if known is None else known.size)
+
+
+def read_through(source: BinaryIO) -> None:
+    """Read to the end, where size and digest are compared, before anything is printed."""
+    while source.read(_READ_SIZE):
+        pass
 
 
 def _known(store: Store, path: str) -> ArtifactView | None:

@@ -14,15 +14,26 @@ from tooltrail.store.lookup import look_up_artifact
 
 
 @contextmanager
-def artifact_reader(location: Location, name: str) -> Generator[ArtifactReader]:
-    """A reader of the artifact that a name means; see `find_artifact` for the errors."""
+def artifact_reader(
+    location: Location, name: str, *, is_checked: bool = False
+) -> Generator[ArtifactReader]:
+    """A reader of the artifact that a name means; see `find_artifact` for the errors.
+
+    With `is_checked` the digest of the whole is compared first.
+    """
     path, _ = parse_name(name)
     place = None if location.artifacts else look_up_artifact(location.database, path)
     if place is not None:
         sink = defer_sink(place.root, mark=place.mark)
-        yield open_reader(sink, place.path, size=place.size)
+        yield _checked(open_reader(sink, place.path, size=place.size), is_checked)
         return
     from tooltrail.cli._artifacts import open_known  # noqa: PLC0415  heavy
 
     with location.open() as store:
-        yield open_known(store, name)
+        yield _checked(open_known(store, name), is_checked)
+
+
+def _checked(reader: ArtifactReader, is_checked: bool) -> ArtifactReader:
+    if is_checked:
+        reader.check()
+    return reader

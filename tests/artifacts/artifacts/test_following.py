@@ -190,9 +190,13 @@ def test_a_file_that_cannot_be_read_is_unavailable(folder: Path) -> None:
 
 def test_a_file_that_fails_while_it_is_read_is_unavailable(folder: Path) -> None:
     folder.mkdir()
-    # Opens, and gives an error of input and output at its beginning.
-    (folder / "stdout.zst").symlink_to("/proc/self/mem")
-    with StreamFollower(folder, "stdout") as follower:
+    (folder / "stdout.zst").touch()
+    with (
+        StreamFollower(folder, "stdout") as follower,
+        # Opens, and gives an error of input and output at its beginning.
+        Path("/proc/self/mem").open("rb", buffering=0) as unreadable,
+    ):
+        follower._stored = unreadable
         with pytest.raises(UnavailableError, match="cannot be read: Input/output error"):
             polled(follower)
         with pytest.raises(UnavailableError, match="cannot be read: Input/output error"):

@@ -125,13 +125,16 @@ def cat(location: Location, path: str, part: Range | None, lines: Range | None) 
     if part or lines:
         from tooltrail.cli._parts import artifact_reader
 
-        with artifact_reader(location, path) as reader:
+        with artifact_reader(location, path, is_checked=True) as reader:
             copy_blocks(_blocks(reader, part, lines), sys.stdout.buffer)
         return
-    from tooltrail.cli._artifacts import open_whole
+    from tooltrail.cli._artifacts import open_whole, read_through
 
-    with location.open() as store, open_whole(store, path) as source:
-        copy_stream(source, sys.stdout.buffer)
+    with location.open() as store:
+        with open_whole(store, path) as source:
+            read_through(source)
+        with open_whole(store, path) as source:
+            copy_stream(source, sys.stdout.buffer)
 
 
 def _blocks(reader: ArtifactReader, part: Range | None, lines: Range | None) -> Iterator[bytes]:
@@ -149,7 +152,7 @@ def head(location: Location, path: str, lines: int) -> None:
     """Print an artifact's first lines."""
     from tooltrail.cli._parts import artifact_reader
 
-    with artifact_reader(location, path) as reader:
+    with artifact_reader(location, path, is_checked=True) as reader:
         copy_blocks(reader.iter_head(lines), sys.stdout.buffer)
 
 
@@ -172,7 +175,7 @@ def tail(location: Location, path: str, lines: int, follow: bool, role: str | No
     from tooltrail.records.errors import InvalidRecordError, NotFoundError
 
     try:
-        with artifact_reader(location, path) as reader:
+        with artifact_reader(location, path, is_checked=True) as reader:
             copy_blocks(reader.iter_tail(lines), sys.stdout.buffer)
     except (InvalidRecordError, NotFoundError):
         from tooltrail.cli._following import refuse_invocation
