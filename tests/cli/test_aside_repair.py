@@ -302,7 +302,7 @@ def without_spool(cli: Cli) -> str:
     """The id of an invocation whose output had to wait, and is gone."""
     root, disk = cli.folder / "artifacts", cli.folder / "disk"
     root.rename(disk)
-    assert "the artifacts are away" in cli.exec("--", "seq", "9000").message
+    assert "the artifact root is unavailable" in cli.exec("--", "seq", "9000").message
     ended = cli.ok("log")
     assert ended.message == (
         "tooltrail: 1 invocation with output that waits for the artifacts: `tooltrail repair`\n"

@@ -421,7 +421,7 @@ def check_what_waits(cli: Cli, stdout: bytes) -> Path:
 
 def waits_in(stdout: Path) -> str:
     return (
-        f"the artifacts are away, so the output waits in {stdout.parent}:"
+        f"the artifact root is unavailable, so the output waits in {stdout.parent}:"
         " `tooltrail repair` stores it"
     )
 
@@ -448,7 +448,9 @@ def test_artifacts_that_are_away_from_the_beginning_cost_no_record(
     assert cli.run("show", first, "--stream", "stdout").code == 5
     assert cli.run("artifact", "ls").code == 0
     warned = cli.ok("status").message
-    assert "warning: the artifacts are away, so long output waits in the spool: " in warned
+    assert (
+        "warning: the artifact root is unavailable, so long output waits in the spool: " in warned
+    )
     assert cli.run("repair").code == 5
     assert check_what_waits(cli, ended.stdout)
 

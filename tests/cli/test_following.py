@@ -220,7 +220,9 @@ def test_names_that_mean_nothing_are_told_as_everywhere(cli: Cli) -> None:
 def test_a_stream_without_f_is_wrong_usage(cli: Cli) -> None:
     ended = cli.run("artifact", "tail", "--stream", "stdout", "@last")
     assert ended.code == 2
-    assert ended.usage_error == ("--stream goes with -f; `tooltrail show ID --stream` prints one")
+    assert ended.usage_error == (
+        "--stream needs -f; `tooltrail show ID --stream ROLE` prints a stream"
+    )
 
 
 def test_an_invocation_without_f_is_told_how_its_output_is_read(cli: Cli) -> None:
@@ -331,7 +333,7 @@ def test_log_of_a_session_ends_with_the_session(cli: Cli) -> None:
 def test_a_list_without_an_end_takes_no_flag_of_one_with_an_end(cli: Cli, flags: str) -> None:
     ended = cli.run("log", "-f", *flags.split())
     assert (ended.code, ended.stdout) == (2, b"")
-    assert ended.usage_error.startswith("-f goes with ")
+    assert ended.usage_error.startswith("-f ")
 
 
 def test_log_can_name_invocations(cli: Cli) -> None:

@@ -86,7 +86,10 @@ def test_postgresql_needs_to_be_told_where_artifacts_go(nowhere: Cli) -> None:
 def test_artifacts_in_memory_would_be_gone_at_once(nowhere: Cli) -> None:
     ended = nowhere.run("init", "--artifacts", "memory://large")
     assert ended.code == 2
-    assert ended.usage_error == "artifacts in memory would be gone with this command"
+    assert (
+        ended.usage_error
+        == "artifacts in memory are lost when this command ends; name a folder or a URL"
+    )
     assert not nowhere.folder.exists()
 
 
@@ -249,7 +252,7 @@ def test_a_file_in_place_of_the_spool_is_two_warnings(cli: Cli) -> None:
     spool.write_text("in the way")
     assert warned(cli) == [
         f"the spool cannot be written, so no output can be captured in it: {spool}",
-        f"the spool cannot be read, so nobody knows what is in it: {spool}: Not a directory",
+        f"the spool cannot be read, so its content is unknown: {spool}: Not a directory",
     ]
     (status,) = cli.ok("status", "--json").records
     assert (status["spool_bytes"], status["unsettled"], status["kept"]) == (None, None, None)

@@ -148,7 +148,7 @@ def test_a_spool_that_nobody_may_read_is_said_by_status(foreign: Cli) -> None:
         assert ended.lines[-1].endswith(", spool of unknown size")
         assert warnings_in(ended) == [
             f"the spool cannot be written, so no output can be captured in it: {spool}",
-            f"the spool cannot be read, so nobody knows what is in it: {spool}: Permission denied",
+            f"the spool cannot be read, so its content is unknown: {spool}: Permission denied",
         ]
         (status,) = in_json.records
         unknown = ("spool_bytes", "kept", "unsettled", "waiting_streams", "set_aside")
@@ -183,7 +183,7 @@ def test_what_may_not_be_looked_into_of_a_spool_is_a_warning_of_status(
         foreign, f"status --spool {spool}", f"log --spool {spool}", f"repair --spool {spool}"
     )
     assert (status.code, log.code) == (0, 0)
-    assert "nobody knows what is in it" in warnings_in(status)[-1]
+    assert "its content is unknown" in warnings_in(status)[-1]
     assert "Permission denied" in warnings_in(status)[-1]
     if closed == "closed":
         assert repaired.code == 5
@@ -213,10 +213,10 @@ def test_a_folder_of_the_spool_that_may_not_be_searched_keeps_nobody_from_readin
 
     for command, ended in zip(reading, others, strict=True):
         assert ended.code == 0, command
-        assert f"nobody knows what there is to repair: {why}\n" in ended.message, command
+        assert f"what needs repair is unknown: {why}\n" in ended.message, command
     assert f"and whether it waits is not known: {why}" in others[-1].text
     assert status.code == 0
-    unknown = "the spool cannot be read, so nobody knows what is in it"
+    unknown = "the spool cannot be read, so its content is unknown"
     assert f"{unknown}: {why}" in warnings_in(status)
     assert (verify.code, stream.code) == (4, 5)
     assert f"and whether it waits is not known: {why}" in verify.text
@@ -224,7 +224,7 @@ def test_a_folder_of_the_spool_that_may_not_be_searched_keeps_nobody_from_readin
     # Whoever may search it is told what there is.
     folder.chmod(0o755)
     ended, log = as_nobody(foreign, "status", "log")
-    assert "nobody knows" not in ended.message + log.message
+    assert "is unknown" not in ended.message + log.message
     assert "1 invocation with output that waits for the artifacts" in log.message
 
 

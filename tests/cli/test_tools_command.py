@@ -119,7 +119,7 @@ def test_what_cannot_be_told_is_counted_and_a_strict_export_prints_nothing(
 ) -> None:
     ended = offered.ok("tools", "export", "--format", "anthropic", "--tool", "sql")
     assert json.loads(ended.text)["tools"]
-    assert ended.message.startswith("tooltrail: not in the export as in the record: ")
+    assert ended.message.startswith("tooltrail: the export differs from the record: ")
     report = tmp_path / "report"
     refused = offered.run(
         "tools", "export", "--format", "anthropic", "--strict", "--report", str(report)

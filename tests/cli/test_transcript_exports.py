@@ -69,7 +69,7 @@ def test_what_was_changed_is_counted_and_told_one_by_one(talk: Cli, tmp_path: Pa
     report = tmp_path / "report.jsonl"
     ended = talk.ok("transcript", "--format", "openai", "--report", str(report))
     assert ended.message.splitlines()[-1] == (
-        "tooltrail: not in the export as in the record: 1 batch_as_text, 1 error_as_prefix,"
+        "tooltrail: the export differs from the record: 1 batch_as_text, 1 error_as_prefix,"
         " 1 result_missing, 1 status_flattened"
     )
     changes = [json.loads(line) for line in report.read_text().splitlines()]
@@ -147,7 +147,7 @@ def test_what_was_compacted_is_told_and_a_strict_export_refuses_it(
     report = tmp_path / "report.jsonl"
     command = ("transcript", "--format", "openai", "--report", str(report), "--compact")
     ended = cli.ok(*command, "500")
-    assert ended.sentence == "not in the export as in the record: 1 result_compacted"
+    assert ended.sentence == "the export differs from the record: 1 result_compacted"
     (change,) = [json.loads(line) for line in report.read_text().splitlines()]
     assert (change["kind"], change["where"]) == ("result_compacted", "messages[1].results[0]")
     refused = cli.run(*command, "500", "--strict")
@@ -211,7 +211,10 @@ def test_a_report_never_takes_the_place_of_the_document(talk: Cli, tmp_path: Pat
                 *("transcript", "--format", "openai", "-o", str(target), "--report", str(name))
             )
             assert (ended.code, ended.stdout) == (2, b"")
-            assert ended.usage_error == f"--report would overwrite the document: {name} has it"
+            assert (
+                ended.usage_error
+                == f"--report would overwrite the document in {name}; name another file"
+            )
             assert (target.read_text() if target.exists() else None) == before
 
 

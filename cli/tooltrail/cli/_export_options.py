@@ -58,7 +58,7 @@ class Exporting:
             click.UsageError: something of that kind was given.
         """
         if self.as_seen and self.unanswered:
-            raise click.UsageError("--as-seen says what becomes of calls without results itself")
+            raise click.UsageError("--as-seen cannot be combined with --unanswered")
         if self.report is not None:
             refuse_same_file(self.report, output)
         if self.text_family is not None:
@@ -82,7 +82,7 @@ class Exporting:
         for name, value in asked.items():
             if value:
                 formats = ", ".join(PROVIDERS)
-                raise click.UsageError(f"{name} goes with the format of a provider: {formats}")
+                raise click.UsageError(f"{name} needs the format of a provider: {formats}")
 
     def policy(self) -> "ExportPolicy":
         """How what the format cannot carry is told."""
@@ -110,7 +110,9 @@ def refuse_same_file(report: Path, output: Path | None) -> None:
     """
     is_same = _is_stdout(report) if output is None else _is_one_file(report, output)
     if is_same:
-        raise click.UsageError(f"--report would overwrite the document: {report} has it")
+        raise click.UsageError(
+            f"--report would overwrite the document in {report}; name another file"
+        )
 
 
 def _is_one_file(one: Path, other: Path) -> bool:
@@ -155,8 +157,8 @@ def tell_report(report: "ExportReport", file: Path | None) -> None:
     if report:
         counted = Counter(change.kind for change in report)
         told = ", ".join(f"{count:,} {kind}" for kind, count in sorted(counted.items()))
-        where = "" if file else "; --report FILE has each"
-        say(f"tooltrail: not in the export as in the record: {told}{where}")
+        where = "" if file else "; --report FILE lists each difference"
+        say(f"tooltrail: the export differs from the record: {told}{where}")
 
 
 def strict_option(function: Decorated) -> Decorated:
@@ -164,7 +166,7 @@ def strict_option(function: Decorated) -> Decorated:
     return click.option(
         "--strict",
         is_flag=True,
-        help="Print nothing that is not as it is in the record, and exit with 1.",
+        help="Print nothing and exit with 1 if the export would differ from the record.",
     )(function)
 
 
@@ -183,7 +185,7 @@ def report_option(function: Decorated) -> Decorated:
         type=click.Path(path_type=Path, dir_okay=False),
         callback=_file_of_its_own,
         metavar="FILE",
-        help="Write each change to this file, a line of JSON each.",
+        help="Write each difference from the record to FILE, one line of JSON each.",
     )(function)
 
 
@@ -209,30 +211,30 @@ def export_options(function: Decorated) -> Decorated:
         click.option(
             "--as-seen",
             is_flag=True,
-            help="Nothing but what the model was shown; what is not known of it is marked.",
+            help="Print only what the model was shown. Unknown parts are marked.",
         ),
         strict_option,
         click.option(
             "--ids",
             type=click.Choice(["fallback", "synthesise"]),
-            help="Calls without ids, where a provider needs one: told as text, which is the "
-            "default, or given an id.",
+            help="For calls without an id where the provider needs one: write the call as text "
+            "(fallback, the default), or make an id (synthesise).",
         ),
         click.option(
             "--unanswered",
             type=click.Choice(["mark", "drop"]),
-            help="Calls without results: with a result that says so, which is the default, or "
-            "left out.",
+            help="For calls without a result: write a result that says so (mark, the default), or "
+            "leave the call out (drop).",
         ),
         click.option(
             "--text-family",
             metavar="NAME",
-            help="How calls are told as text: by default tool_result.",
+            help="Spelling of calls that are written as text. By default, tool_result.",
         ),
         click.option(
             "--provider",
             metavar="NAME",
-            help="To whom it goes: leaves out what another provider of the format said for itself.",
+            help="Target provider. Data for other providers of the format is left out.",
         ),
         report_option,
     )(with_exporting)

@@ -67,20 +67,22 @@ def filter_options(function: Decorated) -> Decorated:
 _LISTS = ("tools", "families", "states", "statuses", "error_kinds", "agents", "exit_statuses")
 
 _OPTIONS = (
-    _many("--session", "session_names", "Of this session."),
-    _many("--invocation", "invocation_names", "This invocation."),
-    _many("--tool", "tools", "Of this tool."),
-    _many("--family", "families", "Of this family of tools."),
-    _many("--state", "states", "In this state.", click.Choice(STATES)),
-    _many("--status", "statuses", "With this status.", click.Choice(_STATUSES)),
-    _many("--error-kind", "error_kinds", "That failed with this kind of error."),
-    _many("--agent", "agents", "Of this agent."),
+    _many("--session", "session_names", "Invocations of this session."),
+    _many("--invocation", "invocation_names", "This invocation only."),
+    _many("--tool", "tools", "Invocations of this tool."),
+    _many("--family", "families", "Invocations of this family of tools."),
+    _many("--state", "states", "Invocations in this state.", click.Choice(STATES)),
+    _many("--status", "statuses", "Invocations with this status.", click.Choice(_STATUSES)),
+    _many("--error-kind", "error_kinds", "Invocations that failed with this kind of error."),
+    _many("--agent", "agents", "Invocations of this agent."),
     _many(
-        "--exit-code", "exit_statuses", "Whose command exited with this.", click.IntRange(0, 255)
+        "--exit-code", "exit_statuses", "Commands with this exit status.", click.IntRange(0, 255)
     ),
     click.option(
-        "--since", type=Moment(), help="Started then or later: 2h, 3d, yesterday, a date."
+        "--since", type=Moment(), help="Started at this time or later: 2h, 3d, yesterday, a date."
     ),
-    click.option("--until", type=Moment(), help="Started before then."),
-    click.option("--min-size", type=click.IntRange(min=0), help="Produced so many bytes or more."),
+    click.option("--until", type=Moment(), help="Started before this time."),
+    click.option(
+        "--min-size", type=click.IntRange(min=0), help="Output of at least this many bytes."
+    ),
 )

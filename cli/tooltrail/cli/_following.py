@@ -53,7 +53,9 @@ def follow_output(
         TooltrailError: nothing has this name, or what it names cannot be read.
     """
     if not follow:
-        raise click.UsageError("--stream goes with -f; `tooltrail show ID --stream` prints one")
+        raise click.UsageError(
+            "--stream needs -f; `tooltrail show ID --stream ROLE` prints a stream"
+        )
     with location.open() as store:
         found = _find(store, name)
         if isinstance(found, str):

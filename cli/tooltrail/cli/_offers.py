@@ -61,14 +61,14 @@ def wanted_tools_options(function: Decorated) -> Decorated:
         click.option(
             "--session",
             metavar="SESSION",
-            help="What this session offered last: an id, a unique part of one, or @last.",
+            help="Tools that this session offered last: an id, a unique part of an id, or @last.",
         ),
         click.option(
             "--tool",
             "tools",
             metavar="NAME",
             multiple=True,
-            help="Of this name alone; give it again for more.",
+            help="Tools of this name. May be repeated.",
         ),
     )(with_wanted)
 

@@ -56,14 +56,14 @@ def store_options(function: Decorated) -> Decorated:
             cls=NamedOption,
             envvar="TOOLTRAIL_DB",
             metavar="PATH|URL",
-            help="The store's database: a file, sqlite:///PATH or postgresql://… ($TOOLTRAIL_DB).",
+            help="Database of the store: a file, sqlite:///PATH or postgresql://… ($TOOLTRAIL_DB).",
         ),
         click.option(
             "--artifacts",
             cls=NamedOption,
             envvar="TOOLTRAIL_ARTIFACTS",
             metavar="PATH|URL",
-            help="The artifact root, if it is not where the store remembers it"
+            help="Artifact root, if it was moved since the store recorded it"
             " ($TOOLTRAIL_ARTIFACTS).",
         ),
         click.option(
@@ -72,7 +72,7 @@ def store_options(function: Decorated) -> Decorated:
             envvar="TOOLTRAIL_SPOOL",
             type=click.Path(path_type=Path, file_okay=False),
             metavar="PATH",
-            help="Local folder for output that is being captured ($TOOLTRAIL_SPOOL).",
+            help="Local folder for output during capture ($TOOLTRAIL_SPOOL).",
         ),
     )(with_location)
 
@@ -87,12 +87,10 @@ def output_options(function: Decorated) -> Decorated:
     return stacked(
         click.option("--json", "style", flag_value="json", help="Print one JSON array."),
         click.option(
-            "--ndjson", "style", flag_value="ndjson", help="Print one JSON object a line."
+            "--ndjson", "style", flag_value="ndjson", help="Print one JSON object per line."
         ),
         click.option("--csv", "style", flag_value="csv", help="Print comma-separated values."),
-        click.option(
-            "--fields", metavar="A,B", help="Print these fields only, in this order, in any style."
-        ),
+        click.option("--fields", metavar="A,B", help="Print only these fields, in this order."),
     )(function)
 
 
@@ -104,16 +102,18 @@ def policy_option(function: Decorated) -> Decorated:
         envvar="TOOLTRAIL_POLICY",
         type=click.Path(path_type=Path, dir_okay=False),
         metavar="FILE",
-        help="TOML file with the budgets of what is shown ($TOOLTRAIL_POLICY).",
+        help="TOML file with the budgets of results and receipts ($TOOLTRAIL_POLICY).",
     )(function)
 
 
 def follow_options(function: Decorated) -> Decorated:
     """`-f` and `--stream`: what a running invocation prints."""
     return stacked(
-        click.option("-f", "follow", is_flag=True, help="Go on until the invocation has ended."),
         click.option(
-            "--stream", "role", metavar="ROLE", help="With -f: this stream alone, on stdout."
+            "-f", "follow", is_flag=True, help="Follow the output until the invocation has ended."
+        ),
+        click.option(
+            "--stream", "role", metavar="ROLE", help="With -f: print only this stream, on stdout."
         ),
     )(function)
 
@@ -126,7 +126,12 @@ def time_option(function: Decorated) -> Decorated:
 def count_option(function: Decorated) -> Decorated:
     """`-n`: how many."""
     return click.option(
-        "-n", "count", type=click.IntRange(min=0), default=20, show_default=True, help="0 for all."
+        "-n",
+        "count",
+        type=click.IntRange(min=0),
+        default=20,
+        show_default=True,
+        help="Number of entries, 0 for all.",
     )(function)
 
 

@@ -260,7 +260,7 @@ class _Recording:
             return
         if finished.postponed:
             say(
-                "tooltrail: the artifacts are away, so the output waits in"
+                "tooltrail: the artifact root is unavailable, so the output waits in"
                 f" {self.invocation.spool}: `tooltrail repair` stores it"
             )
         if verbose:

@@ -53,7 +53,7 @@ def print_problems(report: RelocationReport) -> None:
 def say_outcome(report: RelocationReport) -> None:
     """What was done, and what holds now, for people."""
     say(
-        f"copied {_amount(report.copied)}; {_amount(report.sound)} found sound at the new root; "
+        f"copied {_amount(report.copied)}; {_amount(report.sound)} verified at the new root; "
         f"{len(report.damaged):,} damaged, {len(report.missing):,} missing"
     )
     if not report.switched:

@@ -31,7 +31,7 @@ def say_recoverable(store: Store, also: Sequence[Path]) -> None:
         outbox = is_waiting(store, also=also)
         sentence = waiting_sentence(find_repairable(store, also=also), outbox=outbox)
     except UnavailableError as error:
-        sentence = f"nobody knows what there is to repair: {error}"
+        sentence = f"what needs repair is unknown: {error}"
     except TooltrailError:
         return  # the command meets it, too
     if sentence:

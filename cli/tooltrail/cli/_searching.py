@@ -82,13 +82,22 @@ def _flag(*names: str, text: str) -> Callable[[Decorated], Decorated]:
 
 
 _OPTIONS = stacked(
-    _flag("-F", "--fixed-strings", "literal", text="Take PATTERN as the text that it is."),
-    _flag("-i", "--ignore-case", text="Make no difference between upper and lower ASCII letters."),
-    _flag("-v", "--invert-match", "invert", text="Find the lines that do not match."),
-    click.option("-B", "--before-context", "before", type=_NUMBER, help="Lines before each match."),
-    click.option("-A", "--after-context", "after", type=_NUMBER, help="Lines after each match."),
+    _flag("-F", "--fixed-strings", "literal", text="Search for PATTERN as plain text."),
+    _flag("-i", "--ignore-case", text="Ignore the case of ASCII letters."),
+    _flag("-v", "--invert-match", "invert", text="Print the lines that do not match."),
     click.option(
-        "-C", "--context", "around", type=_NUMBER, default=0, help="Lines before and after."
+        "-B", "--before-context", "before", type=_NUMBER, help="Lines of context before each match."
     ),
-    click.option("-m", "--max-count", type=_NUMBER, help="End after so many matches."),
+    click.option(
+        "-A", "--after-context", "after", type=_NUMBER, help="Lines of context after each match."
+    ),
+    click.option(
+        "-C",
+        "--context",
+        "around",
+        type=_NUMBER,
+        default=0,
+        help="Lines of context before and after.",
+    ),
+    click.option("-m", "--max-count", type=_NUMBER, help="Stop after this many matches."),
 )

@@ -21,12 +21,12 @@ def warnings_of(status: dict[str, Any], *, utc: bool) -> Iterator[str]:
             "pip install 'tooltrail[sqlite]' brings a newer one"
         )
     if (reason := status["artifacts_away"]) is not None:
-        yield f"the artifacts are away, so long output waits in the spool: {reason}"
+        yield f"the artifact root is unavailable, so long output waits in the spool: {reason}"
     yield from _room_warnings(status["room"])
     if not status["is_spool_writable"]:
         yield f"the spool cannot be written, so no output can be captured in it: {status['spool']}"
     if (reason := status["spool_unreadable"]) is not None:
-        yield f"the spool cannot be read, so nobody knows what is in it: {printable(reason)}"
+        yield f"the spool cannot be read, so its content is unknown: {printable(reason)}"
         return
     yield from _unsettled_warnings(status, utc=utc)
     yield from _aside_warnings(status["set_aside"], utc=utc)

@@ -54,9 +54,11 @@ class Transcribing:
             self.exporting.refuse_without_provider()
         self.exporting.refuse_contradictions(self._file)
         if self.tokens is not None and (self.exporting.as_seen or self.is_exact):
-            raise click.UsageError("what was seen or sent is not compacted: leave out --compact")
+            raise click.UsageError(
+                "--compact cannot be combined with --as-seen or --provider-exact"
+            )
         if self.is_exact and self.style != STYLES[0]:
-            raise click.UsageError("--provider-exact has a format of its own: leave out --format")
+            raise click.UsageError("--provider-exact cannot be combined with --format")
 
     def answer(self, transcript: "Transcript", compaction: "CompactionBudget") -> ExitCode:
         """Print the document."""

@@ -336,4 +336,4 @@ def test_a_segment_that_is_missing_is_reported(sqlite_ingesting: IngestedStore) 
     names = ("entry_count", "next_index")
     ((entry_count, next_index),) = store.rows(schema.journals, *names)
     assert entry_count < next_index == 9
-    assert not [one for one in (store.spool / "journal").glob("0000000[12].seg")]
+    assert not list((store.spool / "journal").glob("0000000[12].seg"))

@@ -16,7 +16,7 @@ from tooltrail.cli._times import Moment
 
 @click.group("agents")
 def command() -> None:
-    """Agents that must give back a value of a shape."""
+    """Check, run and compare agents with structured results."""
 
 
 @command.command("check")
@@ -29,9 +29,9 @@ def command() -> None:
 )
 @output_options
 def check(paths: tuple[Path, ...], style: str | None, fields: str | None) -> ExitCode:
-    """Check all agent configurations below folders, or in files.
+    """Check all agent configurations in files and below folders.
 
-    Every problem is told with its file, line and place. Exits with 1 if there is one.
+    Each problem is printed with its file, line and path. Exits with 1 if there is a problem.
     """
     from tooltrail.cli._agent_checks import CHECK_FIELDS, check_paths, check_records, check_rows
 
@@ -51,21 +51,23 @@ def check(paths: tuple[Path, ...], style: str | None, fields: str | None) -> Exi
 @command.command("run")
 @store_options
 @click.argument("config", metavar="CONFIG", type=click.Path(exists=True, path_type=Path))
-@click.option("--task", required=True, metavar="TEXT", help="What the agent is to do; - reads it.")
+@click.option(
+    "--task", required=True, metavar="TEXT", help="Task of the agent. - reads the task from stdin."
+)
 @endpoint_options
 @click.option(
     "--root",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     default=".",
-    help="The folder that its tools work in; by default this one.",
+    help="Folder in which the tools work. By default, the current folder.",
 )
-@click.option("--allow-writes", is_flag=True, help="It may write files there.")
+@click.option("--allow-writes", is_flag=True, help="Let the agent write files in that folder.")
 @click.option(
-    "--allow-commands", is_flag=True, help="It may run commands there, which may do anything."
+    "--allow-commands", is_flag=True, help="Let the agent run commands. A command can do anything."
 )
-@click.option("--parent", metavar="SESSION", help="The session that asks for the run.")
+@click.option("--parent", metavar="SESSION", help="Session that starts the run.")
 @json_option
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing of its progress.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
 def run(
     *,
     location: Location,
@@ -81,8 +83,8 @@ def run(
 ) -> ExitCode:
     """Run the agent of a configuration, and print its result.
 
-    Everything is recorded: each leg, each call before it runs, each submission with its verdict.
-    Exits with 4 if there is no result in the end.
+    Everything is recorded: each leg, each call before it runs, and each submission with its
+    verdict. Exits with 4 if the agent gave no result.
     """
     from tooltrail.agents import load_agent, run_agent, workspace_tools
     from tooltrail.cli._agent_running import (
@@ -118,11 +120,13 @@ def run(
 
 @command.command("stats")
 @store_options
-@click.option("--agent", metavar="ID", help="Of this agent alone.")
+@click.option("--agent", metavar="ID", help="Only this agent.")
 @click.option(
-    "--since", type=Moment(), help="Runs that began then or later: 2h, 3d, yesterday, a date."
+    "--since",
+    type=Moment(),
+    help="Runs that started at this time or later: 2h, 3d, yesterday, a date.",
 )
-@click.option("--until", type=Moment(), help="Runs that began before then.")
+@click.option("--until", type=Moment(), help="Runs that started before this time.")
 @output_options
 def stats(
     *,
@@ -133,9 +137,10 @@ def stats(
     style: str | None,
     fields: str | None,
 ) -> None:
-    """Count what became of runs: successes, first tries, missing results, errors, escalations.
+    """Count the outcomes of agent runs.
 
-    A run whose program was killed is no success. One that may still go on counts as open.
+    Prints successes, first tries, missing results, errors and escalations. A run whose program was
+    killed is not a success. A run that may still be going on counts as open.
     """
     from datetime import UTC
 
@@ -157,13 +162,13 @@ def stats(
 
 @command.command("ls")
 @store_options
-@click.option("--agent", metavar="ID", help="Of this agent alone.")
+@click.option("--agent", metavar="ID", help="Only this agent.")
 @output_options
 @time_option
 def ls(
     *, location: Location, agent: str | None, style: str | None, fields: str | None, utc: bool
 ) -> None:
-    """List the versions of agents that were run, those of one agent in the order of their time."""
+    """List the recorded versions of agents, oldest first within an agent."""
     from tooltrail.cli._agent_schemas import VERSION_FIELDS, version_records, version_rows
     from tooltrail.store import agent_versions
 
@@ -180,7 +185,7 @@ def ls(
 @store_options
 @click.argument("old", metavar="OLD")
 @click.argument("new", metavar="NEW")
-@click.option("--stored", is_flag=True, help="Hold all recorded results against NEW, too.")
+@click.option("--stored", is_flag=True, help="Also validate all recorded results against NEW.")
 @output_options
 def diff(
     *,
@@ -191,9 +196,10 @@ def diff(
     style: str | None,
     fields: str | None,
 ) -> ExitCode:
-    """Compare the result schemas of two versions: files, folders, or digests of recorded ones.
+    """Compare the result schemas of two agent versions.
 
-    Exits with 1 if a result that fitted OLD may not fit NEW.
+    OLD and NEW are files, folders, or digests of recorded versions. Exits with 1 if a result that
+    was valid for OLD may be invalid for NEW.
     """
     from tooltrail.cli._agent_schemas import (
         CHANGE_FIELDS,

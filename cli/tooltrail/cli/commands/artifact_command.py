@@ -40,8 +40,10 @@ if TYPE_CHECKING:
     from tooltrail.store import ArtifactView
 
 LINES = LineCount(min=0)
-PATH_HELP = "PATH is a path of `artifact ls`, or its digest, or a unique beginning of that."
-GREP_HELP = "PATTERN is one of Python's `re`, over bytes. Exits with 3 when no line matches."
+PATH_HELP = "PATH is a path from `artifact ls`, a digest, or a unique beginning of a digest."
+GREP_HELP = (
+    "PATTERN is a regular expression of Python's `re` over bytes. Exits with 3 if no line matches."
+)
 
 
 @click.group("artifact")
@@ -54,10 +56,12 @@ command.add_command(relocate)
 
 @command.command("ls")
 @store_options
-@click.option("--invocation", metavar="INVOCATION", help="Of this invocation.")
-@click.option("--session", metavar="SESSION", help="Of this session.")
-@click.option("-n", "count", type=click.IntRange(min=0), default=0, help="At most so many.")
-@click.option("--cursor", metavar="PATH", help="Go on behind this path.")
+@click.option("--invocation", metavar="INVOCATION", help="List artifacts of this invocation.")
+@click.option("--session", metavar="SESSION", help="List artifacts of this session.")
+@click.option(
+    "-n", "count", type=click.IntRange(min=0), default=0, help="Number of artifacts, 0 for all."
+)
+@click.option("--cursor", metavar="PATH", help="Continue after this path.")
 @output_options
 @time_option
 def ls(
@@ -71,7 +75,7 @@ def ls(
     fields: str | None,
     utc: bool,
 ) -> None:
-    """List artifacts by their paths; all of them unless -n says how many."""
+    """List artifacts by path."""
     from tooltrail.store import ArtifactView
 
     with location.open() as store:
@@ -110,16 +114,16 @@ def _row(view: ArtifactView, utc: bool) -> tuple[str, ...]:
     "part",
     callback=range_from(0, is_inclusive=False),
     metavar="A:B",
-    help="From byte A up to B without it, counted from 0; also A:, :B, and A for one byte.",
+    help="Bytes A to B, counted from 0, without B. Also A:, :B, and A for one byte.",
 )
 @click.option(
     "--lines",
     callback=range_from(1, is_inclusive=True),
     metavar="A:B",
-    help="From line A to line B, counted from 1; also A:, :B, and A for one line.",
+    help="Lines A to B, counted from 1. Also A:, :B, and A for one line.",
 )
 def cat(location: Location, path: str, part: Range | None, lines: Range | None) -> None:
-    """Print an artifact's bytes, exactly as they were captured, or a part of them."""
+    """Print the bytes of an artifact, all of them or a range."""
     if part and lines:
         raise click.UsageError("--bytes and --lines exclude each other")
     if part or lines:
@@ -147,9 +151,9 @@ def _blocks(reader: ArtifactReader, part: Range | None, lines: Range | None) -> 
 @command.command(epilog=PATH_HELP)
 @store_options
 @click.argument("path")
-@click.option("-n", "lines", type=LINES, default=10, show_default=True, help="Lines.")
+@click.option("-n", "lines", type=LINES, default=10, show_default=True, help="Number of lines.")
 def head(location: Location, path: str, lines: int) -> None:
-    """Print an artifact's first lines."""
+    """Print the first lines of an artifact."""
     from tooltrail.cli._parts import artifact_reader
 
     with artifact_reader(location, path, is_checked=True) as reader:
@@ -159,12 +163,13 @@ def head(location: Location, path: str, lines: int) -> None:
 @command.command(epilog=PATH_HELP)
 @store_options
 @click.argument("path")
-@click.option("-n", "lines", type=LINES, default=10, show_default=True, help="Lines.")
+@click.option("-n", "lines", type=LINES, default=10, show_default=True, help="Number of lines.")
 @follow_options
 def tail(location: Location, path: str, lines: int, follow: bool, role: str | None) -> int:
-    """Print an artifact's last lines.
+    """Print the last lines of an artifact.
 
-    With -f PATH may name an invocation: what it prints is shown until it ends, stderr on stderr.
+    With -f, PATH may also name an invocation. Its output is printed until the invocation ends,
+    with stderr on stderr.
     """
     from tooltrail.cli._parts import artifact_reader
 
@@ -190,9 +195,13 @@ def tail(location: Location, path: str, lines: int, follow: bool, role: str | No
 @click.argument("pattern")
 @click.argument("path")
 @search_options
-@click.option("-c", "--count", "only_count", is_flag=True, help="Print how many lines match.")
-@click.option("-n", "--line-number", "numbers", is_flag=True, help="Print each line's number.")
-@click.option("-b", "--byte-offset", "offsets", is_flag=True, help="Print each line's offset.")
+@click.option(
+    "-c", "--count", "only_count", is_flag=True, help="Print the number of matching lines."
+)
+@click.option("-n", "--line-number", "numbers", is_flag=True, help="Print the number of each line.")
+@click.option(
+    "-b", "--byte-offset", "offsets", is_flag=True, help="Print the byte offset of each line."
+)
 @json_option
 def grep(
     *,
@@ -205,7 +214,7 @@ def grep(
     offsets: bool,
     as_json: bool,
 ) -> int:
-    """Print an artifact's lines that match a regular expression, or a text."""
+    """Print the lines of an artifact that match a regular expression or a text."""
     from tooltrail.cli._matches import Style, print_count, print_lines, print_lines_as_json
     from tooltrail.cli._parts import artifact_reader
 
@@ -226,7 +235,7 @@ def grep(
 @json_option
 @time_option
 def stat(location: Location, path: str, as_json: bool, utc: bool) -> None:
-    """Say what is known of an artifact, and who refers to it."""
+    """Print the facts of an artifact, and the records that refer to the artifact."""
     from tooltrail.cli._artifacts import fact_lines, facts_of, find_artifact
 
     with location.open() as store:
@@ -238,12 +247,12 @@ def stat(location: Location, path: str, as_json: bool, utc: bool) -> None:
         write(f"{line}\n")
 
 
-@command.command(epilog="Without a PATH: every artifact that the store refers to.")
+@command.command(epilog="Without a PATH, every artifact of the store is verified.")
 @store_options
 @click.argument("paths", metavar="[PATH]...", nargs=-1)
 @json_option
 def verify(location: Location, paths: tuple[str, ...], as_json: bool) -> int:
-    """Read artifacts through and compare them with their digests, sizes and indexes."""
+    """Read artifacts completely, and compare them with their digests, sizes and indexes."""
     from tooltrail.cli._artifacts import find_artifact, states_of, verify_artifacts
 
     with location.open() as store:

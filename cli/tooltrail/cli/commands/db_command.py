@@ -11,16 +11,16 @@ from tooltrail.migrations import HEAD_REVISION
 
 @click.group("db")
 def command() -> None:
-    """The database of a store: its revision, its soundness, a copy of it."""
+    """Show, check, upgrade and back up the database of a store."""
 
 
 @command.command()
 @store_options
 @json_option
 def current(location: Location, as_json: bool) -> int:
-    """Print the revision of the store, and whether it is that of this program.
+    """Print the schema revision of the store.
 
-    The exit code is 5 when it is not.
+    Exits with 5 if this program needs another revision.
     """
     from tooltrail.store import store_revision
 
@@ -38,10 +38,10 @@ def current(location: Location, as_json: bool) -> int:
 @command.command()
 @store_options
 def upgrade(location: Location) -> None:
-    """Bring the store to this program's revision, in one transaction.
+    """Upgrade the store to the schema revision of this program.
 
-    Whenever it is killed, the store is at the one revision or at the other. Several at once do it
-    once. Stop programs of an earlier version before, which cannot go on with the store.
+    The upgrade is one transaction: a killed upgrade changes nothing. Two upgrades at the same time
+    are safe. Stop programs of an earlier version first; they cannot use the upgraded store.
     """
     from tooltrail.store import upgrade_store
 
@@ -51,19 +51,20 @@ def upgrade(location: Location) -> None:
 
 @command.command()
 @store_options
-@click.option("--yes", is_flag=True, help="Do it; without it, only say what would be lost.")
-@click.option("--lose-data", is_flag=True, help="Delete what REVISION has no place for.")
+@click.option(
+    "--yes", is_flag=True, help="Downgrade. Without --yes, only print what would be lost."
+)
+@click.option("--lose-data", is_flag=True, help="Delete data that REVISION cannot store.")
 @json_option
 @click.argument("revision")
 def downgrade(
     *, location: Location, yes: bool, lose_data: bool, as_json: bool, revision: str
 ) -> None:
-    """Bring the store back to an earlier REVISION, for an earlier program.
+    """Downgrade the store to an earlier schema REVISION, for an earlier program.
 
-    A dry run unless --yes is given. What REVISION has no place for is named and counted, and
-    nothing is changed then unless --lose-data is given, too: it is gone afterwards, evidence or
-    not, so make a backup first. In one transaction, as `db upgrade`. Stop all other programs
-    before.
+    Without --yes, this is a dry run. Data that REVISION cannot store is listed and counted; the
+    downgrade is refused unless --lose-data is given as well. Deleted data cannot be restored, so
+    make a backup first. The downgrade is one transaction. Stop all other programs first.
     """
     from tooltrail.cli._databases import downgrade_or_plan, downgrade_record, say_downgrade
 
@@ -77,17 +78,16 @@ def downgrade(
 @store_options
 @json_option
 def check(location: Location, as_json: bool) -> int:
-    """Check the database itself, and print a line for each problem.
+    """Check the database itself, and print one line per problem.
 
-    Its schema is what its revision makes: tables, columns, constraints, indexes, and each
-    append-only trigger with its rule; nothing is missing, altered or added. The store's own row is
-    there. Of SQLite all pages are read, and every reference leads to a row; of PostgreSQL, no
-    trigger and no reference is switched off. What lists are found by is compared with the
-    invocations. What cannot be read for damage is a problem, and all else is checked still.
-    `verify` looks at what is recorded.
+    The schema must be the schema of its revision: tables, columns, constraints, indexes, and every
+    append-only trigger with its rule. The row that identifies the store must exist. On SQLite, all
+    pages are read and every foreign key must lead to a row. On PostgreSQL, no trigger and no
+    foreign key may be disabled. The search index of `log` is compared with the invocations. Damage
+    that prevents a check is reported as a problem, and the other checks run. Use `verify` to check
+    the records.
 
-    Writes nothing that stays. The exit code is 1 when there is a problem, 5 when the store is not
-    at head.
+    Changes nothing. Exits with 1 if there is a problem, with 5 if the store needs an upgrade.
     """
     from tooltrail.cli._databases import check_with_bar
 
@@ -97,12 +97,11 @@ def check(location: Location, as_json: bool) -> int:
 @command.command()
 @store_options
 def index(location: Location) -> None:
-    """Make anew what lists with filters are found by.
+    """Rebuild the search index of lists with filters.
 
-    Lists make it themselves, little by little, where they had to pass by many invocations without
-    it. This does it for all at once, after an upgrade or an import of very many for instance, and
-    after `db check` has found it wrong. What was known is thrown away before; none of it is
-    evidence, and lists are the same without it, only slower. It can be killed at any time.
+    Lists build the index as needed. Run this command after an upgrade, after a large import, or
+    after `db check` has found the index wrong. The index is no evidence: without it, lists are the
+    same, only slower. The command can be killed at any time.
     """
     from tooltrail.cli._databases import index_with_bar
 
@@ -114,14 +113,17 @@ def index(location: Location) -> None:
 @json_option
 @click.argument("target")
 def backup(location: Location, as_json: bool, target: str) -> None:
-    """Copy the database of an SQLite store to the file TARGET while others go on recording.
+    """Copy the database of an SQLite store to the file TARGET, during recording too.
 
-    The copy is of one moment, complete, on the disk, and readable for you alone when it gets its
-    name; what is there already is never overwritten. It opens as the store, with --artifacts. The
-    artifacts and what waits in the spool are not in it: copy the artifacts after it, so that they
-    are at least all that it refers to. The store may be of another revision than this program's.
+    The copy is a consistent snapshot. The file appears under its name only when the copy is
+    complete and on the disk. Only you can read the file. An existing file is never overwritten. To
+    open the copy as a store, pass --artifacts.
 
-    A store on a PostgreSQL server is backed up with pg_dump.
+    The copy has neither the artifacts nor the output that waits in the spool. Copy the artifacts
+    after the database, so that every artifact that the copy refers to exists. The schema revision
+    does not matter.
+
+    For a store on a PostgreSQL server, use pg_dump.
     """
     from tooltrail.cli._databases import back_up_with_bar, say_backup
 

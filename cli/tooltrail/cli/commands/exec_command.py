@@ -57,24 +57,24 @@ class ToolName(click.ParamType[str]):
     "--session",
     envvar="TOOLTRAIL_SESSION",
     metavar="SESSION",
-    help="Record into this session ($TOOLTRAIL_SESSION); else into one of its own.",
+    help="Session to record into ($TOOLTRAIL_SESSION). By default, a new session.",
 )
 @click.option(
     "--tool",
     type=ToolName(),
     default="exec",
     show_default=True,
-    help="The tool name to record.",
+    help="Tool name to record.",
 )
-@click.option("--call-id", help="The provider's id of the call.")
-@click.option("--cwd", metavar="PATH", help="The folder to run in.")
-@click.option("--timeout", type=Seconds(min=0, min_open=True), help="Seconds it may run.")
+@click.option("--call-id", help="Id that the provider gave the call.")
+@click.option("--cwd", metavar="PATH", help="Working directory of the command.")
+@click.option("--timeout", type=Seconds(min=0, min_open=True), help="Seconds the command may run.")
 @click.option(
     "--grace",
     type=Seconds(min=0),
     default=5.0,
     show_default=True,
-    help="Seconds between SIGTERM and SIGKILL at the timeout.",
+    help="Seconds between SIGTERM and SIGKILL after the timeout.",
 )
 @policy_option
 @click.option(
@@ -82,8 +82,8 @@ class ToolName(click.ParamType[str]):
     type=ByteCount(),
     metavar="BYTES",
     envvar="TOOLTRAIL_FREE_BYTES",
-    help="Bytes that stay free on the spool's disk; by default a thousandth of it, at most 64 MiB."
-    " 64K, 200M, 1G, 2T are powers of 1024 ($TOOLTRAIL_FREE_BYTES).",
+    help="Bytes to keep free on the disk of the spool. By default, 1/1000 of the disk, at most"
+    " 64 MiB. 64K, 200M, 1G, 2T are powers of 1024 ($TOOLTRAIL_FREE_BYTES).",
 )
 @click.option(
     "--durability",
@@ -91,10 +91,10 @@ class ToolName(click.ParamType[str]):
     default="full",
     show_default=True,
     envvar="TOOLTRAIL_DURABILITY",
-    help="What the record survives once the command goes on: the loss of power, or the end of the"
-    " program alone ($TOOLTRAIL_DURABILITY).",
+    help="What the record survives: a power loss (full), or only the end of this program (process)"
+    " ($TOOLTRAIL_DURABILITY).",
 )
-@click.option("-v", "verbose", is_flag=True, help="Say on stderr which invocation it became.")
+@click.option("-v", "verbose", is_flag=True, help="Print the id of the invocation on stderr.")
 @click.argument("argv", metavar="-- COMMAND [ARG]...", nargs=-1, required=True)
 def command(
     *,
@@ -113,10 +113,11 @@ def command(
 ) -> int:
     """Run COMMAND and record its output byte for byte.
 
-    Its bytes pass through untouched and live, its streams stay apart, signals reach it, and its
-    exit status becomes that of exec: 128+N when signal N ended it, 124 at the timeout, 126 or 127
-    when it cannot be started. The start is in the store before it runs; while the store is away,
-    start and end wait in the outbox of the spool, which `repair` or the next exec delivers.
+    Output passes through unchanged while the command runs, with stdout and stderr separate.
+    Signals are forwarded. The exit status is the exit status of COMMAND: 128+N if signal N ended
+    the command, 124 after a timeout, 126 or 127 if the command could not be started. The start is
+    recorded before the command runs. While the store is away, start and end wait in the outbox of
+    the spool, which `repair` or the next exec delivers.
     """
     from tooltrail.cli._policy import read_policy
     from tooltrail.cli._recording import Request, run_recorded

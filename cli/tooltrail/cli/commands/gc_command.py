@@ -17,20 +17,22 @@ from tooltrail.cli._times import Duration
     type=Duration(),
     default="24h",
     show_default=True,
-    help="Leave alone what is younger: 30s, 15m, 24h, 7d.",
+    help="Keep objects that are younger: 30s, 15m, 24h, 7d.",
 )
-@click.option("--yes", is_flag=True, help="Delete; without it, only say what would be deleted.")
+@click.option(
+    "--yes", is_flag=True, help="Delete. Without --yes, only print what would be deleted."
+)
 @json_option
 def command(location: Location, grace: timedelta, yes: bool, as_json: bool) -> None:
-    """Delete stored objects that no record refers to, as crashes leave them.
+    """Delete stored objects that no record refers to, such as leftovers of a crash.
 
-    A dry run unless --yes is given. Safe beside running writers and readers, on any machine, with
-    any grace period. Never deleted: what a record refers to, what was kept aside as damaged, and
-    files that tooltrail has not made. An artifact root belongs to one store: one that is
-    marked as that of another is refused.
+    Without --yes, this is a dry run. The command is safe while other programs record and read, on
+    any machine and with any grace period. Objects that a record refers to, damaged objects that
+    were set apart, and files of other programs are never deleted. An artifact root that is marked
+    as the root of another store is refused.
 
-    A run with --yes that finds something to delete is on record in the table maintenance_runs, also
-    when it fails or is interrupted.
+    A run with --yes that finds objects to delete is recorded in the table maintenance_runs, even
+    if the run fails or is interrupted.
     """
     from tooltrail.cli._pruning import (
         plan_with_bar,

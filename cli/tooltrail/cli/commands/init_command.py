@@ -14,11 +14,14 @@ from tooltrail.cli._output import say
 def command(location: Location) -> None:
     """Create a store.
 
-    Without flags: an SQLite file in the user's data folder, with the artifacts in a folder beside
-    it. For a team: --db postgresql://… --artifacts PATH. A store that is there is left as it is.
+    Without options, the store is an SQLite file in the data folder of the user, with the artifacts
+    in a folder beside the file. For a team, pass --db postgresql://… and --artifacts URL. An
+    existing store is not changed.
     """
     if (location.artifacts or "").startswith("memory:"):
-        raise click.UsageError("artifacts in memory would be gone with this command")
+        raise click.UsageError(
+            "artifacts in memory are lost when this command ends; name a folder or a URL"
+        )
     from tooltrail.records import StoreExistsError
     from tooltrail.store import create_store
 

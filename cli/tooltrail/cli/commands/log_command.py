@@ -23,9 +23,14 @@ _HEADER = ("ID", "STARTED", "TOOL", "STATE", "EXIT", "TIME", "OUTPUT", "CALL")
 @store_options
 @filter_options
 @count_option
-@click.option("--cursor", help="Go on where a page ended.")
-@click.option("--reverse", is_flag=True, help="The oldest first.")
-@click.option("-f", "follow", is_flag=True, help="Go on with what begins and ends from now on.")
+@click.option("--cursor", help="Continue after the page that printed this cursor.")
+@click.option("--reverse", is_flag=True, help="Oldest first.")
+@click.option(
+    "-f",
+    "follow",
+    is_flag=True,
+    help="Follow: print each invocation that starts or ends from now on.",
+)
 @output_options
 @time_option
 def command(
@@ -40,15 +45,16 @@ def command(
     fields: str | None,
     utc: bool,
 ) -> None:
-    """List invocations, the newest first.
+    """List invocations, newest first.
 
-    A flag repeated is OR, different flags are AND. The last digits of an id are enough to name an
-    invocation elsewhere. OUTPUT is what was produced; where that was not kept whole, it says how
-    much was.
+    A repeated option means OR, different options mean AND. Elsewhere, the last digits of an id are
+    enough to name an invocation. OUTPUT is the size of the produced output. If some of the output
+    was not kept, OUTPUT also shows the kept size.
 
-    With -f the newest come last, and then a line for each invocation that begins or ends. It stops
-    when all that is named with --invocation has ended and all that is named with --session is
-    closed and has ended; without either, it is for you to stop it.
+    With -f, the newest invocations come last, followed by one line for each invocation that starts
+    or ends. Following stops when every invocation given with --invocation has ended, and every
+    session given with --session is closed and has no running invocation. Otherwise, stop with
+    Ctrl-C.
     """
     from tooltrail.store.views import InvocationView
 
@@ -75,9 +81,9 @@ def _follow_style(style: str | None, fields: str | None, *, is_paged: bool) -> s
         click.UsageError: one that only a list with an end can have.
     """
     if is_paged:
-        raise click.UsageError("-f goes with neither --cursor nor --reverse")
+        raise click.UsageError("-f cannot be combined with --cursor or --reverse")
     if style not in (None, "ndjson"):
-        raise click.UsageError("-f goes with a table or --ndjson; the list has no end")
+        raise click.UsageError("-f prints a table or --ndjson: the list has no end")
     return "ndjson" if fields else style
 
 

@@ -10,9 +10,9 @@ from tooltrail.cli._output import print_records
 
 @click.command("relocate")
 @store_options
-@click.option("--delete-old", is_flag=True, help="Delete at the old root what has arrived.")
+@click.option("--delete-old", is_flag=True, help="Delete the copied objects at the old root.")
 @click.option(
-    "--allow-damage", is_flag=True, help="Move although artifacts are damaged or missing."
+    "--allow-damage", is_flag=True, help="Relocate even if artifacts are damaged or missing."
 )
 @json_option
 @click.argument("new_root")
@@ -24,17 +24,17 @@ def relocate(
     as_json: bool,
     new_root: str,
 ) -> ExitCode:
-    """Copy the artifacts to NEW_ROOT, verify them there, and use them there.
+    """Copy the artifacts to NEW_ROOT, verify the copies, and make NEW_ROOT the artifact root.
 
-    NEW_ROOT is a folder or a URL, and belongs to this store alone. The store remembers it once
-    every artifact was read back from it, in one transaction. When artifacts are damaged or missing
-    nothing is changed, unless --allow-damage is given. After an interruption the same command goes
-    on: what has arrived is read, not copied again.
+    NEW_ROOT is a folder or a URL, for this store alone. Every copied artifact is read back before
+    the store switches to NEW_ROOT, in one transaction. If artifacts are damaged or missing,
+    nothing changes unless --allow-damage is given. After an interruption, run the same command
+    again: copied objects are read, not copied again.
 
-    Programs that record meanwhile, or that have the store open, go on at the new root with their
-    next record. Programs that only read are to be started again before the old objects are
-    deleted, with which the mark of the old root goes, `store-ID`. The old root can still be named
-    with --artifacts, from where a later relocate --delete-old deletes what has arrived.
+    Programs that record use NEW_ROOT from their next record on. Restart programs that only read
+    before you delete the old objects. --delete-old also deletes the mark of the old root,
+    `store-ID`. To delete the old objects later, pass the old root as --artifacts with
+    --delete-old.
     """
     from tooltrail.cli._relocating import (
         code_of,

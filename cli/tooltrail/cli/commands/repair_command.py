@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @click.command("repair")
 @store_options
-@click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+@click.option("--dry-run", is_flag=True, help="Print what would be done, and change nothing.")
 @click.option(
     "--retry-kept",
     is_flag=True,
@@ -37,14 +37,14 @@ def command(
     style: str | None,
     fields: str | None,
 ) -> int:
-    """End the records of killed programs, and take in what waits for the store.
+    """Record what killed programs left in the spool, and store what waits for the store.
 
-    Whole frames of their spool are published, and the invocation becomes interrupted; bytes of a
-    frame that was cut are counted. Running invocations are left alone, and so are those that run
-    on another machine or with another spool. A record that was set aside while this store was
-    away is taken in whole, as are records that wait in the outbox, and output that waits is
-    stored. Nothing is deleted that is not in the store: what is damaged moves to the folder `kept`
-    of the spool. It can be run again, and killed, at any time.
+    The captured output of a killed program is stored up to the last complete frame, and its
+    invocation becomes interrupted. Bytes of an incomplete frame are counted. Running invocations
+    are not changed, nor are invocations of another machine or another spool. Records that were
+    set aside, records in the outbox and waiting output are stored. Only data that is in the store
+    is deleted: damaged data moves to the folder `kept` of the spool. The command can be repeated,
+    and killed, at any time.
     """
     from tooltrail.cli._repairing import code_of_report, print_report, say_acknowledged, summary_of
     from tooltrail.store import repair

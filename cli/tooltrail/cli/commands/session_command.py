@@ -22,9 +22,11 @@ def command() -> None:
 
 @command.command("open")
 @store_options
-@click.option("--title", help="What people will call it.")
-@click.option("--agent", help="The name of the agent that holds it.")
-@click.option("--parent", metavar="SESSION", help="The session that started this one.")
+@click.option("--title", help="Title of the session.")
+@click.option("--agent", help="Name of the agent.")
+@click.option(
+    "--parent", metavar="SESSION", help="Session that starts this session, for a sub-agent."
+)
 def open_(location: Location, title: str | None, agent: str | None, parent: str | None) -> None:
     """Open a session and print its id.
 
@@ -42,7 +44,7 @@ def open_(location: Location, title: str | None, agent: str | None, parent: str 
 def close(location: Location, name: str) -> None:
     """Close a session, by default $TOOLTRAIL_SESSION.
 
-    It takes no new records; running ones may finish.
+    A closed session takes no new records. Running invocations may finish.
     """
     with location.open(announce=False) as store:
         view = store.reader.session(name)
@@ -53,7 +55,7 @@ def close(location: Location, name: str) -> None:
 @command.command("ls")
 @store_options
 @count_option
-@click.option("--cursor", metavar="SESSION", help="Go on behind this session.")
+@click.option("--cursor", metavar="SESSION", help="Continue after this session.")
 @output_options
 @time_option
 def ls(
@@ -65,7 +67,7 @@ def ls(
     fields: str | None,
     utc: bool,
 ) -> None:
-    """List sessions, the newest first."""
+    """List sessions, newest first."""
     from tooltrail.store import SessionView
 
     with location.open() as store:

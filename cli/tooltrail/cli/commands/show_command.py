@@ -31,18 +31,22 @@ SURFACES = ("complete", "canonical", "receipt", "input")
 
 _TWO_WAYS = (
     "choose one of --surface, --stream, --side-by-side and --json; "
-    "--rerender goes with --json alone"
+    "--rerender can only be combined with --json"
 )
 
 
 @click.command("show")
 @store_options
 @click.argument("name", metavar="[INVOCATION]", default="@last")
-@click.option("--surface", type=click.Choice(SURFACES), help="Print this surface alone, exactly.")
-@click.option("--stream", metavar="ROLE", help="Print this stream's bytes alone: stdout, stderr, …")
+@click.option(
+    "--surface", type=click.Choice(SURFACES), help="Print only this surface, byte for byte."
+)
+@click.option(
+    "--stream", metavar="ROLE", help="Print only the bytes of this stream: stdout, stderr, …"
+)
 @click.option("--side-by-side", is_flag=True, help="Print the three surfaces in columns.")
 @click.option(
-    "--rerender", is_flag=True, help="Compare the receipt with what today's renderer gives."
+    "--rerender", is_flag=True, help="Compare the receipt with the text of today's renderer."
 )
 @json_option
 @time_option
@@ -59,9 +63,9 @@ def command(
 ) -> int:
     """Show one invocation with its three surfaces.
 
-    INVOCATION is an id, a unique beginning or end of one, SESSION#SEQ, @last (the default) or
-    @last:TOOL. As recorded, --surface complete prints stdout on stdout and stderr on stderr.
-    --rerender writes nothing: it prints a unified diff, and exits with 1 when there is one.
+    INVOCATION is an id, a unique beginning or end of an id, SESSION#SEQ, @last (the default) or
+    @last:TOOL. --surface complete prints recorded stdout on stdout and recorded stderr on stderr.
+    --rerender changes nothing. It prints a unified diff, and exits with 1 if the texts differ.
     """
     if sum(map(bool, (surface, stream, side_by_side, as_json or rerender))) > 1:
         raise click.UsageError(_TWO_WAYS)

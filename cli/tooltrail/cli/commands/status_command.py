@@ -11,11 +11,13 @@ from tooltrail.cli._output import print_records, say, write
 
 @click.command("status")
 @store_options
-@click.option("--bodies", is_flag=True, help="Count the bodies in the database too: reads all.")
+@click.option(
+    "--bodies", is_flag=True, help="Also count the bodies in the database. This reads all of them."
+)
 @json_option
 @time_option
 def command(location: Location, bodies: bool, as_json: bool, utc: bool) -> None:
-    """Say where the store is, what it holds, and what needs attention."""
+    """Print where the store is, what it holds, and what needs attention."""
     from tooltrail.cli._status import lines_of, status_of
     from tooltrail.cli._status_warnings import warnings_of
     from tooltrail.records import UnavailableError

@@ -25,7 +25,7 @@ _DIGEST_CHARS = 19
 
 @click.group("tools")
 def command() -> None:
-    """The tools that models were offered, every version of each."""
+    """List and export the tools that were offered to models."""
 
 
 @command.command("ls")
@@ -36,9 +36,9 @@ def command() -> None:
 def ls(
     *, location: Location, wanted: WantedTools, style: str | None, fields: str | None, utc: bool
 ) -> None:
-    """List the versions of all tools, or those that a session offered last.
+    """List the versions of all tools, or the tools that a session offered last.
 
-    A version is named by the digest of its definition, and listed once for a whole store.
+    A version is named by the digest of its definition. Each version is listed once per store.
     """
     with location.open() as store:
         tools = wanted.read(store.reader)
@@ -65,7 +65,7 @@ def ls(
     "style",
     type=click.Choice((*PROVIDERS, "mcp")),
     required=True,
-    help="The wire format to tell them in.",
+    help="Wire format of the provider.",
 )
 @wanted_tools_options
 @strict_option
@@ -73,10 +73,10 @@ def ls(
 def export(
     *, location: Location, style: str, wanted: WantedTools, strict: bool, report: Path | None
 ) -> ExitCode:
-    """Print definitions of tools as part of a request to a provider.
+    """Print tool definitions as part of a request to a provider.
 
-    Of each tool the version that was offered last, or with --session those that it offered last.
-    What cannot be told as it is in the record is counted on stderr.
+    For each tool, the version that was offered last is printed. With --session, the tools that
+    this session offered last are printed. Differences from the record are counted on stderr.
     """
     from tooltrail.transcripts import write_export
     from tooltrail.wire import ExportRefusedError, wire_format

@@ -20,23 +20,22 @@ from tooltrail.cli._transcribing import STYLES, Transcribing
     type=click.Choice((*STYLES, *PROVIDERS)),
     default="text",
     show_default=True,
-    help="For people, for Markdown, for programs; or part of a request to a provider.",
+    help="Format of the document: text, Markdown or JSON, or the messages of a provider's request.",
 )
-@click.option("--json", "style", flag_value="json", help="The same as --format json.")
+@click.option("--json", "style", flag_value="json", help="Short for --format json.")
 @click.option(
     "--until",
     "last",
     metavar="ID",
-    help="The session as it was when this entry began: the id of a message or an invocation, or "
-    "#SEQ.",
+    help="Stop before this entry: the id of a message or an invocation, or #SEQ.",
 )
 @click.option(
     "--compact",
     "tokens",
     type=click.IntRange(min=1),
     metavar="BUDGET",
-    help="Make the document at most BUDGET tokens long (UTF-8 bytes / 4) by compacting tool "
-    "results, the oldest first.",
+    help="Compact tool results, oldest first, until the document has at most BUDGET tokens (UTF-8 "
+    "bytes / 4).",
 )
 @policy_option
 @export_options
@@ -44,14 +43,14 @@ from tooltrail.cli._transcribing import STYLES, Transcribing
     "--provider-exact",
     "is_exact",
     is_flag=True,
-    help="Print what providers sent, byte for byte, a line of JSON for each message.",
+    help="Print the bytes that providers sent, one line of JSON per message.",
 )
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path, allow_dash=True, dir_okay=False),
     metavar="FILENAME",
-    help="Write to this file.",
+    help="Write the document to this file.",
 )
 def command(
     *,
@@ -65,19 +64,19 @@ def command(
     exporting: Exporting,
     output: Path | None,
 ) -> ExitCode:
-    """Print a session as the conversation that it was, each tool call with what the model saw.
+    """Print a session as a conversation, with the receipt that the model saw of each tool call.
 
-    SESSION is an id, a unique beginning or end of one, or @last; by default $TOOLTRAIL_SESSION,
-    else @last. On a terminal control characters of the output do nothing.
+    SESSION is an id, a unique beginning or end of an id, or @last. By default, $TOOLTRAIL_SESSION,
+    or @last if the variable is not set. On a terminal, control characters are replaced.
 
-    With --compact a call may have a compaction of its canonical result instead of what the model
-    saw, and is marked so. Messages, arguments, and of each result its outcome, ids and artifacts
-    always stay. When BUDGET is too small for them, the whole document is printed all the same, a
-    line on stderr says so, and the exit code is 4.
+    With --compact, a compaction of the canonical result may replace the receipt of a tool call. A
+    replaced receipt is marked. Messages, arguments, and the outcome, ids and artifacts of results
+    are never removed. If BUDGET is too small for them, the document is printed in full with a
+    warning, and the exit code is 4.
 
-    The format of a provider gives the messages of a request. What is not in it as it is in the
-    record is counted on stderr, and told one by one in the file of --report; with --strict nothing
-    is printed then, and the exit code is 1.
+    A provider's format prints the messages of a request. Differences from the record are counted
+    on stderr. --report FILE lists each difference. With --strict, a difference prints nothing and
+    exits with 1.
     """
     from tooltrail.cli._policy import read_policy
     from tooltrail.transcripts import load_transcript, until

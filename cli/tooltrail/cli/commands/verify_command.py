@@ -11,20 +11,20 @@ from tooltrail.cli._output import print_array, say, write
 
 @click.command("verify")
 @store_options
-@click.option("--receipts", is_flag=True, help="Compare receipts alone.")
-@click.option("--session", metavar="SESSION", help="What belongs to this session alone.")
+@click.option("--receipts", is_flag=True, help="Check only receipts.")
+@click.option("--session", metavar="SESSION", help="Check only this session.")
 @json_option
 def command(location: Location, receipts: bool, session: str | None, as_json: bool) -> int:
-    """Check invocations, messages, receipts and artifacts: a line for each that is not right.
+    """Check invocations, messages, receipts and artifacts, and print one line per problem.
 
-    Records: every invocation has its three surfaces, and they, its input and its state are what
-    its entries in the ledger commit to. Messages: so are each one's text, its document, what the
-    provider sent, and the tools that it offers. Receipts: each one is what today's renderer gives
-    for the stored canonical result and policy; `show ID --rerender` prints the difference.
-    Artifacts: each one is read through, as by `artifact verify`. Nothing is written.
+    Records: every invocation has its three surfaces. The surfaces, the input and the state match
+    the ledger. Messages: text, document, provider bytes and offered tools match the ledger.
+    Receipts: today's renderer gives the stored text for the stored canonical result and policy;
+    `show ID --rerender` prints a difference. Artifacts: every artifact is read, as `artifact
+    verify` does. Changes nothing.
 
-    Not checked yet: the ledger's own chain, sessions, and what lists show besides, as the exit
-    status. `db check` looks at the database itself.
+    Not checked yet: the chain of the ledger, sessions, and columns of lists such as the exit
+    status. Use `db check` to check the database itself.
     """
     from tooltrail.cli._verification import CHECKS, Tally, findings_of
 
