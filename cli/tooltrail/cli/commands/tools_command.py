@@ -49,7 +49,7 @@ def ls(
         (
             tool.digest[:_DIGEST_CHARS],
             tool.name,
-            tool.family,
+            tool.family or "-",
             shown(tool.offered_at, utc=utc),
             " ".join((tool.definition.description or "").split()),
         )
