@@ -13,8 +13,9 @@ from tests.support import object_stores
 from tests.support.lossy_server import LossyServer
 from tests.support.object_stores import S3Admin, ServerProcess
 from tests.support.postgres import fresh_database, running_server
+from tests.support.template_stores import drop_templates, make_store
 
-from tooltrail.store import OnUnavailable, Store, create_store
+from tooltrail.store import OnUnavailable, Store
 
 # How long an example takes says something of the machine only.
 settings.register_profile("tooltrail", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -56,6 +57,7 @@ def pytest_collection_finish() -> None:
 def postgres_server() -> Iterator[URL]:
     with running_server() as url:
         yield url
+        drop_templates(url)
 
 
 @pytest.fixture
@@ -89,7 +91,7 @@ def on_unavailable() -> OnUnavailable:
 @pytest.fixture
 def store(database: str, tmp_path: Path, on_unavailable: OnUnavailable) -> Iterator[Store]:
     """A fresh store, on each engine in turn."""
-    with create_store(
+    with make_store(
         database,
         artifacts=str(tmp_path / "artifacts"),
         spool=tmp_path / "spool",
@@ -101,7 +103,7 @@ def store(database: str, tmp_path: Path, on_unavailable: OnUnavailable) -> Itera
 @pytest.fixture
 def sqlite_store(tmp_path: Path, on_unavailable: OnUnavailable) -> Iterator[Store]:
     """A fresh store in a file, where the engine makes no difference."""
-    with create_store(tmp_path / "trail.db", on_unavailable=on_unavailable) as created:
+    with make_store(tmp_path / "trail.db", on_unavailable=on_unavailable) as created:
         yield created
 
 
@@ -110,7 +112,7 @@ def postgres_store(
     postgres_url: str, tmp_path: Path, on_unavailable: OnUnavailable
 ) -> Iterator[Store]:
     """A fresh store on a server, where nothing is to be tried on a file."""
-    with create_store(
+    with make_store(
         postgres_url,
         artifacts=str(tmp_path / "a"),
         spool=tmp_path / "s",

@@ -20,6 +20,7 @@ from tests.support.outboxes import check_all
 from tests.support.outputs import returned
 from tests.support.processes import start_worker
 from tests.support.recording import content_of, stream_of
+from tests.support.template_stores import make_store
 from tests.support.threads import at_once
 from tests.support.upkeep import prune_all
 
@@ -40,7 +41,6 @@ from tooltrail.store import (
     RecordedCalls,
     Session,
     Store,
-    create_store,
     open_store,
     repair,
 )
@@ -267,7 +267,7 @@ def test_objects_that_are_pruned_before_the_commit_are_published_anew(
 def test_on_a_full_disk_what_went_in_is_durable_and_told(tmp_path: Path) -> None:
     with (
         small_disk(tmp_path / "disk", 12 << 20) as disk,
-        create_store(disk.folder / "trail.db") as store,
+        make_store(disk.folder / "trail.db") as store,
     ):
         session = store.open_session()
         told: list[Finished] = []
@@ -288,7 +288,7 @@ def test_a_batch_whose_commit_nobody_answers_is_recorded_or_not_as_a_whole(
     lossy: LossyServer, postgres_url: str, tmp_path: Path, is_committed: bool
 ) -> None:
     spool = tmp_path / "spool"
-    create_store(postgres_url, artifacts=str(tmp_path / "artifacts"), spool=spool).close()
+    make_store(postgres_url, artifacts=str(tmp_path / "artifacts"), spool=spool).close()
     calls = numbered_calls(MOST + 20, keyed=True)
     told: list[Finished] = []
     with open_store(lossy.url, spool=spool, on_unavailable="raise") as far:
@@ -308,7 +308,7 @@ def test_of_a_batch_that_nobody_answers_those_are_named_that_may_be_new(
     lossy: LossyServer, postgres_url: str, tmp_path: Path
 ) -> None:
     spool = tmp_path / "spool"
-    create_store(postgres_url, artifacts=str(tmp_path / "artifacts"), spool=spool).close()
+    make_store(postgres_url, artifacts=str(tmp_path / "artifacts"), spool=spool).close()
     calls = numbered_calls(60, keyed=True)
     with open_store(lossy.url, spool=spool, on_unavailable="raise") as far:
         session = far.open_session()

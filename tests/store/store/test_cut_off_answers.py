@@ -15,13 +15,13 @@ from tests.support.cut_off_answers import CHUNKS, cut_off_answer
 from tests.support.evidence import check_evidence
 from tests.support.killing import Said, count_moments, run_and_kill
 from tests.support.spools import left_in
+from tests.support.template_stores import make_store
 
 from tooltrail.records import InvalidRecordError, Message, UnavailableError
 from tooltrail.store import (
     CutOffAnswer,
     MessageView,
     Store,
-    create_store,
     find_repairable,
     open_store,
     recorder,
@@ -155,7 +155,7 @@ def test_what_was_recorded_before_the_kill_is_not_recorded_again(
 
 def test_answers_of_other_stores_in_the_spool_are_left(store: Store, tmp_path: Path) -> None:
     artifacts = str(tmp_path / "others")
-    with create_store(tmp_path / "other.db", artifacts=artifacts, spool=store.spool) as other:
+    with make_store(tmp_path / "other.db", artifacts=artifacts, spool=store.spool) as other:
         cut_off_answer(str(tmp_path / "other.db"), a_session(other), 1, store.spool)
         assert not find_repairable(store)
         assert repair(store).answers == ()

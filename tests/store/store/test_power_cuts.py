@@ -22,6 +22,7 @@ from tests.support.power_checks import Found, check_store
 from tests.support.power_disk import Disk
 from tests.support.power_worker import hidden
 from tests.support.system_calls import Said, Trace, require_strace, trace
+from tests.support.template_stores import make_store
 
 from tooltrail.migrations import VERSION_TABLE
 from tooltrail.records import StoreExistsError
@@ -161,7 +162,7 @@ def recorded(memory: Path, what: str, *arguments: str) -> tuple[Disk, Trace]:
     """What a recorder does in a store that was there before."""
     work = memory / "work"
     work.mkdir()
-    create_store(work / "trail.db").close()
+    make_store(work / "trail.db").close()
     return run(what, work, work, *arguments)
 
 

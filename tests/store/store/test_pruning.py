@@ -16,6 +16,7 @@ from tests.support.processes import finish_all, start_worker
 from tests.support.recording import run_command
 from tests.support.rows import MOMENT
 from tests.support.sinks import without_answer
+from tests.support.template_stores import make_store
 from tests.support.upkeep import (
     NO_GRACE,
     folder_digest,
@@ -28,7 +29,7 @@ from tests.support.upkeep import (
 
 from tooltrail.artifacts import FsspecSink
 from tooltrail.records import InvalidRecordError, PathEscapeError, TooltrailError, UnavailableError
-from tooltrail.store import Amount, Store, create_store, open_store, plan_pruning, prune
+from tooltrail.store import Amount, Store, open_store, plan_pruning, prune
 from tooltrail.store._roots.references import referenced
 from tooltrail.store.tables import MaintenanceRunRow, metadata
 
@@ -194,7 +195,7 @@ def test_every_column_that_can_name_an_artifact_keeps_its_object(used: Store, ro
 
 
 def test_the_root_of_another_store_is_refused(used: Store, tmp_path: Path) -> None:
-    with create_store(tmp_path / "second" / "trail.db") as second:
+    with make_store(tmp_path / "second" / "trail.db") as second:
         run_command(second.open_session(), BIG[1:])
     theirs = str(tmp_path / "second" / "artifacts")
     with (
@@ -208,7 +209,7 @@ def test_a_store_that_refers_to_nothing_prunes_its_own_root_only(
     used: Store, tmp_path: Path
 ) -> None:
     empty = tmp_path / "empty" / "trail.db"
-    with create_store(empty) as store:
+    with make_store(empty) as store:
         publish(store, BIG[2:])
         assert prune_all(store).total.count == 1
     with (
@@ -244,7 +245,7 @@ def test_a_run_that_fails_holds_its_room_again(used: Store, root: Path) -> None:
 def test_a_run_beside_another_leaves_the_room_that_is_held_back(tmp_path: Path) -> None:
     with (
         small_disk(tmp_path / "disk", 8 << 20) as disk,
-        create_store(disk.folder / "trail.db") as store,
+        make_store(disk.folder / "trail.db") as store,
     ):
         store.open_session()
         plan = plan_pruning(store, NO_GRACE)

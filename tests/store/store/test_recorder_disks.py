@@ -11,6 +11,7 @@ from tests.support.evidence import check_evidence
 from tests.support.outputs import returned
 from tests.support.processes import run_python
 from tests.support.recording import captured, command_output, content_of, in_memory, stream_of
+from tests.support.template_stores import make_store
 
 from tooltrail.records import (
     CommandOutput,
@@ -20,7 +21,7 @@ from tooltrail.records import (
     UnavailableError,
     digest_of,
 )
-from tooltrail.store import Store, create_store, open_store, repair
+from tooltrail.store import Store, open_store, repair
 
 BASH = ToolCall(tool_name="Bash")
 
@@ -66,7 +67,7 @@ def disk_store(tmp_path: Path) -> Iterator[tuple[SmallDisk, Store]]:
     """A store whose database alone is on a small disk."""
     with (
         small_disk(tmp_path / "disk", 8 << 20) as disk,
-        create_store(
+        make_store(
             disk.folder / "trail.db",
             artifacts=str(tmp_path / "artifacts"),
             spool=tmp_path / "spool",
@@ -246,7 +247,7 @@ def test_of_many_calls_on_a_full_disk_none_is_lost_and_repair_ends_the_rest(
     tmp_path: Path,
 ) -> None:
     with small_disk(tmp_path / "disk", 12 << 20) as disk:
-        create_store(disk.folder / "trail.db").close()
+        make_store(disk.folder / "trail.db").close()
         said, _ = run_python(ON_A_FULL_DISK, str(disk.folder))
         told = [(UUID(id_), word) for id_, word in map(str.split, said.splitlines())]
         assert len(told) == 40
@@ -272,7 +273,7 @@ def test_of_many_calls_on_a_full_disk_none_is_lost_and_repair_ends_the_rest(
 def test_on_a_full_disk_for_artifacts_the_output_waits_in_the_spool(tmp_path: Path) -> None:
     with (
         small_disk(tmp_path / "disk", 8 << 20) as disk,
-        create_store(tmp_path / "trail.db", artifacts=str(disk.folder / "artifacts")) as store,
+        make_store(tmp_path / "trail.db", artifacts=str(disk.folder / "artifacts")) as store,
     ):
         invocation = store.open_session().start(BASH)
         noise = b"".join(digest_of(b"%d" % n).encode() for n in range(3_000))

@@ -17,6 +17,7 @@ from tests.support.outputs import returned
 from tests.support.recording import content_of, stream_of
 from tests.support.rows import all_rows
 from tests.support.spools import left_in
+from tests.support.template_stores import make_store
 from tests.support.upkeep import prune_all
 
 from tooltrail.records import (
@@ -34,7 +35,6 @@ from tooltrail.records import (
 from tooltrail.store import (
     Store,
     StoreLimits,
-    create_store,
     find_repairable,
     iter_record_checks,
     iter_rerenderings,
@@ -268,7 +268,7 @@ def test_an_object_that_is_pruned_before_the_commit_is_published_anew(
 
 
 def test_what_a_limited_store_has_no_room_for_is_kept_in_the_database(tmp_path: Path) -> None:
-    with create_store(tmp_path / "trail.db", limits=StoreLimits(store_bytes=1_000)) as store:
+    with make_store(tmp_path / "trail.db", limits=StoreLimits(store_bytes=1_000)) as store:
         finished = store.open_session().record(BASH, made(NOISE))
         assert "kept in the database" in finished.receipt.text
         assert store.reader.artifacts() == []
@@ -283,7 +283,7 @@ def test_on_a_full_disk_a_small_call_is_recorded_and_of_a_large_one_nothing(
 ) -> None:
     with (
         small_disk(tmp_path / "disk", 8 << 20) as disk,
-        create_store(
+        make_store(
             disk.folder / "trail.db",
             artifacts=str(tmp_path / "artifacts"),
             spool=tmp_path / "spool",
@@ -313,7 +313,7 @@ def test_on_a_full_disk_a_small_call_is_recorded_and_of_a_large_one_nothing(
 def far(lossy: LossyServer, postgres_url: str, tmp_path: Path) -> Iterator[Store]:
     """A store that is reached by way of the lossy server."""
     spool = tmp_path / "spool"
-    create_store(postgres_url, artifacts=str(tmp_path / "artifacts"), spool=spool).close()
+    make_store(postgres_url, artifacts=str(tmp_path / "artifacts"), spool=spool).close()
     with open_store(lossy.url, spool=spool, on_unavailable="raise") as store:
         yield store
 

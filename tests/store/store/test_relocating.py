@@ -11,10 +11,11 @@ from tests.support.evidence import check_evidence
 from tests.support.processes import run_python, start_worker
 from tests.support.recording import run_command
 from tests.support.rows import row_for
+from tests.support.template_stores import make_store
 from tests.support.upkeep import folder_digest, publish, runs_of, scatter
 
 from tooltrail.records import InvalidRecordError, UnavailableError
-from tooltrail.store import Amount, Store, create_store, open_store, relocate
+from tooltrail.store import Amount, Store, open_store, relocate
 from tooltrail.store._roots.copying import ObjectCopier
 from tooltrail.store._roots.mark_names import mark_path
 from tooltrail.store._roots.same_place import TwoPlaces
@@ -281,7 +282,7 @@ def test_a_place_that_keeps_other_bytes_than_it_was_given_is_not_believed(
 ) -> None:
     """Another store's root stands for such a place: it has its own bytes under the name."""
     view = used_file.reader.artifacts()[0]
-    with create_store(tmp_path / "second" / "trail.db") as second:
+    with make_store(tmp_path / "second" / "trail.db") as second:
         ours, theirs = used_file.archive, second.archive
         places = TwoPlaces(ours.sink, theirs.sink, tmp_path)
         lying = _Lying(ours, theirs, tmp_path / "scratch", places)

@@ -25,6 +25,7 @@ from tests.support.recording import (
     stream_of,
 )
 from tests.support.spools import left_in
+from tests.support.template_stores import make_store
 
 from tooltrail.artifacts import (
     FRAME_SIZE,
@@ -52,7 +53,6 @@ from tooltrail.store import (
     RecordedCalls,
     Store,
     StoreLimits,
-    create_store,
     open_store,
     repair,
 )
@@ -73,7 +73,7 @@ def noise(size: int, seed: int = 0) -> bytes:
 @pytest.fixture
 def limited(tmp_path: Path) -> Iterator[Callable[[int], Store]]:
     """Opens one store with a limit."""
-    create_store(tmp_path / "trail.db").close()
+    make_store(tmp_path / "trail.db").close()
     opened: list[Store] = []
 
     def open_limited(store_bytes: int) -> Store:
@@ -201,7 +201,7 @@ def test_what_another_store_has_in_the_same_spool_does_not_count(
     tmp_path: Path, limited: Callable[[int], Store]
 ) -> None:
     store = limited(3 * FRAME_SIZE)
-    with create_store(tmp_path / "other" / "trail.db", spool=store.spool) as other:
+    with make_store(tmp_path / "other" / "trail.db", spool=store.spool) as other:
         captured(other.open_session().start(BASH), "stdout", noise(3 * FRAME_SIZE))
         data = noise(2 * FRAME_SIZE, 1)
         assert kept(store, run_command(store.open_session(), data)) == data

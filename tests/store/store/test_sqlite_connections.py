@@ -8,9 +8,10 @@ from threading import Barrier
 
 import pytest
 from tests.support.disks import SmallDisk, small_disk
+from tests.support.template_stores import make_store
 
 from tooltrail.records import DamageError
-from tooltrail.store import create_store, open_store
+from tooltrail.store import open_store
 from tooltrail.store._engines.disk import free_bytes, is_below
 from tooltrail.store._engines.sqlite import sqlite3
 from tooltrail.store._engines.sqlite_connections import LoneConnection, connect
@@ -21,7 +22,7 @@ MIB = 1024 * 1024
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[SmallDisk]:
     with small_disk(tmp_path / "disk", 12 * MIB) as mounted:
-        create_store(mounted.folder / "trail.db").close()
+        make_store(mounted.folder / "trail.db").close()
         yield mounted
 
 

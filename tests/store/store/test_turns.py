@@ -18,10 +18,11 @@ from typing import NoReturn
 
 import pytest
 from tests.support.processes import NOBODY, run_python, start_worker
+from tests.support.template_stores import make_store
 from tests.support.waiting import until
 
 from tooltrail.records import UnavailableError
-from tooltrail.store import OnUnavailable, Store, create_store, open_store
+from tooltrail.store import OnUnavailable, Store, open_store
 from tooltrail.store._engines import sqlite_connections as connections
 from tooltrail.store._engines import turns as _turns
 from tooltrail.store._engines.turns import WriteTurns
@@ -372,7 +373,7 @@ def test_where_no_thread_is_to_be_had_sqlite_waits_by_itself(
 def open_folder() -> Iterator[Path]:
     """A folder that another user may write to, which pytest's own are not."""
     with tempfile.TemporaryDirectory(prefix="tooltrail-") as name:
-        create_store(Path(name) / "trail.db").close()
+        make_store(Path(name) / "trail.db").close()
         for path in (Path(name), *Path(name).rglob("*")):
             path.chmod(0o777 if path.is_dir() else 0o666)
         yield Path(name)
