@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from sqlalchemy import URL
 from tests.support import object_stores
+from tests.support.effort import EFFORT, times
 from tests.support.lossy_server import LossyServer
 from tests.support.object_stores import S3Admin, ServerProcess
 from tests.support.postgres import fresh_database, running_server
@@ -18,9 +19,13 @@ from tests.support.template_stores import drop_templates, make_store
 from tooltrail.store import OnUnavailable, Store
 
 # How long an example takes says something of the machine only.
-settings.register_profile("tooltrail", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile(
-    "explore", settings.get_profile("tooltrail"), max_examples=1200, derandomize=False
+    "tooltrail",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    max_examples=times(25),
+    # More of the same examples would be no more effort.
+    derandomize=settings.default.derandomize and EFFORT == 1,
 )
 settings.load_profile("tooltrail")
 
@@ -35,16 +40,6 @@ def pytest_configure() -> None:
         if signal.getsignal(number) is signal.SIG_IGN:
             handler = signal.default_int_handler if number is signal.SIGINT else signal.SIG_DFL
             signal.signal(number, handler)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what coverage would tell little more of, and make twice as slow."""
-    for item in items:
-        if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
-            item.add_marker("property")
-        callspec = getattr(item, "callspec", None)
-        if callspec is not None and callspec.params.get("database") == "postgresql":
-            item.add_marker("server")
 
 
 def pytest_collection_finish() -> None:

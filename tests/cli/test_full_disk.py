@@ -56,7 +56,6 @@ READING = (
 )
 
 
-@pytest.mark.fault
 def test_on_a_full_disk_everything_can_be_read(cli: Cli, disk: SmallDisk) -> None:
     before = [cli.run(*command) for command in READING]
     disk.fill()
@@ -81,7 +80,6 @@ def leave_objects(cli: Cli, disk: SmallDisk) -> int:
     return sum(file.stat().st_size for file in files)
 
 
-@pytest.mark.fault
 def test_on_a_full_disk_pruning_makes_room(cli: Cli, disk: SmallDisk) -> None:
     size = leave_objects(cli, disk)
     disk.fill()
@@ -98,7 +96,6 @@ def test_on_a_full_disk_pruning_makes_room(cli: Cli, disk: SmallDisk) -> None:
         check_evidence(store)
 
 
-@pytest.mark.fault
 def test_without_any_room_pruning_says_what_it_needs_and_deletes_nothing(
     cli: Cli, disk: SmallDisk
 ) -> None:
@@ -132,7 +129,6 @@ def kill_one(cli: Cli, size: int) -> None:
         process.wait(60)
 
 
-@pytest.mark.fault
 def test_on_a_full_disk_a_killed_call_is_read_and_its_record_ended(
     cli: Cli, disk: SmallDisk
 ) -> None:
@@ -151,7 +147,6 @@ def test_on_a_full_disk_a_killed_call_is_read_and_its_record_ended(
         check_evidence(store)
 
 
-@pytest.mark.fault
 def test_what_repair_has_no_room_for_stays_as_it_is_and_is_said(cli: Cli, disk: SmallDisk) -> None:
     (disk.folder / "trail.db-reserve").unlink()
     kill_one(cli, 2_000_000)
@@ -165,7 +160,6 @@ def test_what_repair_has_no_room_for_stays_as_it_is_and_is_said(cli: Cli, disk: 
     assert cli.ok("repair", "--json").records[0]["outcome"] == "interrupted"
 
 
-@pytest.mark.fault
 def test_on_a_full_disk_readers_and_a_connected_program_do_not_hinder_each_other(
     cli: Cli, disk: SmallDisk
 ) -> None:
@@ -178,7 +172,6 @@ def test_on_a_full_disk_readers_and_a_connected_program_do_not_hinder_each_other
         session.close()
 
 
-@pytest.mark.fault
 def test_many_readers_of_a_full_disk_take_turns(cli: Cli, disk: SmallDisk) -> None:
     disk.fill()
     readers = [

@@ -262,7 +262,6 @@ def disk(tmp_path: Path) -> Iterator[SmallDisk]:
         yield mounted
 
 
-@pytest.mark.fault
 def test_a_disk_that_is_full_is_a_warning(disk: SmallDisk) -> None:
     make_store(disk.folder / "trail.db").close()
     cli = Cli(str(disk.folder / "trail.db"))
@@ -288,7 +287,6 @@ def test_a_disk_that_is_full_is_a_warning(disk: SmallDisk) -> None:
     assert only.endswith(" free bytes; no megabyte is held back for the end of a call")
 
 
-@pytest.mark.fault
 def test_a_disk_on_which_there_was_never_room_to_hold_any_back_is_a_warning(tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk", 3 << 20) as disk:
         make_store(disk.folder / "trail.db").close()

@@ -124,7 +124,6 @@ def test_fault_03_a_receipt_limit_for_one_tool_cannot_swallow_the_preview(
     assert preview in finished.receipt.text
 
 
-@pytest.mark.fault
 def test_fault_04_a_log_that_fills_the_disk_leaves_the_database_and_a_count(
     tmp_path: Path,
 ) -> None:

@@ -14,6 +14,7 @@ from unittest.mock import patch
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.support.effort import times
 from tests.support.sinks import CountingSink, Framed, counting_sink, framed, put_raw
 
 from tooltrail.artifacts import ArtifactArchive, ArtifactReader, FrameIndex, open_sink
@@ -137,7 +138,7 @@ def _children(parent: int) -> set[str]:
 PIECES = st.sampled_from(["", "\n", "\n\n", "a", "ab", "aab\n", "b\n", "\r\n", "é\n"])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=times(75), deadline=None)
 @example(pieces=["a\n", "a\n"], literal="a", size=2, takers=2, smallest=1, invert=False)
 @example(pieces=["aaaa"], literal="aaa", size=1, takers=2, smallest=1, invert=True)
 @given(

@@ -263,7 +263,6 @@ def test_objects_that_are_pruned_before_the_commit_are_published_anew(
     check_all(sqlite_store)
 
 
-@pytest.mark.fault
 def test_on_a_full_disk_what_went_in_is_durable_and_told(tmp_path: Path) -> None:
     with (
         small_disk(tmp_path / "disk", 12 << 20) as disk,
@@ -363,7 +362,6 @@ def test_a_server_that_drops_the_connection_in_a_batch_leaves_nothing_of_it(
     check_all(postgres_store)
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize("kills_at", [1, 40, 300, 700])
 def test_what_a_killed_import_was_told_of_is_there(
     store: Store, database: str, tmp_path: Path, kills_at: int

@@ -1,7 +1,6 @@
 """A program may be killed at any moment of an answer: what had come is recorded, and once."""
 
 import json
-import os
 import random
 from dataclasses import replace
 from functools import partial
@@ -12,6 +11,7 @@ from uuid import UUID
 import pytest
 from sqlalchemy import select
 from tests.support.cut_off_answers import CHUNKS, cut_off_answer
+from tests.support.effort import times
 from tests.support.evidence import check_evidence
 from tests.support.killing import Said, count_moments, run_and_kill
 from tests.support.spools import left_in
@@ -31,8 +31,8 @@ from tooltrail.store._recording.answer_journal import AnswerBeginning, iter_answ
 from tooltrail.store.tables import MaintenanceRunRow
 from tooltrail.store.traffic import RecordedStream
 
-KILLS = int(os.environ.get("TOOLTRAIL_TEST_KILLS", "40"))
-"""Kills of a program; set it to 200 or more for a longer look."""
+KILLS = times(12)
+"""Kills of a program."""
 
 BODY = b"".join(CHUNKS)
 
@@ -280,7 +280,6 @@ def mend(database: str) -> None:
         repair(store)
 
 
-@pytest.mark.fault
 @pytest.mark.timeout(600)
 def test_a_kill_at_any_moment_of_an_answer_or_of_its_repair_loses_nothing(
     sqlite_store: Store, tmp_path: Path
@@ -290,12 +289,13 @@ def test_a_kill_at_any_moment_of_an_answer_or_of_its_repair_loses_nothing(
     moments = count_moments(partial(hear, database, session, said))
     before = count_moments(partial(come, database, session))
     cut_off, killed_repairs, body = 0, 0, b"".join(LONG)
-    for _ in range(KILLS):
+    for part in range(KILLS):
         session, said = a_session(sqlite_store), Said(tmp_path / "said")
-        run_and_kill(partial(hear, database, session, said), random.randrange(before, moments))
+        moment = before + int((moments - before) * (part + random.random()) / KILLS)
+        run_and_kill(partial(hear, database, session, said), moment)
         if find_repairable(sqlite_store):
             killed_repairs += not run_and_kill(
-                partial(mend, database), random.randrange(1, moments)
+                partial(mend, database), random.randrange(1, moments // 2)
             )
         repair(sqlite_store)
         assert left_in(sqlite_store.spool) == []

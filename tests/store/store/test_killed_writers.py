@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.support.effort import times
 from tests.support.evidence import check_evidence
 from tests.support.processes import start_worker
 from tests.support.recording import run_command
@@ -12,10 +13,9 @@ from tests.support.template_stores import make_store
 
 from tooltrail.store import DURABILITIES, Durability, open_store
 
-KILLS = 10
+KILLS = times(4)
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize("durability", DURABILITIES)
 def test_a_writer_that_is_killed_leaves_started_invocations_and_no_broken_reference(
     tmp_path: Path, durability: Durability

@@ -77,7 +77,6 @@ def test_who_delivers_is_named_as_far_as_that_is_known(tmp_path: Path) -> None:
         assert journal.deliverer() == told
 
 
-@pytest.mark.fault
 def test_a_delivery_that_is_killed_at_any_moment_records_each_once(tmp_path: Path) -> None:
     database = str(tmp_path / "trail.db")
     with make_store(database, on_unavailable="outbox") as store:
@@ -110,7 +109,6 @@ def test_a_delivery_that_is_killed_at_any_moment_records_each_once(tmp_path: Pat
         check_all(store)
 
 
-@pytest.mark.fault
 def test_a_first_delivery_that_is_killed_is_gone_on_from(tmp_path: Path) -> None:
     for n in range(12):
         database = str(tmp_path / f"{n}.db")

@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy import update
 from tests.support.cli import HANG_S
 from tests.support.disks import small_disk
+from tests.support.effort import times
 from tests.support.evidence import check_evidence
 from tests.support.processes import finish_all, start_worker
 from tests.support.recording import run_command
@@ -35,7 +36,7 @@ from tooltrail.store.tables import MaintenanceRunRow, metadata
 
 BIG = b"a line of a long output\n" * 5_000
 DAY = timedelta(days=1)
-KILLS = 15
+KILLS = times(6)
 OBJECTS = 1_500
 
 
@@ -241,7 +242,6 @@ def test_a_run_that_fails_holds_its_room_again(used: Store, root: Path) -> None:
     assert reserve_of(used).exists()
 
 
-@pytest.mark.fault
 def test_a_run_beside_another_leaves_the_room_that_is_held_back(tmp_path: Path) -> None:
     with (
         small_disk(tmp_path / "disk", 8 << 20) as disk,
@@ -407,7 +407,6 @@ def test_an_object_that_is_open_is_read_to_its_end_although_it_is_pruned(used: S
         assert beginning + source.read() == data
 
 
-@pytest.mark.fault
 def test_runs_that_are_killed_at_any_moment_delete_nothing_that_is_referred_to(
     used: Store, root: Path, tmp_path: Path
 ) -> None:

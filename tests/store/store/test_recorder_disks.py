@@ -87,7 +87,6 @@ def begun_anew(store: Store) -> Store:
     return store
 
 
-@pytest.mark.fault
 def test_on_a_full_disk_a_small_record_is_whole_in_the_room_that_is_held_back(
     disk_store: tuple[SmallDisk, Store],
 ) -> None:
@@ -117,7 +116,6 @@ def test_on_a_full_disk_a_small_record_is_whole_in_the_room_that_is_held_back(
     assert reserve.exists()
 
 
-@pytest.mark.fault
 def test_the_room_that_is_held_back_serves_for_many_records_of_every_size(
     disk_store: tuple[SmallDisk, Store],
 ) -> None:
@@ -142,7 +140,6 @@ def test_the_room_that_is_held_back_serves_for_many_records_of_every_size(
     check_evidence(store)
 
 
-@pytest.mark.fault
 def test_without_room_for_a_result_its_record_is_an_error_that_names_what_there_was(
     disk_store: tuple[SmallDisk, Store],
 ) -> None:
@@ -175,7 +172,6 @@ def test_without_room_for_a_result_its_record_is_an_error_that_names_what_there_
     check_evidence(store)
 
 
-@pytest.mark.fault
 def test_of_what_is_in_memory_alone_an_error_names_what_the_disk_has_no_room_for(
     disk_store: tuple[SmallDisk, Store],
 ) -> None:
@@ -192,7 +188,6 @@ def test_of_what_is_in_memory_alone_an_error_names_what_the_disk_has_no_room_for
     check_evidence(store)
 
 
-@pytest.mark.fault
 def test_on_a_full_disk_an_interruption_is_recorded_in_the_room_that_is_held_back(
     disk_store: tuple[SmallDisk, Store],
 ) -> None:
@@ -242,7 +237,6 @@ SAID = {
 }
 
 
-@pytest.mark.fault
 def test_of_many_calls_on_a_full_disk_none_is_lost_and_repair_ends_the_rest(
     tmp_path: Path,
 ) -> None:
@@ -269,7 +263,6 @@ def test_of_many_calls_on_a_full_disk_none_is_lost_and_repair_ends_the_rest(
             check_evidence(store)
 
 
-@pytest.mark.fault
 def test_on_a_full_disk_for_artifacts_the_output_waits_in_the_spool(tmp_path: Path) -> None:
     with (
         small_disk(tmp_path / "disk", 8 << 20) as disk,

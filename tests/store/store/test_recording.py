@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.support.disks import small_disk
+from tests.support.effort import times
 from tests.support.ended import BASH, failed, made, rows_about, shared_rows
 from tests.support.evidence import check_evidence
 from tests.support.interleaving import before_write
@@ -47,7 +48,7 @@ BIG = b"a line of a long output\n" * 50_000
 NOISE = b"\n".join(digest_of(b"%d" % n).encode() for n in range(10_000))
 """Not compressible, so that it needs room."""
 
-KILLS = 25
+KILLS = times(8)
 
 OUTPUTS = {
     "short": (BASH, made()),
@@ -174,7 +175,7 @@ def test_times_that_cannot_be_are_refused(
     assert store.reader.counts().invocations == {}
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=20)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=times(10))
 @given(
     output=st.binary(max_size=200),
     arguments=st.text(st.characters(codec=None)),
@@ -277,7 +278,6 @@ def test_what_a_limited_store_has_no_room_for_is_kept_in_the_database(tmp_path: 
         assert_clean(store)
 
 
-@pytest.mark.fault
 def test_on_a_full_disk_a_small_call_is_recorded_and_of_a_large_one_nothing(
     tmp_path: Path,
 ) -> None:
@@ -336,7 +336,6 @@ def test_a_commit_that_nobody_answers_is_said_and_with_a_key_asked_for_again(
     assert_clean(far)
 
 
-@pytest.mark.fault
 def test_killed_at_any_moment_it_is_recorded_whole_or_not_at_all(
     sqlite_store: Store, tmp_path: Path
 ) -> None:

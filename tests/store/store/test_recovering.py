@@ -385,7 +385,6 @@ def test_a_file_that_cannot_be_kept_stays_where_it_is(store: Store) -> None:
     assert [one.outcome for one in repair(store).folders] == ["kept"]
 
 
-@pytest.mark.fault
 def test_a_folder_that_cannot_be_removed_is_said(sqlite_store: Store) -> None:
     invocation = sqlite_store.open_session().start(BASH)
     invocation.interrupt("stopped")

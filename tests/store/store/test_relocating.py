@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import insert
 from tests.support.disks import small_disk
+from tests.support.effort import times
 from tests.support.evidence import check_evidence
 from tests.support.processes import run_python, start_worker
 from tests.support.recording import run_command
@@ -22,7 +23,7 @@ from tooltrail.store._roots.same_place import TwoPlaces
 from tooltrail.store.tables import metadata
 
 OUTPUTS = [b"output %d\n" % number * 20_000 for number in range(4)]
-KILLS = 15
+KILLS = times(6)
 
 
 @pytest.fixture
@@ -382,7 +383,6 @@ def test_a_run_that_is_killed_while_it_deletes_is_repeated(
         check_evidence(again)
 
 
-@pytest.mark.fault
 def test_relocations_that_are_killed_at_any_moment_lose_nothing(
     used_file: Store, tmp_path: Path, old: Path, new: Path
 ) -> None:

@@ -422,7 +422,6 @@ def test_a_change_of_the_root_whose_commit_is_refused_is_called_failed_and_leave
     assert outcomes(runs_of(store)) == [("failed", False)]
 
 
-@pytest.mark.fault
 def test_a_change_of_the_root_for_which_the_disk_of_the_database_has_no_room_leaves_no_mark(
     tmp_path: Path, new: Path
 ) -> None:

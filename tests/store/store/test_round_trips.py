@@ -11,6 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue
 from sqlalchemy import URL, func, select
+from tests.support.effort import times
 from tests.support.evidence import check_evidence, ledger_of
 from tests.support.outputs import returned
 from tests.support.policies import policy_with
@@ -282,7 +283,7 @@ def shared(
         yield Shared(store.reader, store.open_session())
 
 
-examples = settings(max_examples=40, deadline=None)
+examples = settings(max_examples=times(10), deadline=None)
 
 
 @given(

@@ -40,7 +40,6 @@ def fill(connection: sqlite3.Connection, size: int) -> None:
     connection.execute("INSERT INTO filled VALUES (zeroblob(?))", (size,))
 
 
-@pytest.mark.fault
 def test_the_log_is_emptied_at_once_on_a_disk_that_is_nearly_full(disk: SmallDisk) -> None:
     with closing(connected(disk)) as roomy:
         assert pages_of_log(roomy) == 1000
@@ -50,7 +49,6 @@ def test_the_log_is_emptied_at_once_on_a_disk_that_is_nearly_full(disk: SmallDis
             assert pages_of_log(tight) == 1
 
 
-@pytest.mark.fault
 def test_a_log_that_does_not_fit_into_the_database_is_left_alone(disk: SmallDisk) -> None:
     with closing(connected(disk)) as roomy:
         fill(roomy, 3 * MIB)
@@ -60,7 +58,6 @@ def test_a_log_that_does_not_fit_into_the_database_is_left_alone(disk: SmallDisk
         disk.free()
 
 
-@pytest.mark.fault
 def test_a_connection_is_alone_only_where_it_could_not_read_otherwise(disk: SmallDisk) -> None:
     disk.fill()
     with closing(connected(disk)) as alone:
@@ -76,7 +73,6 @@ def test_a_connection_is_alone_only_where_it_could_not_read_otherwise(disk: Smal
         assert not isinstance(roomy, LoneConnection)
 
 
-@pytest.mark.fault
 def test_many_that_need_the_database_for_themselves_all_get_it(disk: SmallDisk) -> None:
     disk.fill()
     start = Barrier(8)
@@ -95,7 +91,6 @@ def test_many_that_need_the_database_for_themselves_all_get_it(disk: SmallDisk) 
         assert [reader.result() for reader in readers] == [[0] * 20] * 8
 
 
-@pytest.mark.fault
 def test_a_lone_connection_lasts_for_one_transaction(disk: SmallDisk) -> None:
     disk.fill()
     path = disk.folder / "trail.db"
@@ -104,7 +99,6 @@ def test_a_lone_connection_lasts_for_one_transaction(disk: SmallDisk) -> None:
         assert len(other.reader.invocations().items) == 0
 
 
-@pytest.mark.fault
 def test_a_damaged_file_is_damaged_on_a_full_disk_too(disk: SmallDisk) -> None:
     path = disk.folder / "other.db"
     path.write_bytes(b"no database" * 1000)

@@ -123,7 +123,6 @@ def test_who_reads_waits_for_nobody(hasty: Store) -> None:
         assert hasty.reader.counts().sessions == 1
 
 
-@pytest.mark.fault
 def test_a_holder_that_was_stopped_makes_the_store_unavailable(hasty: Store) -> None:
     with a_holder(hasty) as holder:
         os.kill(holder.pid, signal.SIGSTOP)
@@ -137,7 +136,6 @@ def test_a_holder_that_was_stopped_makes_the_store_unavailable(hasty: Store) -> 
     assert hasty.reader.counts().sessions == 2
 
 
-@pytest.mark.fault
 def test_a_holder_that_is_killed_gives_its_turn_to_who_waits(sqlite_store: Store) -> None:
     write(sqlite_store)
     with a_holder(sqlite_store) as holder, ThreadPoolExecutor(1) as pool:

@@ -439,7 +439,6 @@ def test_a_start_is_kept_for_whoever_finds_its_program_killed(
     check_all(patient)
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize("seed", range(10))
 def test_a_program_that_is_killed_at_any_moment_while_the_store_is_away_leaves_each_call_once(
     patient: Store, database: str, seed: int

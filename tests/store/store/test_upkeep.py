@@ -251,7 +251,6 @@ def recorders(database: str, artifacts: str, tmp_path: Path) -> Callable[[], boo
     return are_running
 
 
-@pytest.mark.fault
 def test_two_processes_record_the_same_contents_while_a_third_prunes(
     store: Store, database: str, tmp_path: Path
 ) -> None:
@@ -269,7 +268,6 @@ def test_two_processes_record_the_same_contents_while_a_third_prunes(
     assert prune_all(store).total.count == 0
 
 
-@pytest.mark.fault
 def test_two_processes_record_while_the_artifacts_move_again_and_again(
     sqlite_store: Store, tmp_path: Path
 ) -> None:

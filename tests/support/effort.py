@@ -1,0 +1,13 @@
+"""How often the tests repeat what chance decides: kills, cuts of power, generated examples.
+
+`$TOOLTRAIL_TEST_EFFORT` is a factor: 1 by default and in CI, 10 or 100 before a release.
+"""
+
+import os
+
+EFFORT = int(os.environ.get("TOOLTRAIL_TEST_EFFORT", "1"))
+
+
+def times(count: int) -> int:
+    """The number of repetitions, from the number at effort 1."""
+    return count * EFFORT
