@@ -10,17 +10,22 @@ import pytest
 from hypothesis import HealthCheck, settings
 from sqlalchemy import URL
 from tests.support import object_stores
-from tests.support.finished_schema import make_schema
+from tests.support.effort import EFFORT, times
 from tests.support.lossy_server import LossyServer
 from tests.support.object_stores import S3Admin, ServerProcess
 from tests.support.postgres import fresh_database, running_server
+from tests.support.template_stores import drop_templates, make_store
 
-from tooltrail.store import OnUnavailable, Store, _making, create_store
+from tooltrail.store import OnUnavailable, Store
 
 # How long an example takes says something of the machine only.
-settings.register_profile("tooltrail", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile(
-    "explore", settings.get_profile("tooltrail"), max_examples=1200, derandomize=False
+    "tooltrail",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    max_examples=times(25),
+    # More of the same examples would be no more effort.
+    derandomize=settings.default.derandomize and EFFORT == 1,
 )
 settings.load_profile("tooltrail")
 
@@ -37,34 +42,17 @@ def pytest_configure() -> None:
             signal.signal(number, handler)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what coverage would tell little more of, and make twice as slow."""
-    for item in items:
-        if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
-            item.add_marker("property")
-        callspec = getattr(item, "callspec", None)
-        if callspec is not None and callspec.params.get("database") == "postgresql":
-            item.add_marker("server")
-
-
 def pytest_collection_finish() -> None:
     """Leave the collected tests out of what Python's collector goes through ever after."""
     gc.collect()
     gc.freeze()
 
 
-@pytest.fixture(scope="session", autouse=True)
-def finished_schema() -> Iterator[None]:
-    """Stores of tests get the finished schema at once, and not by all migrations in turn."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(_making, "migrate_within", make_schema)
-        yield
-
-
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[URL]:
     with running_server() as url:
         yield url
+        drop_templates(url)
 
 
 @pytest.fixture
@@ -98,7 +86,7 @@ def on_unavailable() -> OnUnavailable:
 @pytest.fixture
 def store(database: str, tmp_path: Path, on_unavailable: OnUnavailable) -> Iterator[Store]:
     """A fresh store, on each engine in turn."""
-    with create_store(
+    with make_store(
         database,
         artifacts=str(tmp_path / "artifacts"),
         spool=tmp_path / "spool",
@@ -110,7 +98,7 @@ def store(database: str, tmp_path: Path, on_unavailable: OnUnavailable) -> Itera
 @pytest.fixture
 def sqlite_store(tmp_path: Path, on_unavailable: OnUnavailable) -> Iterator[Store]:
     """A fresh store in a file, where the engine makes no difference."""
-    with create_store(tmp_path / "trail.db", on_unavailable=on_unavailable) as created:
+    with make_store(tmp_path / "trail.db", on_unavailable=on_unavailable) as created:
         yield created
 
 
@@ -119,7 +107,7 @@ def postgres_store(
     postgres_url: str, tmp_path: Path, on_unavailable: OnUnavailable
 ) -> Iterator[Store]:
     """A fresh store on a server, where nothing is to be tried on a file."""
-    with create_store(
+    with make_store(
         postgres_url,
         artifacts=str(tmp_path / "a"),
         spool=tmp_path / "s",

@@ -178,7 +178,6 @@ def test_a_signal_cancels_a_run_and_the_record_says_so(
     assert leg.ended.outcome == "cancelled"
 
 
-@pytest.mark.fault
 def test_a_run_that_is_killed_is_repaired_and_counted_as_lost(
     made: Cli, provider: ScriptedProvider, tmp_path: Path
 ) -> None:

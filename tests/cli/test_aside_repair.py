@@ -18,11 +18,12 @@ from tests.support.evidence import ledger_of
 from tests.support.lossy_server import END, LossyServer
 from tests.support.postgres import closed_database
 from tests.support.spools import left_in, names_in
+from tests.support.template_stores import make_store
 
 from tooltrail.artifacts import SpoolReader
 from tooltrail.cli._location import Location
 from tooltrail.records import InvalidRecordError
-from tooltrail.store import WantedStore, create_store
+from tooltrail.store import WantedStore
 
 PRINT = "echo out; seq 30000; echo err >&2; exit 4"
 
@@ -172,7 +173,7 @@ def test_a_disk_that_is_full_at_the_end_leaves_a_record_that_is_interrupted(
 def test_a_server_that_was_away_takes_it_in_by_whatever_name_it_is_reached(
     postgres_url: str, tmp_path: Path
 ) -> None:
-    create_store(postgres_url, artifacts=str(tmp_path / "artifacts")).close()
+    make_store(postgres_url, artifacts=str(tmp_path / "artifacts")).close()
     cli = Cli(postgres_url, {"TOOLTRAIL_SPOOL": str(tmp_path / "spool")})
     with closed_database(postgres_url):
         ended = cli.exec("--", "sh", "-c", PRINT)
@@ -359,7 +360,7 @@ def test_output_that_waited_in_a_spool_that_is_gone_is_missing(cli: Cli) -> None
 def test_a_start_that_was_recorded_although_nobody_said_so_is_one_record(
     postgres_url: str, tmp_path: Path
 ) -> None:
-    create_store(postgres_url, artifacts=str(tmp_path / "artifacts")).close()
+    make_store(postgres_url, artifacts=str(tmp_path / "artifacts")).close()
     cli = Cli(postgres_url, {"TOOLTRAIL_SPOOL": str(tmp_path / "spool")})
     with LossyServer(postgres_url).running() as server:
         server.lose_an_answer()
@@ -385,7 +386,7 @@ def test_a_start_that_was_recorded_although_nobody_said_so_is_one_record(
 def test_an_end_of_which_nobody_knows_whether_it_is_recorded_is_recorded_once(
     postgres_url: str, tmp_path: Path, is_committed: bool
 ) -> None:
-    create_store(postgres_url, artifacts=str(tmp_path / "artifacts")).close()
+    make_store(postgres_url, artifacts=str(tmp_path / "artifacts")).close()
     cli = Cli(postgres_url, {"TOOLTRAIL_SPOOL": str(tmp_path / "spool")})
     with LossyServer(postgres_url).running() as server:
         server.lose_an_answer(END, is_committed=is_committed)

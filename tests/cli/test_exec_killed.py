@@ -10,13 +10,13 @@ from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
-import pytest
 import zstandard
 from tests.support.cli import Cli, python, without_coverage
+from tests.support.effort import times
 from tests.support.evidence import check_evidence
 
-KILLS = 20
-MIN_MIDWAY = 5
+KILLS = times(8)
+MIN_MIDWAY = 2
 """Kills that must hit a running command, or the test proves too little."""
 
 # Another content in each run, so that every run publishes an artifact of its own.
@@ -94,7 +94,6 @@ def spooled(cli: Cli, invocation: str) -> bytes:
         return reader.read()
 
 
-@pytest.mark.fault
 def test_a_kill_at_any_moment_leaves_the_invocation_started_or_complete(cli: Cli) -> None:
     beginning, running = whole_run(cli)
     midway = 0

@@ -23,12 +23,13 @@ from tests.support.disks import SmallDisk, small_disk
 from tests.support.evidence import check_evidence
 from tests.support.postgres import closed_database
 from tests.support.spools import left_in, names_in
+from tests.support.template_stores import make_store
 
 from tooltrail.artifacts import Capture
 from tooltrail.cli import _recording
 from tooltrail.cli._process import ChildExit
 from tooltrail.records import CommandOutput, digest_of
-from tooltrail.store import create_store, new_id, open_store
+from tooltrail.store import new_id, open_store
 from tooltrail.store._engines.sqlite import sqlite3
 
 MIB = 1024 * 1024
@@ -53,7 +54,7 @@ def disk(tmp_path: Path) -> Iterator[SmallDisk]:
 @pytest.fixture
 def on_disk(disk: SmallDisk) -> Cli:
     """The command line of a store on the small disk."""
-    create_store(disk.folder / "trail.db").close()
+    make_store(disk.folder / "trail.db").close()
     return Cli(str(disk.folder / "trail.db"))
 
 
@@ -166,7 +167,7 @@ def test_reading_while_postgresql_is_away_says_so_and_never_the_password(command
 def test_while_postgresql_is_away_at_the_end_of_a_command_its_end_waits_in_the_outbox(
     postgres_url: str, tmp_path: Path
 ) -> None:
-    create_store(postgres_url, artifacts=str(tmp_path / "artifacts")).close()
+    make_store(postgres_url, artifacts=str(tmp_path / "artifacts")).close()
     cli = Cli(postgres_url, {"TOOLTRAIL_SPOOL": str(tmp_path / "spool")})
     code = "import os; os.write(1, b'x' * 50_000); os.read(0, 1); os._exit(6)"
     process = cli.start("exec", "--", *python(code), stdin=subprocess.PIPE)
@@ -190,7 +191,7 @@ def test_a_session_that_waits_in_the_outbox_takes_records_when_the_store_is_back
     postgres_url: str, tmp_path: Path
 ) -> None:
     spool = tmp_path / "spool"
-    create_store(postgres_url, artifacts=str(tmp_path / "artifacts"), spool=spool).close()
+    make_store(postgres_url, artifacts=str(tmp_path / "artifacts"), spool=spool).close()
     cli = Cli(postgres_url, {"TOOLTRAIL_SPOOL": str(spool)})
     with closed_database(postgres_url), open_store(postgres_url, spool=spool) as store:
         session = store.open_session().id
@@ -205,7 +206,7 @@ def test_a_session_that_waits_in_the_outbox_takes_records_when_the_store_is_back
 def test_a_record_that_waits_is_not_called_recorded_but_named(
     postgres_url: str, tmp_path: Path
 ) -> None:
-    create_store(
+    make_store(
         postgres_url, artifacts=str(tmp_path / "artifacts"), spool=tmp_path / "spool"
     ).close()
     cli = Cli(postgres_url, {"TOOLTRAIL_SPOOL": str(tmp_path / "spool")})
@@ -222,7 +223,7 @@ def test_a_record_that_waits_is_not_called_recorded_but_named(
 def test_while_a_store_that_was_met_before_is_away_start_and_end_wait_in_the_outbox(
     postgres_url: str, tmp_path: Path
 ) -> None:
-    create_store(
+    make_store(
         postgres_url, artifacts=str(tmp_path / "artifacts"), spool=tmp_path / "spool"
     ).close()
     cli = Cli(postgres_url, {"TOOLTRAIL_SPOOL": str(tmp_path / "spool")})

@@ -12,9 +12,8 @@ import pytest
 from tests.support.cli import HANG_S, Cli, kill_group, python, without_coverage
 from tests.support.disks import SmallDisk, small_disk
 from tests.support.evidence import check_evidence
+from tests.support.template_stores import make_store
 from tests.support.upkeep import make_older, publish
-
-from tooltrail.store import create_store
 
 MIB = 1024 * 1024
 LONG = python("print('line\\n' * 20_000)")
@@ -29,7 +28,7 @@ def disk(tmp_path: Path) -> Iterator[SmallDisk]:
 @pytest.fixture
 def cli(disk: SmallDisk) -> Cli:
     """The command line of a store that is whole on the small disk, with two records."""
-    create_store(disk.folder / "trail.db").close()
+    make_store(disk.folder / "trail.db").close()
     found = Cli(str(disk.folder / "trail.db"))
     assert found.exec("--", "echo", "short").code == 0
     assert found.exec("--", *LONG).code == 0
@@ -57,7 +56,6 @@ READING = (
 )
 
 
-@pytest.mark.fault
 def test_on_a_full_disk_everything_can_be_read(cli: Cli, disk: SmallDisk) -> None:
     before = [cli.run(*command) for command in READING]
     disk.fill()
@@ -82,7 +80,6 @@ def leave_objects(cli: Cli, disk: SmallDisk) -> int:
     return sum(file.stat().st_size for file in files)
 
 
-@pytest.mark.fault
 def test_on_a_full_disk_pruning_makes_room(cli: Cli, disk: SmallDisk) -> None:
     size = leave_objects(cli, disk)
     disk.fill()
@@ -99,7 +96,6 @@ def test_on_a_full_disk_pruning_makes_room(cli: Cli, disk: SmallDisk) -> None:
         check_evidence(store)
 
 
-@pytest.mark.fault
 def test_without_any_room_pruning_says_what_it_needs_and_deletes_nothing(
     cli: Cli, disk: SmallDisk
 ) -> None:
@@ -133,7 +129,6 @@ def kill_one(cli: Cli, size: int) -> None:
         process.wait(60)
 
 
-@pytest.mark.fault
 def test_on_a_full_disk_a_killed_call_is_read_and_its_record_ended(
     cli: Cli, disk: SmallDisk
 ) -> None:
@@ -152,7 +147,6 @@ def test_on_a_full_disk_a_killed_call_is_read_and_its_record_ended(
         check_evidence(store)
 
 
-@pytest.mark.fault
 def test_what_repair_has_no_room_for_stays_as_it_is_and_is_said(cli: Cli, disk: SmallDisk) -> None:
     (disk.folder / "trail.db-reserve").unlink()
     kill_one(cli, 2_000_000)
@@ -166,7 +160,6 @@ def test_what_repair_has_no_room_for_stays_as_it_is_and_is_said(cli: Cli, disk: 
     assert cli.ok("repair", "--json").records[0]["outcome"] == "interrupted"
 
 
-@pytest.mark.fault
 def test_on_a_full_disk_readers_and_a_connected_program_do_not_hinder_each_other(
     cli: Cli, disk: SmallDisk
 ) -> None:
@@ -179,7 +172,6 @@ def test_on_a_full_disk_readers_and_a_connected_program_do_not_hinder_each_other
         session.close()
 
 
-@pytest.mark.fault
 def test_many_readers_of_a_full_disk_take_turns(cli: Cli, disk: SmallDisk) -> None:
     disk.fill()
     readers = [

@@ -148,7 +148,6 @@ def test_what_a_record_has_adopted_meanwhile_is_said(
     )
 
 
-@pytest.mark.fault
 def test_an_interrupted_run_says_what_it_has_done(cli: Cli, root: Path) -> None:
     objects = len(list(root.rglob("*.zst")))
     files = scatter(root, 2_000)

@@ -8,8 +8,9 @@ from typing import Any
 from tests.support.away import away, remove_store
 from tests.support.cli import Cli
 from tests.support.ended import BASH, made
+from tests.support.template_stores import make_store
 
-from tooltrail.store import Store, create_store, open_store
+from tooltrail.store import Store, open_store
 
 HINT = "tooltrail: records wait in the outbox: `tooltrail repair`\n"
 
@@ -54,7 +55,7 @@ def test_what_waits_for_a_store_that_is_gone_is_named(cli: Cli) -> None:
     assert gone_of(cli) == []
     remove_store(str(cli.database))
     root = str(cli.folder / "anew")
-    create_store(cli.database, artifacts=root, on_unavailable="outbox").close()
+    make_store(cli.database, artifacts=root, on_unavailable="outbox").close()
     (told,) = gone_of(cli)
     assert (told["store_id"], told["folder"]) == (str(gone), str(folder))
     assert (told["entry_count"], told["is_known"]) == (4, False)
@@ -74,7 +75,7 @@ def test_what_waits_for_a_living_store_is_named_as_such(cli: Cli, tmp_path: Path
     journal = let_wait(cli)
     spool = journal.parents[2]
     database = str(tmp_path / "other.db")
-    create_store(database, artifacts=str(tmp_path / "a2"), spool=spool).close()
+    make_store(database, artifacts=str(tmp_path / "a2"), spool=spool).close()
     other = Cli(database, {"TOOLTRAIL_SPOOL": str(spool)})
     assert [one["is_known"] for one in gone_of(other)] == [True]
     assert ": repair there" in other.ok("status").message
@@ -169,7 +170,7 @@ def careless_folder(store: Store) -> Path:
 def test_status_tells_what_waits_while_the_server_is_away(
     postgres_url: str, tmp_path: Path
 ) -> None:
-    create_store(postgres_url, artifacts=str(tmp_path / "a"), spool=tmp_path / "s").close()
+    make_store(postgres_url, artifacts=str(tmp_path / "a"), spool=tmp_path / "s").close()
     cli = Cli(postgres_url, {"TOOLTRAIL_SPOOL": str(tmp_path / "s")})
     with open_store(postgres_url, spool=tmp_path / "s", on_unavailable="outbox") as store:
         session = store.open_session()

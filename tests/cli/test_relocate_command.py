@@ -166,7 +166,6 @@ def test_an_interruption_says_where_the_artifacts_are(
     cli.ok("artifact", "relocate", str(new))
 
 
-@pytest.mark.fault
 def test_ctrl_c_leaves_the_store_where_it_was_and_an_account(
     cli: Cli, old: Path, new: Path
 ) -> None:

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 from tests.records.support import artifact_path, captured, omitted, surfaces
+from tests.support.effort import times
 from tests.support.family_outputs import OUTPUTS
 from tests.support.generated import texts, words
 from tests.support.shown_streams import shown_bytes, slots_of
@@ -147,7 +148,7 @@ kinds = pytest.mark.parametrize("kind", OUTPUTS, ids=lambda kind: kind.__name__)
 
 
 @kinds
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=times(10), deadline=None)
 @given(data=st.data())
 def test_any_result_is_bounded_repeatable_and_accounted_for(
     kind: type[FamilyOutput], data: st.DataObject
@@ -218,7 +219,7 @@ def _check_streams(
 
 
 @kinds
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=times(10), deadline=None)
 @given(data=st.data())
 def test_a_result_known_by_the_ends_of_its_streams_gives_the_same_surfaces(
     kind: type[FamilyOutput], data: st.DataObject
@@ -233,7 +234,7 @@ def test_a_result_known_by_the_ends_of_its_streams_gives_the_same_surfaces(
     assert same_receipt == receipt
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=times(10), deadline=None)
 @given(data=st.data())
 def test_each_item_of_a_batch_answers_for_itself(data: st.DataObject) -> None:
     kind = next(kind for kind in OUTPUTS if kind.__name__ == "CommandBatchOutput")
@@ -259,7 +260,7 @@ errors = st.builds(
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=times(10), deadline=None)
 @given(data=st.data())
 def test_any_failure_has_the_same_shape_in_every_family(
     family: Family, data: st.DataObject
@@ -290,7 +291,7 @@ def test_any_failure_has_the_same_shape_in_every_family(
 
 
 @kinds
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=times(5), deadline=None)
 @given(data=st.data())
 def test_a_result_and_an_error_exclude_each_other(
     kind: type[FamilyOutput], data: st.DataObject

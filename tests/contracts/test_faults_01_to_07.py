@@ -25,6 +25,7 @@ from tests.support.recording import (
     stream_of,
 )
 from tests.support.rewording import reworded
+from tests.support.template_stores import make_store
 
 from tooltrail.records import (
     DEFAULT_POLICY,
@@ -40,7 +41,7 @@ from tooltrail.records import (
     digest_of,
     load_policy,
 )
-from tooltrail.store import Store, create_store
+from tooltrail.store import Store
 from tooltrail.store.tables import (
     CanonicalResultRow,
     CompleteOutputRow,
@@ -75,7 +76,7 @@ def test_fault_01_a_cut_of_the_receipt_alone_sets_the_flag_of_the_invocation(
     tmp_path: Path,
 ) -> None:
     wordy = reworded("command", "word " * 10_000)
-    with create_store(tmp_path / "trail.db", families=wordy) as store:
+    with make_store(tmp_path / "trail.db", families=wordy) as store:
         detail = record(store, printed(in_memory("stdout", b"short\n")))
     assert detail.summary.truncated is True
     assert {o.stage for o in detail.omissions} == {"rendering"}
@@ -123,14 +124,13 @@ def test_fault_03_a_receipt_limit_for_one_tool_cannot_swallow_the_preview(
     assert preview in finished.receipt.text
 
 
-@pytest.mark.fault
 def test_fault_04_a_log_that_fills_the_disk_leaves_the_database_and_a_count(
     tmp_path: Path,
 ) -> None:
     noise = b"".join(digest_of(b"%d" % n).encode() + b"\n" for n in range(100_000))
     with (
         small_disk(tmp_path / "disk", 1 << 20) as disk,
-        create_store(tmp_path / "trail.db", spool=disk.folder / "spool") as store,
+        make_store(tmp_path / "trail.db", spool=disk.folder / "spool") as store,
     ):
         invocation = store.open_session().start(BASH)
         output = command_output(invocation, noise)
@@ -228,7 +228,7 @@ with open_store(sys.argv[1]) as store:
 def test_fault_06_an_invocation_whose_program_was_killed_is_there_and_says_so(
     tmp_path: Path,
 ) -> None:
-    with create_store(tmp_path / "trail.db") as store:
+    with make_store(tmp_path / "trail.db") as store:
         printed_id, _ = run_python(CRASH, str(tmp_path / "trail.db"), expected=-9)
         detail = store.reader.invocation(printed_id.strip())
         assert (detail.summary.state, detail.summary.call_id) == ("started", "call_1")
@@ -261,7 +261,7 @@ def test_fault_07_every_reference_of_a_result_and_of_a_receipt_resolves(store: S
 
 
 def test_fault_07_no_reference_is_recorded_when_its_bytes_cannot_be_kept(tmp_path: Path) -> None:
-    with create_store(tmp_path / "trail.db") as store:
+    with make_store(tmp_path / "trail.db") as store:
         invocation = store.open_session().start(BASH)
         output = command_output(invocation, LINES)
         (tmp_path / "artifacts").rename(tmp_path / "unmounted")
@@ -276,7 +276,7 @@ def test_fault_07_no_reference_is_recorded_when_its_bytes_cannot_be_kept(tmp_pat
 
 
 def test_fault_07_a_blob_that_went_away_is_named_and_not_read_as_empty(tmp_path: Path) -> None:
-    with create_store(tmp_path / "trail.db") as store:
+    with make_store(tmp_path / "trail.db") as store:
         detail = store.reader.invocation(run_command(store.open_session(), LINES).invocation_id)
         ((_, path),) = detail.artifacts
         (tmp_path / "artifacts" / path).unlink()

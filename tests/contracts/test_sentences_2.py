@@ -8,6 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 from tests.records.support import surfaces, whole
+from tests.support.effort import times
 from tests.support.family_examples import EXAMPLES
 from tests.support.family_outputs import OUTPUTS
 
@@ -318,7 +319,7 @@ def _length(value: Any) -> int:
 
 
 @pytest.mark.parametrize("kind", OUTPUTS, ids=lambda kind: kind.__name__)
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=times(4), deadline=None)
 @given(data=st.data())
 def test_the_projector_of_every_family_bounds_whatever_it_is_given(
     kind: type[FamilyOutput], data: st.DataObject

@@ -225,7 +225,6 @@ def as_url(database: str) -> str:
     return database if "://" in database else f"sqlite:///{database}"
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize(
     "at",
     ["CREATE TABLE tooltrail_version", "CREATE TABLE holds", "INSERT INTO store_info", "COMMIT"],

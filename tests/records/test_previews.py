@@ -6,6 +6,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from tests.records.support import MARKER, edged, number, whole
+from tests.support.effort import times
 
 from tooltrail.records import StreamRecord, preview
 from tooltrail.records.previews import Preview, needed_chars
@@ -384,7 +385,7 @@ def test_a_negative_budget_shows_nothing() -> None:
     assert preview(whole(b"\0"), -1).text == ""
 
 
-@settings(max_examples=40)
+@settings(max_examples=times(10))
 @example(b"a" * 300 + b"\xff" * 30)
 @given(byte_runs)
 def test_the_needed_characters_are_the_smallest_budget_that_shows_everything(data: bytes) -> None:
@@ -542,7 +543,7 @@ def test_a_bound_of_lines_does_not_cut_a_sequence_either() -> None:
     )
 
 
-@settings(max_examples=30, deadline=2000)
+@settings(max_examples=times(10), deadline=2000)
 @given(
     st.sampled_from(
         ["\x1b]\n\x07", "\x1b]\n", "\x1b]0;" + "\n" * 5000 + "\x07", "\x1b]\x1b\\\n", "\x1b"]

@@ -1,16 +1,19 @@
-"""How much a fault test tries: `TOOLTRAIL_TEST_EFFORT`, 1 by default, more before a release."""
+"""How often the tests repeat what chance decides: kills, cuts of power, generated examples.
+
+`$TOOLTRAIL_TEST_EFFORT` is a factor: 1 by default and in CI, 10 or 100 before a release.
+"""
 
 import os
 
-ENVIRONMENT_VARIABLE = "TOOLTRAIL_TEST_EFFORT"
+EFFORT = int(os.environ.get("TOOLTRAIL_TEST_EFFORT", "1"))
 
 
-def effort(count: int, *, most: int | None = None) -> int:
-    """How often to try something that is tried `count` times by default.
+def times(count: int, *, most: int | None = None) -> int:
+    """The number of repetitions, from the number at effort 1.
 
     Args:
-        count: tries at an effort of 1.
-        most: tries that are enough at any effort.
+        count: at effort 1.
+        most: enough at any effort.
     """
-    tries = max(1, round(count * float(os.environ.get(ENVIRONMENT_VARIABLE, "1"))))
+    tries = count * EFFORT
     return tries if most is None else min(tries, most)

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 from tests.support.outputs import returned
 from tests.support.recording import fail_tool, run_command, run_tool
+from tests.support.template_stores import make_store
 
 from tooltrail.records import CanonicalResult, CompactionBudget, ToolCall, compact, estimate_tokens
-from tooltrail.store import InvocationDetail, Store, create_store
+from tooltrail.store import InvocationDetail, Store
 from tooltrail.transcripts import FORMATS, Fitted, Transcript, fit, load_transcript
 
 STYLES = ("text", "markdown", "json")
@@ -188,7 +189,7 @@ def test_the_count_is_that_of_the_document_and_fits_whenever_it_can(
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Transcript:
-    with create_store(tmp_path_factory.mktemp("store") / "trail.db") as store:
+    with make_store(tmp_path_factory.mktemp("store") / "trail.db") as store:
         with store.open_session() as session:
             session.add_message("user", "go")
             for n in range(8):

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.support.effort import times
 from tests.support.processes import run_python
 from tests.support.sinks import CountingSink, counting_sink, framed, put_raw
 
@@ -165,7 +166,7 @@ def naive(plain: bytes, regex: "re.Pattern[bytes]", wanted: Wanted) -> list[Matc
     ]
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=times(150), deadline=None)
 @example(r"a(?!\s)", Wanted(), b"a\nb", 64)
 @example("[[a]", Wanted(), b"[\n", 64)
 @example("^$", Wanted(), b"a\n\n", 1)
@@ -193,7 +194,7 @@ def test_grep_finds_what_each_line_has_by_itself(
     assert count == sum(not match.is_context for match in expected)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=times(50), deadline=None)
 @given(
     literal=st.text("ab", min_size=1, max_size=9),
     plain=st.lists(st.sampled_from(["a", "b", "ab", "ba", "\n"]), max_size=80),

@@ -8,6 +8,7 @@ from typing import cast
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.effort import times
 
 from tooltrail.artifacts._ranged_reader import (
     FIRST_BLOCK,
@@ -36,7 +37,7 @@ MOVES = st.tuples(st.just("seek"), st.integers(0, len(DATA) + 10))
 READS = st.tuples(st.sampled_from(["read", "readinto"]), st.integers(0, FIRST_BLOCK + 5_000))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=times(15), deadline=None)
 @given(steps=st.lists(MOVES | READS, max_size=12))
 def test_it_reads_what_a_file_reads(steps: list[tuple[str, int]]) -> None:
     ours = open_ranged(Object(len(DATA)).fetch, len(DATA))

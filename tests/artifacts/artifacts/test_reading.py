@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.effort import times
 from tests.support.sinks import CountingSink, Framed, counting_sink, framed, put_raw
 
 from tooltrail.artifacts import ArtifactArchive, ArtifactReader, artifact_path, open_sink
@@ -78,7 +79,7 @@ def frames_read(sink: CountingSink, made: Framed) -> list[list[int]]:
 class TestModel:
     """Against plain bytes, whatever part of the object comes with the index."""
 
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=times(37), deadline=None)
     @given(
         plain=CONTENTS,
         size=SIZES,

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.disks import small_disk
+from tests.support.effort import times
 
 from tooltrail.artifacts import Capture, Salvaged, SpoolReader, open_plain, salvage
 from tooltrail.artifacts._decoding import MAX_FRAME_SIZE
@@ -145,7 +146,7 @@ def test_a_header_that_asks_for_more_memory_than_a_frame_takes_is_not_believed(
     cut=st.integers(0, 600),
     junk=st.binary(max_size=30),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=times(37), deadline=None)
 def test_what_is_given_is_always_a_prefix_made_of_whole_frames(
     parts: list[bytes], cut: int, junk: bytes, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -176,7 +177,6 @@ def test_a_role_that_no_record_can_have_is_refused(tmp_path: Path) -> None:
         salvage(file, "r" * 65, tmp_path / "s.zst", edge_bytes=8, inline_bytes=8)
 
 
-@pytest.mark.fault
 def test_without_room_for_another_file_nothing_is_salvaged_and_nothing_lost(
     tmp_path: Path,
 ) -> None:

@@ -16,6 +16,7 @@ from hypothesis.stateful import (
     invariant,
     rule,
 )
+from tests.support.effort import times
 
 from tooltrail.artifacts import ArtifactArchive, ArtifactSink, CapturedStream, open_sink
 from tooltrail.artifacts.codec import encode
@@ -157,4 +158,4 @@ def in_memory(data: bytes) -> CapturedStream:
 
 
 TestSink = SinkMachine.TestCase
-TestSink.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestSink.settings = settings(max_examples=times(15), stateful_step_count=30, deadline=None)

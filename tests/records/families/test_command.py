@@ -18,6 +18,7 @@ from tests.records.support import (
     surfaces,
     whole,
 )
+from tests.support.effort import times
 from tests.support.policies import policy_with
 
 from tooltrail.records import (
@@ -428,7 +429,7 @@ def with_loss(data: bytes, loss: tuple[int, str] | None, role: str) -> StreamRec
     return whole(data, role) if loss is None else lossy(data, loss[0], role, loss[1])
 
 
-@settings(max_examples=200)
+@settings(max_examples=times(50))
 @given(
     st.tuples(streams, losses),
     st.tuples(streams, losses),

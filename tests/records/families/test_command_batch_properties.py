@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.records.batches import MAX_MS, failed, rejected, result_of, run, skipped
 from tests.records.support import MARKER, artifact_path, lossy, number, omitted, whole
+from tests.support.effort import times
 from tests.support.policies import policy_with
 
 from tooltrail.records import (
@@ -125,7 +126,7 @@ def check_item(projection: Projection, item: BatchItem, shown: dict[str, Any]) -
     return chars
 
 
-@settings(max_examples=150)
+@settings(max_examples=times(37))
 @given(st.lists(any_item, max_size=5), st.sampled_from([1, 1, 5]), policies)
 def test_any_batch_has_a_bounded_repeatable_accounted_receipt(
     items: list[BatchItem], times: int, policy: Policy

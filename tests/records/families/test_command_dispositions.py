@@ -18,6 +18,7 @@ from tests.records.support import (
     surfaces,
     whole,
 )
+from tests.support.effort import times
 from tests.support.policies import policy_with
 
 from tooltrail.records import (
@@ -311,7 +312,7 @@ def check_stream(
         assert missing == stream.produced_size - stream.size
 
 
-@settings(max_examples=100)
+@settings(max_examples=times(25))
 @given(printed, st.integers(0, 2), texts, policies)
 def test_any_combined_stream_has_a_bounded_repeatable_accounted_receipt(
     data: bytes, lost: int, line: str, policy: Policy
@@ -323,7 +324,7 @@ def test_any_combined_stream_has_a_bounded_repeatable_accounted_receipt(
     assert len(result["combined_output_preview"] or "") <= limit
 
 
-@settings(max_examples=100)
+@settings(max_examples=times(25))
 @given(printed, st.integers(0, 2), texts, handles, policies)
 def test_any_promoted_command_has_a_bounded_repeatable_accounted_receipt(
     data: bytes, lost: int, line: str, handle: TaskHandle, policy: Policy
@@ -337,7 +338,7 @@ def test_any_promoted_command_has_a_bounded_repeatable_accounted_receipt(
     assert len(result.get("initial_output_preview", "")) <= limit
 
 
-@settings(max_examples=100)
+@settings(max_examples=times(25))
 @given(texts, texts, handles, policies)
 def test_any_command_that_was_running_already_has_a_bounded_repeatable_receipt(
     line: str, summary: str, handle: TaskHandle, policy: Policy

@@ -19,6 +19,7 @@ from tests.records.support import (
     whole,
 )
 from tests.records.surface_checks import check_omissions, check_surfaces, labels, payloads
+from tests.support.effort import times
 from tests.support.policies import policy_with
 
 from tooltrail.records import (
@@ -450,7 +451,7 @@ policies = st.builds(
 )
 
 
-@settings(max_examples=100)
+@settings(max_examples=times(25))
 @given(st.lists(kinds, max_size=6), st.lists(labels, max_size=6).map(tuple), policies)
 def test_any_change_has_bounded_repeatable_accounted_surfaces(
     files: list[tuple[str, str | None, bytes | None, int]],

@@ -19,6 +19,7 @@ from tests.records.support import (
     whole,
 )
 from tests.records.surface_checks import check_omissions, check_surfaces, labels, payloads
+from tests.support.effort import times
 from tests.support.policies import policy_with
 
 from tooltrail.records import (
@@ -208,7 +209,7 @@ lines = st.none() | st.tuples(st.integers(1, 2**62), st.integers(0, 2**62)).map(
 )
 
 
-@settings(max_examples=100)
+@settings(max_examples=times(25))
 @given(payloads, st.sampled_from([0, 0, 9]), lines, labels, policies)
 def test_any_file_has_bounded_repeatable_accounted_surfaces(
     data: bytes, lost: int, line_range: tuple[int, int] | None, path: str, policy: Policy

@@ -20,6 +20,7 @@ from tests.records.support import (
     surfaces,
     whole,
 )
+from tests.support.effort import times
 from tests.support.outputs import returned
 from tests.support.policies import policy_with
 
@@ -554,7 +555,7 @@ policies = st.builds(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=times(37))
 @given(st.lists(items, max_size=8), st.integers(1, 12), structured_values, policies)
 def test_any_content_has_a_bounded_repeatable_accounted_receipt(
     content: list[str | bytes], times: int, structured: JsonValue, policy: Policy

@@ -18,6 +18,7 @@ from tests.records.support import (
     whole,
 )
 from tests.records.surface_checks import check_omissions, check_surfaces, payloads
+from tests.support.effort import times
 from tests.support.policies import policy_with
 
 from tooltrail.records import (
@@ -177,7 +178,7 @@ policies = st.builds(
 )
 
 
-@settings(max_examples=100)
+@settings(max_examples=times(25))
 @given(payloads, st.sampled_from([0, 0, 9]), st.integers(0, MOST), st.floats(0, 1), policies)
 def test_any_search_has_bounded_repeatable_accounted_surfaces(
     data: bytes, lost: int, found: int, part: float, policy: Policy

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from tests.records.hidden import hidden_of
 from tests.records.identifiers import identifiers
 from tests.records.support import golden, omitted, surfaces
+from tests.support.effort import times
 from tests.support.policies import policy_with
 
 from tooltrail.records import (
@@ -316,7 +317,7 @@ outputs: st.SearchStrategy[FamilyOutput] = st.one_of(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=times(37))
 @given(outputs, st.integers(1, 5))
 def test_any_answer_has_a_bounded_repeatable_accounted_receipt(
     output: FamilyOutput, max_items: int

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from tests.records.identifiers import identifiers
 from tests.records.support import artifact_path, edged, golden, lossy, omitted, surfaces, whole
+from tests.support.effort import times
 from tests.support.policies import policy_with
 
 from tooltrail.records import (
@@ -260,7 +261,7 @@ tasks = st.builds(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=times(37))
 @given(st.sampled_from(["success", "timeout", "not_ready"]), tasks, policies)
 def test_any_output_of_a_task_has_a_bounded_repeatable_accounted_receipt(
     status: str, observed: ObservedTask, policy: Policy

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from tests.records.support import artifact_path, golden, lossy, omitted, surfaces, whole
 from tests.records.surface_checks import check_omissions, check_surfaces, labels, payloads
+from tests.support.effort import times
 from tests.support.policies import policy_with
 
 from tooltrail.records import (
@@ -276,7 +277,7 @@ policies = st.builds(
 )
 
 
-@settings(max_examples=100)
+@settings(max_examples=times(25))
 @given(
     payloads,
     st.sampled_from([0, 0, 9]),

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from tests.records.hidden import hidden_of
 from tests.records.support import golden, omitted, surfaces
 from tests.records.surface_checks import check_surfaces, labels
+from tests.support.effort import times
 from tests.support.policies import policy_with
 
 from tooltrail.records import (
@@ -207,7 +208,7 @@ def policy_of(preview: int, most: int) -> Policy:
     return policy_with(web_search=numbers)
 
 
-@settings(max_examples=100)
+@settings(max_examples=times(25))
 @given(
     st.lists(hits, max_size=8),
     labels,

@@ -12,6 +12,7 @@ from tests.support.agents.scenarios import GOOD, example, run_scripted
 from tests.support.agents.scripted_provider import Delivery, Step, scripted_provider
 from tests.support.agents.spelled_answers import Call, asks
 from tests.support.away import without_pause
+from tests.support.template_stores import make_store
 
 from tooltrail.agents import (
     AgentConfig,
@@ -34,7 +35,6 @@ from tooltrail.store import (
     Finished,
     Invocation,
     Store,
-    create_store,
     iter_legs,
     iter_message_checks,
     iter_record_checks,
@@ -343,7 +343,7 @@ def test_a_store_that_goes_away_amid_a_run_is_nothing_that_the_run_notices(
     tmp_path: Path,
 ) -> None:
     database = tmp_path / "trail.db"
-    with create_store(database, spool=tmp_path / "spool") as store:
+    with make_store(database, spool=tmp_path / "spool") as store:
 
         def take_away(_: dict[str, Any]) -> str:
             store.database.close()

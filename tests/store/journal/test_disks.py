@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.disks import SmallDisk, small_disk
-from tests.support.effort import effort
+from tests.support.effort import times
 from tests.support.journals import (
     Label,
     become_nobody,
@@ -154,7 +154,7 @@ FAILING = [
 """Which call fails, with which error, at which time."""
 
 
-@pytest.mark.parametrize(("call", "error", "nth"), FAILING[:: 1 if effort(1) > 1 else 3])
+@pytest.mark.parametrize(("call", "error", "nth"), FAILING[:: 1 if times(1) > 1 else 3])
 def test_a_disk_that_fails_once_costs_no_acknowledged_fact(
     tmp_path: Path, call: str, error: str, nth: int
 ) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from tests.support.effort import effort
+from tests.support.effort import times
 from tests.support.journal_worker import record as record_and_say
 from tests.support.journals import (
     Label,
@@ -57,10 +57,10 @@ def test_nothing_acknowledged_is_lost_when_writers_are_killed(
     seal_at(monkeypatch, SEAL_BYTES)
     chance = Random(SEED)
     kills = facts = segments = 0
-    while kills < effort(KILLS, most=1_000):
+    while kills < times(KILLS, most=1_000):
         folder = memory / f"{kills}"
         harness = _Harness(folder, chance)
-        for _ in range(min(KILLS_OF_A_JOURNAL, effort(KILLS, most=1_000) - kills)):
+        for _ in range(min(KILLS_OF_A_JOURNAL, times(KILLS, most=1_000) - kills)):
             harness.kill_one()
             kills += 1
         facts += harness.end()
@@ -159,7 +159,7 @@ def test_a_kill_at_every_call_of_an_append_costs_no_other_fact(
 
     moments = count_moments(partial(task, "all"))
     assert moments > 300
-    step, kept = max(1, moments // effort(60)), list[Label]()
+    step, kept = max(1, moments // times(60)), list[Label]()
     for number, moment in enumerate(range(1, moments, step)):
         if number % 20 == 0:
             shutil.rmtree(folder, ignore_errors=True)

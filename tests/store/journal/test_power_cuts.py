@@ -12,7 +12,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from tests.support.effort import effort
+from tests.support.effort import times
 from tests.support.journals import check_acknowledged, record
 from tests.support.power import Chance, Choice, Everything, Nothing
 from tests.support.power_disk import Disk
@@ -52,7 +52,7 @@ def test_every_acknowledged_fact_is_there_after_a_power_cut(memory: Path) -> Non
     disk.follow(traced.calls)
     assert sum(one.words[0] == "acked" for one in traced.said) == 240
     assert sum(call.name == "rename" for call in traced.calls) > 8, "segments were begun"
-    count = min(effort(CUTS, most=400), len(disk.moments))
+    count = min(times(CUTS, most=400), len(disk.moments))
     images: set[int] = set()
     for cut in sorted(Random(SEED).sample(disk.moments, count)):
         choices = (Nothing(), Everything(), Chance(f"{SEED} {cut}"), Chance(f"{SEED} again {cut}"))

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 from tests.support.making import do_between_transactions
+from tests.support.template_stores import make_store
 
-from tooltrail.store import Store, create_store
+from tooltrail.store import Store
 
 
 @pytest.fixture
@@ -19,7 +20,7 @@ def amid_making(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], objec
 @pytest.fixture
 def patient(database: str, tmp_path: Path) -> Iterator[Store]:
     """A store whose recorder has an outbox, which is the default, on each engine in turn."""
-    with create_store(
+    with make_store(
         database, artifacts=str(tmp_path / "artifacts"), spool=tmp_path / "spool"
     ) as created:
         yield created

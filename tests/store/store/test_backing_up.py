@@ -18,7 +18,7 @@ from threading import Event
 import pytest
 from tests.support.cli import without_coverage
 from tests.support.disks import small_disk
-from tests.support.effort import effort
+from tests.support.effort import times
 from tests.support.evidence import check_evidence
 from tests.support.killing import count_moments, run_and_kill
 from tests.support.processes import ROOT, start_worker
@@ -41,7 +41,7 @@ MIB = 1024 * 1024
 WAIT_S = 60
 """Seconds for what is certain to happen; a test that waits longer has failed."""
 
-KILLS = effort(5)
+KILLS = times(5)
 """Moments at which a backup is killed, spread over the whole of it."""
 
 
@@ -386,7 +386,6 @@ def test_an_interrupted_backup_leaves_nothing(recorded: Path, tmp_path: Path) ->
     assert not {name for name in names_in(tmp_path) if "copy.db" in name}
 
 
-@pytest.mark.fault
 def test_on_a_full_disk_a_backup_leaves_nothing_and_says_why(
     sqlite_store: Store, tmp_path: Path
 ) -> None:
@@ -434,7 +433,6 @@ def test_what_no_backup_has_left_is_in_the_way(recorded: Path, tmp_path: Path) -
     assert mine.read_bytes() == b"mine"
 
 
-@pytest.mark.fault
 def test_a_backup_that_is_killed_at_any_moment_leaves_no_file_or_a_whole_one(
     recorded: Path, tmp_path: Path
 ) -> None:
@@ -449,7 +447,7 @@ def test_a_backup_that_is_killed_at_any_moment_leaves_no_file_or_a_whole_one(
     copy.unlink()
     was_whole: set[bool] = set()
     spread = {max(1, count * (n + 1) // KILLS) for n in range(KILLS)}
-    for moment in sorted(spread | {count - n for n in range(0, 60, 3)}):
+    for moment in sorted(spread | {count - n for n in range(0, 60, 10)}):
         run_and_kill(back_up, moment)
         was_whole.add(copy.exists())
         if copy.exists():
@@ -484,7 +482,6 @@ def traced(recorded: Path, copy: Path, *inject: str) -> subprocess.CompletedProc
     )
 
 
-@pytest.mark.fault
 def test_where_no_file_has_two_names_a_backup_gets_its_own_all_the_same(
     recorded: Path, tmp_path: Path
 ) -> None:
@@ -495,7 +492,6 @@ def test_where_no_file_has_two_names_a_backup_gets_its_own_all_the_same(
     assert not (tmp_path / ".copy.db.part").exists()
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize(
     ("fault", "error"),
     [

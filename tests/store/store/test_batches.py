@@ -20,6 +20,7 @@ from tests.support.outboxes import check_all
 from tests.support.outputs import returned
 from tests.support.processes import start_worker
 from tests.support.recording import content_of, stream_of
+from tests.support.template_stores import make_store
 from tests.support.threads import at_once
 from tests.support.upkeep import prune_all
 
@@ -40,7 +41,6 @@ from tooltrail.store import (
     RecordedCalls,
     Session,
     Store,
-    create_store,
     open_store,
     repair,
 )
@@ -263,11 +263,10 @@ def test_objects_that_are_pruned_before_the_commit_are_published_anew(
     check_all(sqlite_store)
 
 
-@pytest.mark.fault
 def test_on_a_full_disk_what_went_in_is_durable_and_told(tmp_path: Path) -> None:
     with (
         small_disk(tmp_path / "disk", 12 << 20) as disk,
-        create_store(disk.folder / "trail.db") as store,
+        make_store(disk.folder / "trail.db") as store,
     ):
         session = store.open_session()
         told: list[Finished] = []
@@ -288,7 +287,7 @@ def test_a_batch_whose_commit_nobody_answers_is_recorded_or_not_as_a_whole(
     lossy: LossyServer, postgres_url: str, tmp_path: Path, is_committed: bool
 ) -> None:
     spool = tmp_path / "spool"
-    create_store(postgres_url, artifacts=str(tmp_path / "artifacts"), spool=spool).close()
+    make_store(postgres_url, artifacts=str(tmp_path / "artifacts"), spool=spool).close()
     calls = numbered_calls(MOST + 20, keyed=True)
     told: list[Finished] = []
     with open_store(lossy.url, spool=spool, on_unavailable="raise") as far:
@@ -308,7 +307,7 @@ def test_of_a_batch_that_nobody_answers_those_are_named_that_may_be_new(
     lossy: LossyServer, postgres_url: str, tmp_path: Path
 ) -> None:
     spool = tmp_path / "spool"
-    create_store(postgres_url, artifacts=str(tmp_path / "artifacts"), spool=spool).close()
+    make_store(postgres_url, artifacts=str(tmp_path / "artifacts"), spool=spool).close()
     calls = numbered_calls(60, keyed=True)
     with open_store(lossy.url, spool=spool, on_unavailable="raise") as far:
         session = far.open_session()
@@ -363,7 +362,6 @@ def test_a_server_that_drops_the_connection_in_a_batch_leaves_nothing_of_it(
     check_all(postgres_store)
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize("kills_at", [1, 40, 300, 700])
 def test_what_a_killed_import_was_told_of_is_there(
     store: Store, database: str, tmp_path: Path, kills_at: int

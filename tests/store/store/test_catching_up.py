@@ -9,10 +9,11 @@ import pytest
 from tests.support.away import away, without_pause
 from tests.support.ended import BASH, made
 from tests.support.evidence import check_evidence
+from tests.support.template_stores import make_store
 from tests.support.threads import at_once
 
 from tooltrail.records import UnavailableError
-from tooltrail.store import Session, Store, create_store, find_backlog
+from tooltrail.store import Session, Store, find_backlog
 from tooltrail.store._outbox.pauses import FIRST_S, Pause
 
 RECORDERS = 8
@@ -74,7 +75,7 @@ def test_many_who_go_on_recording_are_done_with_what_waits(patient: Store, datab
 
 
 def test_an_end_whose_start_was_dropped_is_no_outage(database: str, tmp_path: Path) -> None:
-    with create_store(
+    with make_store(
         database,
         artifacts=str(tmp_path / "artifacts"),
         spool=tmp_path / "spool",

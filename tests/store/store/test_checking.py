@@ -10,12 +10,12 @@ import pytest
 from sqlalchemy import URL, text
 from tests.support.recording import run_command
 from tests.support.schema import names_of
+from tests.support.template_stores import make_store
 
 from tooltrail.store import (
     Store,
     check_database,
     checking,
-    create_store,
     database_to_check,
     iter_problems,
     open_store,
@@ -44,7 +44,7 @@ def test_a_missing_trigger_is_named(store: Store) -> None:
 
 
 def test_a_trigger_that_was_switched_off_is_missing(postgres_url: str, tmp_path: Path) -> None:
-    with create_store(postgres_url, artifacts=str(tmp_path)) as store:
+    with make_store(postgres_url, artifacts=str(tmp_path)) as store:
         alter(store, "ALTER TABLE receipts DISABLE TRIGGER receipts_no_update")
         assert check_database(store.database) == [
             "append-only trigger receipts_no_update is missing"

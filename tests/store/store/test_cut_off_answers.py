@@ -11,17 +11,17 @@ from uuid import UUID
 import pytest
 from sqlalchemy import select
 from tests.support.cut_off_answers import CHUNKS, cut_off_answer
-from tests.support.effort import effort
+from tests.support.effort import times
 from tests.support.evidence import check_evidence
 from tests.support.killing import Said, count_moments, run_and_kill
 from tests.support.spools import left_in
+from tests.support.template_stores import make_store
 
 from tooltrail.records import InvalidRecordError, Message, UnavailableError
 from tooltrail.store import (
     CutOffAnswer,
     MessageView,
     Store,
-    create_store,
     find_repairable,
     open_store,
     recorder,
@@ -31,8 +31,8 @@ from tooltrail.store._recording.answer_journal import AnswerBeginning, iter_answ
 from tooltrail.store.tables import MaintenanceRunRow
 from tooltrail.store.traffic import RecordedStream
 
-KILLS = effort(10)
-"""Kills of a program; set it to 200 or more for a longer look."""
+KILLS = times(12)
+"""Kills of a program."""
 
 BODY = b"".join(CHUNKS)
 
@@ -155,7 +155,7 @@ def test_what_was_recorded_before_the_kill_is_not_recorded_again(
 
 def test_answers_of_other_stores_in_the_spool_are_left(store: Store, tmp_path: Path) -> None:
     artifacts = str(tmp_path / "others")
-    with create_store(tmp_path / "other.db", artifacts=artifacts, spool=store.spool) as other:
+    with make_store(tmp_path / "other.db", artifacts=artifacts, spool=store.spool) as other:
         cut_off_answer(str(tmp_path / "other.db"), a_session(other), 1, store.spool)
         assert not find_repairable(store)
         assert repair(store).answers == ()
@@ -280,7 +280,6 @@ def mend(database: str) -> None:
         repair(store)
 
 
-@pytest.mark.fault
 @pytest.mark.timeout(600)
 def test_a_kill_at_any_moment_of_an_answer_or_of_its_repair_loses_nothing(
     sqlite_store: Store, tmp_path: Path
@@ -290,12 +289,13 @@ def test_a_kill_at_any_moment_of_an_answer_or_of_its_repair_loses_nothing(
     moments = count_moments(partial(hear, database, session, said))
     before = count_moments(partial(come, database, session))
     cut_off, killed_repairs, body = 0, 0, b"".join(LONG)
-    for _ in range(KILLS):
+    for part in range(KILLS):
         session, said = a_session(sqlite_store), Said(tmp_path / "said")
-        run_and_kill(partial(hear, database, session, said), random.randrange(before, moments))
+        moment = before + int((moments - before) * (part + random.random()) / KILLS)
+        run_and_kill(partial(hear, database, session, said), moment)
         if find_repairable(sqlite_store):
             killed_repairs += not run_and_kill(
-                partial(mend, database), random.randrange(1, moments)
+                partial(mend, database), random.randrange(1, moments // 2)
             )
         repair(sqlite_store)
         assert left_in(sqlite_store.spool) == []

@@ -19,9 +19,10 @@ import pytest
 from tests.support.ended import BASH, made
 from tests.support.evidence import check_evidence
 from tests.support.processes import run_python
+from tests.support.template_stores import make_store
 
 from tooltrail.records import UnavailableError
-from tooltrail.store import Session, Store, create_store, look_up_newest, open_store
+from tooltrail.store import Session, Store, look_up_newest, open_store
 from tooltrail.store._engines import forks
 
 LONG = 60
@@ -81,7 +82,7 @@ def test_a_child_goes_on_recording_when_its_parent_has_closed_the_store(
     database = tmp_path / "trail.db"
     closed_read, closed_write = os.pipe()
     recorded_read, recorded_write = os.pipe()
-    store = create_store(database)
+    store = make_store(database)
     session = store.open_session()
     session.record(BASH, made(b"before\n"))
 
@@ -232,7 +233,7 @@ def test_a_child_does_not_use_a_file_that_was_in_use(
         with pytest.raises(UnavailableError, match="start the process anew"):
             open_store(tmp_path / "link.db")
         assert look_up_newest(file, limit=1) is None
-        with create_store(tmp_path / "o.db", artifacts=str(tmp_path / "a")) as other:
+        with make_store(tmp_path / "o.db", artifacts=str(tmp_path / "a")) as other:
             _record(other.open_session())
         sqlite_store.close()
 
@@ -263,7 +264,7 @@ def test_a_child_does_not_use_a_file_that_was_in_use(
 def test_the_end_of_a_child_that_was_forked_by_who_reads_takes_no_log_away(tmp_path: Path) -> None:
     database = tmp_path / "trail.db"
     done_read, done_write = os.pipe()
-    create_store(database).close()
+    make_store(database).close()
     store = open_store(database)
     session = store.open_session()
     with store.database.read() as connection:

@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy import insert, text, update
 from tests.support.outputs import returned
 from tests.support.recording import content_of, run_tool
+from tests.support.template_stores import make_store
 
 from tooltrail.records import (
     CompleteOutput,
@@ -126,7 +127,7 @@ def test_what_the_url_says_for_itself_stands(postgres_url: str, tmp_path: Path) 
     named = f"{postgres_url}{'&' if '?' in postgres_url else '?'}"
     named += "application_name=audit&options=-c%20statement_timeout%3D7s"
     root = str(tmp_path / "artifacts")
-    with create_store(named, artifacts=root) as store, store.database.read() as connection:
+    with make_store(named, artifacts=root) as store, store.database.read() as connection:
         assert connection.scalar(text("SHOW application_name")) == "audit"
         assert connection.scalar(text("SHOW statement_timeout")) == "7s"
         assert connection.scalar(text("SHOW timezone")) == "UTC"

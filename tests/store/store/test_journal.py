@@ -175,7 +175,6 @@ def test_attempts_that_come_to_nothing_seal_one_file_among_them(tmp_path: Path) 
     assert [[line.data for line in iter_lines(path)] for path in journal.seal()] == [[b"1", b"2"]]
 
 
-@pytest.mark.fault
 def test_a_writer_that_is_killed_at_any_moment_leaves_what_it_acknowledged(tmp_path: Path) -> None:
     moment = 0
     journal = Journal(tmp_path / "outbox")

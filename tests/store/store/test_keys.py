@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import delete, func, select, text, update
+from tests.support.effort import times
 from tests.support.ended import BASH, failed, made
 from tests.support.evidence import check_evidence
 from tests.support.processes import finish_all, start_worker
@@ -173,7 +174,7 @@ def open_with(store: Store, key: str) -> Session:
     return store.open_session(idempotency_key=key)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=15)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=times(10))
 @given(keys=st.lists(st.text(st.characters(codec=None), min_size=1), min_size=2, unique=True))
 def test_keys_are_any_text_and_no_two_are_one(store: Store, keys: list[str]) -> None:
     session = store.open_session()

@@ -5,22 +5,23 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.support.effort import times
 from tests.support.evidence import check_evidence
 from tests.support.processes import start_worker
 from tests.support.recording import run_command
+from tests.support.template_stores import make_store
 
-from tooltrail.store import DURABILITIES, Durability, create_store, open_store
+from tooltrail.store import DURABILITIES, Durability, open_store
 
-KILLS = 10
+KILLS = times(4)
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize("durability", DURABILITIES)
 def test_a_writer_that_is_killed_leaves_started_invocations_and_no_broken_reference(
     tmp_path: Path, durability: Durability
 ) -> None:
     database = tmp_path / "trail.db"
-    create_store(database).close()
+    make_store(database).close()
     chance = random.Random(15)
     finished = 0
     for kill in range(1, KILLS + 1):

@@ -10,8 +10,9 @@ import pytest
 from sqlalchemy import Connection, event
 from tests.support.evidence import check_evidence
 from tests.support.processes import run_python
+from tests.support.template_stores import make_store
 
-from tooltrail.store import Store, create_store
+from tooltrail.store import Store
 from tooltrail.store._engines import log_limit
 from tooltrail.store._engines import sqlite_connections as connections
 from tooltrail.store._engines.log_limit import LogLimit
@@ -25,7 +26,7 @@ LIMIT = 8 * MIB
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
     """A store whose log is to stay short; with a table for what is of no store."""
     monkeypatch.setattr(connections, "JOURNAL_SIZE_LIMIT", LIMIT)
-    with create_store(tmp_path / "trail.db") as made:
+    with make_store(tmp_path / "trail.db") as made:
         with made.database.write() as connection:
             connection.exec_driver_sql("CREATE TABLE filled (data)")
         yield made

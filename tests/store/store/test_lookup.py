@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 from tests.support.recording import run_command
+from tests.support.template_stores import make_store
 
 from tooltrail.store import (
     ArtifactPlace,
     ArtifactView,
     Store,
-    create_store,
     look_up_artifact,
     look_up_store_id,
 )
@@ -65,7 +65,7 @@ def test_a_name_from_the_current_folder_and_of_the_home_folder(
 
 def test_a_root_elsewhere_is_named_as_the_store_remembers_it(tmp_path: Path) -> None:
     root = f"file://{tmp_path}/elsewhere"
-    with create_store(tmp_path / "trail.db", artifacts=root) as store:
+    with make_store(tmp_path / "trail.db", artifacts=root) as store:
         with store.open_session() as session:
             run_command(session, BIG)
         (artifact,) = store.reader.artifacts()

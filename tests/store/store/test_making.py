@@ -86,7 +86,6 @@ def test_two_schemas_of_one_database_do_not_share_a_root(postgres_url: str, tmp_
     create_store(two, artifacts=str(tmp_path / "another")).close()
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize(
     ("at", "nth", "marked"),
     [
@@ -111,7 +110,6 @@ def test_what_was_killed_while_it_was_made_is_gone_on_with(
     go_on(database, root, before)
 
 
-@pytest.mark.fault
 def test_what_was_killed_while_it_was_made_on_an_object_store_is_gone_on_with(
     s3_bucket: str, tmp_path: Path
 ) -> None:
@@ -124,7 +122,6 @@ def test_what_was_killed_while_it_was_made_on_an_object_store_is_gone_on_with(
     go_on(tmp_path / "trail.db", root, before)
 
 
-@pytest.mark.fault
 def test_a_store_that_was_killed_once_it_was_made_is_a_store(tmp_path: Path) -> None:
     root = str(tmp_path / "artifacts")
     kill_at(tmp_path / "trail.db", root, "PRAGMA journal_mode")
@@ -135,7 +132,6 @@ def test_a_store_that_was_killed_once_it_was_made_is_a_store(tmp_path: Path) -> 
         check_whole(store)
 
 
-@pytest.mark.fault
 def test_a_kill_at_any_moment_leaves_what_is_gone_on_with(tmp_path: Path) -> None:
     def make(folder: Path) -> None:
         create_store(folder / "trail.db").close()
@@ -153,7 +149,6 @@ def test_a_kill_at_any_moment_leaves_what_is_gone_on_with(tmp_path: Path) -> Non
                 check_whole(store)
 
 
-@pytest.mark.fault
 def test_who_was_killed_before_the_mark_finds_the_root_taken_and_leaves_it(
     database: str, tmp_path: Path
 ) -> None:
@@ -167,7 +162,6 @@ def test_who_was_killed_before_the_mark_finds_the_root_taken_and_leaves_it(
     go_on(database, str(tmp_path / "free"), [])
 
 
-@pytest.mark.fault
 def test_who_was_killed_between_its_mark_and_another_takes_its_own_back(
     database: str, tmp_path: Path
 ) -> None:
@@ -324,7 +318,6 @@ def test_a_store_whose_commit_was_not_answered_keeps_its_mark(
         check_whole(store)
 
 
-@pytest.mark.fault
 def test_on_a_full_disk_nothing_is_left_of_a_store_that_could_not_be_made(tmp_path: Path) -> None:
     database, root = tmp_path / "disk" / "data" / "trail.db", str(tmp_path / "root")
     failed = 0

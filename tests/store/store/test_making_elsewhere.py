@@ -36,7 +36,6 @@ def drop_attempt(database: str) -> None:
     opened.close()
 
 
-@pytest.mark.fault
 def test_the_mark_is_taken_back_from_the_root_that_was_named_before(
     database: str, first: str, second: str, tmp_path: Path
 ) -> None:
@@ -47,7 +46,6 @@ def test_the_mark_is_taken_back_from_the_root_that_was_named_before(
         check_whole(another)
 
 
-@pytest.mark.fault
 def test_the_mark_is_taken_back_from_an_object_store(
     s3_bucket: str, tmp_path: Path, second: str
 ) -> None:
@@ -57,7 +55,6 @@ def test_the_mark_is_taken_back_from_an_object_store(
     assert marks(bucket) == []
 
 
-@pytest.mark.fault
 def test_a_root_of_another_store_that_is_named_in_between_changes_nothing_there(
     database: str, first: str, second: str, tmp_path: Path
 ) -> None:
@@ -71,7 +68,6 @@ def test_a_root_of_another_store_that_is_named_in_between_changes_nothing_there(
     go_on(database, first, [])
 
 
-@pytest.mark.fault
 def test_the_same_root_by_another_name_is_marked_anew(
     database: str, first: str, tmp_path: Path
 ) -> None:
@@ -83,7 +79,6 @@ def test_the_same_root_by_another_name_is_marked_anew(
         check_whole(store)
 
 
-@pytest.mark.fault
 def test_while_the_root_that_was_named_before_is_away_no_other_one_is_taken(
     database: str, first: str, second: str, tmp_path: Path
 ) -> None:
@@ -100,7 +95,6 @@ def test_while_the_root_that_was_named_before_is_away_no_other_one_is_taken(
     go_on(database, first, before)
 
 
-@pytest.mark.fault
 def test_a_mark_that_was_put_and_is_not_there_is_on_a_disk_that_is_away(
     database: str, first: str, second: str, tmp_path: Path
 ) -> None:
@@ -120,7 +114,6 @@ def test_a_mark_that_was_put_and_is_not_there_is_on_a_disk_that_is_away(
     assert marks(first) == []
 
 
-@pytest.mark.fault
 def test_when_the_disk_with_a_mark_is_gone_for_good_the_table_is_dropped(
     database: str, first: str, second: str
 ) -> None:
@@ -133,7 +126,6 @@ def test_when_the_disk_with_a_mark_is_gone_for_good_the_table_is_dropped(
     go_on(database, second, [])
 
 
-@pytest.mark.fault
 def test_a_new_root_that_cannot_be_used_does_not_bring_the_old_mark_back_into_question(
     database: str, first: str, second: str, tmp_path: Path
 ) -> None:
@@ -146,7 +138,6 @@ def test_a_new_root_that_cannot_be_used_does_not_bring_the_old_mark_back_into_qu
     go_on(database, second, [])
 
 
-@pytest.mark.fault
 def test_when_the_root_that_was_named_before_is_gone_for_good_the_table_is_dropped(
     database: str, first: str, second: str
 ) -> None:
@@ -162,7 +153,6 @@ def gives_up(*_: object) -> None:
     raise UnavailableError("gives up")
 
 
-@pytest.mark.fault
 def test_who_gives_up_takes_back_its_own_attempt_and_not_one_that_began_anew(
     database: str,
     first: str,
@@ -184,7 +174,6 @@ def test_who_gives_up_takes_back_its_own_attempt_and_not_one_that_began_anew(
     go_on(database, first, before)
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize("others", ["begin anew", "are killed", "give up", "finish"])
 def test_who_marks_a_root_without_its_connection_takes_that_back_unless_there_is_the_store(
     postgres_url: str, first: str, second: str, monkeypatch: pytest.MonkeyPatch, others: str
@@ -219,7 +208,6 @@ def test_who_marks_a_root_without_its_connection_takes_that_back_unless_there_is
         check_whole(store)
 
 
-@pytest.mark.fault
 def test_who_is_slow_leaves_the_attempt_at_another_root_alone(
     database: str,
     first: str,

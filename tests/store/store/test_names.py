@@ -9,10 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import insert
 from tests.support.chance import BEGINNING, insert_facts, random_facts
+from tests.support.effort import times
 from tests.support.recording import run_command, run_tool
+from tests.support.template_stores import make_store
 
 from tooltrail.records import AmbiguousNameError, NotFoundError
-from tooltrail.store import Store, create_store
+from tooltrail.store import Store
 from tooltrail.store.tables import SessionRow
 
 ONE = UUID("01890000-aaaa-7000-8000-0000deadbeef")
@@ -22,7 +24,7 @@ OTHER = UUID("01890001-cccc-7000-8000-0000feedf00d")
 
 @pytest.fixture(scope="module")
 def named_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    with create_store(tmp_path_factory.mktemp("named") / "trail.db") as store:
+    with make_store(tmp_path_factory.mktemp("named") / "trail.db") as store:
         with_ids(store, ONE, TWIN, OTHER)
         yield store
 
@@ -144,7 +146,7 @@ def test_a_session_is_found_by_a_part_too(store: Store) -> None:
 
 
 @given(st.text(max_size=12) | st.from_regex(r"[0-9a-f-]{0,34}(#[0-9]{0,3})?", fullmatch=True))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=times(37), deadline=None)
 def test_no_name_is_more_than_not_found(named_store: Store, name: str) -> None:
     try:
         detail = named_store.reader.invocation(name)

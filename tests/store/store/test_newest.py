@@ -7,10 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.chance import insert_facts, random_facts
+from tests.support.effort import times
 from tests.support.recording import fail_tool, run_command, run_tool
+from tests.support.template_stores import make_store
 
 from tooltrail.records import ToolCall
-from tooltrail.store import Store, create_store, look_up_newest
+from tooltrail.store import Store, look_up_newest
 from tooltrail.store._engines.sqlite import sqlite3
 
 
@@ -57,13 +59,13 @@ def test_every_page_is_what_the_reader_gives(
     assert any(view.truncated for view in mixed.reader.invocations().items)
 
 
-@settings(max_examples=15)
+@settings(max_examples=times(10))
 @given(seed=st.integers(0, 2**32), limit=st.integers(1, 30))
 def test_any_facts_are_listed_as_the_reader_lists_them(
     tmp_path_factory: pytest.TempPathFactory, seed: int, limit: int
 ) -> None:
     database = tmp_path_factory.mktemp("facts") / "trail.db"
-    with create_store(database) as store:
+    with make_store(database) as store:
         insert_facts(store, random_facts(20, seed=seed))
         found = look_up_newest(f"sqlite:///{database}", limit=limit)
         assert found is not None

@@ -14,6 +14,7 @@ from tests.support.ended import rows_about
 from tests.support.evidence import check_evidence
 from tests.support.outputs import returned
 from tests.support.recording import content_of
+from tests.support.template_stores import make_store
 
 from tooltrail.records import (
     CommandOutput,
@@ -23,7 +24,7 @@ from tooltrail.records import (
     ToolCall,
     ToolError,
 )
-from tooltrail.store import EndedCall, Session, Store, create_store
+from tooltrail.store import EndedCall, Session, Store
 from tooltrail.store._engines.copying_in import MANY
 
 TEXTS = ["\0", "\ud800", "a\0\udcff b", "\\0 \\ud800", "\U0001f600\u202e", "x" * 9_000 + "\0\udfff"]
@@ -80,14 +81,14 @@ class Place(NamedTuple):
 def expected(tmp_path_factory: pytest.TempPathFactory) -> list[Rows]:
     """The rows of all calls, each recorded by its start and its end, in an SQLite file."""
     path = tmp_path_factory.mktemp("expected") / "trail.db"
-    with create_store(path) as store:
+    with make_store(path) as store:
         ids = one_by_one(store.open_session(), odd_calls())
         return [rows_about(store, name) for name in ids]
 
 
 @pytest.fixture
 def place(database: str, tmp_path: Path) -> Iterator[Place]:
-    with create_store(
+    with make_store(
         database,
         artifacts=str(tmp_path / "artifacts"),
         spool=tmp_path / "spool",

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import update
 from tests.support.disks import small_disk
+from tests.support.effort import times
 from tests.support.evidence import check_evidence
 from tests.support.processes import NOBODY, run_python
 from tests.support.recording import content_of, fail_tool, run_command, run_tool, stream_of
@@ -342,7 +343,7 @@ def test_a_file_that_was_cut_to_nothing_is_no_store(recorded: Path, tmp_path: Pa
         max_size=4,
     )
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=times(15), deadline=None)
 def test_altered_bytes_are_never_more_than_an_error_of_ours(
     recorded: Path, tmp_path_factory: pytest.TempPathFactory, flips: list[tuple[float, int, bool]]
 ) -> None:

@@ -14,6 +14,7 @@ from tests.support.evidence import check_evidence
 from tests.support.outboxes import BIG, ODD, check_all, check_shown, printed
 from tests.support.outputs import returned
 from tests.support.recording import content_of, stream_of
+from tests.support.template_stores import make_store
 
 from tooltrail.records import (
     InvalidRecordError,
@@ -290,7 +291,7 @@ def test_what_a_recorder_finds_when_it_delivers_is_told_in_the_log(
 
 def test_an_entry_of_tens_of_megabytes_is_delivered(tmp_path: Path) -> None:
     database = str(tmp_path / "trail.db")
-    with create_store(database, on_unavailable="outbox") as store:
+    with make_store(database, on_unavailable="outbox") as store:
         session = store.open_session()
         content = b"\xff" + BIG * 40
         with away(store, database):

@@ -18,6 +18,7 @@ from tests.support.lossy_server import START, LossyServer
 from tests.support.outboxes import BIG, check_all, check_shown, printed
 from tests.support.postgres import closed_database
 from tests.support.processes import NOBODY, run_python
+from tests.support.template_stores import make_store
 from tests.support.threads import at_once
 
 from tooltrail.records import UnavailableError
@@ -27,7 +28,6 @@ from tooltrail.store import (
     Session,
     SessionOpened,
     Store,
-    create_store,
     find_backlog,
     is_waiting,
     open_store,
@@ -77,10 +77,9 @@ def test_who_delivers_is_named_as_far_as_that_is_known(tmp_path: Path) -> None:
         assert journal.deliverer() == told
 
 
-@pytest.mark.fault
 def test_a_delivery_that_is_killed_at_any_moment_records_each_once(tmp_path: Path) -> None:
     database = str(tmp_path / "trail.db")
-    with create_store(database, on_unavailable="outbox") as store:
+    with make_store(database, on_unavailable="outbox") as store:
         session = store.open_session()
         with away(store, database):
             waiting = [session.record(BASH, made(b"%d" % n)) for n in range(6)]
@@ -110,11 +109,10 @@ def test_a_delivery_that_is_killed_at_any_moment_records_each_once(tmp_path: Pat
         check_all(store)
 
 
-@pytest.mark.fault
 def test_a_first_delivery_that_is_killed_is_gone_on_from(tmp_path: Path) -> None:
     for n in range(12):
         database = str(tmp_path / f"{n}.db")
-        with create_store(
+        with make_store(
             database,
             artifacts=str(tmp_path / f"a{n}"),
             spool=tmp_path / f"s{n}",
@@ -147,7 +145,7 @@ def test_a_commit_without_an_answer_is_recorded_once_as_it_was_shown(
     lossy: LossyServer, postgres_url: str, tmp_path: Path, output: bytes, is_committed: bool
 ) -> None:
     places = {"artifacts": str(tmp_path / "artifacts"), "spool": tmp_path / "spool"}
-    create_store(postgres_url, **places).close()  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    make_store(postgres_url, **places).close()  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     with open_store(lossy.url, spool=tmp_path / "spool", on_unavailable="outbox") as store:
         session = store.open_session()
         lossy.lose_an_answer(START, is_committed=is_committed)
@@ -175,7 +173,7 @@ def test_a_server_that_comes_and_goes_under_load_costs_no_record_and_no_error(
 ) -> None:
     places = {"artifacts": str(tmp_path / "artifacts"), "spool": tmp_path / "spool"}
     told: dict[UUID, list[Finished]] = {}
-    with create_store(postgres_url, **places, on_unavailable="outbox") as store:  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    with make_store(postgres_url, **places, on_unavailable="outbox") as store:  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
         is_over = threading.Event()
 
         def load() -> None:
@@ -257,7 +255,7 @@ def _record_and_end(session: Session, count: int) -> None:
 def test_a_full_disk_of_the_database_counts_as_away(tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk", 8 << 20) as disk:
         spool = tmp_path / "spool"
-        with create_store(disk.folder / "t.db", spool=spool, on_unavailable="outbox") as store:
+        with make_store(disk.folder / "t.db", spool=spool, on_unavailable="outbox") as store:
             session = store.open_session()
             disk.fill()
             waiting = [session.record(BASH, made(BIG[: 60_000 + n])) for n in range(3)]
@@ -271,7 +269,7 @@ def test_a_full_disk_of_the_database_counts_as_away(tmp_path: Path) -> None:
 def test_when_the_journal_cannot_be_written_either_the_error_names_both(tmp_path: Path) -> None:
     with (
         small_disk(tmp_path / "disk", 8 << 20) as disk,
-        create_store(disk.folder / "t.db", on_unavailable="outbox") as store,
+        make_store(disk.folder / "t.db", on_unavailable="outbox") as store,
     ):
         session = store.open_session()
         disk.fill()
@@ -286,7 +284,7 @@ def test_where_nothing_can_be_put_behind_what_waits_records_go_on(
 ) -> None:
     with (
         small_disk(tmp_path / "disk", 8 << 20) as disk,
-        create_store(
+        make_store(
             database,
             artifacts=str(tmp_path / "a"),
             spool=disk.folder / "spool",
@@ -328,7 +326,7 @@ with open_store(sys.argv[1], spool=Path(sys.argv[2]), on_unavailable="outbox") a
 """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        with create_store(folder / "trail.db") as store:
+        with make_store(folder / "trail.db") as store:
             session = store.open_session()
         (folder / "spool").mkdir(exist_ok=True)
         (folder / "spool").chmod(0o777)

@@ -8,6 +8,7 @@ from tests.support.disks import small_disk
 from tests.support.ended import BASH, made
 from tests.support.outboxes import BIG, ODD, check_all, check_shown
 from tests.support.recording import content_of, stream_of
+from tests.support.template_stores import make_store
 
 from tooltrail.records import StoreNotFoundError, UnavailableError
 from tooltrail.store import create_store, is_waiting, open_store, relocate, repair
@@ -18,7 +19,7 @@ def known(database: str, tmp_path: Path) -> Path:
     """The spool of a store that was open with an outbox once, on each engine in turn."""
     spool = tmp_path / "spool"
     artifacts = str(tmp_path / "artifacts")
-    create_store(database, artifacts=artifacts, spool=spool, on_unavailable="outbox").close()
+    make_store(database, artifacts=artifacts, spool=spool, on_unavailable="outbox").close()
     return spool
 
 
@@ -137,7 +138,7 @@ def test_a_file_that_went_with_its_disk_is_waited_for(tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk", 64 << 20) as disk:
         database, spool = disk.folder / "trail.db", tmp_path / "spool"
         artifacts = str(tmp_path / "artifacts")
-        create_store(database, artifacts=artifacts, spool=spool, on_unavailable="outbox").close()
+        make_store(database, artifacts=artifacts, spool=spool, on_unavailable="outbox").close()
         with disk.unmounted():
             with open_store(database, spool=spool, on_unavailable="outbox") as store:
                 waiting = store.open_session(title="waits").record(BASH, made(b"waits"))

@@ -83,7 +83,6 @@ def test_an_entry_of_a_newer_program_waits_for_one_with_all_that_is_behind_it(
     assert [one.text for one in found] == ["1", "2", "3", "4"]
 
 
-@pytest.mark.fault
 def test_what_was_put_away_is_tried_again_and_delivered_once_whoever_is_killed(
     sqlite_store: Store,
 ) -> None:

@@ -19,6 +19,7 @@ from tests.support.lossy_server import LossyServer
 from tests.support.postgres import closed_database
 from tests.support.processes import start_worker
 from tests.support.recording import run_command
+from tests.support.template_stores import make_store
 
 from tooltrail.records import InvalidRecordError, StartUncertainError, UnavailableError
 from tooltrail.store import (
@@ -27,7 +28,6 @@ from tooltrail.store import (
     OnUnavailable,
     Session,
     Store,
-    create_store,
     open_store,
 )
 from tooltrail.store._engines import persistence
@@ -196,7 +196,7 @@ def test_two_that_wait_for_each_other_are_both_recorded(postgres_store: Store) -
 
 def test_a_lock_that_is_not_to_be_had_is_asked_for_again(postgres_url: str, tmp_path: Path) -> None:
     url = with_query(postgres_url, "options=-c%20lock_timeout%3D50ms")
-    with create_store(url, artifacts=str(tmp_path / "a"), spool=tmp_path / "s") as store:
+    with make_store(url, artifacts=str(tmp_path / "a"), spool=tmp_path / "s") as store:
         session = store.open_session()
         with ExitStack() as held:
             connection = held.enter_context(store.database.write())
@@ -252,7 +252,7 @@ def test_a_commit_that_nobody_answered_is_not_repeated(
     lossy: LossyServer, postgres_url: str, tmp_path: Path
 ) -> None:
     spool = tmp_path / "spool"
-    create_store(postgres_url, artifacts=str(tmp_path / "artifacts"), spool=spool).close()
+    make_store(postgres_url, artifacts=str(tmp_path / "artifacts"), spool=spool).close()
     with open_store(lossy.url, spool=spool, on_unavailable="raise") as store:
         lossy.lose_an_answer()
         with pytest.raises(StartUncertainError):
@@ -373,7 +373,7 @@ def test_limits_and_patience_with_the_network_that_the_url_names_stand(
 ) -> None:
     named = "options=-c%20idle_in_transaction_session_timeout%3D7s&keepalives_idle=77"
     url = with_query(postgres_url, f"{named}&connect_timeout=5&prepare_threshold=3")
-    with create_store(url, artifacts=str(tmp_path / "a"), spool=tmp_path / "s") as store:
+    with make_store(url, artifacts=str(tmp_path / "a"), spool=tmp_path / "s") as store:
         assert store.writes.run(Write(limits_of)) == ["30s", "1min", "7s"]
         with store.database.read() as connection:
             assert limits_of(connection) == ["30s", "0", "7s"]
@@ -391,7 +391,7 @@ def test_statements_are_not_prepared_where_the_url_says_so(
     postgres_url: str, tmp_path: Path
 ) -> None:
     url = with_query(postgres_url, "prepare_threshold=none")
-    with create_store(url, artifacts=str(tmp_path / "a"), spool=tmp_path / "s") as store:
+    with make_store(url, artifacts=str(tmp_path / "a"), spool=tmp_path / "s") as store:
         session = store.open_session()
         for _ in range(8):
             session.add_message("user", "hello")
@@ -410,7 +410,7 @@ def stopped(postgres_url: str, tmp_path: Path) -> Iterator[tuple[Store, Session]
     """A session whose lock is held by a program that stands still, and may do so for a second."""
     url = with_query(postgres_url, "options=-c%20idle_in_transaction_session_timeout%3D1s")
     spool = tmp_path / "s"
-    with create_store(url, artifacts=str(tmp_path / "a"), spool=spool) as store:
+    with make_store(url, artifacts=str(tmp_path / "a"), spool=spool) as store:
         session = store.open_session()
         worker = start_worker("keep", url, str(spool), str(session.id), takes_input=True)
         assert worker.stdout is not None

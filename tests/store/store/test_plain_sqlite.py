@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from tests.support.processes import NOBODY, run_python
+from tests.support.template_stores import make_store
 
 from tooltrail.store import (
     Store,
-    create_store,
     look_up_artifact,
     look_up_newest,
     look_up_store_id,
@@ -34,7 +34,7 @@ def shared() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="tooltrail-") as name:
         folder = Path(name)
         folder.chmod(0o777)
-        with create_store(folder / "trail.db") as store:
+        with make_store(folder / "trail.db") as store:
             store.open_session()
         yield folder / "trail.db"
 

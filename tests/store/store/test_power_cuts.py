@@ -2,7 +2,7 @@
 
 What a recorder does to its files is seen by `strace`; what a disk may have kept of it at a moment
 is made by `tests.support.power`, and opened as a new process would open it.
-`TOOLTRAIL_TEST_EFFORT` multiplies the moments that are tried.
+`TOOLTRAIL_TEST_EFFORT=100` tries nearly all moments.
 """
 
 import shutil
@@ -15,25 +15,26 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from tests.support.effort import effort
+from tests.support.effort import times
 from tests.support.old_stores import old_rows, old_store, rows_of
 from tests.support.power import Chance, Choice, Everything, Nothing
 from tests.support.power_checks import Found, check_store
 from tests.support.power_disk import Disk
 from tests.support.power_worker import hidden
 from tests.support.system_calls import Said, Trace, require_strace, trace
+from tests.support.template_stores import make_store
 
 from tooltrail.migrations import VERSION_TABLE
 from tooltrail.records import StoreExistsError
 from tooltrail.store import check_database, create_store, open_store, upgrade_store
 
-CUTS = 5
+CUTS = times(8)
 """Moments that are tried of each run, with three images each."""
 
-CUTS_OF_MAKING = 12
+CUTS_OF_MAKING = times(16)
 """Of the making of a store, where a moment that matters is short, and an image is quickly tried."""
 
-pytestmark = [pytest.mark.fault, pytest.mark.timeout(1200)]
+pytestmark = pytest.mark.timeout(1200)
 
 
 @pytest.fixture
@@ -161,7 +162,7 @@ def recorded(memory: Path, what: str, *arguments: str) -> tuple[Disk, Trace]:
     """What a recorder does in a store that was there before."""
     work = memory / "work"
     work.mkdir()
-    create_store(work / "trail.db").close()
+    make_store(work / "trail.db").close()
     return run(what, work, work, *arguments)
 
 
@@ -237,14 +238,13 @@ def try_cuts(
     return tally
 
 
-def chosen_cuts(disk: Disk, traced: Trace, most: int) -> set[int]:
+def chosen_cuts(disk: Disk, traced: Trace, count: int) -> set[int]:
     """Moments between two steps, half of them those at which something was acknowledged.
 
     All along the run, so that none that lasts for a while is left out.
     """
     said = [one.at for one in traced.said if one.words[0] != "begin"]
     moments = sorted({*disk.moments, *said})
-    count = effort(most)
     return {*_spread(said, count // 2), *_spread(moments, count - min(len(said), count // 2))}
 
 

@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import bindparam, delete, insert, select, text, update
 from sqlalchemy.exc import IntegrityError
+from tests.support.effort import times
 from tests.support.recording import run_command
 
 from tooltrail.records import DamageError, InvalidRecordError, ToolCall, UnavailableError
@@ -32,7 +33,7 @@ def a_policy(digest: str) -> dict[str, object]:
     return {"digest": digest, "document": "{}", "created_at": MOMENT}
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=times(10))
 @given(
     name=st.uuids(),
     title=st.none() | st.text(st.characters(codec=None)),

@@ -11,11 +11,13 @@ import pytest
 from sqlalchemy import update
 from tests.support.cli import HANG_S
 from tests.support.disks import small_disk
+from tests.support.effort import times
 from tests.support.evidence import check_evidence
 from tests.support.processes import finish_all, start_worker
 from tests.support.recording import run_command
 from tests.support.rows import MOMENT
 from tests.support.sinks import without_answer
+from tests.support.template_stores import make_store
 from tests.support.upkeep import (
     NO_GRACE,
     folder_digest,
@@ -28,13 +30,13 @@ from tests.support.upkeep import (
 
 from tooltrail.artifacts import FsspecSink
 from tooltrail.records import InvalidRecordError, PathEscapeError, TooltrailError, UnavailableError
-from tooltrail.store import Amount, Store, create_store, open_store, plan_pruning, prune
+from tooltrail.store import Amount, Store, open_store, plan_pruning, prune
 from tooltrail.store._roots.references import referenced
 from tooltrail.store.tables import MaintenanceRunRow, metadata
 
 BIG = b"a line of a long output\n" * 5_000
 DAY = timedelta(days=1)
-KILLS = 15
+KILLS = times(6)
 OBJECTS = 1_500
 
 
@@ -194,7 +196,7 @@ def test_every_column_that_can_name_an_artifact_keeps_its_object(used: Store, ro
 
 
 def test_the_root_of_another_store_is_refused(used: Store, tmp_path: Path) -> None:
-    with create_store(tmp_path / "second" / "trail.db") as second:
+    with make_store(tmp_path / "second" / "trail.db") as second:
         run_command(second.open_session(), BIG[1:])
     theirs = str(tmp_path / "second" / "artifacts")
     with (
@@ -208,7 +210,7 @@ def test_a_store_that_refers_to_nothing_prunes_its_own_root_only(
     used: Store, tmp_path: Path
 ) -> None:
     empty = tmp_path / "empty" / "trail.db"
-    with create_store(empty) as store:
+    with make_store(empty) as store:
         publish(store, BIG[2:])
         assert prune_all(store).total.count == 1
     with (
@@ -240,11 +242,10 @@ def test_a_run_that_fails_holds_its_room_again(used: Store, root: Path) -> None:
     assert reserve_of(used).exists()
 
 
-@pytest.mark.fault
 def test_a_run_beside_another_leaves_the_room_that_is_held_back(tmp_path: Path) -> None:
     with (
         small_disk(tmp_path / "disk", 8 << 20) as disk,
-        create_store(disk.folder / "trail.db") as store,
+        make_store(disk.folder / "trail.db") as store,
     ):
         store.open_session()
         plan = plan_pruning(store, NO_GRACE)
@@ -406,7 +407,6 @@ def test_an_object_that_is_open_is_read_to_its_end_although_it_is_pruned(used: S
         assert beginning + source.read() == data
 
 
-@pytest.mark.fault
 def test_runs_that_are_killed_at_any_moment_delete_nothing_that_is_referred_to(
     used: Store, root: Path, tmp_path: Path
 ) -> None:

@@ -29,13 +29,13 @@ from tests.support.chance import (
 from tests.support.cli import HANG_S
 from tests.support.processes import NOBODY, run_python
 from tests.support.recording import statements_of, without_housekeeping
+from tests.support.template_stores import make_store
 
 from tooltrail.records import InvalidRecordError
 from tooltrail.store import (
     InvocationFilter,
     Store,
     check_database,
-    create_store,
     downgrade_store,
     index_invocations,
     plan_downgrade,
@@ -398,7 +398,7 @@ def open_folder() -> Iterator[Path]:
 
 def test_who_may_only_read_finds_the_same(open_folder: Path) -> None:
     database = open_folder / "trail.db"
-    with create_store(database) as store:
+    with make_store(database) as store:
         insert_facts(store, FACTS)
     database.chmod(0o444)
     found, _ = run_python(READ_ALONE, str(database), user=NOBODY)

@@ -11,6 +11,7 @@ from tests.support.evidence import check_evidence
 from tests.support.outputs import returned
 from tests.support.processes import run_python
 from tests.support.recording import captured, command_output, content_of, in_memory, stream_of
+from tests.support.template_stores import make_store
 
 from tooltrail.records import (
     CommandOutput,
@@ -20,7 +21,7 @@ from tooltrail.records import (
     UnavailableError,
     digest_of,
 )
-from tooltrail.store import Store, create_store, open_store, repair
+from tooltrail.store import Store, open_store, repair
 
 BASH = ToolCall(tool_name="Bash")
 
@@ -66,7 +67,7 @@ def disk_store(tmp_path: Path) -> Iterator[tuple[SmallDisk, Store]]:
     """A store whose database alone is on a small disk."""
     with (
         small_disk(tmp_path / "disk", 8 << 20) as disk,
-        create_store(
+        make_store(
             disk.folder / "trail.db",
             artifacts=str(tmp_path / "artifacts"),
             spool=tmp_path / "spool",
@@ -86,7 +87,6 @@ def begun_anew(store: Store) -> Store:
     return store
 
 
-@pytest.mark.fault
 def test_on_a_full_disk_a_small_record_is_whole_in_the_room_that_is_held_back(
     disk_store: tuple[SmallDisk, Store],
 ) -> None:
@@ -116,7 +116,6 @@ def test_on_a_full_disk_a_small_record_is_whole_in_the_room_that_is_held_back(
     assert reserve.exists()
 
 
-@pytest.mark.fault
 def test_the_room_that_is_held_back_serves_for_many_records_of_every_size(
     disk_store: tuple[SmallDisk, Store],
 ) -> None:
@@ -141,7 +140,6 @@ def test_the_room_that_is_held_back_serves_for_many_records_of_every_size(
     check_evidence(store)
 
 
-@pytest.mark.fault
 def test_without_room_for_a_result_its_record_is_an_error_that_names_what_there_was(
     disk_store: tuple[SmallDisk, Store],
 ) -> None:
@@ -174,7 +172,6 @@ def test_without_room_for_a_result_its_record_is_an_error_that_names_what_there_
     check_evidence(store)
 
 
-@pytest.mark.fault
 def test_of_what_is_in_memory_alone_an_error_names_what_the_disk_has_no_room_for(
     disk_store: tuple[SmallDisk, Store],
 ) -> None:
@@ -191,7 +188,6 @@ def test_of_what_is_in_memory_alone_an_error_names_what_the_disk_has_no_room_for
     check_evidence(store)
 
 
-@pytest.mark.fault
 def test_on_a_full_disk_an_interruption_is_recorded_in_the_room_that_is_held_back(
     disk_store: tuple[SmallDisk, Store],
 ) -> None:
@@ -241,12 +237,11 @@ SAID = {
 }
 
 
-@pytest.mark.fault
 def test_of_many_calls_on_a_full_disk_none_is_lost_and_repair_ends_the_rest(
     tmp_path: Path,
 ) -> None:
     with small_disk(tmp_path / "disk", 12 << 20) as disk:
-        create_store(disk.folder / "trail.db").close()
+        make_store(disk.folder / "trail.db").close()
         said, _ = run_python(ON_A_FULL_DISK, str(disk.folder))
         told = [(UUID(id_), word) for id_, word in map(str.split, said.splitlines())]
         assert len(told) == 40
@@ -268,11 +263,10 @@ def test_of_many_calls_on_a_full_disk_none_is_lost_and_repair_ends_the_rest(
             check_evidence(store)
 
 
-@pytest.mark.fault
 def test_on_a_full_disk_for_artifacts_the_output_waits_in_the_spool(tmp_path: Path) -> None:
     with (
         small_disk(tmp_path / "disk", 8 << 20) as disk,
-        create_store(tmp_path / "trail.db", artifacts=str(disk.folder / "artifacts")) as store,
+        make_store(tmp_path / "trail.db", artifacts=str(disk.folder / "artifacts")) as store,
     ):
         invocation = store.open_session().start(BASH)
         noise = b"".join(digest_of(b"%d" % n).encode() for n in range(3_000))

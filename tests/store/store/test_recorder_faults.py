@@ -17,6 +17,7 @@ from tests.support.outputs import returned
 from tests.support.processes import NOBODY, run_python
 from tests.support.recording import command_output, content_of, run_command
 from tests.support.rows import row_counts, row_for
+from tests.support.template_stores import make_store
 
 from tooltrail.records import (
     CanonicalResult,
@@ -27,7 +28,7 @@ from tooltrail.records import (
     UnavailableError,
 )
 from tooltrail.records.families import command, generic
-from tooltrail.store import Store, create_store, iter_record_checks, open_store, relocate, repair
+from tooltrail.store import Store, iter_record_checks, open_store, relocate, repair
 from tooltrail.store._engines import persistence, prepared
 from tooltrail.store._engines.prepared import Row
 from tooltrail.store.tables import metadata
@@ -86,7 +87,7 @@ def test_a_renderer_that_raises_leaves_a_started_invocation_and_its_spool(
 
     moody = Renderer("moody", 1, render)
     families = FamilyRegistry(generic.FAMILY, dataclasses.replace(command.FAMILY, renderer=moody))
-    with create_store(
+    with make_store(
         database, artifacts=str(tmp_path / "artifacts"), spool=tmp_path / "spool", families=families
     ) as store:
         invocation = store.open_session().start(BASH)
@@ -202,7 +203,7 @@ def test_a_sink_that_dies_before_a_commit_that_must_look_at_it_postpones_the_out
 
 def test_a_read_only_artifact_folder_postpones_the_output() -> None:
     with tempfile.TemporaryDirectory(prefix="tooltrail-") as name:
-        create_store(Path(name, "store", "trail.db")).close()
+        make_store(Path(name, "store", "trail.db")).close()
         if not os.geteuid():
             for path in (Path(name), *Path(name).rglob("*")):
                 os.chown(path, NOBODY, NOBODY)
@@ -232,7 +233,7 @@ def test_a_server_that_drops_the_connection_in_a_finish_leaves_nothing(
     postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(persistence, "_FIRST_PAUSE_S", 0.0001)
-    with create_store(
+    with make_store(
         postgres_url,
         artifacts=str(tmp_path / "artifacts"),
         spool=tmp_path / "spool",

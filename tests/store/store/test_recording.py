@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.support.disks import small_disk
+from tests.support.effort import times
 from tests.support.ended import BASH, failed, made, rows_about, shared_rows
 from tests.support.evidence import check_evidence
 from tests.support.interleaving import before_write
@@ -17,6 +18,7 @@ from tests.support.outputs import returned
 from tests.support.recording import content_of, stream_of
 from tests.support.rows import all_rows
 from tests.support.spools import left_in
+from tests.support.template_stores import make_store
 from tests.support.upkeep import prune_all
 
 from tooltrail.records import (
@@ -33,7 +35,7 @@ from tooltrail.records import (
 )
 from tooltrail.store import (
     Store,
-    create_store,
+    StoreLimits,
     find_repairable,
     iter_record_checks,
     iter_rerenderings,
@@ -46,7 +48,7 @@ BIG = b"a line of a long output\n" * 50_000
 NOISE = b"\n".join(digest_of(b"%d" % n).encode() for n in range(10_000))
 """Not compressible, so that it needs room."""
 
-KILLS = 25
+KILLS = times(8)
 
 OUTPUTS = {
     "short": (BASH, made()),
@@ -173,7 +175,7 @@ def test_times_that_cannot_be_are_refused(
     assert store.reader.counts().invocations == {}
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=20)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=times(10))
 @given(
     output=st.binary(max_size=200),
     arguments=st.text(st.characters(codec=None)),
@@ -266,13 +268,22 @@ def test_an_object_that_is_pruned_before_the_commit_is_published_anew(
     assert_clean(sqlite_store)
 
 
-@pytest.mark.fault
+def test_what_a_limited_store_has_no_room_for_is_kept_in_the_database(tmp_path: Path) -> None:
+    with make_store(tmp_path / "trail.db", limits=StoreLimits(store_bytes=1_000)) as store:
+        finished = store.open_session().record(BASH, made(NOISE))
+        assert "kept in the database" in finished.receipt.text
+        assert store.reader.artifacts() == []
+        detail = store.reader.invocation(finished.invocation_id)
+        assert content_of(store.reader, stream_of(detail, "stdout")) == NOISE
+        assert_clean(store)
+
+
 def test_on_a_full_disk_a_small_call_is_recorded_and_of_a_large_one_nothing(
     tmp_path: Path,
 ) -> None:
     with (
         small_disk(tmp_path / "disk", 8 << 20) as disk,
-        create_store(
+        make_store(
             disk.folder / "trail.db",
             artifacts=str(tmp_path / "artifacts"),
             spool=tmp_path / "spool",
@@ -302,7 +313,7 @@ def test_on_a_full_disk_a_small_call_is_recorded_and_of_a_large_one_nothing(
 def far(lossy: LossyServer, postgres_url: str, tmp_path: Path) -> Iterator[Store]:
     """A store that is reached by way of the lossy server."""
     spool = tmp_path / "spool"
-    create_store(postgres_url, artifacts=str(tmp_path / "artifacts"), spool=spool).close()
+    make_store(postgres_url, artifacts=str(tmp_path / "artifacts"), spool=spool).close()
     with open_store(lossy.url, spool=spool, on_unavailable="raise") as store:
         yield store
 
@@ -325,7 +336,6 @@ def test_a_commit_that_nobody_answers_is_said_and_with_a_key_asked_for_again(
     assert_clean(far)
 
 
-@pytest.mark.fault
 def test_killed_at_any_moment_it_is_recorded_whole_or_not_at_all(
     sqlite_store: Store, tmp_path: Path
 ) -> None:

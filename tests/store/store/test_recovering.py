@@ -20,6 +20,7 @@ from tests.support.processes import ROOT
 from tests.support.recording import captured, command_output, content_of, stream_of
 from tests.support.spool_writer import SpoolWriter, digits
 from tests.support.spools import names_in
+from tests.support.template_stores import make_store
 from tests.support.upkeep import runs_of
 
 from tooltrail.artifacts import SpoolOwner, spooled_streams
@@ -30,7 +31,6 @@ from tooltrail.store import (
     Repairable,
     RepairedFolder,
     Store,
-    create_store,
     find_repairable,
     iter_record_checks,
     iter_rerenderings,
@@ -296,9 +296,7 @@ def test_what_is_started_with_another_spool_is_only_counted(
 def test_what_another_store_has_in_the_same_spool_is_left_alone(
     store: Store, tmp_path: Path
 ) -> None:
-    other = create_store(
-        tmp_path / "other.db", artifacts=str(tmp_path / "other"), spool=store.spool
-    )
+    other = make_store(tmp_path / "other.db", artifacts=str(tmp_path / "other"), spool=store.spool)
     name = kill_after(other, str(tmp_path / "other.db"), "write stdout x", "flush stdout")
     empty = kill_after(other, str(tmp_path / "other.db"))
     assert not find_repairable(store)
@@ -387,7 +385,6 @@ def test_a_file_that_cannot_be_kept_stays_where_it_is(store: Store) -> None:
     assert [one.outcome for one in repair(store).folders] == ["kept"]
 
 
-@pytest.mark.fault
 def test_a_folder_that_cannot_be_removed_is_said(sqlite_store: Store) -> None:
     invocation = sqlite_store.open_session().start(BASH)
     invocation.interrupt("stopped")
@@ -529,7 +526,7 @@ def test_an_interruption_that_is_witnessed_keeps_its_output_too(store: Store) ->
 def test_a_start_that_the_server_commits_after_its_client_died_is_waited_for(
     postgres_url: str, tmp_path: Path
 ) -> None:
-    with create_store(postgres_url, artifacts=str(tmp_path / "a"), spool=tmp_path / "s") as store:
+    with make_store(postgres_url, artifacts=str(tmp_path / "a"), spool=tmp_path / "s") as store:
         session = store.open_session()
         name = uuid4()
         owner = SpoolOwner(store.spool, str(store.info.id))

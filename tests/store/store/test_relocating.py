@@ -7,21 +7,23 @@ from pathlib import Path
 import pytest
 from sqlalchemy import insert
 from tests.support.disks import small_disk
+from tests.support.effort import times
 from tests.support.evidence import check_evidence
 from tests.support.processes import run_python, start_worker
 from tests.support.recording import run_command
 from tests.support.rows import row_for
+from tests.support.template_stores import make_store
 from tests.support.upkeep import folder_digest, publish, runs_of, scatter
 
 from tooltrail.records import InvalidRecordError, UnavailableError
-from tooltrail.store import Amount, Store, create_store, open_store, relocate
+from tooltrail.store import Amount, Store, open_store, relocate
 from tooltrail.store._roots.copying import ObjectCopier
 from tooltrail.store._roots.mark_names import mark_path
 from tooltrail.store._roots.same_place import TwoPlaces
 from tooltrail.store.tables import metadata
 
 OUTPUTS = [b"output %d\n" % number * 20_000 for number in range(4)]
-KILLS = 15
+KILLS = times(6)
 
 
 @pytest.fixture
@@ -281,7 +283,7 @@ def test_a_place_that_keeps_other_bytes_than_it_was_given_is_not_believed(
 ) -> None:
     """Another store's root stands for such a place: it has its own bytes under the name."""
     view = used_file.reader.artifacts()[0]
-    with create_store(tmp_path / "second" / "trail.db") as second:
+    with make_store(tmp_path / "second" / "trail.db") as second:
         ours, theirs = used_file.archive, second.archive
         places = TwoPlaces(ours.sink, theirs.sink, tmp_path)
         lying = _Lying(ours, theirs, tmp_path / "scratch", places)
@@ -381,7 +383,6 @@ def test_a_run_that_is_killed_while_it_deletes_is_repeated(
         check_evidence(again)
 
 
-@pytest.mark.fault
 def test_relocations_that_are_killed_at_any_moment_lose_nothing(
     used_file: Store, tmp_path: Path, old: Path, new: Path
 ) -> None:

@@ -19,11 +19,12 @@ from tests.support.postgres import closed_database
 from tests.support.recording import run_command
 from tests.support.rows import MOMENT
 from tests.support.sinks import without_answer
+from tests.support.template_stores import make_store
 from tests.support.upkeep import Run, runs_of
 
 from tooltrail.artifacts import FsspecSink
 from tooltrail.records import DiskFullError, InvalidRecordError, UnavailableError
-from tooltrail.store import Store, create_store, open_store, relocate
+from tooltrail.store import Store, open_store, relocate
 from tooltrail.store._roots.maintenance import RUN_LOCK, MaintenanceRun, maintenance_run
 from tooltrail.store._roots.mark_names import mark_path
 from tooltrail.store._roots.old_root import OldRoot
@@ -41,7 +42,7 @@ def new(tmp_path: Path) -> Path:
 @pytest.fixture
 def on_server(postgres_url: str, tmp_path: Path) -> str:
     """The URL of a store that refers to an artifact."""
-    with create_store(postgres_url, artifacts=str(tmp_path / "old"), spool=tmp_path / "s") as store:
+    with make_store(postgres_url, artifacts=str(tmp_path / "old"), spool=tmp_path / "s") as store:
         run_command(store.open_session(), OUTPUT)
     return postgres_url
 
@@ -246,7 +247,7 @@ def test_nobody_who_records_is_held_off_by_an_old_root_that_does_not_answer(
     database: str, tmp_path: Path, new: Path, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
     old = tmp_path / "old"
-    with create_store(database, artifacts=str(old), spool=tmp_path / "s") as store:
+    with make_store(database, artifacts=str(old), spool=tmp_path / "s") as store:
         run_command(store.open_session(), OUTPUT)
         came, go_on = without_answer(monkeypatch, "delete", what)
         with ThreadPoolExecutor(1) as pool:
@@ -264,7 +265,7 @@ def test_nobody_who_records_is_held_off_by_a_new_root_that_does_not_take_its_mar
     database: str, tmp_path: Path, new: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old = tmp_path / "old"
-    with create_store(database, artifacts=str(old), spool=tmp_path / "s") as store:
+    with make_store(database, artifacts=str(old), spool=tmp_path / "s") as store:
         run_command(store.open_session(), OUTPUT)
         (file,) = old.rglob("*.zst")
         file.rename(tmp_path / "away")
@@ -421,7 +422,6 @@ def test_a_change_of_the_root_whose_commit_is_refused_is_called_failed_and_leave
     assert outcomes(runs_of(store)) == [("failed", False)]
 
 
-@pytest.mark.fault
 def test_a_change_of_the_root_for_which_the_disk_of_the_database_has_no_room_leaves_no_mark(
     tmp_path: Path, new: Path
 ) -> None:
@@ -429,7 +429,7 @@ def test_a_change_of_the_root_for_which_the_disk_of_the_database_has_no_room_lea
         old = tmp_path / "old"
         database = disk.folder / "trail.db"
         spool = tmp_path / "spool"
-        with create_store(database, artifacts=str(old), spool=spool) as store:
+        with make_store(database, artifacts=str(old), spool=spool) as store:
             # It is copied without a transaction between its copy and the change.
             (old / "damaged").mkdir()
             (old / "damaged" / f"{'ab' * 32}-00112233.zst").write_bytes(b"kept aside")

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 from sqlalchemy import insert
+from tests.support.effort import times
 from tests.support.outputs import returned
 from tests.support.recording import command_output, fail_tool, run_command, run_tool
 from tests.support.rewording import reworded, without
@@ -305,7 +306,9 @@ tool_policies = st.builds(
 
 
 @settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=times(10),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
     inline_bytes=st.integers(0, 1 << 20),

@@ -58,7 +58,6 @@ def test_what_is_given_up_leaves_nothing(database: Path) -> None:
     assert sizes(database) == {}
 
 
-@pytest.mark.fault
 def test_a_kill_at_any_moment_leaves_a_reserve_that_is_whole_or_none(database: Path) -> None:
     reserve = DiskReserve(database)
     for moment in range(1, count_moments(reserve.hold) + 1):
@@ -80,14 +79,12 @@ def short_files(size: int) -> Generator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-@pytest.mark.fault
 def test_a_reserve_that_cannot_be_written_leaves_nothing(database: Path) -> None:
     with short_files(RESERVE_BYTES // 2):
         DiskReserve(database).hold()
     assert sizes(database) == {}
 
 
-@pytest.mark.fault
 def test_on_a_full_disk_a_reserve_that_was_cut_short_is_none(tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk", 8 << 20) as disk:
         (disk.folder / "trail.db").touch()

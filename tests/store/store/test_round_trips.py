@@ -11,11 +11,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue
 from sqlalchemy import URL, func, select
+from tests.support.effort import times
 from tests.support.evidence import check_evidence, ledger_of
 from tests.support.outputs import returned
 from tests.support.policies import policy_with
 from tests.support.postgres import fresh_database
 from tests.support.recording import captured, content_of, in_memory
+from tests.support.template_stores import make_store
 
 from tooltrail.records import (
     DEFAULT_POLICY,
@@ -30,7 +32,7 @@ from tooltrail.records import (
     canonical_json,
 )
 from tooltrail.records.tool_calls import storable
-from tooltrail.store import InvocationFilter, Reader, Session, Store, create_store
+from tooltrail.store import InvocationFilter, Reader, Session, Store
 from tooltrail.store.tables import BodyRow
 
 ODD_TEXTS = [
@@ -61,8 +63,8 @@ class Places(NamedTuple):
 def both(tmp_path: Path, postgres_url: str) -> Iterator[Places]:
     """A store on each engine, side by side."""
     with (
-        create_store(tmp_path / "one" / "trail.db") as on_sqlite,
-        create_store(
+        make_store(tmp_path / "one" / "trail.db") as on_sqlite,
+        make_store(
             postgres_url, artifacts=str(tmp_path / "two"), spool=tmp_path / "spool"
         ) as on_postgresql,
     ):
@@ -229,7 +231,7 @@ def record_the_same_things(store: Store) -> None:
 def test_the_same_input_gives_the_same_bytes_in_two_runs_and_on_both_engines(
     both: Places, tmp_path: Path
 ) -> None:
-    with create_store(tmp_path / "three" / "trail.db") as third:
+    with make_store(tmp_path / "three" / "trail.db") as third:
         stores = (*both, third)
         for store in stores:
             record_the_same_things(store)
@@ -276,12 +278,12 @@ def shared(
             server: URL = request.getfixturevalue("postgres_server")
             database = stack.enter_context(fresh_database(server))
         store = stack.enter_context(
-            create_store(database, artifacts=str(folder / "artifacts"), spool=folder / "spool")
+            make_store(database, artifacts=str(folder / "artifacts"), spool=folder / "spool")
         )
         yield Shared(store.reader, store.open_session())
 
 
-examples = settings(max_examples=40, deadline=None)
+examples = settings(max_examples=times(10), deadline=None)
 
 
 @given(

@@ -11,11 +11,12 @@ from tests.support.evidence import check_evidence
 from tests.support.http_proxy import Proxy
 from tests.support.object_stores import S3Admin, ServerProcess
 from tests.support.recording import run_command
+from tests.support.template_stores import make_store
 from tests.support.upkeep import folder_digest, runs_of
 
 from tooltrail.artifacts import FsspecSink, open_sink
 from tooltrail.records import InvalidRecordError, UnavailableError
-from tooltrail.store import Store, create_store, relocate
+from tooltrail.store import Store, relocate
 from tooltrail.store._roots import same_place
 from tooltrail.store._roots.maintenance import MaintenanceRun
 from tooltrail.store._roots.same_place import TwoPlaces
@@ -192,7 +193,7 @@ def aliased(
 def test_a_bucket_with_an_alias_is_one_place(
     aliased: str, s3_admin: S3Admin, tmp_path: Path
 ) -> None:
-    with create_store(tmp_path / "trail.db", artifacts=f"s3://{aliased}/trail") as store:
+    with make_store(tmp_path / "trail.db", artifacts=f"s3://{aliased}/trail") as store:
         run_command(store.open_session(), OUTPUT)
         before = s3_admin.keys(aliased)
         assert [stat.path for stat in open_sink("s3://alias/trail").list()] == [

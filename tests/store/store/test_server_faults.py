@@ -144,7 +144,6 @@ def put_down(worker: Popen[bytes]) -> None:
     worker.communicate()
 
 
-@pytest.mark.fault
 def test_who_is_not_let_in_is_told_although_the_store_was_opened_while_it_was_away(
     mortal: MortalServer, store_on: tuple[str, Store]
 ) -> None:
@@ -187,7 +186,6 @@ def fresh_role(database: str, rights: str) -> Generator[tuple[str, str, psycopg.
             admin.execute(f"DROP OWNED BY {role}; DROP ROLE {role}".encode())
 
 
-@pytest.mark.fault
 def test_a_user_who_is_not_let_in_any_more_is_missed_as_a_server_would_be(
     postgres_url: str, tmp_path: Path
 ) -> None:
@@ -253,7 +251,6 @@ def restart_under_load(mortal: MortalServer, heard: Heard, modes: Sequence[str])
     heard.wait_for_ends(ENOUGH)
 
 
-@pytest.mark.fault
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("mode", ["fast", "immediate"])
 def test_a_server_that_is_stopped_and_started_under_load_loses_nothing_that_it_acknowledged(
@@ -277,7 +274,6 @@ def test_a_server_that_is_stopped_and_started_under_load_loses_nothing_that_it_a
     check_evidence(store)
 
 
-@pytest.mark.fault
 @pytest.mark.timeout(600)
 def test_what_is_recorded_again_by_its_key_after_a_server_was_away_is_there_once(
     mortal: MortalServer, store_on: tuple[str, Store]
@@ -292,7 +288,6 @@ def test_what_is_recorded_again_by_its_key_after_a_server_was_away_is_there_once
     check_evidence(store)
 
 
-@pytest.mark.fault
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("mode", ["fast", "immediate"])
 @pytest.mark.parametrize("how", ["outlast", "accompany"])

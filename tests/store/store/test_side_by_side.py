@@ -13,6 +13,7 @@ from tests.support.cli import HANG_S
 from tests.support.ended import BASH, made, numbered_calls
 from tests.support.evidence import check_evidence
 from tests.support.recording import content_of, stream_of
+from tests.support.template_stores import make_store
 
 from tooltrail.artifacts import FsspecSink, artifact_path
 from tooltrail.records import UnavailableError, digest_of
@@ -22,7 +23,6 @@ from tooltrail.store import (
     RecordedCalls,
     Session,
     Store,
-    create_store,
     repair,
 )
 from tooltrail.store._recording import side_by_side
@@ -153,7 +153,7 @@ def test_who_stops_early_waits_for_nothing() -> None:
 @pytest.fixture
 def far_store(database: str, s3_bucket: str, tmp_path: Path) -> Iterator[Store]:
     """A store, on each engine in turn, with its artifacts behind a network."""
-    with create_store(database, artifacts=f"s3://{s3_bucket}/a", spool=tmp_path / "s") as created:
+    with make_store(database, artifacts=f"s3://{s3_bucket}/a", spool=tmp_path / "s") as created:
         yield without_pause(created)
 
 

@@ -8,9 +8,10 @@ from threading import Barrier
 
 import pytest
 from tests.support.disks import SmallDisk, small_disk
+from tests.support.template_stores import make_store
 
 from tooltrail.records import DamageError
-from tooltrail.store import create_store, open_store
+from tooltrail.store import open_store
 from tooltrail.store._engines.disk import free_bytes, is_below
 from tooltrail.store._engines.sqlite import sqlite3
 from tooltrail.store._engines.sqlite_connections import LoneConnection, connect
@@ -21,7 +22,7 @@ MIB = 1024 * 1024
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[SmallDisk]:
     with small_disk(tmp_path / "disk", 12 * MIB) as mounted:
-        create_store(mounted.folder / "trail.db").close()
+        make_store(mounted.folder / "trail.db").close()
         yield mounted
 
 
@@ -39,7 +40,6 @@ def fill(connection: sqlite3.Connection, size: int) -> None:
     connection.execute("INSERT INTO filled VALUES (zeroblob(?))", (size,))
 
 
-@pytest.mark.fault
 def test_the_log_is_emptied_at_once_on_a_disk_that_is_nearly_full(disk: SmallDisk) -> None:
     with closing(connected(disk)) as roomy:
         assert pages_of_log(roomy) == 1000
@@ -49,7 +49,6 @@ def test_the_log_is_emptied_at_once_on_a_disk_that_is_nearly_full(disk: SmallDis
             assert pages_of_log(tight) == 1
 
 
-@pytest.mark.fault
 def test_a_log_that_does_not_fit_into_the_database_is_left_alone(disk: SmallDisk) -> None:
     with closing(connected(disk)) as roomy:
         fill(roomy, 3 * MIB)
@@ -59,7 +58,6 @@ def test_a_log_that_does_not_fit_into_the_database_is_left_alone(disk: SmallDisk
         disk.free()
 
 
-@pytest.mark.fault
 def test_a_connection_is_alone_only_where_it_could_not_read_otherwise(disk: SmallDisk) -> None:
     disk.fill()
     with closing(connected(disk)) as alone:
@@ -75,7 +73,6 @@ def test_a_connection_is_alone_only_where_it_could_not_read_otherwise(disk: Smal
         assert not isinstance(roomy, LoneConnection)
 
 
-@pytest.mark.fault
 def test_many_that_need_the_database_for_themselves_all_get_it(disk: SmallDisk) -> None:
     disk.fill()
     start = Barrier(8)
@@ -94,7 +91,6 @@ def test_many_that_need_the_database_for_themselves_all_get_it(disk: SmallDisk) 
         assert [reader.result() for reader in readers] == [[0] * 20] * 8
 
 
-@pytest.mark.fault
 def test_a_lone_connection_lasts_for_one_transaction(disk: SmallDisk) -> None:
     disk.fill()
     path = disk.folder / "trail.db"
@@ -103,7 +99,6 @@ def test_a_lone_connection_lasts_for_one_transaction(disk: SmallDisk) -> None:
         assert len(other.reader.invocations().items) == 0
 
 
-@pytest.mark.fault
 def test_a_damaged_file_is_damaged_on_a_full_disk_too(disk: SmallDisk) -> None:
     path = disk.folder / "other.db"
     path.write_bytes(b"no database" * 1000)

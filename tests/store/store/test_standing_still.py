@@ -17,8 +17,6 @@ from tooltrail.records import RecordUncertainError
 from tooltrail.store import Store, create_store
 from tooltrail.store._engines import postgres_connections
 
-pytestmark = pytest.mark.fault
-
 
 @pytest.fixture(scope="module")
 def mortal() -> Iterator[MortalServer]:

@@ -691,7 +691,6 @@ def mend(database: str) -> None:
         repair(store)
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize("is_whole", [True, False])
 def test_a_repair_that_is_killed_at_each_of_its_steps_records_it_once(
     sqlite_store: Store, is_whole: bool

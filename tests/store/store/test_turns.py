@@ -18,10 +18,11 @@ from typing import NoReturn
 
 import pytest
 from tests.support.processes import NOBODY, run_python, start_worker
+from tests.support.template_stores import make_store
 from tests.support.waiting import until
 
 from tooltrail.records import UnavailableError
-from tooltrail.store import OnUnavailable, Store, create_store, open_store
+from tooltrail.store import OnUnavailable, Store, open_store
 from tooltrail.store._engines import sqlite_connections as connections
 from tooltrail.store._engines import turns as _turns
 from tooltrail.store._engines.turns import WriteTurns
@@ -122,7 +123,6 @@ def test_who_reads_waits_for_nobody(hasty: Store) -> None:
         assert hasty.reader.counts().sessions == 1
 
 
-@pytest.mark.fault
 def test_a_holder_that_was_stopped_makes_the_store_unavailable(hasty: Store) -> None:
     with a_holder(hasty) as holder:
         os.kill(holder.pid, signal.SIGSTOP)
@@ -136,7 +136,6 @@ def test_a_holder_that_was_stopped_makes_the_store_unavailable(hasty: Store) -> 
     assert hasty.reader.counts().sessions == 2
 
 
-@pytest.mark.fault
 def test_a_holder_that_is_killed_gives_its_turn_to_who_waits(sqlite_store: Store) -> None:
     write(sqlite_store)
     with a_holder(sqlite_store) as holder, ThreadPoolExecutor(1) as pool:
@@ -372,7 +371,7 @@ def test_where_no_thread_is_to_be_had_sqlite_waits_by_itself(
 def open_folder() -> Iterator[Path]:
     """A folder that another user may write to, which pytest's own are not."""
     with tempfile.TemporaryDirectory(prefix="tooltrail-") as name:
-        create_store(Path(name) / "trail.db").close()
+        make_store(Path(name) / "trail.db").close()
         for path in (Path(name), *Path(name).rglob("*")):
             path.chmod(0o777 if path.is_dir() else 0o666)
         yield Path(name)

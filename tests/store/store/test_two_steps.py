@@ -18,6 +18,7 @@ from tests.support.killing import count_moments, run_and_kill
 from tests.support.lossy_server import END, START, LossyServer
 from tests.support.outboxes import check_shown, printed
 from tests.support.recording import captured, command_output, content_of, stream_of
+from tests.support.template_stores import make_store
 
 from tooltrail.artifacts import artifact_path, is_in_use
 from tooltrail.records import (
@@ -36,7 +37,6 @@ from tooltrail.store import (
     Finished,
     Invocation,
     Store,
-    create_store,
     find_backlog,
     find_repairable,
     find_unended,
@@ -438,7 +438,6 @@ def test_a_start_is_kept_for_whoever_finds_its_program_killed(
     check_all(patient)
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize("seed", range(10))
 def test_a_program_that_is_killed_at_any_moment_while_the_store_is_away_leaves_each_call_once(
     patient: Store, database: str, seed: int
@@ -549,7 +548,7 @@ def test_an_outbox_that_cannot_be_written_keeps_nobody_from_a_store_that_is_ther
 def far(lossy: LossyServer, postgres_url: str, tmp_path: Path) -> Iterator[Store]:
     """A store that is reached by way of the lossy server, and has an outbox."""
     spool = tmp_path / "spool"
-    create_store(postgres_url, artifacts=str(tmp_path / "artifacts"), spool=spool).close()
+    make_store(postgres_url, artifacts=str(tmp_path / "artifacts"), spool=spool).close()
     with open_store(lossy.url, spool=spool) as store:
         yield store
 

@@ -11,6 +11,7 @@ from tests.support.asides import CALL
 from tests.support.evidence import check_evidence
 from tests.support.lossy_server import END, LossyServer
 from tests.support.recording import content_of, stream_of
+from tests.support.template_stores import make_store
 
 from tooltrail.artifacts import is_spooled
 from tooltrail.records import (
@@ -25,7 +26,6 @@ from tooltrail.store import (
     Invocation,
     RepairedFolder,
     Store,
-    create_store,
     find_repairable,
     open_store,
     repair,
@@ -38,7 +38,7 @@ OUT = b"".join(b"line %d\n" % n for n in range(40_000))
 def far(lossy: LossyServer, postgres_url: str, tmp_path: Path) -> Iterator[Store]:
     """A store that is reached by way of the lossy server."""
     spool = tmp_path / "spool"
-    create_store(postgres_url, artifacts=str(tmp_path / "artifacts"), spool=spool).close()
+    make_store(postgres_url, artifacts=str(tmp_path / "artifacts"), spool=spool).close()
     with open_store(lossy.url, spool=spool, on_unavailable="raise") as store:
         yield store
 

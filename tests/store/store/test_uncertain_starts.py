@@ -19,6 +19,7 @@ from tests.support.interleaving import before_write
 from tests.support.lossy_server import LossyServer
 from tests.support.recording import content_of, stream_of
 from tests.support.spools import left_in
+from tests.support.template_stores import make_store
 
 from tooltrail.artifacts import encode, is_in_use, is_spooled, remove_spool_folder
 from tooltrail.records import (
@@ -35,7 +36,6 @@ from tooltrail.store import (
     RepairedFolder,
     Store,
     Unended,
-    create_store,
     find_repairable,
     find_unended,
     iter_record_checks,
@@ -97,7 +97,7 @@ def test_a_start_whose_answer_was_lost_is_ended_when_its_program_is_gone(
         return store
 
     artifacts = str(tmp_path / "artifacts")
-    with create_store(postgres_url, artifacts=artifacts, spool=spool) as store:
+    with make_store(postgres_url, artifacts=artifacts, spool=spool) as store:
         with in_a_fork(task) as kill:
             (row,) = store.reader.invocations().items
             assert row.state == "started"
@@ -328,7 +328,7 @@ def test_a_repair_that_knows_more_families_than_the_recorder_takes_it_in(
 ) -> None:
     artifacts, spool = str(tmp_path / "artifacts"), tmp_path / "spool"
     fewer = FamilyRegistry(*(f for f in default_families() if f.name in ("command", "generic")))
-    with create_store(
+    with make_store(
         database, artifacts=artifacts, spool=spool, families=fewer, on_unavailable="raise"
     ) as recorder:
         started = recorder.start_alone(CALL, family="command")

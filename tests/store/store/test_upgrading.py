@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import insert
-from tests.support.effort import effort
+from tests.support.effort import times
 from tests.support.evidence import check_evidence
 from tests.support.killing import count_moments, run_and_kill
 from tests.support.processes import finish_all, start_worker
@@ -33,7 +33,7 @@ from tooltrail.store.tables import MaintenanceRunRow, metadata
 
 RUNS = metadata.tables["maintenance_runs"]
 
-KILLS = effort(4)
+KILLS = times(5)
 """Moments at which one who moves a schema is killed, spread over the whole move."""
 
 STATEMENTS = (
@@ -96,9 +96,6 @@ def test_of_several_who_upgrade_at_once_one_does_and_the_others_find_it_done(
 
 
 # Killed
-
-
-@pytest.mark.fault
 @pytest.mark.parametrize("at", STATEMENTS)
 def test_an_upgrade_that_is_killed_before_a_statement_has_done_nothing(
     old: str, tmp_path: Path, at: str
@@ -114,7 +111,6 @@ def test_an_upgrade_that_is_killed_before_a_statement_has_done_nothing(
         check_evidence(store)
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize("down", [False, True], ids=["up", "down"])
 def test_a_move_that_is_killed_at_any_moment_leaves_one_revision_or_the_other(
     recorded: str, tmp_path: Path, down: bool

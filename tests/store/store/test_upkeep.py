@@ -11,6 +11,7 @@ from tests.support.evidence import check_evidence
 from tests.support.interleaving import before_write
 from tests.support.processes import finish_all, start_worker
 from tests.support.recording import command_output, run_command, statements_of, without_housekeeping
+from tests.support.template_stores import make_store
 from tests.support.upkeep import NO_GRACE, prune_all, publish, runs_of
 
 from tooltrail.records import DamageError, ToolCall, UnavailableError
@@ -18,7 +19,6 @@ from tooltrail.store import (
     Invocation,
     PruningReport,
     Store,
-    create_store,
     open_store,
     plan_pruning,
     prune,
@@ -103,7 +103,7 @@ def test_pruning_waits_for_a_commit_that_is_under_way_and_then_sees_its_referenc
 ) -> None:
     artifacts = str(tmp_path / "artifacts")
     with (
-        create_store(postgres_url, artifacts=artifacts, spool=tmp_path / "spool") as store,
+        make_store(postgres_url, artifacts=artifacts, spool=tmp_path / "spool") as store,
         open_store(postgres_url, artifacts=artifacts) as other,
         ThreadPoolExecutor(1) as pool,
     ):
@@ -251,7 +251,6 @@ def recorders(database: str, artifacts: str, tmp_path: Path) -> Callable[[], boo
     return are_running
 
 
-@pytest.mark.fault
 def test_two_processes_record_the_same_contents_while_a_third_prunes(
     store: Store, database: str, tmp_path: Path
 ) -> None:
@@ -269,7 +268,6 @@ def test_two_processes_record_the_same_contents_while_a_third_prunes(
     assert prune_all(store).total.count == 0
 
 
-@pytest.mark.fault
 def test_two_processes_record_while_the_artifacts_move_again_and_again(
     sqlite_store: Store, tmp_path: Path
 ) -> None:

@@ -41,14 +41,14 @@ class _Rule:
 
 def _entry(column: str, kind: str, journal: str = "journal_key") -> str:
     return (
-        f"t.{column} IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ledger_entries AS l"  # noqa: S608
+        f"t.{column} IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ledger_entries AS l"
         f" WHERE l.journal_key = t.{journal} AND l.n = t.{column} AND {kind}"
         " AND l.subject_id = t.id)"
     )
 
 
 def _orphan(column: str, owner: str) -> str:
-    return f"NOT EXISTS (SELECT 1 FROM {owner} AS o WHERE o.key = t.{column})"  # noqa: S608
+    return f"NOT EXISTS (SELECT 1 FROM {owner} AS o WHERE o.key = t.{column})"
 
 
 _MESSAGES: Final = "l.kind IN ('message', 'tool.offered', 'agent.leg', 'agent.outcome')"
@@ -128,7 +128,7 @@ def check_extras(checking: Checking) -> Iterator[list[Finding]]:
     for rule in _RULES:
         matched = checking.matched[rule.matched or rule.table]
         try:
-            sql = f"SELECT count(*) FROM {rule.table.name} {rule.counted}"  # noqa: S608
+            sql = f"SELECT count(*) FROM {rule.table.name} {rule.counted}"
             ((count,),) = checking.source.query(sql)
             if count > matched:
                 _name_extras(checking, rule)
@@ -142,7 +142,7 @@ def check_extras(checking: Checking) -> Iterator[list[Finding]]:
 def _name_extras(checking: Checking, rule: _Rule) -> None:
     table = rule.table.name
     names = ", ".join(f"t.{name}" for name in rule.names)
-    sql = f"SELECT {names} FROM {table} AS t WHERE {rule.extra} LIMIT ?"  # noqa: S608
+    sql = f"SELECT {names} FROM {table} AS t WHERE {rule.extra} LIMIT ?"
     found = checking.source.query(sql, (_AT_ONCE,))
     for row in found:
         subject = f"{rule.subject} {_words(checking, row)}"

@@ -57,7 +57,7 @@ class _Ask:
             found = f'"{self.by}" BETWEEN ? AND ?'
         else:
             found = f'"{self.by}" IN ({", ".join("?" * len(keys))})'
-        sql = f'SELECT {names} FROM "{self.table.name}" WHERE {fixed}{found}'  # noqa: S608  own names
+        sql = f'SELECT {names} FROM "{self.table.name}" WHERE {fixed}{found}'
         order = [one.name for one in self.table.primary_key.columns]
         return f"{sql} ORDER BY {', '.join(order)}" if len(order) > 1 else sql
 
@@ -152,7 +152,7 @@ class Source:
         """All rows in the order of an integer column, in batches of at most `size`."""
         fixed = where or {}
         ends = (
-            f'SELECT min("{by}"), max("{by}") FROM "{table.name}" WHERE '  # noqa: S608  own names
+            f'SELECT min("{by}"), max("{by}") FROM "{table.name}" WHERE '
             f'{_conditions(fixed)}"{by}" >= ?'
         )
         at, last = first, _FIRST

@@ -157,7 +157,6 @@ def test_a_text_that_is_no_utf_8_is_refused(tmp_path: Path) -> None:
     assert names_in(tmp_path) == []
 
 
-@pytest.mark.fault
 def test_a_write_that_does_not_come_to_its_end_leaves_the_old_file(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("old")
     code = (

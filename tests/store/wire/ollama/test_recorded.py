@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from tests.support.conversations import conversations
+from tests.support.effort import times
 from tests.support.wire.fake_provider import FakeProvider, fake_provider, request_problems
 from tests.support.wire.recorded import Exchange, of_format
 
@@ -84,7 +85,7 @@ def test_every_recorded_history_is_read_and_written_so_that_it_can_be_sent() -> 
     assert calls == 3
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=50)
+@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=times(12))
 @given(conversations())
 def test_every_export_is_what_the_client_and_the_server_allow(conversation: Conversation) -> None:
     export = FORMAT.write_history(conversation, DEFAULT_EXPORT_POLICY)
