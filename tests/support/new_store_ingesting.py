@@ -1,12 +1,12 @@
 """An empty store on the lean schema with one journal, and facts of calls to append to it."""
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from sqlalchemy import Table, select, text
@@ -89,7 +89,7 @@ class IngestedStore:
 
     @property
     def archive(self) -> ArtifactArchive:
-        return ArtifactArchive(self.sink)
+        return ArtifactArchive(cast("ArtifactSink", self.sink))
 
     def ingester(self) -> Ingester:
         return Ingester(self.database, self.archive, self.spool, FAMILIES)
@@ -129,18 +129,26 @@ class IngestedStore:
 @contextmanager
 def ingested_store(
     database: str, folder: Path, *, is_new: bool = True, name: str = "spool"
-) -> Iterator[IngestedStore]:
+) -> Generator[IngestedStore]:
     """A store at a place, created unless it is there."""
-    opened = open_database(parse_target(database), create=is_new, durability="process")
+    if is_new:
+        _create(database)
+    opened = open_database(parse_target(database), durability="process")
     try:
-        if is_new:
-            opened.ensure_wal()
-            with opened.write() as connection:
-                schema.metadata.create_all(connection)
-                for statement in guards.guard_ddl(connection.dialect.name):
-                    connection.execute(text(statement))
         sink = AwaySink(open_sink(str(folder / "artifacts"), create=is_new))
         yield IngestedStore(opened, folder / name, sink)
+    finally:
+        opened.close()
+
+
+def _create(database: str) -> None:
+    opened = open_database(parse_target(database), create=True)
+    try:
+        opened.ensure_wal()
+        with opened.write() as connection:
+            schema.metadata.create_all(connection)
+            for statement in guards.guard_ddl(connection.dialect.name):
+                connection.execute(text(statement))
     finally:
         opened.close()
 
@@ -257,4 +265,5 @@ def message(session: UUID, text: bytes = b"hello", *, id: UUID | None = None) ->
 
 def changed(entry: Entry, **members: object) -> Entry:
     """The same entry with other members of its fact."""
-    return entry._replace(fact=replace(entry.fact, **members))  # type: ignore[arg-type]  members of its own class
+    fact: Any = replace(cast("Any", entry.fact), **members)
+    return entry._replace(fact=fact)

@@ -188,8 +188,8 @@ def test_the_legs_of_an_agent_run_are_kept(ingesting: IngestedStore) -> None:
     assert ingesting.rows(schema.agent_legs, *names) == [
         (run, 0, "m-1", "reviewer", digest_of(agent), "v2", digest_of(b"schema"))
     ]
-    names = ("outcome", "escalated_to", "attempt_count", "duration_ms")
-    assert ingesting.rows(schema.agent_outcomes, *names) == [("succeeded", None, 2, 70)]
+    ended_names = ("outcome", "escalated_to", "attempt_count", "duration_ms")
+    assert ingesting.rows(schema.agent_outcomes, *ended_names) == [("succeeded", None, 2, 70)]
     assert ingesting.rows(schema.messages, "role") == [("agent_leg",), ("agent_outcome",)]
 
 
@@ -253,8 +253,7 @@ def test_a_call_is_the_same_rows_in_one_batch_as_in_two(ingesting: IngestedStore
         first, second = ingesting.rows(table, *names)
         assert first == second
     assert ingesting.rows(schema.invocations, "start_entry", "end_entry") == [(0, 1), (2, 3)]
-    names = ("role", "digest", "size", "receipt_offset")
-    streams = ingesting.rows(schema.streams, *names)
+    streams = ingesting.rows(schema.streams, "role", "digest", "size", "receipt_offset")
     assert len(streams) == 4
     assert streams[:2] == streams[2:]
 

@@ -14,11 +14,11 @@ from tests.support.new_store_ingesting import (
 )
 
 from tooltrail.journal import Entry, Frame, read_journal
-from tooltrail.journal.log import JournalLog
 from tooltrail.journal.reading import Cursor
 from tooltrail.records.digests import digest_of
 from tooltrail.records.facts import SessionOpened
 from tooltrail.store import schema
+from tooltrail.store.ingest.batch import subject_of
 
 CONTENT = (
     schema.sessions,
@@ -89,7 +89,7 @@ def test_another_fact_of_the_same_id_is_rejected(
     behind = message(next_id())
     assert ingesting.ingest(other, behind).rejected_count == 1
     (reason,) = ingesting.rejections()
-    subject = other.fact.session if kind == "session" else other.fact.id  # type: ignore[union-attr]  not a maintenance
+    subject = subject_of(other.fact)
     assert str(subject) in reason
     assert f"as entry {len(first)} of journal 1, with other content" in reason
     names = ("journal_key", "n", "subject_id")
@@ -235,15 +235,17 @@ def test_hostile_texts_are_stored(ingesting: IngestedStore, text: str) -> None:
     assert ingesting.rows(schema.messages, "role") == [(readable,)]
 
 
-def append_raw(store: IngestedStore, fact: bytes, bodies: bytes = b"") -> None:
+def append_raw(
+    store: IngestedStore, monkeypatch: pytest.MonkeyPatch, fact: bytes, body: bytes
+) -> None:
     """Append a frame with any bytes in place of a fact."""
-    from tooltrail.journal import log
 
-    spell, log.fact_json = log.fact_json, lambda _: fact
-    try:
-        JournalLog(store.spool / "journal").record([Entry(message(next_id()).fact, [bodies])])
-    finally:
-        log.fact_json = spell
+    def spell(_: object) -> bytes:
+        return fact
+
+    with monkeypatch.context() as patch:
+        patch.setattr("tooltrail.journal.log.fact_json", spell)
+        store.append(message(next_id())._replace(bodies=[body]))
 
 
 @pytest.mark.parametrize(
@@ -261,9 +263,9 @@ def append_raw(store: IngestedStore, fact: bytes, bodies: bytes = b"") -> None:
     ids=range(8),
 )
 def test_a_frame_that_holds_no_known_fact_is_rejected_with_its_bytes(
-    ingesting: IngestedStore, fact: bytes
+    ingesting: IngestedStore, monkeypatch: pytest.MonkeyPatch, fact: bytes
 ) -> None:
-    append_raw(ingesting, fact, b"body")
+    append_raw(ingesting, monkeypatch, fact, b"body")
     ingesting.ingest(message(next_id()))
     ((n, data),) = ingesting.rows(schema.rejected_facts, "n", "data")
     assert (n, data) == (0, fact + b"\4\0\0\0body")

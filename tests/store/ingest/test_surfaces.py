@@ -1,5 +1,6 @@
 """The three surfaces of a call come back byte for byte."""
 
+from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
@@ -17,7 +18,7 @@ from tests.support.new_store_ingesting import (
 from tooltrail.journal import Entry
 from tooltrail.records.canonical_json import encode
 from tooltrail.records.digests import digest_of
-from tooltrail.records.facts import OmissionFact, Shown, read_shown
+from tooltrail.records.facts import CallEnded, OmissionFact, Shown, read_shown
 from tooltrail.store import schema
 from tooltrail.store.ingest.outcomes import whole_canonical
 
@@ -258,7 +259,7 @@ def test_a_stream_whose_size_is_not_that_of_its_body_is_rejected(
     session, call = next_id(), next_id()
     canonical, receipt = encode({**ENVELOPE, "result": None}), b"r"
     end = ended(session, call, shown=as_shown(canonical, receipt), bodies=[canonical, receipt])
-    stream = end.fact.streams[0]  # type: ignore[union-attr]  the end of a call
-    wrong = type(stream)(**{**{n: getattr(stream, n) for n in stream.__slots__}, "size": 9})
+    assert isinstance(end.fact, CallEnded)
+    wrong = replace(end.fact.streams[0], size=9)
     ingesting.ingest(started(session, call), changed(end, streams=(wrong,)))
     assert ingesting.rejections() == ["stream stdout has 4 bytes, not 9"]

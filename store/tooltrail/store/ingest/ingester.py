@@ -139,17 +139,25 @@ class Ingester:
             return Ingested()
         if not self._folder.is_dir():
             return Ingested()
-        with self._locked():
-            journal = read_journal_id(self._folder)
-            if journal is None:
-                return Ingested()
-            done, place = self._ingest_to_end(journal)
-            if place.key is not None:
-                done += self._end_dead_calls(journal, place.key)
-                count = self._waiting.publish(place.key, at_once=thoroughly)
-                done += Ingested(published_count=count)
-                if is_first or thoroughly:
-                    self._waiting.sweep(place.key)
+        try:
+            with self._locked():
+                return self._ingest_locked(is_thorough=thoroughly or is_first, at_once=thoroughly)
+        except UnavailableError:
+            if not self._database.is_server:
+                # SQLite keeps a connection read-only that it opened while the disk was.
+                self._database.engine.dispose()
+            raise
+
+    def _ingest_locked(self, *, is_thorough: bool, at_once: bool) -> Ingested:
+        journal = read_journal_id(self._folder)
+        if journal is None:
+            return Ingested()
+        done, place = self._ingest_to_end(journal)
+        if place.key is not None:
+            done += self._end_dead_calls(journal, place.key)
+            done += Ingested(published_count=self._waiting.publish(place.key, at_once=at_once))
+            if is_thorough:
+                self._waiting.sweep(place.key)
         return done
 
     @property

@@ -1,0 +1,260 @@
+"""Every fact is applied exactly once, whatever happens to the ingester and to the database."""
+
+import os
+import random
+import threading
+from collections.abc import Callable, Generator, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+import pytest
+from tests.support.away import gone
+from tests.support.disks import SmallDisk, small_disk
+from tests.support.killing import run_and_kill
+from tests.support.lossy_server import LossyServer
+from tests.support.new_store_ingesting import (
+    IngestedStore,
+    ended,
+    ended_spooled,
+    ingested_store,
+    message,
+    next_id,
+    started,
+)
+from tests.support.threads import at_once
+from tests.support.waiting import until
+
+import tooltrail.journal.log
+from tooltrail.artifacts import artifact_path
+from tooltrail.journal import Position
+from tooltrail.records import UnavailableError
+from tooltrail.records.digests import digest_of
+from tooltrail.store import schema
+
+EFFORT = int(os.environ.get("TOOLTRAIL_TEST_EFFORT", "1"))
+LONG = b"".join(b"%d some line of a log\n" % n for n in range(20_000))
+
+
+def append_calls(store: IngestedStore, count: int) -> list[Position]:
+    """Calls of one session; every fourth has a long output of its own."""
+    session, positions = next_id(), list[Position]()
+    for n in range(count):
+        call = next_id()
+        data = LONG + str(call).encode()
+        end = (
+            ended_spooled(store, session, call, data)
+            if n % 4 == 0
+            else ended(session, call, data[-900:])
+        )
+        for entry in (started(session, call), end):
+            positions += store.log.record([entry])
+    return positions
+
+
+def assert_all_is_applied_once(store: IngestedStore, positions: list[Position]) -> None:
+    assert not store.rejections()
+    ledger = store.rows(schema.ledger_entries, "n", "hash")
+    assert ledger == [(one.index, one.hash) for one in positions]
+    calls = store.rows(schema.invocations, "state", "start_entry", "end_entry")
+    assert sorted(calls) == [("success", n, n + 1) for n in range(0, len(positions), 2)]
+    names = ("session_key", "seq")
+    places = store.rows(schema.invocations, *names)
+    assert len(set(places)) == len(places)
+    assert not store.count(schema.pending_artifacts)
+    for digest, offset in store.rows(schema.streams, "digest", "receipt_offset"):
+        if offset is None and store.body(digest) is None:
+            with store.archive.open(artifact_path(digest)) as file:
+                assert digest_of(file.read()) == digest
+    left = {one.name for one in store.spool.iterdir()}
+    assert left <= {"journal", "owners"}
+
+
+def test_an_ingester_that_is_killed_at_any_moment_applies_all_facts_once(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Small segments, so that they are deleted, too.
+    monkeypatch.setattr(tooltrail.journal.log, "SEAL_BYTES", 30_000)
+    chance = random.Random(7)
+    positions = list[Position]()
+    most, killed = 20_000, 0
+
+    def ingest() -> None:
+        with ingested_store(database, tmp_path, is_new=False) as other:
+            other.ingest()
+
+    with ingested_store(database, tmp_path) as store:
+        for _ in range(12 * EFFORT):
+            positions += append_calls(store, 8)
+            while not run_and_kill(ingest, moment := chance.randrange(most)):
+                killed += 1
+                most += most // 10
+            most = min(most, 2 * moment)
+        store.ingest()
+        assert_all_is_applied_once(store, positions)
+        assert len(list((tmp_path / "spool" / "journal").glob("*.seg"))) == 1
+    assert killed
+
+
+def test_two_processes_and_two_threads_that_ingest_at_once_apply_all_facts_once(
+    ingesting: IngestedStore, database: str, tmp_path: Path
+) -> None:
+    children = list[int]()
+    for _ in range(2):
+        child = os.fork()
+        if child == 0:
+            try:
+                with ingested_store(database, tmp_path, is_new=False) as other:
+                    ingester = other.ingester()
+                    while not (tmp_path / "done").exists():
+                        ingester.ingest()
+                os._exit(0)
+            finally:
+                os._exit(1)
+        children.append(child)
+    is_done = threading.Event()
+
+    def ingest(store: IngestedStore) -> None:
+        ingester = store.ingester()
+        while not is_done.is_set():
+            ingester.ingest()
+
+    shared = ingesting.ingester()
+
+    def ingest_shared() -> None:
+        while not is_done.is_set():
+            shared.ingest()
+
+    positions = list[Position]()
+
+    def append() -> None:
+        positions.extend(append_calls(ingesting, 60 * EFFORT))
+        is_done.set()
+        (tmp_path / "done").touch()
+
+    at_once(
+        append, lambda: ingest(ingesting), lambda: ingest(ingesting), ingest_shared, ingest_shared
+    )
+    assert [os.waitpid(child, 0)[1] for child in children] == [0, 0]
+    ingesting.ingest()
+    assert_all_is_applied_once(ingesting, positions)
+
+
+def test_machines_that_share_a_session_write_it_together(database: str, tmp_path: Path) -> None:
+    shared = [next_id() for _ in range(6)]
+    with ingested_store(database, tmp_path) as store:
+        machines = [
+            IngestedStore(store.database, tmp_path / f"spool-{n}", store.sink) for n in range(3)
+        ]
+
+        def run(machine: IngestedStore, seed: int) -> None:
+            chance = random.Random(seed)
+            for _ in range(5 * EFFORT):
+                # Each machine meets the sessions and bodies in another order.
+                for session in chance.sample(shared, len(shared)):
+                    call, text = next_id(), b"body %d" % chance.randrange(20)
+                    machine.append(
+                        message(session, text), started(session, call), ended(session, call)
+                    )
+                machine.ingest()
+
+        at_once(*(lambda n=n, one=one: run(one, n) for n, one in enumerate(machines)))
+        assert not store.rejections()
+        per_session = 3 * 2 * 5 * EFFORT
+        for (key,) in store.rows(schema.sessions, "key"):
+            places = [
+                seq
+                for table in (schema.messages, schema.invocations)
+                for session_key, seq in store.rows(table, "session_key", "seq")
+                if session_key == key
+            ]
+            assert sorted(places) == list(range(1, per_session + 1))
+        assert store.count(schema.sessions) == len(shared)
+        assert store.count(schema.journals) == 3
+
+
+@pytest.mark.parametrize("is_committed", [True, False])
+def test_a_lost_answer_to_a_commit_is_resolved_by_the_cursor(
+    lossy: LossyServer, tmp_path: Path, is_committed: bool
+) -> None:
+    with ingested_store(lossy.url, tmp_path) as store:
+        positions = append_calls(store, 5)
+        lossy.lose_an_answer(b"COPY ledger_entries", is_committed=is_committed)
+        with pytest.raises(UnavailableError):
+            store.ingest()
+        assert store.ingest().frame_count == (0 if is_committed else 10)
+        assert_all_is_applied_once(store, positions)
+
+
+def test_a_commit_that_comes_after_its_client_gave_up_is_noticed(
+    lossy: LossyServer, postgres_url: str, tmp_path: Path
+) -> None:
+    with (
+        ingested_store(lossy.url, tmp_path) as store,
+        ingested_store(postgres_url, tmp_path, is_new=False) as direct,
+    ):
+        positions = append_calls(store, 5)
+        second = threading.Thread(target=direct.ingest)
+
+        def is_waiting() -> bool:
+            with direct.database.read() as connection:
+                found = connection.exec_driver_sql(
+                    "SELECT count(*) FROM pg_stat_activity"
+                    " WHERE wait_event_type = 'Lock' AND datname = current_database()"
+                )
+                return bool(found.scalar())
+
+        def ingest_meanwhile() -> None:
+            second.start()
+            until(is_waiting)
+
+        lossy.lose_an_answer(b"COPY ledger_entries", delay=ingest_meanwhile)
+        with pytest.raises(UnavailableError):
+            store.ingest()
+        until(lambda: second.ident is not None and not second.is_alive())
+        store.ingest()
+        assert_all_is_applied_once(store, positions)
+
+
+def test_a_database_that_is_away_gets_all_facts_when_it_is_back(
+    ingesting: IngestedStore, database: str
+) -> None:
+    positions = append_calls(ingesting, 5)
+    ingesting.ingest()
+    positions += append_calls(ingesting, 5)
+    ingesting.database.close()
+    with gone(database):
+        for _ in range(2):
+            with pytest.raises(UnavailableError):
+                ingesting.ingest()
+        positions += append_calls(ingesting, 5)
+    assert ingesting.ingest().frame_count == 20
+    assert_all_is_applied_once(ingesting, positions)
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[SmallDisk]:
+    with small_disk(tmp_path / "disk", 24 << 20) as made:
+        yield made
+
+
+@contextmanager
+def _full(disk: SmallDisk) -> Generator[None]:
+    disk.fill()
+    yield
+    disk.free()
+
+
+@pytest.mark.parametrize("trouble", [_full, SmallDisk.read_only])
+def test_a_database_on_a_disk_in_trouble_gets_all_facts_afterwards(
+    disk: SmallDisk, tmp_path: Path, trouble: Callable[[SmallDisk], AbstractContextManager[None]]
+) -> None:
+    database = str(disk.folder / "trail.db")
+    with ingested_store(database, tmp_path) as store:
+        positions = append_calls(store, 3)
+        store.ingest()
+        positions += append_calls(store, 100)
+        store.database.close()
+        with trouble(disk), pytest.raises(UnavailableError):
+            store.ingest()
+        store.ingest()
+        assert_all_is_applied_once(store, positions)
