@@ -18,6 +18,8 @@ from tests.support.template_stores import drop_templates, make_store
 
 from tooltrail.store import OnUnavailable, Store
 
+_DEFAULT = settings.get_profile("default")
+
 # How long an example takes says something of the machine only.
 settings.register_profile(
     "tooltrail",
@@ -25,7 +27,7 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
     max_examples=times(25),
     # More of the same examples would be no more effort.
-    derandomize=settings.default.derandomize and EFFORT == 1,
+    derandomize=_DEFAULT.derandomize and EFFORT == 1,
 )
 settings.load_profile("tooltrail")
 

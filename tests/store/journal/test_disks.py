@@ -30,8 +30,6 @@ from tooltrail.records.errors import DiskFullError, UnavailableError
 PAGE = 4096
 DISK_BYTES = 2 << 20
 
-pytestmark = pytest.mark.fault
-
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[SmallDisk]:

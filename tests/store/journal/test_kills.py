@@ -40,7 +40,7 @@ THREADS = 2
 SEAL_BYTES = 12_000
 SEED = "kills of a journal"
 
-pytestmark = [pytest.mark.fault, pytest.mark.timeout(1200)]
+pytestmark = pytest.mark.timeout(1200)
 
 
 @pytest.fixture

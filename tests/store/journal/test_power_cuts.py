@@ -26,7 +26,7 @@ CUTS = 60
 SEAL_BYTES = 12_000
 SEED = "power cuts of a journal"
 
-pytestmark = [pytest.mark.fault, pytest.mark.timeout(1200)]
+pytestmark = pytest.mark.timeout(1200)
 
 
 @pytest.fixture

@@ -35,7 +35,6 @@ from tooltrail.records import (
 )
 from tooltrail.store import (
     Store,
-    StoreLimits,
     find_repairable,
     iter_record_checks,
     iter_rerenderings,
@@ -266,16 +265,6 @@ def test_an_object_that_is_pruned_before_the_commit_is_published_anew(
         with before_write(sqlite_store, lambda: relocate(other, str(tmp_path / "new"))):
             session.record(BASH, made(NOISE))
     assert_clean(sqlite_store)
-
-
-def test_what_a_limited_store_has_no_room_for_is_kept_in_the_database(tmp_path: Path) -> None:
-    with make_store(tmp_path / "trail.db", limits=StoreLimits(store_bytes=1_000)) as store:
-        finished = store.open_session().record(BASH, made(NOISE))
-        assert "kept in the database" in finished.receipt.text
-        assert store.reader.artifacts() == []
-        detail = store.reader.invocation(finished.invocation_id)
-        assert content_of(store.reader, stream_of(detail, "stdout")) == NOISE
-        assert_clean(store)
 
 
 def test_on_a_full_disk_a_small_call_is_recorded_and_of_a_large_one_nothing(
