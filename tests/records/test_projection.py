@@ -205,14 +205,15 @@ def test_details_at_exactly_their_budget_stay() -> None:
 
 
 @pytest.mark.parametrize("levels", [250, 251, 255])
-def test_details_up_to_the_depth_of_an_envelope_stay_and_deeper_ones_are_named(levels: int) -> None:
+def test_details_too_deep_for_an_envelope_are_whole_in_it(levels: int) -> None:
     projection, _, _ = surfaces(failure(details=nested(levels)), "command")
     error = projection.canonical.error
     assert error is not None
     shown: Any = error.details
     for _ in range(249):
         (shown,) = shown
-    assert shown == (["<list: nested too deep>"] if levels > 250 else [])
+    too_deep = levels - 250
+    assert shown == ([f"<list: {'[' * too_deep}{']' * too_deep}>"] if too_deep else [])
     assert projection.omissions == ()
     assert CanonicalResult.from_json(projection.canonical.to_json()) == projection.canonical
 
@@ -220,11 +221,12 @@ def test_details_up_to_the_depth_of_an_envelope_stay_and_deeper_ones_are_named(l
 @pytest.mark.parametrize(
     ("details", "text"),
     [
+        (nested(3000), "[" * 250 + '"<list: ' + "[" * 2750 + "]" * 2750 + '>"' + "]" * 250),
         ({"raw": b"a\xff" * 900}, '{"raw":"<bytes: ' + "a\\\\xff" * 900 + '>"}'),
         ({1: "x" * 1500}, '{"<int: 1>":"' + "x" * 1500 + '"}'),
         ({"n": 2**16_000}, '{"n":"<int: 0x1' + "0" * 4000 + '>"}'),
     ],
-    ids=["bytes", "key", "integer"],
+    ids=["deep", "bytes", "key", "integer"],
 )
 def test_details_that_are_no_json_are_cut_once_and_counted_from_the_whole(
     details: Any, text: str

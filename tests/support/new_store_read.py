@@ -10,6 +10,7 @@ from uuid import UUID
 
 from tooltrail.artifacts import ArtifactArchive, Capture, open_sink
 from tooltrail.journal import Entry, JournalLog
+from tooltrail.journal.clock import new_id
 from tooltrail.records import (
     CommandOutput,
     CompleteOutput,
@@ -29,7 +30,6 @@ from tooltrail.records.facts import (
 )
 from tooltrail.records.states import InvocationState
 from tooltrail.store import guards, schema
-from tooltrail.store._clock import new_id
 from tooltrail.store._engines.database import Database, open_database
 from tooltrail.store._engines.targets import parse_target
 from tooltrail.store.ingest.ingester import Ingested, Ingester

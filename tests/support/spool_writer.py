@@ -153,7 +153,7 @@ class _Tool:
         for module in list(sys.modules.values()):
             if module.__name__.startswith("tooltrail.store.") and hasattr(module, "now"):
                 vars(module)["now"] = shifted
-        vars(sys.modules["tooltrail.store._clock"])["_Ids"].factory = IdFactory(
+        vars(sys.modules["tooltrail.journal.clock"])["_Ids"].factory = IdFactory(
             unix_ms=shifted_ms, entropy=os.urandom
         )
 

@@ -15,9 +15,9 @@ from psycopg import sql
 from sqlalchemy import URL, insert
 
 from tooltrail.artifacts import PRIVATE_FILE, make_private_folders, open_sink
+from tooltrail.journal.clock import new_id
 from tooltrail.records import FamilyRegistry, Policy
 from tooltrail.store import Durability, OnUnavailable, Store, StoreLimits, open_store
-from tooltrail.store._clock import new_id
 from tooltrail.store._engines.database import open_database
 from tooltrail.store._engines.targets import SqliteTarget, Target, parse_target
 from tooltrail.store._outbox.known_stores import remember

@@ -11,7 +11,7 @@ def lazy_exports(
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """`__getattr__` and `__dir__` of the package whose `__init__.py` is `file`.
 
-    The stub beside it names the exports: `from .module import Name`.
+    The stub beside it names the exports: `from .module import Name`, or `from other.package …`.
     """
 
     @cache
@@ -22,7 +22,11 @@ def lazy_exports(
             imports = [
                 node for node in ast.parse(stub.read()).body if isinstance(node, ast.ImportFrom)
             ]
-        return {alias.name: f"{package}.{node.module}" for node in imports for alias in node.names}
+        return {
+            alias.name: f"{package}.{node.module}" if node.level else str(node.module)
+            for node in imports
+            for alias in node.names
+        }
 
     def get(name: str) -> object:
         if name == "__all__":

@@ -1,4 +1,5 @@
-from ._clock import new_id, now
+from tooltrail.journal.clock import new_id, now
+
 from ._outbox.delivering import Delivery, KeptEntry
 from ._repairing.answers import CutOffAnswer
 from ._repairing.repaired import RepairedFolder

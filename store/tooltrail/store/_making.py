@@ -37,13 +37,13 @@ from sqlalchemy import (
 )
 
 from tooltrail.artifacts import PRIVATE_FILE, ArtifactSink, make_durable_folders, open_sink
+from tooltrail.journal.clock import new_id
 from tooltrail.records import (
     InvalidRecordError,
     StoreExistsError,
     TooltrailError,
     UnavailableError,
 )
-from tooltrail.store._clock import new_id
 from tooltrail.store._engines.database import Database, open_database
 from tooltrail.store._engines.targets import SqliteTarget, Target
 from tooltrail.store._roots.mark_names import mark_path

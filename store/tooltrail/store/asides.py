@@ -33,6 +33,7 @@ from tooltrail.artifacts import (
     sync_folder,
 )
 from tooltrail.artifacts.spool_owner import LINK_SUFFIX, names_in
+from tooltrail.journal.clock import new_id, now
 from tooltrail.records import (
     CompleteOutput,
     InvalidRecordError,
@@ -45,7 +46,6 @@ from tooltrail.records import (
 from tooltrail.records.authoring import Record
 from tooltrail.records.canonical_json import decode, encode
 from tooltrail.records.policy_documents import first_complaint
-from tooltrail.store._clock import new_id, now
 from tooltrail.store._engines.targets import parse_target
 from tooltrail.store.environment import current_environment
 

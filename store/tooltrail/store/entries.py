@@ -11,10 +11,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from uuid import UUID
 
+from tooltrail.journal.clock import new_id, now
 from tooltrail.records.canonical_json import decode, encode, encode_text
 from tooltrail.records.digests import digest_of
 from tooltrail.records.errors import InvalidRecordError
-from tooltrail.store._clock import new_id, now
 
 if TYPE_CHECKING:
     from tooltrail.records import Message

@@ -22,6 +22,7 @@ from tooltrail.artifacts import (
     release_spool_folder,
     remove_spool_folder,
 )
+from tooltrail.journal.clock import now
 from tooltrail.records import (
     CompleteOutput,
     Digest,
@@ -35,7 +36,6 @@ from tooltrail.records import (
     project,
     render,
 )
-from tooltrail.store._clock import now
 from tooltrail.store._engines.reserve import SMALL_RECORD
 from tooltrail.store._recording import writes
 from tooltrail.store._recording.committing import commit

@@ -7,8 +7,8 @@ from datetime import timedelta
 from tooltrail.artifacts import ObjectStat
 from tooltrail.artifacts.archive import DAMAGED
 from tooltrail.artifacts.leftovers import iter_leftovers
+from tooltrail.journal.clock import now
 from tooltrail.records import InvalidRecordError
-from tooltrail.store._clock import now
 from tooltrail.store._roots.mark_names import is_mark
 from tooltrail.store._roots.marks import refuse_other_roots
 from tooltrail.store._roots.references import (

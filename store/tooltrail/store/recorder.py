@@ -14,6 +14,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection
 
+from tooltrail.journal.clock import new_id, now
 from tooltrail.records import (
     AgentVersion,
     CompleteOutput,
@@ -27,7 +28,6 @@ from tooltrail.records import (
     ToolDefinition,
     leg_fact_json,
 )
-from tooltrail.store._clock import new_id, now
 from tooltrail.store._outbox.kept_calls import kept_call
 from tooltrail.store._reading.legs import AGENT_RUN
 from tooltrail.store._reading.offers import OFFERING

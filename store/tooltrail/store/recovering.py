@@ -25,8 +25,8 @@ from tooltrail.artifacts import (
     remove_dead_owners,
     spooled_streams,
 )
+from tooltrail.journal.clock import now
 from tooltrail.records import InvocationFinishedError, TooltrailError, UnavailableError
-from tooltrail.store._clock import now
 from tooltrail.store._outbox.delivering import Delivery, deliver
 from tooltrail.store._outbox.known_invocations import (
     KnownInvocation,

@@ -9,8 +9,8 @@ from typing import Self
 from uuid import UUID
 
 from tooltrail.artifacts import ArtifactArchive, SpoolOwner, defer_sink
+from tooltrail.journal.clock import new_id, now
 from tooltrail.records import FamilyRegistry, NotFoundError, Policy, ToolCall, UnavailableError
-from tooltrail.store._clock import new_id, now
 from tooltrail.store._engines.database import Database
 from tooltrail.store._engines.reserve import DiskReserve
 from tooltrail.store._engines.targets import SqliteTarget

@@ -4,9 +4,9 @@ import pytest
 from tests.support.new_store_read import Call, ReadStore, at, call, entries_of
 
 from tooltrail.journal import Entry
+from tooltrail.journal.clock import new_id
 from tooltrail.records import DamageError, ToolDefinition, digest_of
 from tooltrail.records.facts import MessageAdded, ToolsOffered
-from tooltrail.store._clock import new_id
 from tooltrail.store.filters import InvocationFilter
 
 SESSION = new_id()

@@ -6,9 +6,9 @@ import pytest
 from tests.support.new_store_read import ReadStore, at, call, entries_of
 
 from tooltrail.journal import Entry
+from tooltrail.journal.clock import new_id
 from tooltrail.records import AmbiguousNameError, NotFoundError
 from tooltrail.records.facts import SessionOpened
-from tooltrail.store._clock import new_id
 
 SESSION = UUID("01890000-aaaa-7000-8000-00000000beef")
 TWIN = UUID("01890000-aaaa-7000-8000-0000dddddeef")

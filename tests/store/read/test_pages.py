@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from tests.support.new_store_read import Call, ReadStore, at, call, entries_of, read_store
 
 from tooltrail.journal import Entry
+from tooltrail.journal.clock import new_id
 from tooltrail.records import InvalidRecordError
 from tooltrail.records.facts import SessionOpened
 from tooltrail.records.states import InvocationState
-from tooltrail.store._clock import new_id
 from tooltrail.store.filters import STATES_OF_STATUS, InvocationFilter
 from tooltrail.store.read import pages
 from tooltrail.store.read.reader import Reader

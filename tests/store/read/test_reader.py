@@ -7,6 +7,7 @@ from tests.support.new_store_read import Call, ReadStore, at, call, entries_of
 
 from tooltrail.artifacts import artifact_path
 from tooltrail.journal import Entry
+from tooltrail.journal.clock import new_id
 from tooltrail.records import (
     LegEnded,
     LegStarted,
@@ -28,7 +29,6 @@ from tooltrail.records.facts import (
     SessionOpened,
     ToolsOffered,
 )
-from tooltrail.store._clock import new_id
 from tooltrail.store.views import InvocationDetail, InvocationView
 
 LOG = b"a line of a log\n" * 3_000

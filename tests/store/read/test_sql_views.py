@@ -10,9 +10,9 @@ from tests.support.new_store_read import ReadStore, at, call, entries_of
 
 from tooltrail.artifacts import artifact_path
 from tooltrail.journal import Entry
+from tooltrail.journal.clock import new_id
 from tooltrail.records import digest_of
 from tooltrail.records.facts import ArtifactFact, OmissionFact, SessionClosed, SessionOpened, Shown
-from tooltrail.store._clock import new_id
 from tooltrail.store.sql_views import VIEWS, view_ddl
 
 LOG = b"line\n" * 4_000

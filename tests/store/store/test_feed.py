@@ -2,9 +2,9 @@
 
 from tests.support.recording import run_command
 
+from tooltrail.journal.clock import new_id, now
 from tooltrail.records import ToolCall
 from tooltrail.store import InvocationFeed, InvocationFilter, Session, Store
-from tooltrail.store._clock import new_id, now
 from tooltrail.store._recording import writes
 from tooltrail.store._recording.starting import Started, write_started
 

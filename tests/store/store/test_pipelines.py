@@ -13,9 +13,9 @@ from tests.support.evidence import check_evidence
 from tests.support.lossy_server import LossyServer
 from tests.support.recording import command_output, run_command
 
+from tooltrail.journal.clock import now
 from tooltrail.records import InvalidRecordError, UnavailableError
 from tooltrail.store import Store, create_store
-from tooltrail.store._clock import now
 from tooltrail.store._engines import pipelines
 from tooltrail.store._engines.copying_in import MANY
 from tooltrail.store._engines.impatient_psycopg import ImpatientConnection

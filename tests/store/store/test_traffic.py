@@ -267,7 +267,7 @@ def test_what_is_no_answer_is_refused(store: Store, payload: bytes | str) -> Non
 
 
 def test_a_message_waits_in_the_outbox_with_all_of_it(tmp_path: Path) -> None:
-    from tooltrail.store._clock import new_id
+    from tooltrail.journal.clock import new_id
     from tooltrail.store.entries import MessageAdded, entry_json, read_entry
 
     whole = MessageAdded(

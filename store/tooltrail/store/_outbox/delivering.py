@@ -15,6 +15,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from tooltrail.journal.clock import new_id
 from tooltrail.records import (
     DamageError,
     InvalidRecordError,
@@ -22,7 +23,6 @@ from tooltrail.records import (
     TooltrailError,
     UnavailableError,
 )
-from tooltrail.store._clock import new_id
 from tooltrail.store._outbox.delivery_windows import One, batches_of, iter_windows
 from tooltrail.store._outbox.delivery_writes import BatchWriter, Told, entries_there, ids_there
 from tooltrail.store._outbox.entry_plans import plan_call

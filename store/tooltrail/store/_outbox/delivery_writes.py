@@ -12,8 +12,8 @@ from uuid import UUID
 
 from sqlalchemy import Connection, select
 
+from tooltrail.journal.clock import new_id, now
 from tooltrail.records import InvalidRecordError, NotFoundError
-from tooltrail.store._clock import new_id, now
 from tooltrail.store._outbox.entry_plans import CallPlan
 from tooltrail.store._outbox.reach import Reach
 from tooltrail.store._outbox.started_entries import OpenCalls, StartPlan, ends_missing, opening_of

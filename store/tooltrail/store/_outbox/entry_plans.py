@@ -9,6 +9,7 @@ from uuid import UUID
 from pydantic import ValidationError
 from sqlalchemy import Connection
 
+from tooltrail.journal.clock import now
 from tooltrail.records import (
     CanonicalResult,
     CompleteOutput,
@@ -29,7 +30,6 @@ from tooltrail.records import (
 from tooltrail.records.canonical_json import decode
 from tooltrail.records.envelope import ArtifactReference
 from tooltrail.records.policy_documents import first_complaint
-from tooltrail.store._clock import now
 from tooltrail.store._outbox.started_entries import call_of, salvaged
 from tooltrail.store._recording import writes
 from tooltrail.store._recording.ended_invocation import EndedInvocation, Scratch, content_of

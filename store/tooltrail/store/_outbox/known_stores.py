@@ -14,9 +14,9 @@ from typing import Any
 from uuid import UUID
 
 from tooltrail.artifacts._local import sync_folder
+from tooltrail.journal.clock import new_id
 from tooltrail.records.canonical_json import decode, encode
 from tooltrail.records.digests import digest_of
-from tooltrail.store._clock import new_id
 from tooltrail.store._engines.targets import Target
 from tooltrail.store._outbox.flocks import opened
 from tooltrail.store._outbox.journal_lines import add_line, iter_lines

@@ -14,8 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from tooltrail.artifacts._local import make_durable_folders, sync_folder
+from tooltrail.journal.clock import new_id
 from tooltrail.records.digests import digest_of
-from tooltrail.store._clock import new_id
 from tooltrail.store._outbox.journal_lines import iter_lines
 from tooltrail.store._outbox.locked_files import append_line, locked, write_durably
 

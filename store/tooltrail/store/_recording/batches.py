@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
+from tooltrail.journal.clock import new_id
 from tooltrail.records import RecordUncertainError, TooltrailError, UnavailableError
-from tooltrail.store._clock import new_id
 from tooltrail.store._engines.persistence import persistently
 from tooltrail.store._outbox.kept_calls import kept_call
 from tooltrail.store._reading.collector import collector_paused

@@ -11,6 +11,7 @@ from uuid import UUID
 from sqlalchemy import Connection
 
 from tooltrail.artifacts import remove_spool_folder
+from tooltrail.journal.clock import now
 from tooltrail.records import (
     Digest,
     InvalidRecordError,
@@ -20,7 +21,6 @@ from tooltrail.records import (
     UnavailableError,
     digest_of,
 )
-from tooltrail.store._clock import now
 from tooltrail.store._engines.prepared import Row
 from tooltrail.store._recording import writes
 from tooltrail.store._recording.ending import Ending

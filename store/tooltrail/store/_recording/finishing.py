@@ -10,6 +10,7 @@ from uuid import UUID
 from sqlalchemy import Connection
 
 from tooltrail.artifacts import StoredArtifact
+from tooltrail.journal.clock import now
 from tooltrail.records import (
     CompleteOutput,
     Digest,
@@ -23,7 +24,6 @@ from tooltrail.records import (
 )
 from tooltrail.records.canonical_json import encode
 from tooltrail.records.tool_calls import storable
-from tooltrail.store._clock import now
 from tooltrail.store._engines.prepared import Row
 from tooltrail.store._recording import writes
 from tooltrail.store._recording.publisher import StreamPublisher

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tooltrail.artifacts import CapturedStream, artifact_path
+from tooltrail.journal.clock import now
 from tooltrail.records import Postponed, UnavailableError
-from tooltrail.store._clock import now
 from tooltrail.store._recording.finishing import write_artifacts
 from tooltrail.store._recording.publisher import StreamPublisher
 from tooltrail.store._recording.upkeep import ensure_standing

@@ -12,8 +12,8 @@ from uuid import UUID
 from sqlalchemy import Connection
 
 from tooltrail.artifacts import remove_spool_folder
+from tooltrail.journal.clock import new_id, now
 from tooltrail.records import Digest, Family, Policy, StartUncertainError, ToolCall
-from tooltrail.store._clock import new_id, now
 from tooltrail.store._engines.prepared import Row
 from tooltrail.store._recording import writes
 from tooltrail.store._recording.committing import commit

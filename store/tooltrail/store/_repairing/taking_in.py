@@ -12,6 +12,7 @@ from uuid import UUID
 from sqlalchemy import Connection
 
 from tooltrail.artifacts import spooled_streams
+from tooltrail.journal.clock import new_id, now
 from tooltrail.records import (
     CompleteOutput,
     InvalidRecordError,
@@ -22,7 +23,6 @@ from tooltrail.records import (
     load_policy,
     stored_policy,
 )
-from tooltrail.store._clock import new_id, now
 from tooltrail.store._outbox.known_invocations import KnownInvocation, find_known_invocation
 from tooltrail.store._reading.names import LAST, find_session, session_key
 from tooltrail.store._recording import writes

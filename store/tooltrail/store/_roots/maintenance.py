@@ -22,9 +22,9 @@ from sqlalchemy import Connection, false, insert, select, text, update
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from tooltrail.artifacts import PRIVATE_FILE
+from tooltrail.journal.clock import new_id, now
 from tooltrail.records import TooltrailError, UnavailableError
 from tooltrail.records.canonical_json import encode_text
-from tooltrail.store._clock import new_id, now
 from tooltrail.store._engines.database import Database
 from tooltrail.store._engines.targets import SqliteTarget
 from tooltrail.store._recording.upkeep import admit_no_references

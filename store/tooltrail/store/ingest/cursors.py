@@ -13,10 +13,10 @@ from typing import Any, Final
 from uuid import UUID
 
 from tooltrail.journal import Cursor, Frame, Gap, cursor_behind, read_journal
+from tooltrail.journal.clock import now
 from tooltrail.journal.segments import segment_numbers
 from tooltrail.records.errors import UnavailableError
 from tooltrail.store import schema
-from tooltrail.store._clock import now
 from tooltrail.store.ingest.native import Native, Row
 
 _COLUMNS: Final = "key, id, segment, segment_offset, next_index, head, frame_offset, entry_count"

@@ -30,10 +30,10 @@ from tooltrail.journal import (
     read_journal_id,
     sync_segment,
 )
+from tooltrail.journal.clock import now
 from tooltrail.journal.segments import segment_numbers
 from tooltrail.records import FamilyRegistry, InvalidRecordError, UnavailableError
 from tooltrail.records.facts import CallEnded, body_digests
-from tooltrail.store._clock import now
 from tooltrail.store._engines.database import Database
 from tooltrail.store.ingest.artifact_rows import write_stored, write_waiting
 from tooltrail.store.ingest.batch import Batch

@@ -14,12 +14,12 @@ from uuid import UUID
 
 from tooltrail.artifacts import CapturedStream, salvage
 from tooltrail.journal import Entry, JournalLog, is_alive, remove_owner
+from tooltrail.journal.clock import now
 from tooltrail.journal.segments import sync_folder
 from tooltrail.records import InvalidRecordError, UnavailableError
 from tooltrail.records.digests import digest_of
 from tooltrail.records.facts import CallEnded, StreamFact
 from tooltrail.records.tool_errors import ErrorKind
-from tooltrail.store._clock import now
 from tooltrail.store._engines.database import Database
 from tooltrail.store.ingest.interruption import interrupted_output
 from tooltrail.store.ingest.native import Native

@@ -6,8 +6,8 @@ from pathlib import PurePosixPath
 from typing import Final
 from uuid import UUID
 
+from tooltrail.journal.clock import now
 from tooltrail.records import DamageError, InvalidRecordError, UnavailableError
-from tooltrail.store._clock import now
 from tooltrail.store._engines.database import Database
 from tooltrail.store._recording.bodies import decode_body
 from tooltrail.store.ingest.artifact_rows import (

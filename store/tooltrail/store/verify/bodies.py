@@ -124,7 +124,7 @@ def check_pending(checking: Checking) -> Iterator[list[Finding]]:
     while True:
         behind = "" if last is None else "WHERE digest > ? "
         sql = (
-            "SELECT digest, min(role), min(reason) FROM pending_artifacts "  # noqa: S608  own words
+            "SELECT digest, min(role), min(reason) FROM pending_artifacts "
             f"{behind}GROUP BY digest ORDER BY digest LIMIT ?"
         )
         values = (_ROWS_AT_ONCE,) if last is None else (last, _ROWS_AT_ONCE)

@@ -54,7 +54,7 @@ def _orphan(column: str, owner: str) -> str:
 _MESSAGES: Final = "l.kind IN ('message', 'tool.offered', 'agent.leg', 'agent.outcome')"
 _OF_SESSION: Final = "WHERE o.session_key = t.key"
 _UNKNOWN_SESSION: Final = (
-    "t.entry IS NULL AND t.close_entry IS NULL"  # noqa: S608  own names
+    "t.entry IS NULL AND t.close_entry IS NULL"
     f" AND NOT EXISTS (SELECT 1 FROM invocations AS o {_OF_SESSION})"
     f" AND NOT EXISTS (SELECT 1 FROM messages AS o {_OF_SESSION})"
 )
