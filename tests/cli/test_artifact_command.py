@@ -54,6 +54,7 @@ def test_ls_lists_what_the_store_refers_to(cli: Cli) -> None:
         "stored_size": stored,
         "line_count": 30_000,
         "created_at": record["created_at"],
+        "damage": None,
     }
     rows = list(csv.DictReader(io.StringIO(cli.ok("artifact", "ls", "--csv").text)))
     assert [row["path"] for row in rows] == [path]

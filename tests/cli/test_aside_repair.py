@@ -13,7 +13,6 @@ from unittest.mock import patch
 import pytest
 from tests.support.asides import set_aside_whole, wanted
 from tests.support.cli import Cli, kill_group, python, without_coverage
-from tests.support.disks import small_disk
 from tests.support.evidence import ledger_of
 from tests.support.lossy_server import END, LossyServer
 from tests.support.postgres import closed_database
@@ -150,24 +149,6 @@ def test_a_database_that_is_a_folder_runs_nothing_and_leaves_nothing(cli: Cli) -
     assert ended.sentence == f"{cli.folder}/folder is a folder; a database is a file"
     assert not marker.exists()
     assert not list(cli.folder.glob("**/aside-*"))
-
-
-def test_a_disk_that_is_full_at_the_end_leaves_a_record_that_is_interrupted(
-    cli: Cli, tmp_path: Path
-) -> None:
-    lose_store(cli)
-    with small_disk(tmp_path / "disk", 1 << 20) as disk:
-        cli.environment["TOOLTRAIL_SPOOL"] = str(disk.folder / "spool")
-        wait = f"until [ -s {disk.folder}/spool/aside-*/stdout.zst ]; do sleep 0.05; done"
-        fill = f"cat /dev/zero > {disk.folder}/filler 2>/dev/null; exit 3"
-        ended = cli.exec("--", "sh", "-c", f"echo out; {wait}; {fill}")
-        assert (ended.code, ended.stdout) == (3, b"out\n")
-        assert ended.message.splitlines()[-1].startswith("tooltrail: the end was not recorded: ")
-        assert ended.message.endswith("records the call as interrupted, with what is kept\n")
-        (disk.folder / "filler").unlink()
-        find_store(cli)
-        assert [row["outcome"] for row in cli.ok("repair", "--json").records] == ["interrupted"]
-        assert cli.ok("show", "--stream", "stdout").stdout == b"out\n"
 
 
 def test_a_server_that_was_away_takes_it_in_by_whatever_name_it_is_reached(

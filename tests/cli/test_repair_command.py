@@ -79,13 +79,12 @@ def test_what_is_lost_is_said(cli: Cli) -> None:
     with (cli.folder / "spool" / name / "stdout.zst").open("ab") as file:
         file.write(compress_frame(b"z" * 2_000).data[:-1])
     assert [line.split() for line in cli.ok("repair").lines[1:]] == [
-        [name, "interrupted", "5", "B", "2", "kB"]
+        [name, "interrupted", "5", "B", "1", "B"]
     ]
     ended = cli.run("show", name, "--stream", "stdout")
     assert (ended.code, ended.stdout) == (4, b"kept\n")
     assert ended.sentence == (
-        "stdout: 2,000 bytes were not kept: "
-        "the program that recorded it ended in the middle of a frame"
+        "stdout: 1 bytes were not kept: the program that recorded it ended in the middle of a frame"
     )
 
 

@@ -45,9 +45,9 @@ def check_size(path: str, found: int, stored: int | None) -> None:
 class CheckedReader(io.RawIOBase):
     """Plain bytes, compared with the digest in their path and with a size when they end.
 
-    With a known size the comparison comes before the last bytes are handed out, and nothing behind
-    them is read: an index that was cut does not matter. Once damage was found every further read
-    says so again. Closes the reader underneath with itself.
+    With a known size the comparison comes before the last bytes are handed out. The content is then
+    right whatever became of the index behind it, which `ArtifactArchive.verify` checks. Once damage
+    was found every further read says so again. Closes the reader underneath with itself.
     """
 
     def __init__(self, plain: PlainReader, path: str, size: int | None) -> None:
@@ -84,7 +84,18 @@ class CheckedReader(io.RawIOBase):
         self._hasher.update(view[:count])
         self._count += count
         if count == 0 or self._count == self._size:
-            check_size(self._path, self._count, self._size)
+            rest = self._rest_size() if count else 0
+            check_size(self._path, self._count + rest, self._size)
             check_digest(self._path, self._hasher.hexdigest())
             self._is_at_end = True
         return count
+
+    def _rest_size(self) -> int:
+        """Plain bytes behind those that were stored."""
+        size, buffer = 0, memoryview(bytearray(1 << 16))
+        try:
+            while count := self._plain.readinto(buffer):
+                size += count
+        except DamageError:
+            return size  # an index that was cut or altered holds no plain bytes
+        return size

@@ -10,7 +10,7 @@ from typing import BinaryIO, NamedTuple, Protocol
 
 import zstandard
 
-from tooltrail.artifacts.frame_spans import HEADER_SIZE, FrameSpan
+from tooltrail.artifacts.frame_spans import HEADER_SIZE, FrameSpan, block_stops
 from tooltrail.records.errors import DamageError
 
 MAX_FRAME_SIZE = 64 * 1024 * 1024
@@ -18,6 +18,7 @@ MAX_FRAME_SIZE = 64 * 1024 * 1024
 
 _CHECKSUM_SIZE = 4
 _STEP = 1024
+_ZEROS = 3
 
 
 class Decoder(Protocol):
@@ -90,18 +91,6 @@ def decode_unknown(data: bytes) -> bytes:
     except zstandard.ZstdError as error:
         raise ValueError(str(error)) from error
     raise ValueError(f"it announces {size:,} bytes, and none above {MAX_FRAME_SIZE:,} is decoded")
-
-
-def decode_beginning(data: bytes) -> bytes:
-    """What can be decoded of a frame that is not complete.
-
-    Raises:
-        ValueError: see `decode_unknown`.
-    """
-    try:
-        return _decode_beginning(data)[0]
-    except zstandard.ZstdError as error:
-        raise ValueError(str(error)) from error
 
 
 def _decode_beginning(data: bytes) -> tuple[bytes, bool]:
@@ -187,23 +176,47 @@ def announced_size(file: BinaryIO, start: int) -> int:
     return size if size <= MAX_FRAME_SIZE else 0
 
 
-def read_beginning(file: BinaryIO, start: int, path: str) -> bytes:
-    """What can be decoded of the frame at `start`, with which the file ends so far.
+class Beginning(NamedTuple):
+    """What is there of a frame that is not complete.
+
+    Attributes:
+        plain: what can be decoded.
+        is_flushed: whether the file ends behind that, as a flush leaves it.
+        problem: why no more can be decoded, in one sentence; None for a frame that is merely cut.
+    """
+
+    plain: bytes
+    is_flushed: bool
+    problem: str | None
+
+
+def read_beginning(file: BinaryIO, start: int, path: str) -> Beginning:
+    """Decode the frame at `start`, with which the file ends so far, block by block.
 
     Raises:
-        DamageError: it was altered, or claims to be larger than any that this program writes.
         OSError: as the file raises it.
     """
-    file.seek(start)
-    data = file.read(MAX_FRAME_SIZE)
-    try:
-        return decode_beginning(data)
-    except ValueError as error:
-        raise DamageError(
-            f"{path} is damaged: the frame at byte {start:,} of the stored file cannot be"
-            f" decoded: {error}",
-            path=path,
-        ) from error
+    decoder = zstandard.ZstdDecompressor().decompressobj()
+    plain, position = bytearray(), start
+    reason: str | None = None
+    for stop in block_stops(file, start):
+        file.seek(position)
+        try:
+            plain += decoder.decompress(file.read(stop - position))
+        except zstandard.ZstdError as error:
+            reason = str(error)
+            break
+        position = stop
+        if len(plain) > MAX_FRAME_SIZE:
+            break
+    file.seek(position)
+    rest = file.read(_ZEROS)
+    if reason is None and len(rest) == _ZEROS and not any(rest):
+        reason = "zeros follow"
+    problem = (
+        f"{path} is damaged: the frame at byte {start:,} of the stored file ends there: {reason}"
+    )
+    return Beginning(bytes(plain), not rest, problem if reason else None)
 
 
 def plain_size_of(file: BinaryIO, span: FrameSpan, path: str) -> int:

@@ -212,8 +212,8 @@ class GrowingFrame:
         return part
 
 
-_GROWING = zstandard.ZstdCompressionParameters.from_level(
-    6, source_size=FRAME_SIZE, hash_log=16, chain_log=16, write_checksum=True
+_GROWING = zstandard.ZstdCompressionParameters(
+    compression_level=6, window_log=18, hash_log=16, chain_log=16, write_checksum=True
 )
 """Level 6 finds more in what came before; its own tables would take 3 MiB for each stream."""
 

@@ -144,7 +144,7 @@ class StreamFollower:
         path = str(self._file)
         spans = [span for span in iter_spans(stored, path) if span.is_data]
         stop = spans[-1].stop if spans else 0
-        last = read_beginning(stored, stop, path)
+        last = read_beginning(stored, stop, path).plain
         if last:
             spans.append(FrameSpan(stop, stop, is_data=True))
         wanted = lines

@@ -65,8 +65,10 @@ def is_skippable(header: bytes) -> bool:
     return bool(header) and header[0] >> 4 == 5 and header[1:4] == _SKIPPABLE[: len(header) - 1]
 
 
-def ends_with_block(stored: BinaryIO, start: int) -> bool:
-    """Whether the file ends behind a whole block of the frame that begins at `start`.
+def block_stops(stored: BinaryIO, start: int) -> Iterator[int]:
+    """Where the header and each whole block of a frame end; ends before a block of no bytes.
+
+    No such block is ever flushed: zeros are what a power loss leaves.
 
     Raises:
         OSError: as the file raises it.
@@ -76,13 +78,15 @@ def ends_with_block(stored: BinaryIO, start: int) -> bool:
     try:
         offset = start + zstandard.frame_header_size(header)
     except zstandard.ZstdError:
-        return False
+        return
     size = stored.seek(0, os.SEEK_END)
-    while offset < size:
+    while offset <= size:
+        yield offset
         stored.seek(offset)
         block = stored.read(_BLOCK_HEADER_SIZE)
+        if len(block) < _BLOCK_HEADER_SIZE or not any(block):
+            return
         offset += _BLOCK_HEADER_SIZE + _block_size(block)
-    return offset == size
 
 
 def _span(stored: BinaryIO, header: bytes, start: int, path: str) -> FrameSpan | None:

@@ -17,7 +17,6 @@ from tooltrail.artifacts.capture import Capture, CapturedStream
 from tooltrail.artifacts.codec import FRAME_SIZE
 from tooltrail.artifacts.frame_spans import (
     HEADER_SIZE,
-    ends_with_block,
     is_skippable,
     iter_spans,
 )
@@ -72,14 +71,11 @@ class SpoolReader:
         self.lost_size = announced_size(self._stored, start)
         if self.lost_size:
             return
-        try:
-            plain = read_beginning(self._stored, start, self._path)
-        except DamageError as error:
-            self.problem, plain = str(error), b""
-        if plain:
-            yield self._counted(plain)
-        is_flushed = plain and ends_with_block(self._stored, start)
-        self.lost_size = 0 if is_flushed else 1
+        found = read_beginning(self._stored, start, self._path)
+        self.problem = found.problem
+        if found.plain:
+            yield self._counted(found.plain)
+        self.lost_size = 0 if found.is_flushed and found.plain else 1
 
     def _counted(self, block: bytes) -> bytes:
         self.size += len(block)

@@ -196,7 +196,7 @@ def test_a_file_that_fails_while_it_is_read_is_unavailable(folder: Path) -> None
         # Opens, and gives an error of input and output at its beginning.
         Path("/proc/self/mem").open("rb", buffering=0) as unreadable,
     ):
-        follower._stored = unreadable
+        follower._stored = unreadable  # pyright: ignore[reportPrivateUsage]
         with pytest.raises(UnavailableError, match="cannot be read: Input/output error"):
             polled(follower)
         with pytest.raises(UnavailableError, match="cannot be read: Input/output error"):

@@ -207,7 +207,7 @@ def test_a_read_only_artifact_folder_postpones_the_output() -> None:
         if not os.geteuid():
             for path in (Path(name), *Path(name).rglob("*")):
                 os.chown(path, NOBODY, NOBODY)
-        said, _ = run_python(SEALED_ARTIFACTS, name, user=NOBODY)
+        said, _ = run_python(SEALED_ARTIFACTS, name, user=NOBODY, imports="tests.support.recording")
     assert said.split("\n") == ["postponed True", "success True", "stored True", ""]
 
 

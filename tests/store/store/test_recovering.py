@@ -209,7 +209,9 @@ def test_a_program_that_was_killed_before_it_printed_is_recovered_too(
     assert_clean(store)
 
 
-def test_what_one_frame_lost_is_counted(store: Store, database: str) -> None:
+def test_what_is_lost_in_the_middle_of_a_frame_counts_as_a_byte_at_least(
+    store: Store, database: str
+) -> None:
     name = kill_after(store, database, "write stdout kept", "flush stdout")
     file = store.spool / str(name) / "stdout.zst"
     lost = compress_frame(b"z" * 100).data
@@ -218,13 +220,13 @@ def test_what_one_frame_lost_is_counted(store: Store, database: str) -> None:
 
     (one,) = repair(store).folders
 
-    assert one == RepairedFolder(name, "interrupted", recovered_bytes=5, lost_bytes=100)
+    assert one == RepairedFolder(name, "interrupted", recovered_bytes=5, lost_bytes=1)
     detail = store.reader.invocation(name)
     stream = stream_of(detail, "stdout")
-    assert (stream.size, stream.produced_size) == (5, 105)
+    assert (stream.size, stream.produced_size) == (5, 6)
     assert stream.loss_reason == "the program that recorded it ended in the middle of a frame"
     assert [(o.stage, o.before, o.after) for o in detail.omissions if o.unit == "bytes"] == [
-        ("capture", 105, 5),
+        ("capture", 6, 5),
         ("projection", 5, 0),
     ]
     assert_clean(store)
@@ -241,8 +243,8 @@ def test_a_damaged_file_is_recovered_up_to_there_and_kept(store: Store, database
 
     assert (one.outcome, one.recovered_bytes, one.lost_bytes) == ("interrupted", 5, 1)
     kept = store.spool / "kept" / str(name)
-    problem = f"{kept / 'stdout.zst'} is damaged: no frame begins at byte {len(damaged) - 100}"
-    assert one.reason == f"{problem} of the stored file"
+    problem = f"{kept / 'stdout.zst'} is damaged: the frame at byte 0 of the stored file ends there"
+    assert one.reason == f"{problem}: zeros follow"
     assert one.kept_in == str(kept)
     detail = store.reader.invocation(name)
     assert content_of(store.reader, stream_of(detail, "stdout")) == b"kept\n"

@@ -1,6 +1,7 @@
 """What was set aside while a store was away is recorded in it: whole, as it was, and once."""
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -28,6 +29,7 @@ from tests.support.recording import content_of, stream_of
 from tests.support.spools import left_in
 from tests.support.upkeep import runs_of
 
+from tooltrail.artifacts.codec import FRAME_SIZE
 from tooltrail.records import (
     DEFAULT_POLICY,
     CompleteOutput,
@@ -603,12 +605,12 @@ def test_a_record_that_the_system_cannot_read_is_tried_again(sqlite_store: Store
 def test_a_damaged_file_of_a_killed_program_is_kept_beside_what_is_recovered(
     sqlite_store: Store,
 ) -> None:
+    noise = os.urandom(3 * FRAME_SIZE)
+
     def task() -> Aside:
         aside = begin_aside(sqlite_store.spool, wanted(sqlite_store))
         capture = aside.capture("stdout")
-        capture.write(OUT)
-        capture.flush()
-        capture.write(ERR)
+        capture.write(noise)
         capture.flush()
         return aside
 
@@ -617,10 +619,10 @@ def test_a_damaged_file_of_a_killed_program_is_kept_beside_what_is_recovered(
     (waiting,) = set_aside(sqlite_store)
     path = waiting.path / "stdout.zst"
     data = bytearray(path.read_bytes())
-    data[-6] ^= 0xFF  # in the frame of what came last
+    data[FRAME_SIZE + 9_000] ^= 0xFF  # in the second frame
     path.write_bytes(data)
     (one,) = repair(sqlite_store).folders
-    assert (one.outcome, one.recovered_bytes) == ("interrupted", len(OUT))
+    assert (one.outcome, one.recovered_bytes) == ("interrupted", FRAME_SIZE)
     assert "stdout.zst" in one.reason
     kept = sqlite_store.spool / "kept" / waiting.path.name / "stdout.zst"
     assert kept.read_bytes() == bytes(data)
