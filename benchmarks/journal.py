@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from tests.support.lean_store import LeanStore, lean_store
@@ -53,7 +54,7 @@ def by_threads(store: LeanStore, session: Session, calls: Sequence[Call]) -> Non
     del store
     shares = [calls[n::RECORDERS] for n in range(RECORDERS)]
     with ThreadPoolExecutor(RECORDERS) as pool:
-        list(pool.map(lambda share: _record(session, share), shares))
+        list(pool.map(partial(_record, session), shares))
 
 
 def by_tasks(store: LeanStore, session: Session, calls: Sequence[Call]) -> None:

@@ -68,9 +68,10 @@ def marked(kept: Path) -> None:
         (kept.parent / "artifacts" / mark_path(store.info.id)).touch()
 
 
-def test_every_released_revision_but_the_head_has_a_kept_store() -> None:
+def test_every_revision_but_the_head_has_a_kept_store() -> None:
     made = {path.name[:4] for path in Path(SCRIPTS, "versions").glob("*.py")}
-    assert set(REVISIONS) == made - {HEAD_REVISION}
+    # Objects of the first revision have no index at their end. No program released wrote any.
+    assert set(REVISIONS) == made - {HEAD_REVISION, "0001"}
 
 
 def test_every_row_of_a_kept_store_is_the_same_after_an_upgrade(revision: str, kept: Path) -> None:

@@ -136,7 +136,7 @@ def _deep_text(value: object) -> str:
             parents.discard(parent)
         elif not isinstance(part, dict | list | tuple):
             parts.append(encode_text(_json_of(part)))
-        elif id(part) in parents or len(parts) > _MOST_DEEP_PARTS:
+        elif id(cast("object", part)) in parents or len(parts) > _MOST_DEEP_PARTS:
             parts.append("...")
         else:
             source = cast("list[object] | dict[object, object]", part)

@@ -17,7 +17,7 @@ from tooltrail.records.digests import ALGORITHM, Digest
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.records.tool_calls import storable
 from tooltrail.store._engines.driver_errors import raised_as_ever
-from tooltrail.store.schema import EPOCH, microseconds_of
+from tooltrail.store.column_types import EPOCH, microseconds_of
 
 Row: TypeAlias = dict[str, Any]
 

@@ -28,7 +28,7 @@ from sqlalchemy.exc import DataError, DBAPIError, OperationalError
 from sqlalchemy.types import NullType, TypeEngine
 
 from tooltrail.records.digests import ALGORITHM, EMPTY, Digest
-from tooltrail.store.schema import EPOCH, Moment, Sha256
+from tooltrail.store.column_types import EPOCH, Moment, Sha256
 from tooltrail.store.tables._types import AnyText, Uuid16
 
 AnySelect: TypeAlias = Select[*tuple[Any, ...]]
