@@ -151,3 +151,8 @@ class CallEnded:
     exit_status: int | None = None
     signal: int | None = None
     timed_out: bool | None = None
+
+    @property
+    def all_streams(self) -> tuple[StreamFact, ...]:
+        """The streams of the output, and the artifacts that are none of these."""
+        return self.streams if self.shown is None else (*self.streams, *self.shown.hidden)

@@ -21,11 +21,13 @@ from tooltrail.records import (
     NotFoundError,
     SessionClosedError,
     StreamRecord,
+    ToolCall,
     ToolDefinition,
     ToolError,
 )
 from tooltrail.records.canonical_json import decode
 from tooltrail.records.families.command import CommandOutput
+from tooltrail.records.families.web_search import WebSearchHit, WebSearchOutput
 
 DAY = datetime(2026, 3, 4, 5, 6, 7, 89, tzinfo=UTC)
 
@@ -85,6 +87,24 @@ def test_a_captured_stream_becomes_an_artifact_and_leaves_the_spool(
     assert store.rows("SELECT size FROM artifacts") == [(101_000,)]
     assert len(list((tmp_path / "artifacts").rglob("*.zst"))) == 1
     assert not invocation.spool.exists()
+
+
+@pytest.mark.parametrize("count", [50, 5_000])
+def test_what_a_result_leaves_out_becomes_an_artifact(store: LeanStore, count: int) -> None:
+    hits = tuple(
+        WebSearchHit(title=f"page {n}", url=f"https://example.org/{n}") for n in range(count)
+    )
+    found = WebSearchOutput(query="x", provider="y", results=hits, fetched_at=DAY)
+    output = CompleteOutput.success("WebSearch", found)
+    session = Session.open(store.recorder)
+    finished = session.start(ToolCall.of("WebSearch", {}), family="web_search").finish(output)
+    [(role, size)] = store.rows(
+        "SELECT i.role, a.size FROM invocation_artifacts AS i JOIN artifacts AS a"
+        " ON a.digest = i.digest"
+    )
+    assert role == "hidden"
+    assert finished.canonical.result is not None
+    assert size > (16 * 1024 if count > 1000 else 0)
 
 
 def test_a_role_takes_one_capture(store: LeanStore) -> None:

@@ -266,7 +266,7 @@ class Ingester:
             stream
             for one in news
             if isinstance(one.fact, CallEnded)
-            for stream in one.fact.streams
+            for stream in one.fact.all_streams
             if stream.spooled is not None
         ]
         attached = [

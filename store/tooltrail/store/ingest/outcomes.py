@@ -339,7 +339,7 @@ def _unspooled(
     fact: CallEnded, artifacts: Iterable[ArtifactFact], attached: Mapping[Digest, StreamRecord]
 ) -> tuple[StreamRecord, ...]:
     """The artifacts whose bytes are in memory and not in the spool, each once."""
-    spooled = {one.digest for one in fact.streams if one.spooled is not None}
+    spooled = {one.digest for one in fact.all_streams if one.spooled is not None}
     wanted = dict.fromkeys(one.digest for one in artifacts if one.digest not in spooled)
     return tuple(attached[one] for one in wanted if one in attached)
 
