@@ -49,6 +49,7 @@ __all__ = [
     "VERSION",
     "AgentLeg",
     "AgentOutcome",
+    "AnswerStarted",
     "ArtifactFact",
     "CallEnded",
     "CallStarted",
@@ -144,6 +145,30 @@ class MessageAdded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerStarted:
+    """A provider began to stream an answer. Its bytes gather in the spool until it has ended.
+
+    The fact `message` with the same id says that the answer has ended, and what it was.
+
+    Attributes:
+        session: id of the session.
+        id: of the message that the answer becomes.
+        at: when it began, aware.
+        wire_format: format of the answer.
+        provider: whose server gives it, where the format does not say so.
+        owner: name of the owner lock of the program that receives it.
+    """
+
+    kind: ClassVar[str] = "answer.started"
+    session: UUID
+    id: UUID
+    at: datetime
+    wire_format: str
+    provider: str | None = None
+    owner: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ToolsOffered:
     """From here on a session offers exactly these tools to the model.
 
@@ -225,6 +250,7 @@ Fact: TypeAlias = (
     SessionOpened
     | SessionClosed
     | MessageAdded
+    | AnswerStarted
     | ToolsOffered
     | CallStarted
     | CallEnded
