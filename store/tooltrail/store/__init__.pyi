@@ -1,4 +1,11 @@
+from tooltrail.journal.answers import (
+    RecordedAnswer,
+    RecordedStream,
+    record_response,
+    record_stream,
+)
 from tooltrail.journal.clock import new_id, now
+from tooltrail.journal.tool_results import tool_results_message
 
 from ._outbox.delivering import Delivery, KeptEntry
 from ._repairing.answers import CutOffAnswer
@@ -60,13 +67,6 @@ from .relocation_report import RelocationReport
 from .rerendering import Rerendering, RerenderingState, Wording, iter_rerenderings, rerender
 from .spools import user_spool, user_spools
 from .store import Store
-from .told_results import tool_results_message
-from .traffic import (
-    RecordedAnswer,
-    RecordedStream,
-    record_response,
-    record_stream,
-)
 from .unsettled import Repairable, Unended, find_repairable, find_unended
 from .upgrading import (
     Downgrade,

@@ -58,6 +58,8 @@ class Collected:
         opened: columns of sessions that this batch opens, by id.
         closed: columns of sessions that this batch closes, by id.
         messages: in the order of the journal.
+        answers: entries of answers that begin, by id.
+        ended_answers: ids of answers of earlier batches that have ended.
         starts: calls that begin, by id, in the order of the journal.
         ends: of calls that an earlier batch started.
         rows: everything else, by table.
@@ -68,6 +70,8 @@ class Collected:
     opened: dict[UUID, Row] = field(default_factory=dict[UUID, Row])
     closed: dict[UUID, tuple[object, ...]] = field(default_factory=dict[UUID, tuple[object, ...]])
     messages: list[NewMessage] = field(default_factory=list[NewMessage])
+    answers: dict[UUID, Entry] = field(default_factory=dict[UUID, Entry])
+    ended_answers: list[UUID] = field(default_factory=list[UUID])
     starts: dict[UUID, Start] = field(default_factory=dict[UUID, Start])
     ends: list[End] = field(default_factory=list[End])
     rows: defaultdict[Table, list[Row]] = field(default_factory=lambda: defaultdict(list))
@@ -86,6 +90,7 @@ class Collected:
         native.insert_once(schema.bodies, made)
         self._write_sessions(native, sessions)
         self._write_messages(native)
+        self._write_answers(native)
         self._write_starts(native)
         self._write_ends(native)
         tools = {row["digest"]: row for row in reversed(self.rows.pop(schema.tools, []))}
@@ -126,6 +131,22 @@ class Collected:
                 if table is not schema.tool_offers:
                     owner["session_key"] = new.session.key
                 self.rows[table] += [{**owner, **child} for child in children]
+
+    def end_answer(self, message_id: UUID) -> None:
+        """An answer that began in this batch or in an earlier one has ended."""
+        if self.answers.pop(message_id, None) is None:
+            self.ended_answers.append(message_id)
+
+    def _write_answers(self, native: Native) -> None:
+        begun: list[Row] = [
+            {"message_id": native.uuid(one), "journal_key": entry.journal_key, "entry": entry.n}
+            for one, entry in self.answers.items()
+        ]
+        native.insert_once(schema.open_answers, begun)
+        native.update(
+            "DELETE FROM open_answers WHERE message_id = ?",
+            [(native.uuid(one),) for one in self.ended_answers],
+        )
 
     def _write_starts(self, native: Native) -> None:
         keys = _next_keys(native, schema.invocations, len(self.starts))

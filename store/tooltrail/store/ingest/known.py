@@ -9,6 +9,7 @@ from tooltrail.records.digests import Digest
 from tooltrail.records.facts import (
     AgentLeg,
     AgentOutcome,
+    AnswerStarted,
     CallEnded,
     CallStarted,
     Fact,
@@ -77,12 +78,14 @@ class Known:
         calls: by id.
         messages: the entry of each, by id.
         bodies: those of the asked digests that are stored.
+        open_answers: ids of the named messages that are still being streamed.
     """
 
     sessions: dict[UUID, Session]
     calls: dict[UUID, Call]
     messages: dict[UUID, Entry]
     bodies: frozenset[Digest]
+    open_answers: set[UUID]
 
 
 MessageFact = MessageAdded | ToolsOffered | AgentLeg | AgentOutcome
@@ -101,17 +104,18 @@ def load_known(native: Native, facts: Iterable[Fact], absent: Iterable[Digest]) 
     calls: dict[UUID, None] = {}
     messages: dict[UUID, None] = {}
     for fact in facts:
-        if not isinstance(fact, Maintenance):
+        if not isinstance(fact, Maintenance | AnswerStarted):
             sessions[fact.session] = None
         if isinstance(fact, CallStarted | CallEnded):
             calls[fact.id] = None
-        elif isinstance(fact, MessageFact):
+        elif isinstance(fact, MessageFact | AnswerStarted):
             messages[fact.id] = None
     return Known(
         {one.id: one for one in _sessions(native, list(sessions))},
         dict(_calls(native, list(calls))),
         dict(_messages(native, list(messages))),
         _bodies(native, sorted(set(absent))),
+        _open_answers(native, list(messages)),
     )
 
 
@@ -174,3 +178,11 @@ def _bodies(native: Native, digests: list[Digest]) -> frozenset[Digest]:
         "SELECT digest FROM bodies WHERE digest IN (?)", [native.sha(one) for one in digests]
     )
     return frozenset(digest_from(digest) for (digest,) in found)
+
+
+def _open_answers(native: Native, ids: list[UUID]) -> set[UUID]:
+    found = native.query_each(
+        "SELECT message_id FROM open_answers WHERE message_id IN (?)",
+        [native.uuid(one) for one in ids],
+    )
+    return {native.read_uuid(one) for (one,) in found}
