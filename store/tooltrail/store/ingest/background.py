@@ -9,9 +9,8 @@ from typing import Final
 
 from tooltrail.journal import Position, read_journal_id
 from tooltrail.records.errors import InvalidRecordError, UnavailableError
-from tooltrail.store._engines.database import Database
+from tooltrail.store.engines.database import Database
 from tooltrail.store.ingest.ingester import Ingester
-from tooltrail.store.ingest.native import Native
 
 LAG_S: Final = 0.05
 """Seconds in which facts are gathered before they are ingested together."""
@@ -147,14 +146,12 @@ class BackgroundIngester:
         if journal is None:
             return
         with self._database.read() as connection:
-            native = Native(connection)
-            name = f"x'{journal.hex}'" if native.is_sqlite else f"'{journal}'"
-            found = native.query_each(
+            name = f"x'{journal.hex}'" if connection.is_sqlite else f"'{journal}'"
+            found = connection.query_each(
                 "SELECT r.reason FROM rejected_facts AS r"
                 " JOIN journals AS j ON j.key = r.journal_key"
                 f" WHERE j.id = {name} AND r.n IN (?)",
                 [one.index for one in positions],
             )
-            native.close()
         if found:
             raise InvalidRecordError(str(found[0][0]))

@@ -34,7 +34,8 @@ from tooltrail.journal.clock import now
 from tooltrail.journal.segments import segment_numbers
 from tooltrail.records import FamilyRegistry, InvalidRecordError, UnavailableError
 from tooltrail.records.facts import CallEnded, body_digests
-from tooltrail.store._engines.database import Database
+from tooltrail.store.engines.connection import Connection
+from tooltrail.store.engines.database import Database
 from tooltrail.store.ingest.artifact_rows import write_stored, write_waiting
 from tooltrail.store.ingest.batch import Batch
 from tooltrail.store.ingest.cursors import (
@@ -47,7 +48,6 @@ from tooltrail.store.ingest.cursors import (
 )
 from tooltrail.store.ingest.durable import make_durable
 from tooltrail.store.ingest.known import load_known
-from tooltrail.store.ingest.native import Native
 from tooltrail.store.ingest.outcomes import OutcomeMaker
 from tooltrail.store.ingest.preparing import Item, Prepared, Preparer, frames_of
 from tooltrail.store.ingest.publishing import Published, SpooledStreams
@@ -145,7 +145,7 @@ class Ingester:
         except UnavailableError:
             if not self._database.is_server:
                 # SQLite keeps a connection read-only that it opened while the disk was.
-                self._database.engine.dispose()
+                self._database.close()
             raise
 
     def _ingest_locked(self, *, is_thorough: bool, at_once: bool) -> Ingested:
@@ -191,10 +191,7 @@ class Ingester:
 
     def _find_place(self, journal: UUID) -> Place:
         with self._database.read() as connection:
-            native = Native(connection)
-            place = find_place(native, self._folder, journal)
-            native.close()
-        return place
+            return find_place(connection, self._folder, journal)
 
     def _ingest_items(self, place: Place, items: Sequence[Prepared]) -> tuple[Ingested, Place]:
         """Ingest a batch; one that the database refuses is split until the culprit is alone."""
@@ -229,9 +226,8 @@ class Ingester:
             sync_segment(self._folder, segment)
         behind = place.behind(one if isinstance(one, Gap) else one.frame for one in items)
         with self._database.write() as connection:
-            native = Native(connection)
-            key = lock_place(native, place, self._spool)
-            batch = self._batch(native, key, frames)
+            key = lock_place(connection, place, self._spool)
+            batch = self._batch(connection, key, frames)
             if place.notice is not None:
                 batch.reject_gap(Gap(*WHOLE_JOURNAL, b"", place.notice, place.cursor))
             for one in items:
@@ -241,15 +237,14 @@ class Ingester:
                     batch.apply(one)
             batch.keep(published.unsent.items())
             batch.write()
-            write_stored(native, published.stored.values(), now())
-            write_waiting(native, key, published.waiting.values(), now())
-            move_place(native, key, behind)
-            native.close()
+            write_stored(connection, published.stored.values(), now())
+            write_waiting(connection, key, published.waiting.values(), now())
+            move_place(connection, key, behind)
         self._waiting.discard(key, batch.ended)
         done = Ingested(len(frames), batch.rejected_count, len(published.waiting))
         return done, behind.with_key(key)
 
-    def _batch(self, native: Native, key: int, frames: Sequence[Item]) -> Batch:
+    def _batch(self, connection: Connection, key: int, frames: Sequence[Item]) -> Batch:
         facts = [one.fact for one in frames if one.fact is not None]
         absent = [
             digest
@@ -258,7 +253,7 @@ class Ingester:
             for digest in body_digests(one.fact)
             if digest not in one.bodies
         ]
-        return Batch(native, load_known(native, facts, absent), key, now())
+        return Batch(connection, load_known(connection, facts, absent), key, now())
 
     def _publish(self, frames: Sequence[Item]) -> Published:
         news = [one for one in frames if one.outcome is not None and one.problem is None]
@@ -277,11 +272,9 @@ class Ingester:
     def _report(self, place: Place) -> Ingested:
         """Enter what is wrong with a journal, once."""
         with self._database.write() as connection:
-            native = Native(connection)
-            batch = self._batch(native, lock_place(native, place, self._spool), [])
+            batch = self._batch(connection, lock_place(connection, place, self._spool), [])
             batch.reject_gap(Gap(*WHOLE_JOURNAL, b"", place.notice or "", place.cursor))
             batch.write()
-            native.close()
         return Ingested(rejected_count=1)
 
     def _end_dead_calls(self, journal: UUID, journal_key: int) -> Ingested:
