@@ -138,7 +138,7 @@ CREATE TABLE ledger_entries (
 	n BIGINT NOT NULL,
 	kind TEXT NOT NULL,
 	subject_id UUID,
-	fact TEXT NOT NULL,
+	fact BYTEA NOT NULL,
 	hash BYTEA NOT NULL,
 	CONSTRAINT pk_ledger_entries PRIMARY KEY (journal_key, n)
 );

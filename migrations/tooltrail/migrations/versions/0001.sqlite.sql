@@ -139,7 +139,7 @@ CREATE TABLE ledger_entries (
 	n INTEGER NOT NULL,
 	kind TEXT NOT NULL,
 	subject_id BLOB,
-	fact TEXT NOT NULL,
+	fact BLOB NOT NULL,
 	hash BLOB NOT NULL,
 	CONSTRAINT pk_ledger_entries PRIMARY KEY (journal_key, n)
 )
