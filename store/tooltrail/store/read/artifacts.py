@@ -4,28 +4,37 @@ The path of an artifact follows from its digest, so the order of paths is the or
 """
 
 import re
+from collections.abc import Sequence
 from typing import Final
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Connection, Select, Table, and_, or_, select
-
-from tooltrail.artifacts import artifact_path, digest_of_path
-from tooltrail.records import Digest
-from tooltrail.records.digests import ALGORITHM
+from tooltrail.artifacts.paths import artifact_path, digest_of_path
+from tooltrail.records.digests import ALGORITHM, Digest
+from tooltrail.store.engines.connection import Connection
 from tooltrail.store.read.pages import check_limit
-from tooltrail.store.read.rows import AnyRow, AnySelect, Columns, damage_of, fetch
-from tooltrail.store.schema import artifacts, invocation_artifacts, invocations, sessions, streams
+from tooltrail.store.read.rows import (
+    Columns,
+    Row,
+    Sql,
+    damage_of,
+    fetch,
+    joined,
+    limited,
+    sha,
+    where,
+)
 from tooltrail.store.views import ArtifactView
 
 _ARTIFACT: Final = Columns(
-    artifacts.c.key,
-    artifacts.c.digest,
-    artifacts.c.size,
-    artifacts.c.stored_size,
-    artifacts.c.line_count,
-    artifacts.c.created_at,
+    "artifacts.key",
+    "artifacts.digest",
+    "artifacts.size",
+    "artifacts.stored_size",
+    "artifacts.line_count",
+    "artifacts.created_at",
 )
-_OWNER: Final = Columns(invocations.c.id)
+_OWNER: Final = Columns("invocations.id")
+_USES: Final = ("streams", "invocation_artifacts")
 _DIGITS: Final = 64
 _BEGINNING: Final = re.compile(
     rf"{ALGORITHM}/(?:([0-9a-f]{{0,2}})|([0-9a-f]{{2}})/([0-9a-f]{{0,64}})(\.z?s?t?)?)"
@@ -35,33 +44,29 @@ _BEGINNING: Final = re.compile(
 
 def select_artifacts(
     *,
-    used: ColumnElement[bool] | None = None,
-    beginning: str | None = None,
+    used: Sequence[Sql] = (),
+    digests: tuple[Digest, Digest] | None = None,
     limit: int | None = None,
     after: Digest | None = None,
-) -> AnySelect | None:
-    """Artifacts by path; None where no path begins so.
+) -> Sql:
+    """Artifacts by path.
 
     Args:
-        used: those alone to which invocations of this condition refer.
-        beginning: of the path.
+        used: those alone to which invocations of these conditions refer.
+        digests: the least and the greatest digest.
         limit: at most so many.
         after: digest of the last one of the page before.
     """
-    digest = artifacts.c.digest
-    query = select(*_ARTIFACT.selected).order_by(digest).limit(limit)
-    if beginning is not None:
-        fitting = digests_beginning(beginning)
-        if fitting is None:
-            return None
-        query = query.where(digest.between(*fitting))
+    conditions: list[Sql] = []
+    if digests is not None:
+        conditions.append(Sql("artifacts.digest BETWEEN ? AND ?", tuple(map(sha, digests))))
     if after is not None:
-        query = query.where(digest > after)
-    if used is not None:
-        query = query.where(
-            or_(*(digest.in_(_used(table, used)) for table in (streams, invocation_artifacts)))
-        )
-    return query
+        conditions.append(Sql("artifacts.digest > ?", (sha(after),)))
+    if used:
+        uses = joined(" UNION ALL ", (_used(table, used) for table in _USES))
+        conditions.append(Sql("artifacts.digest IN (") + uses + ")")
+    query = Sql(f"SELECT {_ARTIFACT.sql} FROM artifacts") + where(conditions)
+    return query + " ORDER BY artifacts.digest" + limited(limit)
 
 
 def list_artifacts(
@@ -79,30 +84,28 @@ def list_artifacts(
         InvalidRecordError: a limit below 1, or a cursor that is not the path of an artifact.
     """
     check_limit(limit)
-    used: list[ColumnElement[bool]] = []
+    used: list[Sql] = []
     if invocation is not None:
-        used.append(invocations.c.id == invocation)
+        used.append(Sql("invocations.id = ?", (invocation,)))
     if session is not None:
-        key = select(sessions.c.key).where(sessions.c.id == session).scalar_subquery()
-        used.append(invocations.c.session_key == key)
-    query = select_artifacts(
-        used=and_(*used) if used else None,
-        beginning=beginning,
-        limit=limit,
-        after=None if cursor is None else digest_of_path(cursor),
-    )
-    return [] if query is None else [_view(row) for row in fetch(connection, query)]
+        key = "(SELECT key FROM sessions WHERE id = ?)"
+        used.append(Sql(f"invocations.session_key = {key}", (session,)))
+    after = None if cursor is None else digest_of_path(cursor)
+    digests = None if beginning is None else digests_beginning(beginning)
+    if beginning is not None and digests is None:
+        return []
+    query = select_artifacts(used=used, digests=digests, limit=limit, after=after)
+    return [_view(row) for row in fetch(connection, query)]
 
 
-def select_owners(digest: Digest) -> AnySelect:
+def select_owners(digest: Digest) -> Sql:
     """The ids of the invocations that refer to an artifact, the oldest first."""
-    owners = (
-        select(table.c.invocation_key).where(table.c.digest == digest)
-        for table in (streams, invocation_artifacts)
+    keys = " OR ".join(
+        f"invocations.key IN (SELECT invocation_key FROM {table} WHERE digest = ?)"
+        for table in _USES
     )
-    is_owner = or_(*(invocations.c.key.in_(one) for one in owners))
-    row = invocations.c
-    return select(*_OWNER.selected).where(is_owner).order_by(row.started_at, row.key)
+    order = "ORDER BY invocations.started_at, invocations.key"
+    return Sql(f"SELECT {_OWNER.sql} FROM invocations WHERE {keys} {order}", (sha(digest),) * 2)
 
 
 def artifact_owners(connection: Connection, path: str) -> list[UUID]:
@@ -134,13 +137,13 @@ def digests_beginning(path: str) -> tuple[Digest, Digest] | None:
     )
 
 
-def _used(table: Table, which: ColumnElement[bool]) -> Select[Digest]:
-    mine = invocations.c.key == table.c.invocation_key
-    return select(table.c.digest).join(invocations, mine).where(which)
+def _used(table: str, conditions: Sequence[Sql]) -> Sql:
+    source = f"{table} AS used JOIN invocations ON invocations.key = used.invocation_key"
+    return Sql(f"SELECT used.digest FROM {source}") + where(conditions)
 
 
-def _view(row: AnyRow) -> ArtifactView:
+def _view(row: Row) -> ArtifactView:
     problems: list[str] = []
     key, digest, *values = _ARTIFACT.read(row, problems)
-    values.append(damage_of(artifacts.name, key, problems))
-    return ArtifactView(artifact_path(digest), digest, *values)
+    damage = damage_of("artifacts", key, problems)
+    return ArtifactView(artifact_path(digest), digest, *values, damage=damage)

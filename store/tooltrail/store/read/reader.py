@@ -1,18 +1,25 @@
 """Reading a store: lists by key, one invocation with all its surfaces, a stream's bytes."""
 
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 from uuid import UUID
 
-from tooltrail.artifacts import ArtifactArchive, artifact_path
-from tooltrail.records import DamageError, Digest, MissingArtifactError, UnavailableError
-from tooltrail.store._engines.database import Database
+from tooltrail.artifacts.paths import artifact_path
+from tooltrail.records.digests import Digest
+from tooltrail.records.errors import (
+    DamageError,
+    MissingArtifactError,
+    NotFoundError,
+    UnavailableError,
+)
+from tooltrail.store.engines.database import Database
 from tooltrail.store.filters import ALL, InvocationFilter
 from tooltrail.store.read import artifacts, names, pages, sessions, streams, tools
 from tooltrail.store.read.bodies import read_body
 from tooltrail.store.read.conversations import invocations_of, messages_of
 from tooltrail.store.read.counts import count_store
 from tooltrail.store.read.details import detail_of
+from tooltrail.store.read.feed import InvocationFeed
 from tooltrail.store.views import (
     ArtifactView,
     InvocationDetail,
@@ -27,6 +34,14 @@ from tooltrail.store.views import (
 )
 
 
+class ArtifactSource(Protocol):
+    """Where the bytes of artifacts are read; an `ArtifactArchive`, which is slow to import."""
+
+    def open(self, path: str, *, size: int | None = None) -> BinaryIO:
+        """All bytes of an artifact; see `ArtifactArchive.open`."""
+        ...
+
+
 class Reader:
     """Questions to a store. Each answer is one snapshot; safe to share between threads.
 
@@ -39,7 +54,7 @@ class Reader:
         spool: where output may wait that is not stored yet.
     """
 
-    def __init__(self, database: Database, archive: ArtifactArchive, spool: Path) -> None:
+    def __init__(self, database: Database, archive: ArtifactSource, spool: Path) -> None:
         self.database = database
         self.spool = spool
         self._archive = archive
@@ -152,19 +167,42 @@ class Reader:
         """The canonical JSON of a policy that shaped a record.
 
         Raises:
+            NotFoundError: it is erased.
             DamageError: it is missing or altered.
         """
         with self.database.read() as connection:
             return read_body(connection, digest).decode()
 
+    def stream(self, name: str | UUID, role: str) -> StreamView:
+        """One stream of an invocation, without reading the texts of the invocation.
+
+        Args:
+            name: of the invocation, as for `invocation`.
+            role: of the stream.
+
+        Raises:
+            NotFoundError: no invocation has this name, or the invocation has no such stream.
+            AmbiguousNameError: several invocations have this name.
+        """
+        with self.database.read() as connection:
+            key = names.find_invocation(connection, str(name))
+            return streams.find_stream(connection, key, role)
+
+    def feed(self, where: InvocationFilter = ALL) -> InvocationFeed:
+        """What begins and ends in the store from now on."""
+        return InvocationFeed(self.database, where)
+
     def open_stream(self, stream: StreamView) -> BinaryIO:
         """The bytes of a stream, checked against its digest and size while they are read.
 
         Raises:
+            NotFoundError: the bytes are erased.
             UnavailableError: they wait in this spool, see `repair`; or the sink cannot be reached.
-            DamageError: the bytes are missing, cut, altered or erased; here or at a later read.
+            DamageError: the bytes are missing, cut or altered; here or at a later read.
                 `MissingArtifactError` when they were not stored and are not in this spool either.
         """
+        if stream.erasure is not None:
+            raise NotFoundError(f"stream {stream.erasure.sentence}")
         path = artifact_path(stream.digest)
         if stream.artifact_path is not None:
             if stream.artifact_path != path:
@@ -223,7 +261,7 @@ class Reader:
         They are in the spool where they were recorded, from which `repair` stores them.
         """
         with self.database.read() as connection:
-            key = None if session is None else sessions.session_key(connection, session)
+            key = None if session is None else names.session_key(connection, session)
             return streams.waiting_streams(connection, key)
 
     def artifact_owners(self, path: str) -> list[UUID]:

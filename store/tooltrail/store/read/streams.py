@@ -5,95 +5,137 @@ spool.
 """
 
 import io
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Connection, select
-
-from tooltrail.artifacts import artifact_path
-from tooltrail.records import DamageError, Digest, DigestMismatchError, digest_of
+from tooltrail.artifacts.paths import artifact_path
+from tooltrail.records.digests import Digest, digest_of
+from tooltrail.records.errors import DamageError, DigestMismatchError, NotFoundError
+from tooltrail.store.engines.connection import Connection
 from tooltrail.store.read.bodies import read_body
-from tooltrail.store.read.rows import AnyRow, AnySelect, Columns, fetch
-from tooltrail.store.schema import (
-    artifacts,
-    bodies,
-    invocations,
-    pending_artifacts,
-    streams,
-    surfaces,
+from tooltrail.store.read.rows import (
+    Columns,
+    Computed,
+    Row,
+    Sql,
+    damage_of,
+    fetch,
+    fetch_value,
+    sha,
+    where,
 )
-from tooltrail.store.views import StreamView, WaitingStream
+from tooltrail.store.views import Erasure, StreamView, WaitingStream
 
-STREAM: Final = Columns(
-    streams.c.invocation_key,
-    streams.c.role,
-    streams.c.digest,
-    streams.c.size,
-    streams.c.line_count,
-    streams.c.produced_size,
-    streams.c.produced_line_count,
-    streams.c.loss_reason,
-    streams.c.receipt_offset,
+_STREAM: Final = Columns(
+    "streams.invocation_key",
+    "streams.role",
+    "streams.digest",
+    "streams.size",
+    "streams.line_count",
+    "streams.produced_size",
+    "streams.produced_line_count",
+    "streams.loss_reason",
+    "streams.receipt_offset",
+    Computed("bodies.data IS NOT NULL", "has_body", "flag"),
     optional=(
-        bodies.c.key.label("body_key"),
-        artifacts.c.key.label("artifact_key"),
-        pending_artifacts.c.reason.label("pending_reason"),
+        "bodies.key AS body_key",
+        "artifacts.key AS artifact_key",
+        "pending_artifacts.reason AS pending_reason",
+        "tombstones.reason AS erasure_reason",
+        "tombstones.rule AS erasure_rule",
+        "tombstones.removed_at AS erased_at",
     ),
 )
+_STREAMS: Final = f"""
+SELECT {_STREAM.sql} FROM streams
+JOIN invocations ON invocations.key = streams.invocation_key
+LEFT JOIN bodies ON bodies.digest = streams.digest
+LEFT JOIN artifacts ON artifacts.digest = streams.digest
+LEFT JOIN pending_artifacts ON pending_artifacts.digest = streams.digest
+    AND pending_artifacts.journal_key = (
+        SELECT min(p.journal_key) FROM pending_artifacts AS p WHERE p.digest = streams.digest)
+LEFT JOIN tombstones ON tombstones.key = (
+    SELECT max(t.key) FROM tombstones AS t WHERE t.digest = streams.digest)"""
 
 _WAITING: Final = Columns(
-    invocations.c.id,
-    streams.c.role,
-    streams.c.digest,
-    pending_artifacts.c.reason,
-    invocations.c.finished_at,
-    pending_artifacts.c.spooled,
+    "invocations.id",
+    "streams.role",
+    "streams.digest",
+    "pending_artifacts.reason",
+    "invocations.finished_at",
+    "pending_artifacts.spooled",
 )
-_RECEIPT: Final = Columns(surfaces.c.receipt)
+_OWNER: Final = Columns("invocations.id")
+_ORDER: Final = " ORDER BY streams.invocation_key, streams.n"
 
 
-def select_streams(which: ColumnElement[bool]) -> AnySelect:
+def select_streams(which: Sql) -> Sql:
     """The streams of some invocations, in their order."""
-    return (
-        select(*STREAM.selected)
-        .select_from(streams)
-        .join(invocations, invocations.c.key == streams.c.invocation_key)
-        .outerjoin(bodies, bodies.c.digest == streams.c.digest)
-        .outerjoin(artifacts, artifacts.c.digest == streams.c.digest)
-        .outerjoin(pending_artifacts, pending_artifacts.c.digest == streams.c.digest)
-        .where(which)
-        .order_by(streams.c.invocation_key, streams.c.n)
+    return Sql(_STREAMS) + where([which]) + _ORDER
+
+
+def stream_view(
+    row: Row, owner: UUID, problems: list[str], receipt_erasure: Erasure | None = None
+) -> StreamView:
+    """The view of a row of `select_streams`.
+
+    Args:
+        row: the row.
+        owner: id of the invocation.
+        problems: what cannot be read is added.
+        receipt_erasure: of the receipt of the invocation, where that is erased.
+    """
+    _, *values, offset, has_body, body, artifact, reason, why, rule, at = _STREAM.read(
+        row, problems
+    )
+    role, digest = values[:2]
+    is_alone = offset is None and body is None
+    is_erased = at is not None and offset is None and not has_body
+    return StreamView(
+        *values,
+        artifact_path=artifact_path(digest) if is_alone and artifact is not None else None,
+        postponed_reason=reason if is_alone and artifact is None else None,
+        receipt_offset=offset,
+        invocation_id=owner,
+        erasure=Erasure(role, why or "", rule or "", at)
+        if is_erased
+        else None
+        if offset is None or receipt_erasure is None
+        else receipt_erasure,
     )
 
 
-def stream_view(row: AnyRow, owner: UUID, problems: list[str]) -> StreamView:
-    """The view of a row of `select_streams`."""
-    _, *values, offset, body, artifact, reason = STREAM.read(row, problems)
-    digest: Digest = values[1]
-    is_alone = offset is None and body is None
-    path = artifact_path(digest) if is_alone and artifact is not None else None
-    waits = is_alone and artifact is None
-    values += [path, reason if waits else None, offset, owner]
-    return StreamView(*values)
+def find_stream(connection: Connection, invocation_key: int, role: str) -> StreamView:
+    """One stream of an invocation.
 
-
-def select_receipt(invocation: UUID) -> AnySelect:
-    """The receipt of an invocation, as its column has it."""
-    mine = invocations.c.key == surfaces.c.invocation_key
-    query = select(*_RECEIPT.selected).select_from(surfaces).join(invocations, mine)
-    return query.where(invocations.c.id == invocation)
+    Raises:
+        NotFoundError: the invocation has no such stream.
+        DamageError: the row is damaged.
+    """
+    owner = Sql("SELECT id FROM invocations WHERE key = ?", (invocation_key,))
+    (invocation,) = _OWNER.read(fetch(connection, owner)[0], [])
+    mine = Sql("streams.invocation_key = ? AND streams.role = ?", (invocation_key, role))
+    rows = fetch(connection, select_streams(mine))
+    if not rows:
+        raise NotFoundError(f"invocation {invocation} has no stream {role!r}")
+    problems: list[str] = []
+    found = stream_view(rows[0], invocation, problems)
+    damage = damage_of("streams", f"{invocation} {role}", problems)
+    if damage is not None:
+        raise DamageError(damage, path=str(invocation))
+    return found
 
 
 def open_in_database(connection: Connection, stream: StreamView) -> BinaryIO:
     """The bytes of a stream that is a part of a receipt, or a body.
 
     Raises:
-        DamageError: the bytes are missing, altered or erased.
+        NotFoundError: the bytes are erased.
+        DamageError: the bytes are missing or altered.
     """
     if stream.receipt_offset is None or stream.invocation_id is None:
         return io.BytesIO(read_body(connection, stream.digest))
-    rows = fetch(connection, select_receipt(stream.invocation_id))
-    receipt = rows[0][0] if rows else None
+    receipt: Any = fetch_value(connection, select_receipt(stream.invocation_id))
     if not isinstance(receipt, str):
         raise DamageError(
             f"stream {stream.role} is damaged: its receipt is erased, lost or no text",
@@ -108,19 +150,28 @@ def open_in_database(connection: Connection, stream: StreamView) -> BinaryIO:
     return io.BytesIO(data)
 
 
-def select_waiting(session_key: int | None, digest: Digest | None) -> AnySelect:
+def select_receipt(invocation: UUID) -> Sql:
+    """The receipt of an invocation, as its column has it."""
+    sql = """
+        SELECT surfaces.receipt FROM invocations
+        JOIN surfaces ON surfaces.invocation_key = invocations.key WHERE invocations.id = ?"""
+    return Sql(sql, (invocation,))
+
+
+def select_waiting(session_key: int | None, digest: Digest | None) -> Sql:
     """Streams that wait in a spool, the oldest first."""
-    query = (
-        select(*_WAITING.selected)
-        .select_from(pending_artifacts)
-        .join(streams, streams.c.digest == pending_artifacts.c.digest)
-        .join(invocations, invocations.c.key == streams.c.invocation_key)
-        .where(pending_artifacts.c.digest.not_in(select(artifacts.c.digest)))
-        .order_by(streams.c.invocation_key, streams.c.n)
-    )
+    query = f"""
+        SELECT {_WAITING.sql} FROM pending_artifacts
+        JOIN streams ON streams.digest = pending_artifacts.digest
+        JOIN invocations ON invocations.key = streams.invocation_key"""
+    # Not `NOT IN`, which finds nothing beside a NULL.
+    is_stored = "SELECT 1 FROM artifacts AS a WHERE a.digest = pending_artifacts.digest"
+    conditions = [Sql(f"NOT EXISTS ({is_stored})")]
     if session_key is not None:
-        query = query.where(invocations.c.session_key == session_key)
-    return query if digest is None else query.where(pending_artifacts.c.digest == digest)
+        conditions.append(Sql("invocations.session_key = ?", (session_key,)))
+    if digest is not None:
+        conditions.append(Sql("pending_artifacts.digest = ?", (sha(digest),)))
+    return Sql(query) + where(conditions) + _ORDER
 
 
 def waiting_streams(
