@@ -152,6 +152,11 @@ class Connection:
             self._cursor.execute(self._marked(sql), values)
             return self._cursor.rowcount
 
+    def run(self, sql: str) -> None:
+        """Run a statement without values, as it is spelled."""
+        with self._translated():
+            self._cursor.execute(sql)
+
     def update(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
         """Run a statement for each row of values."""
         if rows:

@@ -27,7 +27,7 @@ _NO_RIGHT: Final = "42501"
 """SQLSTATE of a user who may not read or write a table."""
 
 _NOT_LET_IN: Final = ("28", "3D000")
-"""SQLSTATE class "invalid authorization specification", and that of a database that is not there."""
+"""SQLSTATE class "invalid authorization", and that of a database that is not there."""
 
 _LOCKED: Final = "it is locked by another process"
 _FULL: Final[set[int | str]] = {sqlite3.SQLITE_FULL, "53100"}

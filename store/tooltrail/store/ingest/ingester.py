@@ -10,7 +10,7 @@ machines work side by side.
 
 import fcntl
 import os
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +31,7 @@ from tooltrail.journal import (
     sync_segment,
 )
 from tooltrail.journal.clock import now
+from tooltrail.journal.recorder import JOURNAL_FOLDER
 from tooltrail.journal.segments import segment_numbers
 from tooltrail.records import FamilyRegistry, InvalidRecordError, UnavailableError
 from tooltrail.records.facts import CallEnded, body_digests
@@ -53,9 +54,7 @@ from tooltrail.store.ingest.preparing import Item, Prepared, Preparer, frames_of
 from tooltrail.store.ingest.publishing import Published, SpooledStreams
 from tooltrail.store.ingest.recovery import Recovery
 from tooltrail.store.ingest.waiting import WaitingRoom
-
-JOURNAL: Final = "journal"
-"""Folder of the spool with the journal."""
+from tooltrail.store.locking import ingest_lock
 
 _LOCK: Final = "ingest.lock"
 BATCH_FRAMES: Final = 512
@@ -98,6 +97,7 @@ class Ingester:
         archive: where artifacts go.
         spool: the folder with the journal and the captured streams.
         families: the tool families, for calls whose result nobody was shown.
+        prepare: is called under the ingest lock before facts are read.
     """
 
     def __init__(
@@ -106,10 +106,12 @@ class Ingester:
         archive: ArtifactArchive,
         spool: Path,
         families: FamilyRegistry,
+        prepare: Callable[[], None] | None = None,
     ) -> None:
         self._database = database
+        self._prepare = prepare
         self._spool = spool
-        self._folder = spool / JOURNAL
+        self._folder = spool / JOURNAL_FOLDER
         self._streams = SpooledStreams(spool, archive)
         self._preparer = Preparer(database, OutcomeMaker(families, self._streams))
         self._waiting = WaitingRoom(database, self._streams)
@@ -140,7 +142,9 @@ class Ingester:
         if not self._folder.is_dir():
             return Ingested()
         try:
-            with self._locked():
+            with self._locked(), ingest_lock(self._database):
+                if self._prepare is not None:
+                    self._prepare()
                 return self._ingest_locked(is_thorough=thoroughly or is_first, at_once=thoroughly)
         except UnavailableError:
             if not self._database.is_server:
@@ -169,6 +173,24 @@ class Ingester:
         """Whether this ingester committed everything up to a position."""
         cursor = self._cursor
         return cursor is not None and cursor.index > position.index
+
+    def rejections(self, positions: Sequence[Position]) -> list[str]:
+        """Why facts at these positions were rejected; empty when none was.
+
+        Raises:
+            UnavailableError: the database cannot be read.
+        """
+        journal = read_journal_id(self._folder)
+        if journal is None:
+            return []
+        with self._database.read() as connection:
+            name = connection.uuid(journal)
+            (found,) = connection.query("SELECT key FROM journals WHERE id = ?", (name,)) or [(0,)]
+            rows = connection.query_each(
+                f"SELECT reason FROM rejected_facts WHERE journal_key = {found[0]} AND n IN (?)",
+                [one.index for one in positions],
+            )
+        return [str(reason) for (reason,) in rows]
 
     def _ingest_to_end(self, journal: UUID) -> tuple[Ingested, Place]:
         done = Ingested()
