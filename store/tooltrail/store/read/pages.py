@@ -180,7 +180,7 @@ def select_numbers(filters: InvocationFilter, leads: Sequence[str]) -> Sql:
     counted = [
         Sql("(SELECT count(*) FROM (SELECT invocations.key FROM invocations")
         + where(member_conditions(filters, name))
-        + f" LIMIT {_COUNTED}) AS some)"
+        + f" LIMIT {_COUNTED}) AS counted)"
         for name in leads
     ]
     return Sql("SELECT ") + joined(", ", counted)

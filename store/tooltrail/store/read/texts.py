@@ -139,7 +139,7 @@ def _ended_texts(row: StoredTexts, made: Mapping[Digest, Body]) -> list[_Text]:
     if not isinstance(end, CallEnded):
         raise _damage(row, "end_entry names no end of this call")
     shown = end.shown
-    if shown is None and row.made is not None and made[row.made].erasure is None:
+    if shown is None and row.made is not None and made[row.made].data is not None:
         shown = read_shown(made[row.made].read())
     output = _text("output", row.output, end.output)
     if shown is not None:
