@@ -6,13 +6,12 @@ from typing import Any, Final, NamedTuple
 from tooltrail.records.digests import EMPTY, Digest
 from tooltrail.records.errors import DamageError, NotFoundError
 from tooltrail.store.engines.connection import Connection
-from tooltrail.store.read.rows import Columns, Sql, damage_of, fetch_each, is_in, sha
+from tooltrail.store.read.columns import Columns, damage_of
+from tooltrail.store.read.rows import Sql, fetch_each, sha
 from tooltrail.store.views import Erasure
 
-_BODY: Final = Columns("bodies.digest", "bodies.size", "bodies.encoding", "bodies.data")
-_TOMBSTONE: Final = Columns(
-    "tombstones.digest", "tombstones.reason", "tombstones.rule", "tombstones.removed_at"
-)
+_BODY: Final = Columns("bodies: digest size encoding data")
+_TOMBSTONE: Final = Columns("tombstones: digest reason rule removed_at")
 
 
 class Body(NamedTuple):
@@ -42,23 +41,13 @@ class Body(NamedTuple):
         raise self.damage or DamageError("a body is missing", path="bodies")
 
 
-def select_bodies(digests: Iterable[object]) -> Sql:
-    """The bodies of some digests."""
-    return Sql(f"SELECT {_BODY.sql} FROM bodies WHERE ") + is_in("digest", [*digests])
-
-
-def select_tombstones(digests: Iterable[object]) -> Sql:
-    """The tombstones of some digests, the newest last."""
-    found = Sql(f"SELECT {_TOMBSTONE.sql} FROM tombstones WHERE ") + is_in("digest", [*digests])
-    return found + " ORDER BY key"
-
-
 def load_bodies(connection: Connection, digests: Iterable[Digest]) -> Mapping[Digest, Body]:
     """Each body of some digests; damage of one is kept until that one is read."""
-    wanted = list(dict.fromkeys(digests))
-    found = {one: Body(damage=_lost(one)) for one in wanted}
+    found = {one: Body(damage=DamageError(f"body {one} is missing", path=one)) for one in digests}
+    wanted = [sha(one) for one in found]
     found[EMPTY] = Body(b"")
-    for row in fetch_each(connection, select_bodies, [sha(one) for one in wanted]):
+    query = Sql(f"SELECT {_BODY.sql} FROM bodies WHERE ")
+    for row in fetch_each(connection, query, "digest", wanted):
         problems: list[str] = []
         digest, *values = _BODY.read(row, problems)
         damage = damage_of("bodies", digest, problems)
@@ -66,20 +55,16 @@ def load_bodies(connection: Connection, digests: Iterable[Digest]) -> Mapping[Di
             found[digest] = Body(damage=DamageError(damage, path=digest))
         elif values[-1] is not None:
             found[digest] = _decoded(digest, *values)
-    lost = [sha(one) for one in wanted if found[one].data is None]
-    for row in fetch_each(connection, select_tombstones, lost):
+    lost = [sha(one) for one, body in found.items() if body.data is None]
+    query = Sql(f"SELECT {_TOMBSTONE.sql} FROM tombstones WHERE ")
+    for row in fetch_each(connection, query, "digest", lost, " ORDER BY key"):
         digest, *values = _TOMBSTONE.read(row, [])
         found[digest] = Body(erasure=Erasure(f"body {digest}", *values))
     return found
 
 
 def read_body(connection: Connection, digest: Digest) -> bytes:
-    """The bytes of one body.
-
-    Raises:
-        NotFoundError: they are erased.
-        DamageError: they are missing or altered.
-    """
+    """The bytes of one body; see `Body.read`."""
     return load_bodies(connection, [digest])[digest].read()
 
 
@@ -90,7 +75,3 @@ def _decoded(digest: Digest, size: int, encoding: str, data: Any) -> Body:
         return Body(decode_body(digest, size, encoding, data))
     except DamageError as error:
         return Body(damage=error)
-
-
-def _lost(digest: Digest) -> DamageError:
-    return DamageError(f"body {digest} is missing", path=digest)

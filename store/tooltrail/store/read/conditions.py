@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from tooltrail.store.filters import STATES_OF_STATUS, InvocationFilter
-from tooltrail.store.read.kinds import LARGE_BYTES
+from tooltrail.store.read.columns import LARGE_BYTES
 from tooltrail.store.read.rows import Sql, is_in
 
 _COLUMNS: Final = {

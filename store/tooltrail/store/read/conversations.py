@@ -10,8 +10,9 @@ from tooltrail.records.digests import Digest
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.read.bodies import Body, load_bodies
+from tooltrail.store.read.columns import Columns, damage_of
 from tooltrail.store.read.details import details_of
-from tooltrail.store.read.rows import Columns, Row, Sql, damage_of, fetch
+from tooltrail.store.read.rows import Row, Sql, fetch
 from tooltrail.store.read.texts import text_from
 from tooltrail.store.read.tools import OFFERING, offers_of
 from tooltrail.store.views import Erasure, InvocationDetail, MessageView, ToolView
@@ -21,17 +22,23 @@ AGENT_RUN: Final = "agent"
 
 _LEG_ROLES: Final = ("agent_leg", "agent_outcome")
 
-_MESSAGE: Final = Columns(
-    "messages.key",
-    "messages.id",
-    "messages.seq",
-    "messages.role",
-    "messages.created_at",
-    "messages.text",
-    "messages.document",
-    "messages.payload",
-    "messages.wire_format",
-)
+_MESSAGE: Final = Columns("messages: key id seq role created_at text document payload wire_format")
+_MESSAGES: Final = f"SELECT {_MESSAGE.sql} FROM messages WHERE session_key = ? ORDER BY seq"
+
+_LEGS: Final = """
+SELECT message_key FROM agent_legs WHERE session_key = ?
+UNION ALL SELECT message_key FROM agent_outcomes WHERE session_key = ?"""
+
+# Journal, ledger entry and place of every entry of a session, in the order of the ledger.
+_BEGINNINGS: Final = """
+SELECT journal_key, entry, seq FROM messages WHERE session_key = ?
+UNION ALL SELECT journal_key, start_entry, seq FROM invocations WHERE session_key = ?
+ORDER BY 1, 2"""
+
+# Another journal than that of the start may have the end.
+_ENDS: Final = """
+SELECT seq, end_journal_key, end_entry FROM invocations
+WHERE session_key = ? AND end_entry IS NOT NULL"""
 
 
 class _Message(NamedTuple):
@@ -41,40 +48,6 @@ class _Message(NamedTuple):
     view: MessageView
     digests: Mapping[str, Digest]
     problems: list[str]
-
-
-def select_messages(session_key: int) -> Sql:
-    """The messages of a session, in their order."""
-    behind = " WHERE messages.session_key = ? ORDER BY messages.seq"
-    return Sql(f"SELECT {_MESSAGE.sql} FROM messages{behind}", (session_key,))
-
-
-def select_legs(session_key: int) -> Sql:
-    """Keys of the messages of a session that tell of a leg of an agent run."""
-    sql = """
-        SELECT message_key FROM agent_legs WHERE session_key = ?
-        UNION ALL SELECT message_key FROM agent_outcomes WHERE session_key = ?"""
-    return Sql(sql, (session_key,) * 2)
-
-
-def select_beginnings(session_key: int) -> Sql:
-    """Journal, ledger entry and place of every entry of a session, in the order of the ledger."""
-    sql = """
-        SELECT journal_key, entry, seq FROM messages WHERE session_key = ?
-        UNION ALL SELECT journal_key, start_entry, seq FROM invocations WHERE session_key = ?
-        ORDER BY 1, 2"""
-    return Sql(sql, (session_key,) * 2)
-
-
-def select_ends(session_key: int) -> Sql:
-    """Place, journal and ledger entry of the end of every invocation of a session that has ended.
-
-    The journal is that of the end, which may be another than that of the start.
-    """
-    sql = """
-        SELECT seq, end_journal_key, end_entry FROM invocations
-        WHERE session_key = ? AND end_entry IS NOT NULL"""
-    return Sql(sql, (session_key,))
 
 
 def messages_of(
@@ -87,13 +60,12 @@ def messages_of(
         session_key: of the session.
         payloads: whether to read what providers sent of the messages, too.
     """
-    read = [
-        _read(row, payloads=payloads) for row in fetch(connection, select_messages(session_key))
-    ]
+    rows = fetch(connection, Sql(_MESSAGES, (session_key,)))
+    read = [_read(row, payloads=payloads) for row in rows]
     roles = {one.view.role for one in read}
     legs: set[int] = set()
     if not roles.isdisjoint(_LEG_ROLES):
-        legs = {row[0] for row in fetch(connection, select_legs(session_key))}
+        legs = {row[0] for row in fetch(connection, Sql(_LEGS, (session_key,) * 2))}
     offers: Mapping[int, Sequence[ToolView]] = {}
     if OFFERING in roles:
         offers = offers_of(connection, Sql("messages.session_key = ?", (session_key,)))
@@ -121,17 +93,18 @@ def _ends(connection: Connection, session_key: int) -> Mapping[int, int]:
     """
     entries: dict[int, list[int]] = defaultdict(list)
     last_seqs: dict[int, list[int]] = defaultdict(list)
-    for journal, entry, seq in _counts(fetch(connection, select_beginnings(session_key))):
+    beginnings = fetch(connection, Sql(_BEGINNINGS, (session_key,) * 2))
+    for journal, entry, seq in _integers(beginnings):
         entries[journal].append(entry)
         last_seqs[journal].append(max(seq, last_seqs[journal][-1] if last_seqs[journal] else 0))
     ends: dict[int, int] = {}
-    for seq, journal, end in _counts(fetch(connection, select_ends(session_key))):
+    for seq, journal, end in _integers(fetch(connection, Sql(_ENDS, (session_key,)))):
         begun = bisect_left(entries[journal], end)
         ends[seq] = last_seqs[journal][begun - 1] + 1 if begun else seq + 1
     return ends
 
 
-def _counts(rows: Sequence[Row]) -> list[Row]:
+def _integers(rows: Sequence[Row]) -> list[Row]:
     """The rows that hold integers and nothing else; others are damaged, and named elsewhere."""
     return [row for row in rows if all(isinstance(value, int) for value in row)]
 

@@ -13,42 +13,24 @@ from tooltrail.records.call_facts import OmissionFact
 from tooltrail.records.digests import digest_of
 from tooltrail.records.errors import DamageError
 from tooltrail.store.engines.connection import Connection
+from tooltrail.store.read.columns import Columns, Computed, damage_of
 from tooltrail.store.read.invocations import SMALL, WITH_SESSION, view_of
-from tooltrail.store.read.rows import Columns, Computed, Row, Sql, damage_of, fetch, where
+from tooltrail.store.read.rows import Row, Sql, fetch, where
 from tooltrail.store.read.streams import select_streams, stream_view
 from tooltrail.store.read.texts import StoredTexts, Surfaces, read_texts, text_from
 from tooltrail.store.views import InvocationDetail, InvocationView, ReceiptView
 
 _MORE: Final = Columns(
-    "invocations.policy",
-    "invocations.message_id",
-    "invocations.position",
+    "invocations: policy message_id position",
     optional=(
-        "surfaces.renderer",
-        "surfaces.renderer_version",
-        "surfaces.arguments",
-        "surfaces.output",
-        "surfaces.canonical",
-        "surfaces.receipt",
-        "surfaces.shown",
-        "surfaces.is_exact",
+        "surfaces: renderer renderer_version arguments output canonical receipt shown",
         Computed("start_entries.fact", "start_fact", "text"),
         Computed("end_entries.fact", "end_fact", "text"),
     ),
 )
-_ARTIFACT: Final = Columns(
-    "invocation_artifacts.invocation_key",
-    "invocation_artifacts.role",
-    "invocation_artifacts.digest",
-)
+_ARTIFACT: Final = Columns("invocation_artifacts: invocation_key role digest")
 _OMISSION: Final = Columns(
-    "omissions.invocation_key",
-    "omissions.stage",
-    "omissions.field",
-    "omissions.unit",
-    "omissions.before_count",
-    "omissions.after_count",
-    "omissions.reason",
+    "omissions: invocation_key stage field unit before_count after_count reason"
 )
 _DETAILS: Final = f"""
 SELECT {SMALL.sql}, {_MORE.sql} FROM {WITH_SESSION}
@@ -79,22 +61,6 @@ class _Read(NamedTuple):
     problems: list[str]
 
 
-def select_details(which: Sql) -> Sql:
-    """Some invocations with their texts and facts, in their order; whatever else may be lost."""
-    order = " ORDER BY invocations.session_key, invocations.seq"
-    return Sql(_DETAILS) + where([which]) + order
-
-
-def select_artifacts(which: Sql) -> Sql:
-    """The artifacts of the canonical results of some invocations, by their index."""
-    return _select_children("invocation_artifacts", _ARTIFACT, which)
-
-
-def select_omissions(which: Sql) -> Sql:
-    """What was left out of some invocations, in the order of the stages."""
-    return _select_children("omissions", _OMISSION, which)
-
-
 def detail_of(connection: Connection, key: int) -> InvocationDetail:
     """One invocation.
 
@@ -108,15 +74,19 @@ def detail_of(connection: Connection, key: int) -> InvocationDetail:
 
 
 def details_of(connection: Connection, which: Sql) -> list[InvocationDetail]:
-    """Some invocations; a damaged one says so, and has no surfaces."""
-    read = [_read(row) for row in fetch(connection, select_details(which))]
-    children = [
-        _grouped(fetch(connection, query(which)))
-        for query in (select_streams, select_artifacts, select_omissions)
-    ]
+    """Some invocations in their order; a damaged one says so, and has no surfaces."""
+    order = " ORDER BY invocations.session_key, invocations.seq"
+    read = [_read(row) for row in fetch(connection, Sql(_DETAILS) + where([which]) + order)]
+    streams = _grouped(fetch(connection, select_streams(which)))
+    artifacts, omissions = (
+        _grouped(fetch(connection, _select_children(table, columns, which)))
+        for table, columns in (("invocation_artifacts", _ARTIFACT), ("omissions", _OMISSION))
+    )
     texts = read_texts(connection, [one.texts for one in read])
     return [
-        _detail(one, surfaces, *(group.get(one.key, ()) for group in children))
+        _detail(
+            one, surfaces, *(group.get(one.key, ()) for group in (streams, artifacts, omissions))
+        )
         for one, surfaces in zip(read, texts, strict=True)
     ]
 
@@ -138,38 +108,35 @@ def _read(row: Row) -> _Read:
 
 def _detail(
     one: _Read,
-    texts: Surfaces,
+    surfaces: Surfaces,
     streams: Sequence[Row],
     artifacts: Sequence[Row],
     omissions: Sequence[Row],
 ) -> InvocationDetail:
     problems = list(one.problems)
-    erasure = next((each for each in texts.erased if each.name == "receipt"), None)
-    stream_views = tuple(stream_view(row, one.summary.id, problems, erasure) for row in streams)
-    artifact_names = tuple(_artifact(row, problems) for row in artifacts)
-    left_out = tuple(_omission(row, problems) for row in omissions)
+    erasures = {each.name: each for each in surfaces.erased}
     policy, message, position, renderer, version = one.rest
-    receipt = texts.receipt
-    damage = damage_of("invocations", one.key, problems) or texts.damage
-    return InvocationDetail(
-        replace(one.summary, damage=damage),
-        texts.arguments or b"",
+    texts = {name: text_from(data) for name, data in surfaces.texts.items() if name != "arguments"}
+    receipt = None
+    if "receipt" in texts:
+        digest = digest_of(surfaces.texts["receipt"])
+        receipt = ReceiptView(texts["receipt"], digest, renderer or "", version or 0, policy)
+    detail = InvocationDetail(
+        one.summary,
+        surfaces.texts.get("arguments", b""),
         policy,
-        None if texts.output is None else text_from(texts.output),
-        stream_views,
-        None if texts.canonical is None else text_from(texts.canonical),
-        artifact_names,
-        None
-        if receipt is None
-        else ReceiptView(
-            text_from(receipt), digest_of(receipt), renderer or "", version or 0, policy
-        ),
-        left_out,
+        texts.get("output"),
+        tuple(stream_view(row, one.summary.id, problems, erasures) for row in streams),
+        texts.get("canonical"),
+        tuple(_artifact(row, problems) for row in artifacts),
+        receipt,
+        tuple(_omission(row, problems) for row in omissions),
         message,
         None if message is None else position,
-        damage=damage,
-        erased=texts.erased,
+        erased=surfaces.erased,
     )
+    damage = damage_of("invocations", one.key, problems) or surfaces.damage
+    return replace(detail, summary=replace(one.summary, damage=damage), damage=damage)
 
 
 def _artifact(row: Row, problems: list[str]) -> tuple[str, str]:

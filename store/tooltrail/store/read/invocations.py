@@ -2,29 +2,15 @@
 
 from typing import Any, Final
 
-from tooltrail.store.read.rows import Columns, Row, damage_of
+from tooltrail.store.read.columns import Columns, Computed, damage_of
+from tooltrail.store.read.rows import Row
 from tooltrail.store.views import InvocationView
 
 SMALL: Final = Columns(
-    "invocations.key",
-    "invocations.id",
-    "sessions.id AS session_id",
-    "invocations.seq",
-    "invocations.call_id",
-    "invocations.tool_name",
-    "invocations.family",
-    "invocations.state",
-    "invocations.arguments_preview",
-    "invocations.started_at",
-    "invocations.finished_at",
-    "invocations.duration_ms",
-    "invocations.error_kind",
-    "invocations.exit_status",
-    "invocations.signal",
-    "invocations.timed_out",
-    "invocations.output_size",
-    "invocations.truncated",
-    "invocations.lost_size",
+    "invocations: key id",
+    Computed("sessions.id", "session_id", "id"),
+    "invocations: seq call_id tool_name family state arguments_preview started_at finished_at"
+    " duration_ms error_kind exit_status signal timed_out output_size truncated lost_size",
 )
 """The key, and what an `InvocationView` holds in its order."""
 
@@ -41,4 +27,4 @@ def invocation_view(row: Row) -> InvocationView:
 
 def view_of(key: int, values: list[Any], problems: list[str]) -> InvocationView:
     """The view of values that `SMALL` read."""
-    return InvocationView(*values, damage=damage_of("invocations", key, problems))
+    return InvocationView(*[*values, damage_of("invocations", key, problems)])

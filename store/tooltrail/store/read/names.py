@@ -10,8 +10,9 @@ from uuid import UUID
 
 from tooltrail.records.errors import AmbiguousNameError, NotFoundError
 from tooltrail.store.engines.connection import Connection
+from tooltrail.store.read.columns import Columns
 from tooltrail.store.read.pages import MAX_KEY_DIGITS
-from tooltrail.store.read.rows import Columns, Sql, fetch, fetch_value
+from tooltrail.store.read.rows import Sql, fetch, fetch_value
 
 LAST: Final = "@last"
 MIN_PART: Final = 4
@@ -22,7 +23,7 @@ _ID_DIGITS: Final = 32
 _HEX: Final = re.compile(r"[0-9a-f]+")
 
 _Table = Literal["invocations", "sessions"]
-_NAMED: Final = Columns("invocations.key", "invocations.id")
+_NAMED: Final = Columns("invocations: key id")
 """Key and id of what has a name; the same for sessions."""
 
 
@@ -57,11 +58,10 @@ def find_session(connection: Connection, name: str) -> int:
         AmbiguousNameError: more than one has.
     """
     if name == LAST:
-        key = fetch_value(connection, select_last_session())
-        if key is None:
-            raise NotFoundError("the store has no session yet")
-        return int(key)
-    named = _candidates(connection, select_by_session_name(name))
+        newest = Sql("SELECT key FROM sessions ORDER BY opened_at DESC, key DESC LIMIT 1")
+        return _key(connection, newest, "the store has no session yet")
+    query = f"SELECT key, id FROM sessions WHERE name = ? ORDER BY key DESC LIMIT {_CANDIDATES}"
+    named = _candidates(connection, Sql(query, (name,)))
     if named and _whole_id(name) is None:
         return _only(named, name, "session")
     return _by_id(connection, name, "sessions")
@@ -73,58 +73,48 @@ def session_key(connection: Connection, session_id: UUID) -> int:
     Raises:
         NotFoundError: there is no such session.
     """
-    key = fetch_value(connection, select_by_id("sessions", session_id))
-    if key is None:
-        raise NotFoundError(f"no session has the id {session_id}")
-    return int(key)
+    query = Sql("SELECT key FROM sessions WHERE id = ?", (session_id,))
+    return _key(connection, query, f"no session has the id {session_id}")
 
 
-def select_last_session() -> Sql:
-    """The key of the session that was opened last."""
-    return Sql("SELECT key FROM sessions ORDER BY opened_at DESC, key DESC LIMIT 1")
-
-
-def select_by_session_name(name: str) -> Sql:
-    """The sessions that producers join by a name."""
-    query = f"SELECT key, id FROM sessions WHERE name = ? ORDER BY key DESC LIMIT {_CANDIDATES}"
-    return Sql(query, (name,))
-
-
-def select_last_invocation(tool: str) -> Sql:
-    """The key of the invocation that started last, of one tool if one is named."""
-    newest = " ORDER BY started_at DESC, key DESC LIMIT 1"
+def _last_invocation(connection: Connection, tool: str) -> int:
     of_tool = Sql(" WHERE tool_name = ?", (tool,)) if tool else ""
-    return Sql("SELECT key FROM invocations") + of_tool + newest
+    newest = " ORDER BY started_at DESC, key DESC LIMIT 1"
+    problem = f"the store has no invocation {f'of {tool} ' if tool else ''}yet"
+    return _key(connection, Sql("SELECT key FROM invocations") + of_tool + newest, problem)
 
 
-def select_at_place(session: int, seq: int) -> Sql:
-    """The key of the invocation at a place of a session."""
-    return Sql("SELECT key FROM invocations WHERE session_key = ? AND seq = ?", (session, seq))
+def _at_place(connection: Connection, name: str) -> int:
+    session_name, _, seq = name.rpartition("#")
+    session = find_session(connection, session_name)
+    problem = f"session {session_name} has no invocation at #{seq[:40]}"
+    if not (seq.isascii() and seq.isdigit() and len(seq) <= MAX_KEY_DIGITS):
+        raise NotFoundError(problem)
+    query = "SELECT key FROM invocations WHERE session_key = ? AND seq = ?"
+    return _key(connection, Sql(query, (session, int(seq))), problem)
 
 
-def select_by_id(table: _Table, name: UUID) -> Sql:
-    """The key of the row with an id."""
-    return Sql(f"SELECT key FROM {table} WHERE id = ?", (name,))
-
-
-def select_by_beginning(table: _Table, part: str) -> Sql:
-    """Some rows whose ids begin with some digits, the newest first."""
+def _by_id(connection: Connection, name: str, table: _Table) -> int:
+    kind, exact, part = table.removesuffix("s"), _whole_id(name), _digits_of(name)
+    problem = f"no {kind} is named {name!r}"
+    if exact is not None:
+        query = Sql(f"SELECT key FROM {table} WHERE id = ?", (exact,))
+        return _key(connection, query, problem)
+    if not _HEX.fullmatch(part) or not MIN_PART <= len(part) < _ID_DIGITS:
+        raise NotFoundError(problem)
     ends = (UUID(part.ljust(_ID_DIGITS, "0")), UUID(part.ljust(_ID_DIGITS, "f")))
-    return _some(table, Sql("id BETWEEN ? AND ?", ends))
-
-
-def select_by_ending(table: _Table, part: str, *, is_sqlite: bool) -> Sql:
-    """Some rows whose ids end with some digits, the newest first; reads the index of all ids."""
-    return _some(table, _ends_so(part, is_sqlite=is_sqlite))
-
-
-def _some(table: _Table, fits: Sql) -> Sql:
-    # By id, which is by time: so an index of the ids alone is read.
-    behind = f" ORDER BY id DESC LIMIT {_CANDIDATES}"
-    return Sql(f"SELECT key, id FROM {table} WHERE ") + fits + behind
+    found: set[tuple[int, str]] = set()
+    for fits in (Sql("id BETWEEN ? AND ?", ends), _ends_so(part, is_sqlite=connection.is_sqlite)):
+        # By id, which is by time: so an index of the ids alone is read.
+        newest = f" ORDER BY id DESC LIMIT {_CANDIDATES}"
+        query = Sql(f"SELECT key, id FROM {table} WHERE ") + fits + newest
+        found.update(_candidates(connection, query))
+    by_id = sorted(found, key=lambda one: one[1], reverse=True)
+    return _only(by_id[:_CANDIDATES], name, kind)
 
 
 def _ends_so(part: str, *, is_sqlite: bool) -> Sql:
+    """The condition that an id ends with some digits; reads the index of all ids."""
     if not is_sqlite:
         return Sql(f"right(replace(CAST(id AS text), '-', ''), {len(part)}) = ?", (part,))
     ending = f"substr(CAST(id AS BLOB), -{(len(part) + 1) // 2})"
@@ -134,37 +124,16 @@ def _ends_so(part: str, *, is_sqlite: bool) -> Sql:
     return Sql(f"lower(substr(hex({ending}), 2)) = ?", (part,))
 
 
-def _last_invocation(connection: Connection, tool: str) -> int:
-    key = fetch_value(connection, select_last_invocation(tool))
+def _key(connection: Connection, query: Sql, problem: str) -> int:
+    """The key that a query finds.
+
+    Raises:
+        NotFoundError: none, in the words of `problem`.
+    """
+    key = fetch_value(connection, query)
     if key is None:
-        raise NotFoundError(f"the store has no invocation {f'of {tool} ' if tool else ''}yet")
+        raise NotFoundError(problem)
     return int(key)
-
-
-def _at_place(connection: Connection, name: str) -> int:
-    session_name, _, seq = name.rpartition("#")
-    session = find_session(connection, session_name)
-    if seq.isascii() and seq.isdigit() and len(seq) <= MAX_KEY_DIGITS:
-        key = fetch_value(connection, select_at_place(session, int(seq)))
-        if key is not None:
-            return int(key)
-    raise NotFoundError(f"session {session_name} has no invocation at #{seq[:40]}")
-
-
-def _by_id(connection: Connection, name: str, table: _Table) -> int:
-    kind, exact, part = table.removesuffix("s"), _whole_id(name), _digits_of(name)
-    if exact is not None:
-        key = fetch_value(connection, select_by_id(table, exact))
-        if key is None:
-            raise NotFoundError(f"no {kind} is named {name!r}")
-        return int(key)
-    if not _HEX.fullmatch(part) or not MIN_PART <= len(part) < _ID_DIGITS:
-        raise NotFoundError(f"no {kind} is named {name!r}")
-    ending = select_by_ending(table, part, is_sqlite=connection.is_sqlite)
-    found = {*_candidates(connection, select_by_beginning(table, part))}
-    found.update(_candidates(connection, ending))
-    newest = sorted(found, key=lambda one: one[1], reverse=True)
-    return _only(newest[:_CANDIDATES], name, kind)
 
 
 def _candidates(connection: Connection, query: Sql) -> list[tuple[int, str]]:

@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.filters import STATES_OF_STATUS, InvocationFilter
+from tooltrail.store.read.columns import LARGE_BYTES
 from tooltrail.store.read.conditions import (
     LISTS,
     conditions_of,
@@ -25,7 +26,6 @@ from tooltrail.store.read.conditions import (
     time_conditions,
 )
 from tooltrail.store.read.invocations import SMALL, WITH_SESSION, invocation_view
-from tooltrail.store.read.kinds import LARGE_BYTES
 from tooltrail.store.read.rows import Row, Sql, fetch, fetch_value, joined, limited, where
 from tooltrail.store.views import InvocationView, Page
 
@@ -115,25 +115,21 @@ def _found(
     connection: Connection, filters: InvocationFilter, order: Order, limit: int | None
 ) -> Sequence[Row]:
     if limit is None:
-        return fetch(connection, select_all(filters, order))
-    leads = leads_of(filters)
+        conditions = [*conditions_of(filters), *order.conditions()]
+        return fetch(connection, _selected(conditions, order, None))
+    leads = _leads_of(filters)
     if not _is_direct(filters, leads):
-        rows = fetch(connection, select_nearby(filters, order, limit))
+        rows = fetch(connection, _select_nearby(filters, order, limit))
         if len(rows) == limit:
             return rows
     lead = leads[0] if leads else None
     if len(leads) > 1:
-        numbers = fetch(connection, select_numbers(filters, leads))[0]
+        numbers = fetch(connection, _select_numbers(filters, leads))[0]
         lead = leads[min(range(len(leads)), key=numbers.__getitem__)]
-    return fetch(connection, select_page(filters, order, limit, lead))
+    return fetch(connection, _select_page(filters, order, limit, lead))
 
 
-def select_all(filters: InvocationFilter, order: Order) -> Sql:
-    """All invocations that a filter means, `SMALL` of each."""
-    return _selected([*conditions_of(filters), *order.conditions()], order, None)
-
-
-def select_page(
+def _select_page(
     filters: InvocationFilter, order: Order, limit: int, lead: str | None = None
 ) -> Sql:
     """The first invocations that a filter means, `SMALL` of each.
@@ -158,8 +154,8 @@ def select_page(
     return _selected([few], order, limit)
 
 
-def select_nearby(filters: InvocationFilter, order: Order, limit: int) -> Sql:
-    """As `select_page`, among the next `NEARBY` invocations; finds none where there are fewer."""
+def _select_nearby(filters: InvocationFilter, order: Order, limit: int) -> Sql:
+    """As `_select_page`, among the next `NEARBY` invocations; finds none where there are fewer."""
     end = (
         Sql("SELECT invocations.started_at FROM invocations")
         + where([*time_conditions(filters), *order.conditions()])
@@ -175,7 +171,7 @@ def select_nearby(filters: InvocationFilter, order: Order, limit: int) -> Sql:
     return _selected([*fits, *order.conditions(), is_near], order, limit)
 
 
-def select_numbers(filters: InvocationFilter, leads: Sequence[str]) -> Sql:
+def _select_numbers(filters: InvocationFilter, leads: Sequence[str]) -> Sql:
     """How many invocations some members of a filter mean, each by itself; `_COUNTED` at most."""
     counted = [
         Sql("(SELECT count(*) FROM (SELECT invocations.key FROM invocations")
@@ -188,15 +184,11 @@ def select_numbers(filters: InvocationFilter, leads: Sequence[str]) -> Sql:
 
 def count(connection: Connection, filters: InvocationFilter) -> int:
     """How many invocations a filter means."""
-    return int(fetch_value(connection, select_count(filters)))
+    query = Sql("SELECT count(*) FROM invocations") + where(conditions_of(filters))
+    return int(fetch_value(connection, query))
 
 
-def select_count(filters: InvocationFilter) -> Sql:
-    """The number of invocations that a filter means."""
-    return Sql("SELECT count(*) FROM invocations") + where(conditions_of(filters))
-
-
-def leads_of(filters: InvocationFilter) -> list[str]:
+def _leads_of(filters: InvocationFilter) -> list[str]:
     """Members of a filter with an index; one of them may lead a page."""
     for name in ("invocations", "sessions"):
         if getattr(filters, name):

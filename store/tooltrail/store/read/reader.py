@@ -19,7 +19,6 @@ from tooltrail.store.read.bodies import read_body
 from tooltrail.store.read.conversations import invocations_of, messages_of
 from tooltrail.store.read.counts import count_store
 from tooltrail.store.read.details import detail_of
-from tooltrail.store.read.feed import InvocationFeed
 from tooltrail.store.views import (
     ArtifactView,
     InvocationDetail,
@@ -48,6 +47,11 @@ class Reader:
     A damaged row is named in its own view (`damage`), and the other rows of a list are answered.
     Every method raises `UnavailableError` when the store cannot be reached, and `DamageError` when
     the only thing that it was asked for is not what was recorded.
+
+    An invocation is named by its id, a unique beginning or end of it, `SESSION#SEQ`, `@last` or
+    `@last:TOOL`. A session is named by its id, the name by which producers join it, a unique
+    beginning or end of its id, or `@last`. A method that takes a name raises `NotFoundError` where
+    nothing has this name, and `AmbiguousNameError` where several have.
 
     Attributes:
         database: where it asks.
@@ -86,22 +90,14 @@ class Reader:
     def invocation(self, name: str | UUID) -> InvocationDetail:
         """One invocation with all its surfaces.
 
-        Args:
-            name: its id, a unique beginning or end of it, `SESSION#SEQ`, `@last`, `@last:TOOL`.
-
         Raises:
-            NotFoundError: no invocation has this name; AmbiguousNameError: several have.
             DamageError: a row or a text of it is not what was recorded.
         """
         with self.database.read() as connection:
             return detail_of(connection, names.find_invocation(connection, str(name)))
 
     def session(self, name: str | UUID) -> SessionView:
-        """One session by its id, its name, a unique beginning or end of its id, or `@last`.
-
-        Raises:
-            NotFoundError: no session has this name; AmbiguousNameError: several have.
-        """
+        """One session."""
         with self.database.read() as connection:
             return sessions.session_view(connection, names.find_session(connection, str(name)))
 
@@ -127,11 +123,8 @@ class Reader:
         """Everything of one session, each part in the order of its `seq`, from one snapshot.
 
         Args:
-            name: as for `session`.
+            name: of the session.
             payloads: whether to read what providers sent of the messages, too.
-
-        Raises:
-            NotFoundError: no session has this name; AmbiguousNameError: several have.
         """
         with self.database.read() as connection:
             key = names.find_session(connection, str(name))
@@ -152,14 +145,7 @@ class Reader:
             return tools.list_tools(connection, name, latest=latest)
 
     def offered_tools(self, session: str | UUID) -> list[ToolView]:
-        """The tools that a session offered last, in its order.
-
-        Args:
-            session: as for `session`.
-
-        Raises:
-            NotFoundError: no session has this name; AmbiguousNameError: several have.
-        """
+        """The tools that a session offered last, in its order."""
         with self.database.read() as connection:
             return tools.offered_tools(connection, names.find_session(connection, str(session)))
 
@@ -176,21 +162,12 @@ class Reader:
     def stream(self, name: str | UUID, role: str) -> StreamView:
         """One stream of an invocation, without reading the texts of the invocation.
 
-        Args:
-            name: of the invocation, as for `invocation`.
-            role: of the stream.
-
         Raises:
-            NotFoundError: no invocation has this name, or the invocation has no such stream.
-            AmbiguousNameError: several invocations have this name.
+            NotFoundError: the invocation has no such stream.
         """
         with self.database.read() as connection:
             key = names.find_invocation(connection, str(name))
             return streams.find_stream(connection, key, role)
-
-    def feed(self, where: InvocationFilter = ALL) -> InvocationFeed:
-        """What begins and ends in the store from now on."""
-        return InvocationFeed(self.database, where)
 
     def open_stream(self, stream: StreamView) -> BinaryIO:
         """The bytes of a stream, checked against its digest and size while they are read.

@@ -1,21 +1,15 @@
-"""Statements, and rows as the driver gives them: fetched whatever they hold, each value checked.
+"""Statements that are put together of pieces, and their rows, whatever these hold."""
 
-SQLite keeps a text in a column of integers when somebody writes one there. `Columns.read` replaces
-a value that is not of the kind of its column by a neutral value of that kind, and names it as
-damage. A damaged row never hides another.
-"""
-
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from tooltrail.records.digests import Digest, hex_of
 from tooltrail.records.errors import DamageError, InvalidRecordError
 from tooltrail.store.engines.connection import Connection
-from tooltrail.store.read.kinds import COLUMNS, KINDS
 
 Row: TypeAlias = Sequence[Any]
 
@@ -44,10 +38,8 @@ class Sql:
 def joined(separator: str, pieces: Iterable[Sql]) -> Sql:
     """Pieces with a separator between."""
     every = tuple(pieces)
-    return Sql(
-        separator.join(one.text for one in every),
-        tuple(value for one in every for value in one.values),
-    )
+    values = tuple(value for one in every for value in one.values)
+    return Sql(separator.join(one.text for one in every), values)
 
 
 def where(conditions: Sequence[Sql]) -> Sql:
@@ -62,81 +54,13 @@ def limited(limit: int | None) -> Sql:
 
 def is_in(column: str, values: Sequence[object]) -> Sql:
     """The condition that a column has one of some values."""
-    if len(values) == 1:
-        return Sql(f"{column} = ?", tuple(values))
-    return Sql(f"{column} IN ({', '.join('?' * len(values))})", tuple(values))
+    marks = "= ?" if len(values) == 1 else f"IN ({', '.join('?' * len(values))})"
+    return Sql(f"{column} {marks}", tuple(values))
 
 
 def sha(digest: Digest) -> bytes:
     """A digest as a value of a statement."""
     return bytes.fromhex(hex_of(digest))
-
-
-class Computed(NamedTuple):
-    """A column of a query that is not a column of a table.
-
-    Attributes:
-        sql: that computes it.
-        name: for people.
-        kind: a name of `KINDS`.
-    """
-
-    sql: str
-    name: str
-    kind: str
-
-
-class Columns:
-    """Columns of a query, and how their driver values are read. Unchanged once made.
-
-    Args:
-        columns: as `table.column` or `table.column AS name`. Each may be NULL where the table says
-            so; a computed one may not.
-        optional: further ones that may be NULL, such as those of an outer join.
-    """
-
-    def __init__(self, *columns: str | Computed, optional: Sequence[str | Computed] = ()) -> None:
-        self._readers = [_reader_of(one) for one in columns]
-        self._readers += [(*_reader_of(one)[:2], True) for one in optional]
-        every = (*columns, *optional)
-        self.sql = ", ".join(one if isinstance(one, str) else one.sql for one in every)
-
-    def __len__(self) -> int:
-        return len(self._readers)
-
-    def read(self, row: Row, problems: list[str]) -> list[Any]:
-        """The values at the front of a row.
-
-        Args:
-            row: driver values; there may be more behind them.
-            problems: what cannot be read is added, as `duration_ms holds no integer`.
-        """
-        values: list[Any] = []
-        for (name, kind, is_optional), value in zip(self._readers, row, strict=False):
-            if value is None and is_optional:
-                values.append(None)
-                continue
-            try:
-                values.append(kind.read(value))
-            except (ValueError, TypeError, OverflowError):
-                problems.append(f"{name} holds no {kind.name}")
-                values.append(None if is_optional else kind.neutral)
-        return values
-
-
-def _reader_of(column: str | Computed) -> tuple[str, Any, bool]:
-    if isinstance(column, Computed):
-        return column.name, KINDS[column.kind], False
-    source, _, name = column.partition(" AS ")
-    kind, is_optional = COLUMNS[source]
-    return name or source.partition(".")[2], kind, is_optional
-
-
-def damage_of(table: str, key: object, problems: Sequence[str]) -> str | None:
-    """The damage of a row in one sentence; None where nothing is wrong."""
-    if not problems:
-        return None
-    return f"row {key} of {table} is damaged: {', '.join(dict.fromkeys(problems))}"
 
 
 def fetch(connection: Connection, statement: Sql) -> Sequence[Row]:
@@ -157,11 +81,11 @@ def fetch(connection: Connection, statement: Sql) -> Sequence[Row]:
 
 
 def fetch_each(
-    connection: Connection, statement: Callable[[Sequence[object]], Sql], values: Sequence[object]
+    connection: Connection, query: Sql, column: str, values: Sequence[object], order: str = ""
 ) -> list[Row]:
-    """All rows of a query for any number of values, a few hundred at a time."""
+    """All rows of a query whose last condition, a column with any of many values, is missing."""
     parts = (values[begin : begin + _AT_ONCE] for begin in range(0, len(values), _AT_ONCE))
-    return [row for part in parts for row in fetch(connection, statement(part))]
+    return [row for part in parts for row in fetch(connection, query + is_in(column, part) + order)]
 
 
 def fetch_value(connection: Connection, statement: Sql) -> Any:

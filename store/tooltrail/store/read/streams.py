@@ -5,6 +5,7 @@ spool.
 """
 
 import io
+from collections.abc import Mapping
 from typing import Any, BinaryIO, Final
 from uuid import UUID
 
@@ -13,37 +14,19 @@ from tooltrail.records.digests import Digest, digest_of
 from tooltrail.records.errors import DamageError, DigestMismatchError, NotFoundError
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.read.bodies import read_body
-from tooltrail.store.read.rows import (
-    Columns,
-    Computed,
-    Row,
-    Sql,
-    damage_of,
-    fetch,
-    fetch_value,
-    sha,
-    where,
-)
+from tooltrail.store.read.columns import Columns, Computed, damage_of
+from tooltrail.store.read.rows import Row, Sql, fetch, fetch_value, sha, where
 from tooltrail.store.views import Erasure, StreamView, WaitingStream
 
 _STREAM: Final = Columns(
-    "streams.invocation_key",
-    "streams.role",
-    "streams.digest",
-    "streams.size",
-    "streams.line_count",
-    "streams.produced_size",
-    "streams.produced_line_count",
-    "streams.loss_reason",
-    "streams.receipt_offset",
+    "streams: invocation_key role digest size line_count produced_size produced_line_count"
+    " loss_reason receipt_offset",
     Computed("bodies.data IS NOT NULL", "has_body", "flag"),
     optional=(
-        "bodies.key AS body_key",
-        "artifacts.key AS artifact_key",
-        "pending_artifacts.reason AS pending_reason",
-        "tombstones.reason AS erasure_reason",
-        "tombstones.rule AS erasure_rule",
-        "tombstones.removed_at AS erased_at",
+        Computed("bodies.key", "body_key", "integer"),
+        Computed("artifacts.key", "artifact_key", "integer"),
+        Computed("pending_artifacts.reason", "pending_reason", "text"),
+        "tombstones: reason rule removed_at",
     ),
 )
 _STREAMS: Final = f"""
@@ -58,14 +41,24 @@ LEFT JOIN tombstones ON tombstones.key = (
     SELECT max(t.key) FROM tombstones AS t WHERE t.digest = streams.digest)"""
 
 _WAITING: Final = Columns(
-    "invocations.id",
-    "streams.role",
-    "streams.digest",
-    "pending_artifacts.reason",
-    "invocations.finished_at",
-    "pending_artifacts.spooled",
+    "invocations: id",
+    "streams: role digest",
+    "pending_artifacts: reason",
+    "invocations: finished_at",
+    "pending_artifacts: spooled",
 )
-_OWNER: Final = Columns("invocations.id")
+_WAITS: Final = f"""
+SELECT {_WAITING.sql} FROM pending_artifacts
+JOIN streams ON streams.digest = pending_artifacts.digest
+JOIN invocations ON invocations.key = streams.invocation_key"""
+# Not `NOT IN`, which finds nothing beside a NULL.
+_IS_NOT_STORED: Final = (
+    "NOT EXISTS (SELECT 1 FROM artifacts AS a WHERE a.digest = pending_artifacts.digest)"
+)
+_RECEIPT: Final = """
+SELECT surfaces.receipt FROM invocations
+JOIN surfaces ON surfaces.invocation_key = invocations.key WHERE invocations.id = ?"""
+_OWNER: Final = Columns("invocations: id")
 _ORDER: Final = " ORDER BY streams.invocation_key, streams.n"
 
 
@@ -75,7 +68,7 @@ def select_streams(which: Sql) -> Sql:
 
 
 def stream_view(
-    row: Row, owner: UUID, problems: list[str], receipt_erasure: Erasure | None = None
+    row: Row, owner: UUID, problems: list[str], erasures: Mapping[str, Erasure]
 ) -> StreamView:
     """The view of a row of `select_streams`.
 
@@ -83,26 +76,22 @@ def stream_view(
         row: the row.
         owner: id of the invocation.
         problems: what cannot be read is added.
-        receipt_erasure: of the receipt of the invocation, where that is erased.
+        erasures: of the texts of the invocation, by name.
     """
     _, *values, offset, has_body, body, artifact, reason, why, rule, at = _STREAM.read(
         row, problems
     )
     role, digest = values[:2]
     is_alone = offset is None and body is None
-    is_erased = at is not None and offset is None and not has_body
-    return StreamView(
-        *values,
-        artifact_path=artifact_path(digest) if is_alone and artifact is not None else None,
-        postponed_reason=reason if is_alone and artifact is None else None,
-        receipt_offset=offset,
-        invocation_id=owner,
-        erasure=Erasure(role, why or "", rule or "", at)
-        if is_erased
-        else None
-        if offset is None or receipt_erasure is None
-        else receipt_erasure,
-    )
+    path = artifact_path(digest) if is_alone and artifact is not None else None
+    waits = is_alone and artifact is None
+    erasure = None
+    if offset is not None:
+        erasure = erasures.get("receipt")
+    elif at is not None and not has_body:
+        erasure = Erasure(role, why or "", rule or "", at)
+    values += [path, reason if waits else None, offset, owner, erasure]
+    return StreamView(*values)
 
 
 def find_stream(connection: Connection, invocation_key: int, role: str) -> StreamView:
@@ -119,7 +108,7 @@ def find_stream(connection: Connection, invocation_key: int, role: str) -> Strea
     if not rows:
         raise NotFoundError(f"invocation {invocation} has no stream {role!r}")
     problems: list[str] = []
-    found = stream_view(rows[0], invocation, problems)
+    found = stream_view(rows[0], invocation, problems, {})
     damage = damage_of("streams", f"{invocation} {role}", problems)
     if damage is not None:
         raise DamageError(damage, path=str(invocation))
@@ -135,7 +124,7 @@ def open_in_database(connection: Connection, stream: StreamView) -> BinaryIO:
     """
     if stream.receipt_offset is None or stream.invocation_id is None:
         return io.BytesIO(read_body(connection, stream.digest))
-    receipt: Any = fetch_value(connection, select_receipt(stream.invocation_id))
+    receipt: Any = fetch_value(connection, Sql(_RECEIPT, (stream.invocation_id,)))
     if not isinstance(receipt, str):
         raise DamageError(
             f"stream {stream.role} is damaged: its receipt is erased, lost or no text",
@@ -150,33 +139,14 @@ def open_in_database(connection: Connection, stream: StreamView) -> BinaryIO:
     return io.BytesIO(data)
 
 
-def select_receipt(invocation: UUID) -> Sql:
-    """The receipt of an invocation, as its column has it."""
-    sql = """
-        SELECT surfaces.receipt FROM invocations
-        JOIN surfaces ON surfaces.invocation_key = invocations.key WHERE invocations.id = ?"""
-    return Sql(sql, (invocation,))
-
-
-def select_waiting(session_key: int | None, digest: Digest | None) -> Sql:
-    """Streams that wait in a spool, the oldest first."""
-    query = f"""
-        SELECT {_WAITING.sql} FROM pending_artifacts
-        JOIN streams ON streams.digest = pending_artifacts.digest
-        JOIN invocations ON invocations.key = streams.invocation_key"""
-    # Not `NOT IN`, which finds nothing beside a NULL.
-    is_stored = "SELECT 1 FROM artifacts AS a WHERE a.digest = pending_artifacts.digest"
-    conditions = [Sql(f"NOT EXISTS ({is_stored})")]
-    if session_key is not None:
-        conditions.append(Sql("invocations.session_key = ?", (session_key,)))
-    if digest is not None:
-        conditions.append(Sql("pending_artifacts.digest = ?", (sha(digest),)))
-    return Sql(query) + where(conditions) + _ORDER
-
-
 def waiting_streams(
     connection: Connection, session_key: int | None = None, digest: Digest | None = None
 ) -> list[WaitingStream]:
     """The streams whose bytes are in a spool and not in the sink yet, the oldest first."""
-    rows = fetch(connection, select_waiting(session_key, digest))
+    conditions = [Sql(_IS_NOT_STORED)]
+    if session_key is not None:
+        conditions.append(Sql("invocations.session_key = ?", (session_key,)))
+    if digest is not None:
+        conditions.append(Sql("pending_artifacts.digest = ?", (sha(digest),)))
+    rows = fetch(connection, Sql(_WAITS) + where(conditions) + _ORDER)
     return [WaitingStream(*_WAITING.read(row, [])) for row in rows]

@@ -7,17 +7,8 @@ from typing import Any, Final
 from tooltrail.records.digests import EMPTY
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.read.bodies import Body, load_bodies
-from tooltrail.store.read.rows import (
-    Columns,
-    Computed,
-    Row,
-    Sql,
-    damage_of,
-    fetch,
-    fetch_value,
-    sha,
-    where,
-)
+from tooltrail.store.read.columns import Columns, Computed, damage_of
+from tooltrail.store.read.rows import Row, Sql, fetch, fetch_value, sha, where
 from tooltrail.store.views import ToolView
 
 OFFERING: Final = "tools"
@@ -29,48 +20,32 @@ _FAMILY: Final = (
     " ORDER BY i.started_at DESC LIMIT 1)"
 )
 _OFFER: Final = "(SELECT {}(o.message_key) FROM tool_offers AS o WHERE o.tool = tools.digest)"
+_BY_OFFER: Final = f"tools.created_at, {_OFFER.format('min')}"
+_LATEST_LAST: Final = f"coalesce({_OFFER.format('max')}, 0)"
 
 _TOOL: Final = Columns(
-    "tools.digest",
-    "tools.name",
-    "tools.created_at",
-    optional=(Computed(_FAMILY, "family", "text"),),
+    "tools: digest name created_at", optional=(Computed(_FAMILY, "family", "text"),)
 )
 
+# The last join is an outer one, so that a lost version is damage, and not a tool less.
+_OFFERED: Final = f"""
+SELECT tool_offers.message_key, {_TOOL.sql} FROM tool_offers
+JOIN messages ON messages.key = tool_offers.message_key
+LEFT JOIN tools ON tools.digest = tool_offers.tool"""
 
-def select_tools(name: str | None) -> Sql:
-    """Every version of every tool, or of one: by name, those that were offered first in front."""
-    return _selected(name, f"tools.created_at, {_OFFER.format('min')}")
-
-
-def select_latest_tools(name: str | None) -> Sql:
-    """As `select_tools`; of each tool the version that was offered last comes last."""
-    return _selected(name, f"coalesce({_OFFER.format('max')}, 0)")
-
-
-def select_offers(which: Sql) -> Sql:
-    """The tools that some messages offer: the key of the message, and the tool."""
-    # Outer, so that a lost version is damage, and not a tool less.
-    sql = f"""
-        SELECT tool_offers.message_key, tool_offers.tool, {_TOOL.sql} FROM tool_offers
-        JOIN messages ON messages.key = tool_offers.message_key
-        LEFT JOIN tools ON tools.digest = tool_offers.tool"""
-    return Sql(sql) + where([which]) + " ORDER BY messages.seq, tool_offers.position"
-
-
-def select_last_offering(session_key: int) -> Sql:
-    """The key of the last message of a session that says which tools are on offer."""
-    # What a runtime says in that role is text, and offers nothing.
-    sql = """
-        SELECT key FROM messages WHERE session_key = ? AND role = ?
-        AND (text = ? OR key IN (SELECT message_key FROM tool_offers))
-        ORDER BY seq DESC LIMIT 1"""
-    return Sql(sql, (session_key, OFFERING, sha(EMPTY)))
+# What a runtime says in that role is text, and offers nothing.
+_LAST_OFFERING: Final = """
+SELECT key FROM messages WHERE session_key = ? AND role = ?
+AND (text = ? OR key IN (SELECT message_key FROM tool_offers)) ORDER BY seq DESC LIMIT 1"""
 
 
 def list_tools(connection: Connection, name: str | None, *, latest: bool) -> list[ToolView]:
-    """Every version of every tool, or of each tool the one that was offered last."""
-    rows = fetch(connection, select_latest_tools(name) if latest else select_tools(name))
+    """Every version of every tool, or of each tool the one that was offered last; by name."""
+    only = [] if name is None else [Sql("tools.name = ?", (name,))]
+    order = _LATEST_LAST if latest else _BY_OFFER
+    behind = f" ORDER BY tools.name, {order}, tools.digest"
+    query = Sql(f"SELECT {_TOOL.sql} FROM tools") + where(only) + behind
+    rows = fetch(connection, query)
     if latest:
         rows = list({row[1]: row for row in rows}.values())
     return _views(connection, rows)
@@ -78,24 +53,20 @@ def list_tools(connection: Connection, name: str | None, *, latest: bool) -> lis
 
 def offered_tools(connection: Connection, session_key: int) -> list[ToolView]:
     """What a session offered last, in its order."""
-    last = fetch_value(connection, select_last_offering(session_key))
+    query = Sql(_LAST_OFFERING, (session_key, OFFERING, sha(EMPTY)))
+    last = fetch_value(connection, query)
     offers = {} if last is None else offers_of(connection, Sql("messages.key = ?", (last,)))
     return [tool for found in offers.values() for tool in found]
 
 
 def offers_of(connection: Connection, which: Sql) -> dict[int, list[ToolView]]:
     """What some messages offer, each in its order, by the key of the message."""
-    rows = fetch(connection, select_offers(which))
+    order = " ORDER BY messages.seq, tool_offers.position"
+    rows = fetch(connection, Sql(_OFFERED) + where([which]) + order)
     offers: dict[int, list[ToolView]] = defaultdict(list)
-    for row, view in zip(rows, _views(connection, [row[2:] for row in rows]), strict=True):
+    for row, view in zip(rows, _views(connection, [row[1:] for row in rows]), strict=True):
         offers[row[0]].append(view)
     return offers
-
-
-def _selected(name: str | None, order: str) -> Sql:
-    only = [] if name is None else [Sql("tools.name = ?", (name,))]
-    behind = f" ORDER BY tools.name, {order}, tools.digest"
-    return Sql(f"SELECT {_TOOL.sql} FROM tools") + where(only) + behind
 
 
 def _views(connection: Connection, rows: Sequence[Row]) -> list[ToolView]:
