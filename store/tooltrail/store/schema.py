@@ -286,6 +286,7 @@ invocations = Table(
     CheckConstraint("(state = 'started') = (finished_at IS NULL)", name="finished"),
     Index(None, "started_at"),
     Index(None, "tool_name", "started_at"),
+    Index(None, "family", "started_at"),
     _partial("state", "started_at", where="state <> 'success'"),
     _partial("error_kind", "started_at", where="error_kind IS NOT NULL"),
     _partial("exit_status", "started_at", where="exit_status <> 0"),
