@@ -24,8 +24,8 @@ _MORE: Final = Columns(
     "invocations: policy message_id position",
     optional=(
         "surfaces: renderer renderer_version arguments output canonical receipt shown",
-        Computed("start_entries.fact", "start_fact", "text"),
-        Computed("end_entries.fact", "end_fact", "text"),
+        Computed("start_entries.fact", "start_fact", "bytes"),
+        Computed("end_entries.fact", "end_fact", "bytes"),
     ),
 )
 _ARTIFACT: Final = Columns("invocation_artifacts: invocation_key role digest")

@@ -13,8 +13,9 @@ from tooltrail.records.digests import Digest, digest_of
 from tooltrail.records.errors import DamageError, InvalidRecordError
 from tooltrail.records.facts import CallEnded, CallStarted, read_fact, read_shown
 from tooltrail.store.engines.connection import Connection
+from tooltrail.store.packed_facts import unpack_fact
 from tooltrail.store.read.bodies import Body, load_bodies
-from tooltrail.store.receipt_references import RECEIPT_MARK, whole_canonical
+from tooltrail.store.references import has_references, whole_canonical, whole_output
 from tooltrail.store.views import Erasure
 
 
@@ -37,8 +38,8 @@ class StoredTexts(NamedTuple):
         canonical: likewise, with references into the receipt.
         receipt: likewise.
         shown: digest of what the ingester made, where the fact does not say what was shown.
-        start_fact: JSON of the fact that started the call; None where its ledger entry is lost.
-        end_fact: JSON of the fact that ended it.
+        start_fact: packed fact that started the call; None where its ledger entry is lost.
+        end_fact: packed fact that ended it.
     """
 
     id: UUID
@@ -48,8 +49,8 @@ class StoredTexts(NamedTuple):
     canonical: str | None
     receipt: str | None
     shown: Digest | None
-    start_fact: str | None
-    end_fact: str | None
+    start_fact: bytes | None
+    end_fact: bytes | None
 
 
 class _Text(NamedTuple):
@@ -123,14 +124,15 @@ def _texts_of(row: StoredTexts, made: Mapping[Digest, Body]) -> list[_Text]:
     digests = (None, None) if shown is None else (shown.receipt, shown.canonical)
     receipt = _text("receipt", row.receipt, digests[0], row.shown)
     canonical = _text("canonical", row.canonical, digests[1], row.shown)
-    if row.canonical is not None and RECEIPT_MARK in row.canonical:
+    if row.canonical is not None and has_references(row.canonical):
         if receipt.stored is None:
             # A part of the canonical result is erased or lost with the receipt.
             canonical = receipt._replace(name="canonical")
         else:
             whole = whole_canonical(row.canonical, receipt.stored)
             canonical = canonical._replace(stored=whole.encode())
-    return [arguments, _text("output", row.output, end.output), receipt, canonical]
+    output = None if row.output is None else whole_output(row.output, end.streams)
+    return [arguments, _text("output", output, end.output), receipt, canonical]
 
 
 def _text(
@@ -139,8 +141,8 @@ def _text(
     return _Text(name, None if column is None else column.encode(), digest, digest or shown)
 
 
-def _fact(row: StoredTexts, document: str | None) -> object:
-    fact = None if document is None else read_fact(document.encode())
+def _fact(row: StoredTexts, packed: bytes | None) -> object:
+    fact = None if packed is None else read_fact(unpack_fact(packed))
     return fact if isinstance(fact, CallStarted | CallEnded) and fact.id == row.id else None
 
 
