@@ -11,11 +11,13 @@ number. Canonical JSON writes no other key like these: `canonical_json` gives a 
 
 import json
 import re
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 from tooltrail.records.canonical_json import encode, encode_text
-from tooltrail.records.facts import StreamFact
+
+if TYPE_CHECKING:
+    from tooltrail.records.facts import StreamFact
 
 _PREFIX: Final = '{"$tooltrail.'
 _TEXT: Final = re.compile(r'"(?:[^"\\]|\\.)*":?')
@@ -23,6 +25,15 @@ _TEXT: Final = re.compile(r'"(?:[^"\\]|\\.)*":?')
 
 _RECEIPT: Final = re.compile(r'\{"\$tooltrail\.receipt":\[(\d+),(\d+)\]\}')
 _STREAM: Final = re.compile(r'\{"\$tooltrail\.stream":(\d+)\}')
+_MEMBERS: Final = (
+    "role",
+    "digest",
+    "size",
+    "line_count",
+    "produced_size",
+    "produced_line_count",
+    "loss_reason",
+)
 _MIN_CHARS: Final = 64
 """A shorter text costs less than a reference saves."""
 
@@ -58,15 +69,21 @@ def whole_canonical(canonical: str, receipt: bytes) -> str:
     return _RECEIPT.sub(text, canonical)
 
 
-def shorten_output(document: str, streams: Sequence[StreamFact]) -> str:
+def shorten_output(document: str, streams: Sequence["StreamFact"]) -> str:
     """A complete output in which streams are numbers."""
     for n, stream in enumerate(streams):
-        document = document.replace(_spelled(stream), f'{{"$tooltrail.stream":{n}}}', 1)
+        spelled = _spelled(stream_members(stream))
+        document = document.replace(spelled, f'{{"$tooltrail.stream":{n}}}', 1)
     return document
 
 
-def whole_output(document: str, streams: Sequence[StreamFact]) -> str:
-    """The reverse of `shorten_output`."""
+def whole_output(document: str, streams: Sequence[Mapping[str, Any]]) -> str:
+    """The reverse of `shorten_output`.
+
+    Args:
+        document: as it is stored.
+        streams: the members of the streams in the fact.
+    """
 
     def spelled(found: re.Match[str]) -> str:
         n = int(found[1])
@@ -75,15 +92,11 @@ def whole_output(document: str, streams: Sequence[StreamFact]) -> str:
     return _STREAM.sub(spelled, document)
 
 
-def _spelled(stream: StreamFact) -> str:
+def stream_members(stream: "StreamFact") -> dict[str, Any]:
+    """The members of a stream that a complete output spells."""
+    return {name: getattr(stream, name) for name in _MEMBERS}
+
+
+def _spelled(stream: Mapping[str, Any]) -> str:
     """A stream as a complete output spells it; see `StreamRecord`."""
-    members = {
-        "role": stream.role,
-        "digest": stream.digest,
-        "size": stream.size,
-        "line_count": stream.line_count,
-        "produced_size": stream.produced_size,
-        "produced_line_count": stream.produced_line_count,
-        "loss_reason": stream.loss_reason,
-    }
-    return encode(members).decode()
+    return encode({name: stream.get(name) for name in _MEMBERS}).decode()

@@ -25,7 +25,7 @@ from tooltrail.store.ingest.outcomes import (
     text_of,
     verdict_of,
 )
-from tooltrail.store.references import whole_canonical, whole_output
+from tooltrail.store.references import stream_members, whole_canonical, whole_output
 from tooltrail.store.verify.bodies import Needed, Unplaced
 from tooltrail.store.verify.checking import Checking
 from tooltrail.store.verify.source import Unreadable, Values
@@ -166,7 +166,7 @@ class Texts:
             receipt = self.exact.get("receipt")
             stored = whole_canonical(stored, receipt if receipt is not None else b"")
         if name == "output":
-            stored = whole_output(stored, self.streams)
+            stored = whole_output(stored, [stream_members(one) for one in self.streams])
         return stored.encode("utf-8", "surrogateescape")
 
     def _check_made(
