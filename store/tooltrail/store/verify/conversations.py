@@ -1,7 +1,6 @@
 """Compares sessions and messages with their facts."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 from sqlalchemy import Table
@@ -184,7 +183,7 @@ def _rows_of(checking: Checking, fact: MessageFact) -> rows.MessageRows | None:
     native = checking.native
     bodies: dict[Digest, bytes] = {}
     if isinstance(fact, ToolsOffered):
-        made = rows.message_rows(native, replace(fact, tools=()), bodies)
+        made = rows.message_rows(native, fact.replaced(tools=()), bodies)
         offers = [{"position": n, "tool": native.sha(one)} for n, one in enumerate(fact.tools)]
         return rows.MessageRows(made.columns, {schema.tool_offers: offers}, [])
     if isinstance(fact, AgentLeg | AgentOutcome):
