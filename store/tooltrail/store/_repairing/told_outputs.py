@@ -1,7 +1,6 @@
 """What a record that was set aside tells of its output, held against the files beside it."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any, cast
 
 from pydantic import ValidationError
@@ -25,7 +24,7 @@ def as_told(record: AsideRecord, found: list[CapturedStream]) -> Iterator[Captur
         stream = there.get(role, empty)
         produced = ("produced_size", "produced_line_count", "loss_reason")
         known = {name: facts.get(name) for name in produced}
-        yield replace(stream, record=stream.record.model_copy(update=known))
+        yield stream.replaced(counted=stream.record.model_copy(update=known))
 
 
 def refuse_others(
