@@ -85,6 +85,10 @@ class ArtifactArchive:
         """The sink underneath."""
         return self._sink
 
+    def move_to(self, sink: ArtifactSink) -> None:
+        """Go on with another sink, to which the same artifacts were moved."""
+        self._sink = sink
+
     @property
     def frame_size(self) -> int:
         """Plain bytes in a frame of new objects; see `SinkCapabilities`."""

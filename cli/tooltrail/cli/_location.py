@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tooltrail.cli._output import say
+
 if TYPE_CHECKING:
-    from tooltrail.store import Durability, OnUnavailable, Store, StoreLimits
+    from tooltrail.store import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,64 +30,33 @@ class Location:
     spool: Path | None = None
 
     @contextmanager
-    def open(
-        self,
-        *,
-        limits: "StoreLimits | None" = None,
-        durability: "Durability" = "full",
-        on_unavailable: "OnUnavailable" = "raise",
-        announce: bool = True,
-    ) -> "Generator[Store]":
+    def open(self, *, create: bool = False) -> "Generator[Store]":
         """The store, closed at the end of the block.
 
+        A store that has only a journal yet gets its database. Facts that could not be ingested are
+        said on stderr.
+
         Args:
-            limits: how much of what tools print is kept.
-            durability: what records survive.
-            on_unavailable: what becomes of them while the database is away; who only reads is told.
-            announce: say on stderr when the spool holds output of killed programs.
+            create: whether a missing store is created.
         """
-        from tooltrail.store import open_store  # noqa: PLC0415  heavy, and not every command needs it
+        from tooltrail.store.opening import open_store  # noqa: PLC0415  not every command needs it
 
         with open_store(
             self.database,
             artifacts=self.artifacts,
             spool=self.spool,
-            limits=limits,
-            durability=durability,
-            on_unavailable=on_unavailable,
+            create=create or self._has_journal(),
         ) as store:
-            if announce:
-                from tooltrail.cli._repairing import say_recoverable  # noqa: PLC0415  the same
-
-                say_recoverable(store, self.other_spools())
             yield store
+            if store.lag is not None:
+                say(f"tooltrail: facts wait in {store.spool}, so the newest are missing: {store.lag}")
 
-    def other_spools(self) -> list[Path]:
-        """Where `exec` sets records aside that the spool of the store cannot take."""
-        from tooltrail.store import user_spools  # noqa: PLC0415  heavy
+    def _has_journal(self) -> bool:
+        from tooltrail.store.engines.targets import parse_target  # noqa: PLC0415  see `open`
+        from tooltrail.store.spools import default_spool  # noqa: PLC0415  see `open`
 
-        return user_spools()
-
-    def spool_folders(self) -> list[Path]:
-        """Where captured output can wait when the store is away: its spool, then the user's own.
-
-        Raises:
-            InvalidRecordError: none was named, and the user has no home folder for one.
-        """
-        from tooltrail.store import spool_folder  # noqa: PLC0415  heavy
-
-        return [self.spool or spool_folder(self.database), *_user_spools()]
-
-
-def _user_spools() -> list[Path]:
-    """The user's own spool; none where the user has no home folder."""
-    from tooltrail.records import InvalidRecordError  # noqa: PLC0415  heavy
-    from tooltrail.store import user_spool  # noqa: PLC0415  heavy
-
-    try:
-        return [user_spool()]
-    except InvalidRecordError:
-        return []
+        spool = self.spool or default_spool(parse_target(self.database))
+        return (spool / "journal").is_dir()
 
 
 def default_database() -> str:

@@ -24,11 +24,10 @@ from tooltrail.records.facts import (
     ToolsOffered,
     body_digests,
 )
-from tooltrail.store import schema
+from tooltrail.store.engines.connection import Connection, Row
 from tooltrail.store.ingest import rows
 from tooltrail.store.ingest.collected import Collected, End, NewMessage, Start, next_place
 from tooltrail.store.ingest.known import Call, Entry, Known, MessageFact, Session
-from tooltrail.store.ingest.native import Native, Row
 from tooltrail.store.ingest.outcomes import Beginning, text_of
 from tooltrail.store.ingest.preparing import Item
 
@@ -47,14 +46,16 @@ class Batch:
         ended: the calls that this batch ends.
 
     Args:
-        native: the connection.
+        connection: the connection.
         known: what the store knows of the ids in the batch.
         journal_key: of the journal that is read.
         at: now.
     """
 
-    def __init__(self, native: Native, known: Known, journal_key: int, at: datetime) -> None:
-        self._native = native
+    def __init__(
+        self, connection: Connection, known: Known, journal_key: int, at: datetime
+    ) -> None:
+        self._native = connection
         self._known = known
         self._journal_key = journal_key
         self._at = at
@@ -68,7 +69,7 @@ class Batch:
         frame, fact = item.frame, item.fact
         self._facts[frame.index] = frame.fact_json
         subject = None if fact is None else self._native.uuid(subject_of(fact))
-        self._out.rows[schema.ledger_entries].append(
+        self._out.rows["ledger_entries"].append(
             {
                 "journal_key": self._journal_key,
                 "n": frame.index,
@@ -151,7 +152,7 @@ class Batch:
         self._keep(item, *named)
         session = self._session_of(fact.session, fact.at)
         self._known.messages[fact.id] = self._entry_of(item)
-        self._out.rows[schema.tools] += made.tools
+        self._out.rows["tools"] += made.tools
         row: Row = {
             "id": self._native.uuid(fact.id),
             "seq": next_place(self._native, session),
@@ -253,7 +254,7 @@ class Batch:
             "data": b"",
             "rejected_at": self._native.moment(self._at),
         }
-        self._out.rows[schema.rejected_facts].append(row)
+        self._out.rows["rejected_facts"].append(row)
         return row
 
     def _refuse_other(self, what: str, subject: UUID, entry: Entry, item: Item) -> None:

@@ -35,8 +35,8 @@ from tooltrail.records.facts import (
     StreamFact,
     shown_json,
 )
+from tooltrail.records.plain_text import storable
 from tooltrail.records.policy_documents import first_complaint, stored_policy
-from tooltrail.records.tool_calls import storable
 from tooltrail.store.ingest.interruption import with_unshown
 
 VERDICTS: Final = "structured_output"

@@ -20,9 +20,8 @@ from tooltrail.records import InvalidRecordError, UnavailableError
 from tooltrail.records.digests import digest_of
 from tooltrail.records.facts import CallEnded, StreamFact
 from tooltrail.records.tool_errors import ErrorKind
-from tooltrail.store._engines.database import Database
+from tooltrail.store.engines.database import Database
 from tooltrail.store.ingest.interruption import interrupted_output
-from tooltrail.store.ingest.native import Native
 
 DAMAGED: Final = "damaged"
 """Folder of the spool for files that could not be read to their end: evidence, kept for people."""
@@ -103,8 +102,7 @@ class Recovery:
 
     def _open_calls(self, journal_key: int) -> list[OpenCall]:
         with self._database.read() as connection:
-            native = Native(connection)
-            rows = native.query(
+            rows = connection.query(
                 # The first condition is that of the index. A call whose end was rejected did end.
                 "SELECT i.key, i.id, s.id, i.tool_name, i.owner FROM invocations AS i"
                 " JOIN sessions AS s ON s.key = i.session_key"
@@ -114,9 +112,10 @@ class Recovery:
                 " WHERE r.subject_id = i.id AND l.kind = 'call.ended')",
                 (journal_key,),
             )
-            native.close()
         return [
-            OpenCall(key, native.read_uuid(call), native.read_uuid(session), tool_name, owner)
+            OpenCall(
+                key, connection.read_uuid(call), connection.read_uuid(session), tool_name, owner
+            )
             for key, call, session, tool_name, owner in rows
         ]
 

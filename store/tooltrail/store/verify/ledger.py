@@ -9,7 +9,7 @@ from uuid import UUID
 from tooltrail.journal.frames import FIRST_HASH, Frame, link
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.records.facts import Fact, NewerFactError, body_digests, read_fact
-from tooltrail.records.tool_calls import storable
+from tooltrail.records.plain_text import storable
 from tooltrail.store import schema
 from tooltrail.store.ingest.batch import subject_of
 from tooltrail.store.verify.checking import Checking
@@ -108,7 +108,7 @@ def _read_entry(
             report(subject, LEDGER, "fact", f"the fact of {subject} cannot be read: {reason}")
     if data is not None and (fact is not None or is_linked):
         found: UUID | None = None if fact is None else subject_of(fact)
-        expected = ("unknown" if fact is None else fact.kind, checking.native.uuid(found))
+        expected = ("unknown" if fact is None else fact.kind, checking.connection.uuid(found))
         checking.compare(subject, LEDGER, ("kind", "subject_id"), expected, (kind, subject_id))
         checking.count_entry(fact)
     if rejected is not None:
@@ -194,7 +194,7 @@ def _check_rejected(
 ) -> None:
     subject_id, reason, kept = rejected
     table = "rejected_facts"
-    expected = checking.native.uuid(None if fact is None else subject_of(fact))
+    expected = checking.connection.uuid(None if fact is None else subject_of(fact))
     checking.compare(subject, table, ("subject_id",), (expected,), (subject_id,))
     if data is not None and not isinstance(kept, Unreadable) and not _is_kept(fact, data, kept):
         message = f"the bytes of {subject} that were kept are altered"

@@ -106,7 +106,7 @@ class Texts:
         self.check(checking, "receipt", shown.receipt)
         self.check(checking, "canonical", shown.canonical)
         names = ("renderer", "renderer_version", "shown")
-        wanted = (checking.native.text(shown.renderer), shown.renderer_version, None)
+        wanted = (checking.connection.text(shown.renderer), shown.renderer_version, None)
         stored = tuple(self.values[one] for one in names)
         checking.compare(self.subject, "surfaces", names, wanted, stored)
         return shown
@@ -173,7 +173,7 @@ class Texts:
         digest = Digest(f"{ALGORITHM}:{stored.hex()}" if isinstance(stored, bytes) else "")
         try:
             found = self._made(omissions, artifacts)
-            if checking.native.sha(digest_of(shown_json(found))) == stored:
+            if checking.connection.sha(digest_of(shown_json(found))) == stored:
                 return found
         except (AttributeError, TypeError, ValueError):
             found = None
