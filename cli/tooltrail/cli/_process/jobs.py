@@ -3,6 +3,7 @@
 import signal
 
 from tooltrail.cli._process.child import Child
+from tooltrail.cli._process.pseudo_terminal import PseudoTerminal
 from tooltrail.cli._process.relay import stop_self
 from tooltrail.cli._process.terminal import Terminal, has_job_to_itself
 
@@ -42,6 +43,12 @@ class Job:
         # Also after a hand-over: the child may have reached for the terminal a moment too early.
         self._child.send(signal.SIGCONT)
 
+    def suspend(self) -> None:
+        """Nothing: the child gets the signal and stops, and we follow."""
+
+    def resize(self) -> None:
+        """Nothing: the child reads the size of the terminal itself."""
+
     def finish(self) -> None:
         """Take the terminal back."""
         if self._terminal is not None:
@@ -56,3 +63,41 @@ class Job:
             # Nobody could ever give it the terminal: what the system does with orphaned groups.
             self._child.send(signal.SIGHUP)
         self.resume()
+
+
+class PseudoTerminalJob(Job):
+    """The child on a pseudo-terminal, in a session of its own, which our shell does not see."""
+
+    def __init__(self, child: Child, pty: PseudoTerminal) -> None:
+        super().__init__(child, None)
+        self._pty = pty
+
+    def start(self) -> None:
+        """Send what is typed to the child."""
+        self._pty.start_typing(self.suspend)
+
+    def on_child_changed(self) -> None:
+        """Nothing: no terminal stops a child that leads its session."""
+
+    def resume(self) -> None:
+        """Let the child go on, with our terminal as it was."""
+        self._pty.start_typing(self.suspend)
+        self._pty.copy_size()
+        self._child.send(signal.SIGCONT)
+
+    def suspend(self) -> None:
+        """Stop the child, and then ourselves, until somebody continues us."""
+        # A session without a shell does not stop for SIGTSTP; a program may tidy up for it first.
+        self._child.send(signal.SIGTSTP)
+        self._child.send(signal.SIGSTOP)
+        self._pty.stop_typing()
+        stop_self(whole_group=True)
+        self.resume()
+
+    def resize(self) -> None:
+        """Pass a new size of our terminal on."""
+        self._pty.copy_size()
+
+    def finish(self) -> None:
+        """Give our terminal its own modes back."""
+        self._pty.stop_typing()
