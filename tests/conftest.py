@@ -15,7 +15,8 @@ from tests.support.lossy_server import LossyServer
 from tests.support.object_stores import S3Admin, ServerProcess
 from tests.support.postgres import fresh_database, running_server
 
-from tooltrail.store import Store, create_store
+from tooltrail.store.opening import create_store
+from tooltrail.store.store import Store
 
 _DEFAULT = settings.get_profile("default")
 

@@ -17,11 +17,11 @@ from tooltrail.records import (
     default_policy,
 )
 from tooltrail.records.families.command import CommandOutput
-from tooltrail.store import guards, schema
-from tooltrail.store._engines.database import Database, open_database
-from tooltrail.store._engines.targets import parse_target
+from tooltrail.store.engines.database import Database, open_database
+from tooltrail.store.engines.targets import parse_target
 from tooltrail.store.ingest.background import BackgroundIngester
 from tooltrail.store.ingest.ingester import Ingester
+from tooltrail.store.keep.creating import create
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class LeanStore:
         """All rows of a query, after everything that waits was ingested."""
         self.ingester.ingest()
         with self.database.read() as connection:
-            return [tuple(row) for row in connection.exec_driver_sql(sql)]
+            return connection.query(sql)
 
 
 @contextmanager
@@ -67,13 +67,13 @@ def lean_store(
         strict: see `Recorder`.
         timeout_s: see `BackgroundIngester`.
     """
-    make_tables(target)
-    database = open_database(parse_target(target), foreign_keys=False, durability="process")
+    create(parse_target(target), str(folder / "artifacts"))
+    database = open_database(parse_target(target))
     families = default_families()
     spool = folder / "spool"
-    archive = ArtifactArchive(open_sink(str(folder / "artifacts"), create=True))
+    archive = ArtifactArchive(open_sink(str(folder / "artifacts")))
     ingester = Ingester(database, archive, spool, families)
-    background = BackgroundIngester(ingester, database, timeout_s=timeout_s)
+    background = BackgroundIngester(lambda: ingester, timeout_s=timeout_s)
     recorder = Recorder(
         spool,
         policy=default_policy(families),
@@ -88,18 +88,6 @@ def lean_store(
         recorder.close()
         background.close()
         database.close()
-
-
-def make_tables(target: str) -> None:
-    """Make the tables and their guards in an empty place."""
-    database = open_database(parse_target(target), create=True, foreign_keys=False)
-    if not database.is_server:
-        database.ensure_wal()
-    with database.write() as connection:
-        schema.metadata.create_all(connection)
-        for statement in guards.guard_ddl(connection.dialect.name):
-            connection.exec_driver_sql(statement)
-    database.close()
 
 
 def shell_call(command: str = "ls", call_id: str | None = None) -> ToolCall:

@@ -96,11 +96,11 @@ ledger_entries = Table(
     Column("n", Int64, primary_key=True, autoincrement=False),
     Column("kind", Text(), nullable=False),
     Column("subject_id", Uuid16),
-    Column("fact", Text(), nullable=False),
+    Column("fact", LargeBinary, nullable=False),
     Column("hash", LargeBinary(32), nullable=False),
     **_CLUSTERED,
 )
-"""Every frame: the fact as its canonical JSON, and the hash that chains it to the one before."""
+"""Every frame: the packed fact (`packed_facts`), and the hash that chains it to the one before."""
 
 bodies = Table(
     "bodies",
@@ -286,6 +286,7 @@ invocations = Table(
     CheckConstraint("(state = 'started') = (finished_at IS NULL)", name="finished"),
     Index(None, "started_at"),
     Index(None, "tool_name", "started_at"),
+    Index(None, "family", "started_at"),
     _partial("state", "started_at", where="state <> 'success'"),
     _partial("error_kind", "started_at", where="error_kind IS NOT NULL"),
     _partial("exit_status", "started_at", where="exit_status <> 0"),

@@ -19,7 +19,7 @@ from tooltrail.records.canonical_json import encode
 from tooltrail.records.digests import digest_of
 from tooltrail.records.facts import CallEnded, OmissionFact, Shown, read_shown
 from tooltrail.store import schema
-from tooltrail.store.ingest.outcomes import whole_canonical
+from tooltrail.store.receipt_references import whole_canonical
 
 ENVELOPE = {"tool_name": "bash", "status": "success", "summary_text": "s", "error": None}
 

@@ -30,6 +30,7 @@ from tooltrail.store.ingest.collected import Collected, End, NewMessage, Start, 
 from tooltrail.store.ingest.known import Call, Entry, Known, MessageFact, Session
 from tooltrail.store.ingest.outcomes import Beginning, text_of
 from tooltrail.store.ingest.preparing import Item
+from tooltrail.store.packed_facts import pack_fact, unpack_fact
 
 _NOT_COMPARED: Final = frozenset(
     {"at", "duration_ms", "environment", "owner", "policy", "shown", "title"}
@@ -75,7 +76,7 @@ class Batch:
                 "n": frame.index,
                 "kind": "unknown" if fact is None else fact.kind,
                 "subject_id": subject,
-                "fact": self._native.text(frame.fact_json.decode("utf-8", "backslashreplace")),
+                "fact": pack_fact(frame.fact_json),
                 "hash": frame.hash,
             }
         )
@@ -278,7 +279,7 @@ class Batch:
         found = self._native.query(
             "SELECT fact FROM ledger_entries WHERE journal_key = ? AND n = ?", tuple(entry)
         )
-        return str(found[0][0]).encode() if found else b"{}"
+        return unpack_fact(found[0][0]) if found else b"{}"
 
 
 def subject_of(fact: Fact) -> UUID:

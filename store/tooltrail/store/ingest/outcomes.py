@@ -5,7 +5,6 @@ is projected and the receipt rendered here, with the policy that the fact names:
 gives the same bytes.
 """
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, Protocol, cast
@@ -38,14 +37,10 @@ from tooltrail.records.facts import (
 from tooltrail.records.plain_text import storable
 from tooltrail.records.policy_documents import first_complaint, stored_policy
 from tooltrail.store.ingest.interruption import with_unshown
+from tooltrail.store.receipt_references import RECEIPT_MARK, shorten_canonical
 
 VERDICTS: Final = "structured_output"
 """The family whose results are verdicts on a submission, and the name of its renderer."""
-
-RECEIPT_MARK: Final = "$tooltrail.receipt"
-_REFERENCE: Final = re.compile(r'\{"\$tooltrail\.receipt":\[(\d+),(\d+)\]\}')
-_MIN_SHARED_BYTES: Final = 64
-"""A shorter text costs less than a reference saves."""
 
 _VERDICT: Final = frozenset({"schema_digest", "attempt", "valid"})
 
@@ -272,31 +267,6 @@ def text_of(data: bytes) -> tuple[str, bool]:
     except UnicodeDecodeError:
         return storable(data.decode("utf-8", "surrogateescape")), False
     return (text, True) if "\0" not in text else (storable(text), False)
-
-
-def shorten_canonical(canonical: str, content: bytes, offset: int) -> str:
-    """Canonical JSON in which a text that stands in the receipt is a reference into it.
-
-    The reference is `{"$tooltrail.receipt":[OFFSET,SIZE]}`, both in bytes. Canonical JSON writes no
-    other key like that: `canonical_json` gives a foreign one another `$`.
-    """
-    if len(content) < _MIN_SHARED_BYTES:
-        return canonical
-    try:
-        quoted = encode_text(content.decode())
-    except UnicodeDecodeError:
-        return canonical
-    return canonical.replace(quoted, f'{{"{RECEIPT_MARK}":[{offset},{len(content)}]}}')
-
-
-def whole_canonical(canonical: str, receipt: bytes) -> str:
-    """The reverse of `shorten_canonical`, for all references."""
-
-    def text(found: re.Match[str]) -> str:
-        offset, size = int(found[1]), int(found[2])
-        return encode_text(receipt[offset : offset + size].decode("utf-8", "replace"))
-
-    return _REFERENCE.sub(text, canonical)
 
 
 def _filled(value: object, streams: Mapping[str, StreamRecord]) -> object:

@@ -24,8 +24,8 @@ from tooltrail.store.ingest.outcomes import (
     made_shown,
     text_of,
     verdict_of,
-    whole_canonical,
 )
+from tooltrail.store.receipt_references import whole_canonical
 from tooltrail.store.verify.bodies import Needed, Unplaced
 from tooltrail.store.verify.checking import Checking
 from tooltrail.store.verify.source import Unreadable, Values
