@@ -28,7 +28,7 @@ from tooltrail.cli._process import (
 from tooltrail.cli._recording import Recording, used_policy
 from tooltrail.cli._standard import drop_unwritten, open_missing
 from tooltrail.cli._streams import StreamCapture
-from tooltrail.journal import Position
+from tooltrail.journal.log import Position
 from tooltrail.records.errors import InvalidRecordError, TooltrailError
 from tooltrail.store.engines.targets import SqliteTarget, parse_target
 from tooltrail.store.spools import default_spool

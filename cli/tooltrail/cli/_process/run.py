@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
 
-from tooltrail.cli._process.jobs import Job, PseudoTerminalJob
+from tooltrail.cli._process.jobs import Job, PseudoTerminalJob, open_terminal
 from tooltrail.cli._process.loop import Agenda, Loop
 from tooltrail.cli._process.outcome import ChildExit, ChunkHandler
 from tooltrail.cli._process.outlet import STANDARD_FDS, open_outlets
@@ -15,7 +15,6 @@ from tooltrail.cli._process.pseudo_terminal import PseudoTerminal, is_in_foregro
 from tooltrail.cli._process.pump import Pump, Recorder
 from tooltrail.cli._process.relay import SignalRelay
 from tooltrail.cli._process.spawn import spawn
-from tooltrail.cli._process.terminal import open_terminal
 
 
 def run_child(
