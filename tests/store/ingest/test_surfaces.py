@@ -1,6 +1,5 @@
 """The three surfaces of a call come back byte for byte."""
 
-from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
@@ -266,6 +265,6 @@ def test_a_stream_whose_size_is_not_that_of_its_body_is_rejected(
     canonical, receipt = encode({**ENVELOPE, "result": None}), b"r"
     end = ended(session, call, shown=as_shown(canonical, receipt), bodies=[canonical, receipt])
     assert isinstance(end.fact, CallEnded)
-    wrong = replace(end.fact.streams[0], size=9)
+    wrong = end.fact.streams[0].replaced(size=9)
     ingesting.ingest(started(session, call), changed(end, streams=(wrong,)))
     assert ingesting.rejections() == ["stream stdout has 4 bytes, not 9"]

@@ -6,7 +6,7 @@ gives the same bytes.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, Protocol, cast
 
 from pydantic import ValidationError
@@ -391,10 +391,10 @@ def made_shown(
         renderer=storable(renderer[0]),
         renderer_version=renderer[1],
         omissions=tuple(
-            replace(one, field=storable(one.field), reason=storable(one.reason))
+            one.replaced(field=storable(one.field), reason=storable(one.reason))
             for one in omissions
         ),
-        artifacts=tuple(replace(one, role=storable(one.role)) for one in artifacts),
+        artifacts=tuple(one.replaced(role=storable(one.role)) for one in artifacts),
     )
 
 
