@@ -144,6 +144,18 @@ It is the file `spooled` of the journal's spool; a body where that is NULL. Seve
 have the same content.
 """
 
+open_answers = Table(
+    "open_answers",
+    metadata,
+    Column("message_id", Uuid16, primary_key=True),
+    Column("journal_key", Int64, nullable=False),
+    Column("entry", Int64, nullable=False),
+)
+"""Not evidence: answers that are being streamed, and whose message was not recorded yet.
+
+The ledger entry is the fact `answer.started`, which says everything else.
+"""
+
 sessions = Table(
     "sessions",
     metadata,

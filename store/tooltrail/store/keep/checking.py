@@ -156,7 +156,10 @@ def _made_of_file() -> Shape:
 def _made_on_server() -> Shape:
     from tooltrail.store import guards, schema, sql_views  # noqa: PLC0415  imports SQLAlchemy
 
-    shape: Shape = {("table", VERSION_TABLE): None, ("column", f"{VERSION_TABLE}.version_num"): None}
+    shape: Shape = {
+        ("table", VERSION_TABLE): None,
+        ("column", f"{VERSION_TABLE}.version_num"): None,
+    }
     for table in schema.metadata.tables.values():
         keys = [one for one in table.constraints if not isinstance(one, schema.CheckConstraint)]
         shape[("table", table.name)] = None

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib.resources import files
-from typing import TYPE_CHECKING
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tooltrail.migrations import HEAD_REVISION
 from tooltrail.records.errors import InvalidRecordError, SchemaMismatchError
@@ -70,9 +70,7 @@ def plan_downgrade(database: str | Path, revision: str) -> Downgrade:
     """
     before, known = _known_revision(database), known_revisions()
     if revision not in known:
-        raise InvalidRecordError(
-            f"no revision is named {revision!r}; there are {', '.join(known)}"
-        )
+        raise InvalidRecordError(f"no revision is named {revision!r}; there are {', '.join(known)}")
     if known.index(revision) > known.index(before):
         raise InvalidRecordError(
             f"revision {revision} is later than {before}, of which the store is; "
