@@ -7,10 +7,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import text
-
 from tooltrail.artifacts import ArtifactArchive, open_sink
-from tooltrail.journal.clock import new_id, now
 from tooltrail.journal.recorder import Recorder
 from tooltrail.journal.session import Session
 from tooltrail.journal.work import Acknowledge
@@ -22,11 +19,11 @@ from tooltrail.records import (
     default_policy,
 )
 from tooltrail.records.families.command import CommandOutput
-from tooltrail.store import guards, schema
-from tooltrail.store._engines.database import Database, open_database
-from tooltrail.store._engines.targets import parse_target
+from tooltrail.store.engines.database import Database, open_database
+from tooltrail.store.engines.targets import parse_target
 from tooltrail.store.ingest.background import BackgroundIngester
 from tooltrail.store.ingest.ingester import Ingested, Ingester
+from tooltrail.store.keep.creating import create
 from tooltrail.store.read.reader import Reader
 
 
@@ -76,7 +73,7 @@ class LeanStore:
         """All rows of a query, after everything that waits was ingested."""
         self.ingester.ingest()
         with self.database.read() as connection:
-            return [tuple(row) for row in connection.exec_driver_sql(sql)]
+            return connection.query(sql)
 
 
 @contextmanager
@@ -97,13 +94,13 @@ def lean_store(
         strict: see `Recorder`.
         timeout_s: see `BackgroundIngester`.
     """
-    make_tables(target)
-    database = open_database(parse_target(target), foreign_keys=False, durability="process")
+    create(parse_target(target), str(folder / "artifacts"))
+    database = open_database(parse_target(target))
     families = default_families()
     spool = folder / "spool"
-    archive = ArtifactArchive(open_sink(str(folder / "artifacts"), create=True))
+    archive = ArtifactArchive(open_sink(str(folder / "artifacts")))
     ingester = Ingester(database, archive, spool, families)
-    background = BackgroundIngester(ingester, database, timeout_s=timeout_s)
+    background = BackgroundIngester(lambda: ingester, timeout_s=timeout_s)
     recorder = Recorder(
         spool,
         policy=default_policy(families),
@@ -118,23 +115,6 @@ def lean_store(
         recorder.close()
         background.close()
         database.close()
-
-
-def make_tables(target: str) -> None:
-    """Make the tables and their guards in an empty place."""
-    database = open_database(parse_target(target), create=True, foreign_keys=False)
-    if not database.is_server:
-        database.ensure_wal()
-    with database.write() as connection:
-        schema.metadata.create_all(connection)
-        for statement in guards.guard_ddl(connection.dialect.name):
-            connection.execute(text(statement))
-        connection.execute(
-            schema.store_info.insert().values(
-                key=1, id=new_id(), format=1, artifact_root="artifacts", created_at=now()
-            )
-        )
-    database.close()
 
 
 def shell_call(command: str = "ls", call_id: str | None = None) -> ToolCall:

@@ -13,9 +13,7 @@ from tooltrail.store import (
     Backup,
     Downgrade,
     back_up_store,
-    database_to_check,
     downgrade_store,
-    index_invocations,
     iter_problems,
     plan_downgrade,
 )
@@ -35,11 +33,11 @@ def check_with_bar(location: Location, *, as_json: bool) -> ExitCode:
             yield problem
 
     with (
-        database_to_check(location.database) as database,
+        location.open() as store,
         progress_bar("checking", _ALL) as update,
     ):
         found = counting(
-            iter_problems(database, lambda done, of: update(done * _ALL // of, 0)),
+            iter_problems(store.database, lambda done, of: update(done * _ALL // of, 0)),
         )
         if as_json:
             print_array({"problem": problem} for problem in found)
@@ -48,13 +46,6 @@ def check_with_bar(location: Location, *, as_json: bool) -> ExitCode:
                 write(f"{printable(problem)}\n")
     say(f"{counted(count, 'problem')} found" if count else "no problem found")
     return ExitCode.DAMAGED if count else ExitCode.OK
-
-
-def index_with_bar(location: Location) -> None:
-    """Make anew what lists are found by, which can be interrupted at any time."""
-    with location.open() as store, progress_bar("indexing") as update:
-        made = index_invocations(store, lambda done: update(done, 0))
-    say(f"{counted(made, 'range')} of invocations made")
 
 
 def back_up_with_bar(location: Location, path: str) -> Backup:

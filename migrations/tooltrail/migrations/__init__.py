@@ -1,11 +1,25 @@
 """The schema's history. Revisions are frozen: they import alembic and sqlalchemy, never our tables.
 
-`HEAD_REVISION` is what this program reads and writes. It is a constant so that opening a store does
-not have to import alembic; a test compares it with the revisions themselves.
+`HEAD_REVISION` is what this program reads and writes. A new store is made from the statements of
+the head revision, without alembic; a test compares both ways.
 """
 
-HEAD_REVISION = "0007"
+from importlib.resources import files
+
+HEAD_REVISION = "0001"
 VERSION_TABLE = "tooltrail_version"
 """Our own, because other programs in the same PostgreSQL database may use alembic too."""
 
-__all__ = ["HEAD_REVISION", "VERSION_TABLE"]
+__all__ = ["HEAD_REVISION", "VERSION_TABLE", "statements_of"]
+
+
+def statements_of(revision: str, dialect: str) -> list[str]:
+    """The statements that make the schema of a revision in an empty database.
+
+    Args:
+        revision: such as `HEAD_REVISION`.
+        dialect: `sqlite` or `postgresql`.
+    """
+    script = files(__name__).joinpath("versions", f"{revision}.{dialect}.sql")
+    # A trigger has semicolons inside, so statements stand apart by an empty line.
+    return [one.rstrip(";") for one in script.read_text("utf-8").strip().split(";\n\n")]

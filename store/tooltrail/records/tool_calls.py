@@ -12,6 +12,7 @@ from tooltrail.records._model import UNNAMED, Record, ToolName
 from tooltrail.records._text_cuts import shorten
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.records.foreign_json import read_json
+from tooltrail.records.plain_text import storable
 
 ARGUMENTS_PREVIEW_CHARS = 240
 """Characters of the arguments that a list of invocations shows."""
@@ -134,8 +135,3 @@ def preview_arguments(text: str) -> str:
     # Arguments can hold a whole file; no run of white space that matters is this long.
     line = " ".join(text[:_PREVIEWED_CHARS].split())
     return shorten(storable(line), ARGUMENTS_PREVIEW_CHARS)
-
-
-def storable(text: str) -> str:
-    """Text that every database can carry: NUL and lone surrogates become escapes."""
-    return text.replace("\0", "\\0").encode("utf-8", "backslashreplace").decode()

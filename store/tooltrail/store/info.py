@@ -1,15 +1,16 @@
-"""What a store knows about itself."""
+"""What a store knows about itself, and whether this program can read it."""
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 from uuid import UUID
 
-from sqlalchemy import Connection, select
+from tooltrail.migrations import HEAD_REVISION, VERSION_TABLE
+from tooltrail.records.errors import DamageError, SchemaMismatchError, StoreNotFoundError
+from tooltrail.store.engines.connection import Connection
+from tooltrail.store.engines.values import moment_of
 
-from tooltrail.records import DamageError, StoreNotFoundError
-from tooltrail.store.tables import StoreInfoRow
-
-FORMAT = 1
+FORMAT: Final = 1
 """The layout of artifacts and ledger; raised when an older program could not read it."""
 
 
@@ -30,24 +31,66 @@ class StoreInfo:
     created_at: datetime
 
 
-def read_info(connection: Connection) -> StoreInfo:
-    """Read the one row.
+def read_revision(connection: Connection) -> str | None:
+    """The schema revision; None when the database holds no store."""
+    if not connection.has_table(VERSION_TABLE):
+        return None
+    row = connection.query_one(f"SELECT version_num FROM {VERSION_TABLE}")  # noqa: S608  a constant
+    return None if row is None else str(row[0])
+
+
+def required_revision(connection: Connection) -> str:
+    """The schema revision of a store.
 
     Raises:
-        StoreNotFoundError: the schema is there, the row is not.
-        DamageError: the row does not hold what was stored.
+        StoreNotFoundError: there is no store in this database.
     """
-    row = connection.execute(
-        select(
-            StoreInfoRow.id,
-            StoreInfoRow.format,
-            StoreInfoRow.artifact_root,
-            StoreInfoRow.created_at,
+    found = read_revision(connection)
+    if found is None:
+        raise StoreNotFoundError(
+            f"no store in {connection.target}; create one with `tooltrail init`"
         )
-    ).one_or_none()
+    return found
+
+
+def check_revision(connection: Connection) -> None:
+    """Raise unless the store is at head.
+
+    Raises:
+        StoreNotFoundError: there is no store in this database.
+        SchemaMismatchError: the store is of another revision.
+    """
+    found = required_revision(connection)
+    if found != HEAD_REVISION:
+        raise SchemaMismatchError(
+            f"the store in {connection.target} is at revision {found}, this program needs"
+            f" {HEAD_REVISION}; run `tooltrail db upgrade`, or use the program that wrote it",
+            found=found,
+            expected=HEAD_REVISION,
+        )
+
+
+def read_info(connection: Connection) -> StoreInfo:
+    """Read the one row of the store.
+
+    Raises:
+        StoreNotFoundError: the row is missing.
+        DamageError: the row does not hold what was stored.
+        SchemaMismatchError: the store has a newer format.
+    """
+    row = connection.query_one("SELECT id, format, artifact_root, created_at FROM store_info")
     if row is None:
-        raise StoreNotFoundError("the store was never completely created; create it again")
-    facts: tuple[object, object] = (row.format, row.artifact_root)
-    if not (isinstance(facts[0], int) and isinstance(facts[1], str)):
-        raise DamageError("the store's own row is damaged", path=StoreInfoRow.__tablename__)
-    return StoreInfo(row.id, row.format, row.artifact_root, row.created_at)
+        raise StoreNotFoundError(
+            f"the store in {connection.target} has no row that says what it is"
+        )
+    store_id, known, root, created_at = row
+    if not (isinstance(known, int) and isinstance(root, str)):
+        raise DamageError("the row of the store is damaged", path="store_info")
+    if known > FORMAT:
+        raise SchemaMismatchError(
+            f"the store in {connection.target} has format {known}, "
+            f"this program reads up to {FORMAT}; use the program that wrote it",
+            found=str(known),
+            expected=str(FORMAT),
+        )
+    return StoreInfo(connection.read_uuid(store_id), known, root, moment_of(created_at))

@@ -26,8 +26,7 @@ from sqlalchemy import (
     text,
 )
 
-from tooltrail.store.column_types import Int64, Moment, Sha256
-from tooltrail.store.tables._types import AnyText, Uuid16
+from tooltrail.store.column_types import AnyText, Int64, Moment, Sha256, Uuid16
 
 metadata = MetaData(
     naming_convention={
@@ -55,10 +54,10 @@ store_info = Table(
     "store_info",
     metadata,
     Column("key", Int64, primary_key=True, autoincrement=False),
-    Column("id", Uuid16(), nullable=False),
+    Column("id", Uuid16, nullable=False),
     Column("format", Int64, nullable=False),
-    Column("artifact_root", AnyText(), nullable=False),
-    Column("created_at", Moment(), nullable=False),
+    Column("artifact_root", AnyText, nullable=False),
+    Column("created_at", Moment, nullable=False),
     CheckConstraint("key = 1", name="single"),
 )
 """One row: what this store is and where its artifacts are."""
@@ -67,18 +66,18 @@ journals = Table(
     "journals",
     metadata,
     _key(),
-    Column("id", Uuid16(), nullable=False, unique=True),
-    Column("host", AnyText(), nullable=False),
-    Column("spool", AnyText(), nullable=False),
-    Column("branch_of", Uuid16()),
+    Column("id", Uuid16, nullable=False, unique=True),
+    Column("host", AnyText, nullable=False),
+    Column("spool", AnyText, nullable=False),
+    Column("branch_of", Uuid16),
     Column("entry_count", Int64, nullable=False),
     Column("next_index", Int64, nullable=False),
     Column("head", LargeBinary(32)),
     Column("segment", Int64, nullable=False),
     Column("segment_offset", Int64, nullable=False),
     Column("frame_offset", Int64),
-    Column("created_at", Moment(), nullable=False),
-    Column("ingested_at", Moment(), nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("ingested_at", Moment, nullable=False),
 )
 """Each journal that was ingested, its head, and the cursor behind its last ingested frame.
 
@@ -96,18 +95,18 @@ ledger_entries = Table(
     Column("journal_key", Int64, primary_key=True, autoincrement=False),
     Column("n", Int64, primary_key=True, autoincrement=False),
     Column("kind", Text(), nullable=False),
-    Column("subject_id", Uuid16()),
-    Column("fact", Text(), nullable=False),
+    Column("subject_id", Uuid16),
+    Column("fact", LargeBinary, nullable=False),
     Column("hash", LargeBinary(32), nullable=False),
     **_CLUSTERED,
 )
-"""Every frame: the fact as its canonical JSON, and the hash that chains it to the one before."""
+"""Every frame: the packed fact (`packed_facts`), and the hash that chains it to the one before."""
 
 bodies = Table(
     "bodies",
     metadata,
     _key(),
-    Column("digest", Sha256(), nullable=False, unique=True),
+    Column("digest", Sha256, nullable=False, unique=True),
     Column("size", Int64, nullable=False),
     Column("encoding", Text(), nullable=False),
     Column("data", LargeBinary()),
@@ -119,25 +118,25 @@ artifacts = Table(
     "artifacts",
     metadata,
     _key(),
-    Column("digest", Sha256(), nullable=False, unique=True),
+    Column("digest", Sha256, nullable=False, unique=True),
     Column("size", Int64, nullable=False),
     Column("stored_size", Int64, nullable=False),
     Column("line_count", Int64, nullable=False),
-    Column("created_at", Moment(), nullable=False),
+    Column("created_at", Moment, nullable=False),
 )
 """Objects in the artifact sink. The path follows from the digest."""
 
 pending_artifacts = Table(
     "pending_artifacts",
     metadata,
-    Column("digest", Sha256(), primary_key=True),
+    Column("digest", Sha256, primary_key=True),
     Column("journal_key", Int64, primary_key=True, autoincrement=False),
-    Column("spooled", AnyText()),
-    Column("role", AnyText(), nullable=False),
+    Column("spooled", AnyText),
+    Column("role", AnyText, nullable=False),
     Column("size", Int64, nullable=False),
     Column("line_count", Int64, nullable=False),
-    Column("reason", AnyText(), nullable=False),
-    Column("noticed_at", Moment(), nullable=False),
+    Column("reason", AnyText, nullable=False),
+    Column("noticed_at", Moment, nullable=False),
 )
 """Not evidence: content that waits for the sink, which could not be written.
 
@@ -148,7 +147,7 @@ have the same content.
 open_answers = Table(
     "open_answers",
     metadata,
-    Column("message_id", Uuid16(), primary_key=True),
+    Column("message_id", Uuid16, primary_key=True),
     Column("journal_key", Int64, nullable=False),
     Column("entry", Int64, nullable=False),
 )
@@ -161,15 +160,15 @@ sessions = Table(
     "sessions",
     metadata,
     _key(),
-    Column("id", Uuid16(), nullable=False, unique=True),
-    Column("name", AnyText()),
-    Column("parent_id", Uuid16()),
-    Column("title", AnyText()),
-    Column("agent", AnyText()),
-    Column("environment", Sha256()),
-    Column("opened_at", Moment(), nullable=False),
-    Column("closed_at", Moment()),
-    Column("close_reason", AnyText()),
+    Column("id", Uuid16, nullable=False, unique=True),
+    Column("name", AnyText),
+    Column("parent_id", Uuid16),
+    Column("title", AnyText),
+    Column("agent", AnyText),
+    Column("environment", Sha256),
+    Column("opened_at", Moment, nullable=False),
+    Column("closed_at", Moment),
+    Column("close_reason", AnyText),
     Column("journal_key", Int64, nullable=False),
     Column("open_journal_key", Int64),
     Column("entry", Int64),
@@ -190,15 +189,15 @@ messages = Table(
     "messages",
     metadata,
     _key(),
-    Column("id", Uuid16(), nullable=False, unique=True),
+    Column("id", Uuid16, nullable=False, unique=True),
     Column("session_key", Int64, nullable=False),
     Column("seq", Int64, nullable=False),
-    Column("role", AnyText(), nullable=False),
-    Column("text", Sha256(), nullable=False),
-    Column("document", Sha256()),
-    Column("payload", Sha256()),
-    Column("wire_format", AnyText()),
-    Column("created_at", Moment(), nullable=False),
+    Column("role", AnyText, nullable=False),
+    Column("text", Sha256, nullable=False),
+    Column("document", Sha256),
+    Column("payload", Sha256),
+    Column("wire_format", AnyText),
+    Column("created_at", Moment, nullable=False),
     Column("journal_key", Int64, nullable=False),
     Column("entry", Int64, nullable=False),
     UniqueConstraint("session_key", "seq"),
@@ -209,9 +208,9 @@ tools = Table(
     "tools",
     metadata,
     _key(),
-    Column("digest", Sha256(), nullable=False, unique=True),
-    Column("name", AnyText(), nullable=False, index=True),
-    Column("created_at", Moment(), nullable=False),
+    Column("digest", Sha256, nullable=False, unique=True),
+    Column("name", AnyText, nullable=False, index=True),
+    Column("created_at", Moment, nullable=False),
 )
 """Versions of tools that were offered to models. The definition is a body."""
 
@@ -220,7 +219,7 @@ tool_offers = Table(
     metadata,
     Column("message_key", Int64, primary_key=True, autoincrement=False),
     Column("position", Int64, primary_key=True, autoincrement=False),
-    Column("tool", Sha256(), nullable=False),
+    Column("tool", Sha256, nullable=False),
     Index(None, "tool"),
     **_CLUSTERED,
 )
@@ -231,16 +230,16 @@ agent_legs = Table(
     metadata,
     Column("message_key", Int64, primary_key=True, autoincrement=False),
     Column("session_key", Int64, nullable=False, index=True),
-    Column("run_id", Uuid16(), nullable=False),
+    Column("run_id", Uuid16, nullable=False),
     Column("position", Int64, nullable=False),
-    Column("tier", AnyText(), nullable=False),
-    Column("model", AnyText(), nullable=False),
-    Column("wire_format", AnyText(), nullable=False),
-    Column("agent_id", AnyText(), nullable=False),
-    Column("agent", Sha256(), nullable=False),
-    Column("agent_version", AnyText()),
-    Column("schema", Sha256()),
-    Column("started_at", Moment(), nullable=False, index=True),
+    Column("tier", AnyText, nullable=False),
+    Column("model", AnyText, nullable=False),
+    Column("wire_format", AnyText, nullable=False),
+    Column("agent_id", AnyText, nullable=False),
+    Column("agent", Sha256, nullable=False),
+    Column("agent_version", AnyText),
+    Column("schema", Sha256),
+    Column("started_at", Moment, nullable=False, index=True),
     Index(None, "agent_id", "started_at"),
 )
 """How a leg of an agent run began. The whole of it is the document of the message."""
@@ -251,7 +250,7 @@ agent_outcomes = Table(
     Column("message_key", Int64, primary_key=True, autoincrement=False),
     Column("session_key", Int64, nullable=False, index=True),
     Column("outcome", Text(), nullable=False),
-    Column("escalated_to", AnyText()),
+    Column("escalated_to", AnyText),
     Column("attempt_count", Int64, nullable=False),
     Column("duration_ms", Int64, nullable=False),
 )
@@ -266,26 +265,26 @@ invocations = Table(
     "invocations",
     metadata,
     _key(),
-    Column("id", Uuid16(), nullable=False, unique=True),
+    Column("id", Uuid16, nullable=False, unique=True),
     Column("session_key", Int64, nullable=False),
     Column("seq", Int64, nullable=False),
     Column("state", Text(), nullable=False),
-    Column("tool_name", AnyText(), nullable=False),
-    Column("family", AnyText(), nullable=False),
-    Column("call_id", AnyText()),
-    Column("message_id", Uuid16()),
+    Column("tool_name", AnyText, nullable=False),
+    Column("family", AnyText, nullable=False),
+    Column("call_id", AnyText),
+    Column("message_id", Uuid16),
     Column("position", Int64, nullable=False),
-    Column("policy", Sha256(), nullable=False),
-    Column("environment", Sha256()),
-    Column("arguments_preview", AnyText(), nullable=False),
-    Column("started_at", Moment(), nullable=False),
+    Column("policy", Sha256, nullable=False),
+    Column("environment", Sha256),
+    Column("arguments_preview", AnyText, nullable=False),
+    Column("started_at", Moment, nullable=False),
     Column("journal_key", Int64, nullable=False),
     Column("start_entry", Int64, nullable=False),
     Column("owner", Text()),
     Column("is_late", Boolean(), nullable=False),
-    Column("finished_at", Moment()),
+    Column("finished_at", Moment),
     Column("duration_ms", Int64),
-    Column("error_kind", AnyText()),
+    Column("error_kind", AnyText),
     Column("exit_status", Int64),
     Column("signal", Int64),
     Column("timed_out", Boolean()),
@@ -299,6 +298,7 @@ invocations = Table(
     CheckConstraint("(state = 'started') = (finished_at IS NULL)", name="finished"),
     Index(None, "started_at"),
     Index(None, "tool_name", "started_at"),
+    Index(None, "family", "started_at"),
     _partial("state", "started_at", where="state <> 'success'"),
     _partial("error_kind", "started_at", where="error_kind IS NOT NULL"),
     _partial("exit_status", "started_at", where="exit_status <> 0"),
@@ -321,17 +321,16 @@ surfaces = Table(
     Column("output", Text()),
     Column("canonical", Text()),
     Column("receipt", Text()),
-    Column("renderer", AnyText()),
+    Column("renderer", AnyText),
     Column("renderer_version", Int64),
-    Column("shown", Sha256()),
+    Column("shown", Sha256),
     Column("is_exact", Boolean(), nullable=False),
 )
 """What the model asked for, and the three surfaces of what came of it, as texts.
 
-`output` is the document of the complete output, whose streams are rows of `streams`. A stream that
-stands whole in the receipt is stored there alone: `canonical` then has
-`{"$tooltrail.receipt":[OFFSET,SIZE]}`, in bytes, in place of its text. Where
-`is_exact` is false, a text holds what no database can store, a NUL or a lone surrogate: the column
+`output` is the document of the complete output, with numbers for its streams, and `canonical` has
+references for long texts that stand in the receipt; see `references`. Where `is_exact` is false, a
+text holds what no database can store, a NUL or a lone surrogate: the column
 then has a readable substitute, and the exact bytes are a body by the digest that the ledger entry
 names.
 
@@ -345,13 +344,13 @@ streams = Table(
     metadata,
     Column("invocation_key", Int64, primary_key=True, autoincrement=False),
     Column("n", SmallInteger().with_variant(Integer(), "sqlite"), primary_key=True),
-    Column("role", AnyText(), nullable=False),
-    Column("digest", Sha256(), nullable=False),
+    Column("role", AnyText, nullable=False),
+    Column("digest", Sha256, nullable=False),
     Column("size", Int64, nullable=False),
     Column("line_count", Int64, nullable=False),
     Column("produced_size", Int64, nullable=False),
     Column("produced_line_count", Int64, nullable=False),
-    Column("loss_reason", AnyText()),
+    Column("loss_reason", AnyText),
     Column("receipt_offset", Int64),
     # Retention must know who refers to a body or an artifact before it removes one.
     Index(None, "digest"),
@@ -368,8 +367,8 @@ invocation_artifacts = Table(
     metadata,
     Column("invocation_key", Int64, primary_key=True, autoincrement=False),
     Column("n", SmallInteger().with_variant(Integer(), "sqlite"), primary_key=True),
-    Column("role", AnyText(), nullable=False),
-    Column("digest", Sha256(), nullable=False),
+    Column("role", AnyText, nullable=False),
+    Column("digest", Sha256, nullable=False),
     Index(None, "digest"),
     **_CLUSTERED,
 )
@@ -381,11 +380,11 @@ omissions = Table(
     Column("invocation_key", Int64, primary_key=True, autoincrement=False),
     Column("n", SmallInteger().with_variant(Integer(), "sqlite"), primary_key=True),
     Column("stage", Text(), nullable=False),
-    Column("field", AnyText(), nullable=False),
+    Column("field", AnyText, nullable=False),
     Column("unit", Text(), nullable=False),
     Column("before_count", Int64, nullable=False),
     Column("after_count", Int64, nullable=False),
-    Column("reason", AnyText(), nullable=False),
+    Column("reason", AnyText, nullable=False),
     CheckConstraint("after_count < before_count", name="counts"),
     **_CLUSTERED,
 )
@@ -395,10 +394,10 @@ structured_outputs = Table(
     "structured_outputs",
     metadata,
     Column("invocation_key", Int64, primary_key=True, autoincrement=False),
-    Column("schema", Sha256(), nullable=False),
+    Column("schema", Sha256, nullable=False),
     Column("attempt", Int64, nullable=False),
     Column("valid", Boolean(), nullable=False),
-    Column("document", AnyText(), nullable=False),
+    Column("document", AnyText, nullable=False),
 )
 """One attempt of an agent to submit its structured result."""
 
@@ -410,10 +409,10 @@ rejected_facts = Table(
     Column("n", Int64),
     Column("segment", Int64, nullable=False),
     Column("segment_offset", Int64, nullable=False),
-    Column("subject_id", Uuid16()),
-    Column("reason", AnyText(), nullable=False),
+    Column("subject_id", Uuid16),
+    Column("reason", AnyText, nullable=False),
     Column("data", LargeBinary(), nullable=False),
-    Column("rejected_at", Moment(), nullable=False),
+    Column("rejected_at", Moment, nullable=False),
     UniqueConstraint("journal_key", "segment", "segment_offset"),
     Index(None, "journal_key", "n"),
 )
@@ -427,12 +426,12 @@ tombstones = Table(
     metadata,
     _key(),
     Column("kind", Text(), nullable=False),
-    Column("digest", Sha256(), nullable=False, index=True),
+    Column("digest", Sha256, nullable=False, index=True),
     Column("size", Int64, nullable=False),
-    Column("reason", AnyText(), nullable=False),
-    Column("rule", AnyText(), nullable=False),
-    Column("actor", AnyText(), nullable=False),
-    Column("removed_at", Moment(), nullable=False),
+    Column("reason", AnyText, nullable=False),
+    Column("rule", AnyText, nullable=False),
+    Column("actor", AnyText, nullable=False),
+    Column("removed_at", Moment, nullable=False),
     CheckConstraint("kind IN ('body', 'artifact')", name="kind"),
 )
 """What was removed, by whom, when, why, and by which rule."""

@@ -17,7 +17,7 @@ COUNT = "SELECT count(*) FROM invocations WHERE state = 'success'"
 def committed(store: LeanStore) -> int:
     """Calls in the database, without ingesting any."""
     with store.database.read() as connection:
-        return int(connection.exec_driver_sql(COUNT).scalar_one())
+        return int(connection.query(COUNT)[0][0])
 
 
 def test_a_record_acknowledged_by_the_store_is_in_the_database(tmp_path: Path) -> None:

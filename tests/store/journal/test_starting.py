@@ -14,7 +14,10 @@ LIGHT = {
     *(f"tooltrail.journal.{name}" for name in ("ends", "frames", "lock", "log", "owners")),
     *(f"tooltrail.journal.{name}" for name in ("reading", "segments")),
     *(f"tooltrail.records.{name}" for name in ("_fact_values", "canonical_json", "digests")),
-    *(f"tooltrail.records.{name}" for name in ("call_facts", "errors", "facts", "states")),
+    *(
+        f"tooltrail.records.{name}"
+        for name in ("call_facts", "errors", "facts", "frozen", "states")
+    ),
     "tooltrail.records.lazy_exports",
 }
 """Modules of Tooltrail that the log needs, to write and to read."""

@@ -83,8 +83,8 @@ def check(location: Location, as_json: bool) -> int:
     The schema must be the schema of its revision: tables, columns, constraints, indexes, and every
     append-only trigger with its rule. The row that identifies the store must exist. On SQLite, all
     pages are read and every foreign key must lead to a row. On PostgreSQL, no trigger and no
-    foreign key may be disabled. The search index of `log` is compared with the invocations. Damage
-    that prevents a check is reported as a problem, and the other checks run. Use `verify` to check
+    foreign key may be disabled. Damage that
+    prevents a check is reported as a problem, and the other checks run. Use `verify` to check
     the records.
 
     Changes nothing. Exits with 1 if there is a problem, with 5 if the store needs an upgrade.
@@ -92,20 +92,6 @@ def check(location: Location, as_json: bool) -> int:
     from tooltrail.cli._databases import check_with_bar
 
     return check_with_bar(location, as_json=as_json)
-
-
-@command.command()
-@store_options
-def index(location: Location) -> None:
-    """Rebuild the search index of lists with filters.
-
-    Lists build the index as needed. Run this command after an upgrade, after a large import, or
-    after `db check` has found the index wrong. The index is no evidence: without it, lists are the
-    same, only slower. The command can be killed at any time.
-    """
-    from tooltrail.cli._databases import index_with_bar
-
-    index_with_bar(location)
 
 
 @command.command()

@@ -26,13 +26,10 @@ from tooltrail.cli._times import Duration
 def command(location: Location, grace: timedelta, yes: bool, as_json: bool) -> None:
     """Delete stored objects that no record refers to, such as leftovers of a crash.
 
-    Without --yes, this is a dry run. The command is safe while other programs record and read, on
-    any machine and with any grace period. Objects that a record refers to, damaged objects that
-    were set apart, and files of other programs are never deleted. An artifact root that is marked
-    as the root of another store is refused.
-
-    A run with --yes that finds objects to delete is recorded in the table maintenance_runs, even
-    if the run fails or is interrupted.
+    Without --yes, this is a dry run. Programs go on recording while objects are deleted; only the
+    database waits for the end of the run. Objects that a record refers to, damaged objects that
+    were kept as evidence, and files of other programs are never deleted. An artifact root that is
+    marked as the root of another store is refused. What a run deleted is recorded in the ledger.
     """
     from tooltrail.cli._pruning import (
         plan_with_bar,
@@ -41,11 +38,8 @@ def command(location: Location, grace: timedelta, yes: bool, as_json: bool) -> N
         record_of,
         say_outcome,
     )
-    from tooltrail.store import refuse_read_only
 
     with location.open() as store:
-        if yes:
-            refuse_read_only(store)
         plan = plan_with_bar(store, grace)
         report = prune_with_bar(store, plan) if yes and plan.total.count else None
     if as_json:

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from tooltrail.artifacts import StoredArtifact
 from tooltrail.records.digests import Digest
-from tooltrail.store import schema
-from tooltrail.store.ingest.native import Native, digest_from
+from tooltrail.store.engines.connection import Connection
+from tooltrail.store.engines.values import digest_from
 from tooltrail.store.ingest.publishing import Waiting
 
 
@@ -19,14 +19,14 @@ class StoredBody(NamedTuple):
     data: bytes | None
 
 
-def write_stored(native: Native, stored: Iterable[StoredArtifact], at: datetime) -> None:
+def write_stored(connection: Connection, stored: Iterable[StoredArtifact], at: datetime) -> None:
     """Insert the artifacts that are in the sink."""
-    moment = native.moment(at)
-    native.insert_once(
-        schema.artifacts,
+    moment = connection.moment(at)
+    connection.insert_once(
+        "artifacts",
         [
             {
-                "digest": native.sha(one.digest),
+                "digest": connection.sha(one.digest),
                 "size": one.size,
                 "stored_size": one.stored_size,
                 "line_count": one.line_count,
@@ -38,21 +38,21 @@ def write_stored(native: Native, stored: Iterable[StoredArtifact], at: datetime)
 
 
 def write_waiting(
-    native: Native, journal_key: int, waiting: Iterable[Waiting], at: datetime
+    connection: Connection, journal_key: int, waiting: Iterable[Waiting], at: datetime
 ) -> None:
     """Insert what waits for the sink. Content that waits already is not entered twice."""
-    moment = native.moment(at)
-    native.insert_once(
-        schema.pending_artifacts,
+    moment = connection.moment(at)
+    connection.insert_once(
+        "pending_artifacts",
         [
             {
-                "digest": native.sha(one.digest),
+                "digest": connection.sha(one.digest),
                 "journal_key": journal_key,
-                "spooled": native.text(one.spooled),
-                "role": native.text(one.role),
+                "spooled": connection.text(one.spooled),
+                "role": connection.text(one.role),
                 "size": one.size,
                 "line_count": one.line_count,
-                "reason": native.text(one.reason),
+                "reason": connection.text(one.reason),
                 "noticed_at": moment,
             }
             for one in waiting
@@ -60,9 +60,9 @@ def write_waiting(
     )
 
 
-def read_waiting(native: Native, journal_key: int) -> list[Waiting]:
+def read_waiting(connection: Connection, journal_key: int) -> list[Waiting]:
     """What waits for the sink, of one journal."""
-    rows = native.query(
+    rows = connection.query(
         "SELECT role, digest, size, line_count, spooled, reason FROM pending_artifacts"
         " WHERE journal_key = ? ORDER BY noticed_at, digest",
         (journal_key,),
@@ -73,17 +73,17 @@ def read_waiting(native: Native, journal_key: int) -> list[Waiting]:
     ]
 
 
-def delete_waiting(native: Native, journal_key: int, digests: Iterable[Digest]) -> None:
+def delete_waiting(connection: Connection, journal_key: int, digests: Iterable[Digest]) -> None:
     """Content does not wait any more."""
-    native.update(
+    connection.update(
         "DELETE FROM pending_artifacts WHERE journal_key = ? AND digest = ?",
-        [(journal_key, native.sha(one)) for one in digests],
+        [(journal_key, connection.sha(one)) for one in digests],
     )
 
 
-def read_body(native: Native, digest: Digest) -> StoredBody | None:
+def read_body(connection: Connection, digest: Digest) -> StoredBody | None:
     """A body as it is stored; None where there is none."""
-    found = native.query(
-        "SELECT size, encoding, data FROM bodies WHERE digest = ?", (native.sha(digest),)
+    found = connection.query(
+        "SELECT size, encoding, data FROM bodies WHERE digest = ?", (connection.sha(digest),)
     )
     return StoredBody(*found[0]) if found else None

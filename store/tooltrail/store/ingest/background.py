@@ -4,14 +4,12 @@ import os
 import random
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
-from tooltrail.journal import Position, read_journal_id
+from tooltrail.journal import Position
 from tooltrail.records.errors import InvalidRecordError, UnavailableError
-from tooltrail.store._engines.database import Database
 from tooltrail.store.ingest.ingester import Ingester
-from tooltrail.store.ingest.native import Native
 
 LAG_S: Final = 0.05
 """Seconds in which facts are gathered before they are ingested together."""
@@ -20,25 +18,34 @@ _FIRST_PAUSE_S: Final = 0.1
 _LONGEST_PAUSE_S: Final = 5.0
 """Back-off while the database or the sink cannot be used: doubled after each failure."""
 
+_FORK_GATE: Final = threading.RLock()
+"""Held while a thread is inside a database driver, which a fork must not cut in half."""
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_FORK_GATE.acquire,
+        after_in_parent=_FORK_GATE.release,
+        after_in_child=_FORK_GATE.release,
+    )
+
 
 class BackgroundIngester:
     """Keeps the database up to date with one journal. Safe for threads and forked children.
 
     Args:
-        ingester: of the journal.
-        database: where rows go.
+        connect: gives the ingester of the journal; raises while the store cannot be opened.
         timeout_s: seconds that `wait` waits at most.
     """
 
-    def __init__(self, ingester: Ingester, database: Database, *, timeout_s: float = 30.0) -> None:
+    def __init__(self, connect: Callable[[], Ingester], *, timeout_s: float = 30.0) -> None:
         """Prepare. The thread starts with the first `notice`."""
-        self._ingester = ingester
-        self._database = database
+        self._connect = connect
         self._timeout_s = timeout_s
         self._forget()
 
     def _forget(self) -> None:
         self._pid = os.getpid()
+        self._ingester: Ingester | None = None
         self._state = threading.Condition()
         self._thread: threading.Thread | None = None
         self._is_noticed = False
@@ -59,7 +66,7 @@ class BackgroundIngester:
             urgent: whether somebody waits for the facts.
         """
         if self._pid != os.getpid():
-            self._forget()  # the parent's thread does not run in a forked child
+            return  # a forked child appends alone; its parent or the next reader ingests
         with self._state:
             self._is_noticed = True
             self._is_urgent |= urgent
@@ -85,7 +92,7 @@ class BackgroundIngester:
         last = positions[-1]
         with self._state:
             begun = self._round
-            while not self._ingester.is_past(last):
+            while self._ingester is None or not self._ingester.is_past(last):
                 left = deadline - time.monotonic()
                 failed = self._problem if self._round > begun + 1 else None
                 if failed is not None or left <= 0:
@@ -96,7 +103,9 @@ class BackgroundIngester:
                 self._is_noticed = self._is_urgent = True
                 self._state.notify_all()
                 self._state.wait(left)
-        self._refuse_rejected(positions)
+        reasons = self._connected().rejections(positions)
+        if reasons:
+            raise InvalidRecordError(reasons[0])
 
     def close(self) -> None:
         """Ingest what was appended until now, if that is possible, and stop the thread."""
@@ -106,6 +115,11 @@ class BackgroundIngester:
             thread, self._thread = self._thread, None
         if thread is not None and thread.is_alive() and self._pid == os.getpid():
             thread.join()
+
+    def _connected(self) -> Ingester:
+        if self._ingester is None:
+            self._ingester = self._connect()
+        return self._ingester
 
     def _run(self) -> None:
         pause = 0.0
@@ -127,7 +141,8 @@ class BackgroundIngester:
         """One attempt; how long to pause before the next one."""
         problem: Exception | None = None
         try:
-            self._ingester.ingest()
+            with _FORK_GATE:
+                self._connected().ingest()
         except Exception as error:  # noqa: BLE001  the thread goes on, and `problem` says why
             problem = error
         with self._state:
@@ -140,21 +155,3 @@ class BackgroundIngester:
             return 0.0
         longer = min(max(_FIRST_PAUSE_S, 2 * pause), _LONGEST_PAUSE_S)
         return longer * random.uniform(0.8, 1.2)  # noqa: S311  no secret
-
-    def _refuse_rejected(self, positions: Sequence[Position]) -> None:
-        """Raise for a fact that could not be applied."""
-        journal = read_journal_id(self._ingester.folder)
-        if journal is None:
-            return
-        with self._database.read() as connection:
-            native = Native(connection)
-            name = f"x'{journal.hex}'" if native.is_sqlite else f"'{journal}'"
-            found = native.query_each(
-                "SELECT r.reason FROM rejected_facts AS r"
-                " JOIN journals AS j ON j.key = r.journal_key"
-                f" WHERE j.id = {name} AND r.n IN (?)",
-                [one.index for one in positions],
-            )
-            native.close()
-        if found:
-            raise InvalidRecordError(str(found[0][0]))

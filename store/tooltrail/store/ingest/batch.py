@@ -25,13 +25,13 @@ from tooltrail.records.facts import (
     ToolsOffered,
     body_digests,
 )
-from tooltrail.store import schema
+from tooltrail.store.engines.connection import Connection, Row
 from tooltrail.store.ingest import rows
 from tooltrail.store.ingest.collected import Collected, End, NewMessage, Start, next_place
 from tooltrail.store.ingest.known import Call, Entry, Known, MessageFact, Session
-from tooltrail.store.ingest.native import Native, Row
 from tooltrail.store.ingest.outcomes import Beginning, text_of
 from tooltrail.store.ingest.preparing import Item
+from tooltrail.store.packed_facts import pack_fact, unpack_fact
 
 _NOT_COMPARED: Final = frozenset(
     {"at", "duration_ms", "environment", "owner", "policy", "shown", "title"}
@@ -48,14 +48,16 @@ class Batch:
         ended: the calls and the answers that this batch ends.
 
     Args:
-        native: the connection.
+        connection: the connection.
         known: what the store knows of the ids in the batch.
         journal_key: of the journal that is read.
         at: now.
     """
 
-    def __init__(self, native: Native, known: Known, journal_key: int, at: datetime) -> None:
-        self._native = native
+    def __init__(
+        self, connection: Connection, known: Known, journal_key: int, at: datetime
+    ) -> None:
+        self._native = connection
         self._known = known
         self._journal_key = journal_key
         self._at = at
@@ -69,13 +71,13 @@ class Batch:
         frame, fact = item.frame, item.fact
         self._facts[frame.index] = frame.fact_json
         subject = None if fact is None else self._native.uuid(subject_of(fact))
-        self._out.rows[schema.ledger_entries].append(
+        self._out.rows["ledger_entries"].append(
             {
                 "journal_key": self._journal_key,
                 "n": frame.index,
                 "kind": "unknown" if fact is None else fact.kind,
                 "subject_id": subject,
-                "fact": self._native.text(frame.fact_json.decode("utf-8", "backslashreplace")),
+                "fact": pack_fact(frame.fact_json),
                 "hash": frame.hash,
             }
         )
@@ -154,7 +156,7 @@ class Batch:
         self._keep(item, *named)
         session = self._session_of(fact.session, fact.at)
         self._known.messages[fact.id] = self._entry_of(item)
-        self._out.rows[schema.tools] += made.tools
+        self._out.rows["tools"] += made.tools
         row: Row = {
             "id": self._native.uuid(fact.id),
             "seq": next_place(self._native, session),
@@ -265,7 +267,7 @@ class Batch:
             "data": b"",
             "rejected_at": self._native.moment(self._at),
         }
-        self._out.rows[schema.rejected_facts].append(row)
+        self._out.rows["rejected_facts"].append(row)
         return row
 
     def _refuse_other(self, what: str, subject: UUID, entry: Entry, item: Item) -> None:
@@ -289,7 +291,7 @@ class Batch:
         found = self._native.query(
             "SELECT fact FROM ledger_entries WHERE journal_key = ? AND n = ?", tuple(entry)
         )
-        return str(found[0][0]).encode() if found else b"{}"
+        return unpack_fact(found[0][0]) if found else b"{}"
 
 
 def subject_of(fact: Fact) -> UUID:

@@ -16,8 +16,7 @@ from tooltrail.journal import Cursor, Frame, Gap, cursor_behind, read_journal
 from tooltrail.journal.clock import now
 from tooltrail.journal.segments import segment_numbers
 from tooltrail.records.errors import UnavailableError
-from tooltrail.store import schema
-from tooltrail.store.ingest.native import Native, Row
+from tooltrail.store.engines.connection import Connection, Row
 
 _COLUMNS: Final = "key, id, segment, segment_offset, next_index, head, frame_offset, entry_count"
 _AT_ONCE: Final = 512
@@ -69,24 +68,26 @@ class Place:
         return self if self.key == key else replace(self, key=key)
 
 
-def find_place(native: Native, folder: Path, journal: UUID) -> Place:
+def find_place(connection: Connection, folder: Path, journal: UUID) -> Place:
     """How far the journal in a folder is ingested.
 
     Raises:
         UnavailableError: the journal cannot be read.
     """
-    rows = native.query(
+    rows = connection.query(
         f"SELECT {_COLUMNS} FROM journals WHERE id = ? OR branch_of = ? ORDER BY key DESC",
-        (native.uuid(journal), native.uuid(journal)),
+        (connection.uuid(journal), connection.uuid(journal)),
     )
-    places = [_place_of(native, journal, row) for row in rows]
+    places = [_place_of(connection, journal, row) for row in rows]
     for place in places:
         if _is_in(folder, place):
             return place
-    return _branch(native, folder, journal, places) if places else Place(None, journal, Cursor())
+    return (
+        _branch(connection, folder, journal, places) if places else Place(None, journal, Cursor())
+    )
 
 
-def lock_place(native: Native, place: Place, spool: Path) -> int:
+def lock_place(connection: Connection, place: Place, spool: Path) -> int:
     """Lock the row of a journal, which is made when it is missing.
 
     Returns:
@@ -95,13 +96,13 @@ def lock_place(native: Native, place: Place, spool: Path) -> int:
     Raises:
         CursorMovedError: the row is not at this place any more.
     """
-    at = native.moment(now())
+    at = connection.moment(now())
     cursor = place.cursor
     row: Row = {
-        "id": native.uuid(place.journal),
-        "host": native.text(socket.gethostname()),
-        "spool": native.text(str(spool)),
-        "branch_of": native.uuid(place.branch_of),
+        "id": connection.uuid(place.journal),
+        "host": connection.text(socket.gethostname()),
+        "spool": connection.text(str(spool)),
+        "branch_of": connection.uuid(place.branch_of),
         "entry_count": 0,
         "next_index": cursor.index,
         "head": cursor.hash if cursor.index else None,
@@ -112,21 +113,21 @@ def lock_place(native: Native, place: Place, spool: Path) -> int:
         "ingested_at": at,
     }
     if place.key is None:
-        native.insert_once(schema.journals, [row])
-    lock = "" if native.is_sqlite else " FOR UPDATE"
-    found = native.query(
-        f"SELECT {_COLUMNS} FROM journals WHERE id = ?{lock}", (native.uuid(place.journal),)
+        connection.insert_once("journals", [row])
+    lock = "" if connection.is_sqlite else " FOR UPDATE"
+    found = connection.query(
+        f"SELECT {_COLUMNS} FROM journals WHERE id = ?{lock}", (connection.uuid(place.journal),)
     )
-    stored = _place_of(native, place.journal, found[0])
+    stored = _place_of(connection, place.journal, found[0])
     if (stored.cursor.segment, stored.cursor.offset) != (cursor.segment, cursor.offset):
         raise CursorMovedError(f"journal {place.journal} was ingested meanwhile")
     return int(found[0][0])
 
 
-def move_place(native: Native, key: int, place: Place) -> None:
+def move_place(connection: Connection, key: int, place: Place) -> None:
     """Write how far a journal is ingested."""
     cursor = place.cursor
-    native.update(
+    connection.update(
         "UPDATE journals SET entry_count = ?, next_index = ?, head = ?, segment = ?,"
         " segment_offset = ?, frame_offset = ?, ingested_at = ? WHERE key = ?",
         [
@@ -137,16 +138,16 @@ def move_place(native: Native, key: int, place: Place) -> None:
                 cursor.segment,
                 cursor.offset,
                 place.frame_offset,
-                native.moment(now()),
+                connection.moment(now()),
                 key,
             )
         ],
     )
 
 
-def _place_of(native: Native, journal: UUID, row: tuple[Any, ...]) -> Place:
+def _place_of(connection: Connection, journal: UUID, row: tuple[Any, ...]) -> Place:
     key, name, segment, offset, index, head, frame_offset, entry_count = row
-    found = native.read_uuid(name)
+    found = connection.read_uuid(name)
     # Before its first frame a journal has a hash that is no hash of a frame.
     known = Cursor().hash if not index and not entry_count else head
     return Place(
@@ -178,7 +179,7 @@ def _is_in(folder: Path, place: Place) -> bool:
     )
 
 
-def _branch(native: Native, folder: Path, journal: UUID, places: list[Place]) -> Place:
+def _branch(connection: Connection, folder: Path, journal: UUID, places: list[Place]) -> Place:
     """The place where a restored journal goes on differently than the ledger."""
     numbers = segment_numbers(folder)
     cursor = Cursor(numbers[0] if numbers else 1, hash=None)
@@ -193,11 +194,11 @@ def _branch(native: Native, folder: Path, journal: UUID, places: list[Place]) ->
             continue
         frames.append(item)
         if len(frames) == _AT_ONCE:
-            found = _first_unknown(native, frames, places)
+            found = _first_unknown(connection, frames, places)
             if found is not None:
                 return _branch_at(journal, found, lost)
             frames.clear()
-    found = _first_unknown(native, frames, places)
+    found = _first_unknown(connection, frames, places)
     if found is None:
         return replace(newest, notice=f"{lost}. The ledger has them", is_cut=True)
     return _branch_at(journal, found, lost)
@@ -216,14 +217,16 @@ def _branch_at(journal: UUID, frame: Frame, lost: str) -> Place:
     )
 
 
-def _first_unknown(native: Native, frames: list[Frame], places: list[Place]) -> Frame | None:
+def _first_unknown(
+    connection: Connection, frames: list[Frame], places: list[Place]
+) -> Frame | None:
     """The first of some frames that the ledger does not have."""
     known: set[tuple[int, bytes]] = set()
     if frames:
         for place in places:
             known |= {
                 (n, bytes(stored))
-                for n, stored in native.query(
+                for n, stored in connection.query(
                     "SELECT n, hash FROM ledger_entries"
                     " WHERE journal_key = ? AND n BETWEEN ? AND ?",
                     (place.key, frames[0].index, frames[-1].index),

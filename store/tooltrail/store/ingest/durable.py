@@ -4,9 +4,8 @@ import os
 from pathlib import Path
 
 from tooltrail.records.errors import UnavailableError
-from tooltrail.store._engines.database import Database
-from tooltrail.store._engines.targets import SqliteTarget
-from tooltrail.store.ingest.native import Native
+from tooltrail.store.engines.database import Database
+from tooltrail.store.engines.targets import SqliteTarget
 
 
 def make_durable(database: Database) -> None:
@@ -25,12 +24,10 @@ def make_durable(database: Database) -> None:
         _sync(path.parent)
         return
     with database.write() as connection:
-        native = Native(connection)
         # A commit that waits for the disk waits for all commits before it. Only a transaction with
         # an id is written there.
-        native.query("SELECT set_config('synchronous_commit', 'on', true)")
-        native.query("SELECT txid_current()")
-        native.close()
+        connection.query("SELECT set_config('synchronous_commit', 'on', true)")
+        connection.query("SELECT txid_current()")
 
 
 def _sync(path: Path) -> None:

@@ -10,7 +10,7 @@ machines work side by side.
 
 import fcntl
 import os
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,10 +31,12 @@ from tooltrail.journal import (
     sync_segment,
 )
 from tooltrail.journal.clock import now
+from tooltrail.journal.recorder import JOURNAL_FOLDER
 from tooltrail.journal.segments import segment_numbers
 from tooltrail.records import FamilyRegistry, InvalidRecordError, UnavailableError
 from tooltrail.records.facts import CallEnded, body_digests
-from tooltrail.store._engines.database import Database
+from tooltrail.store.engines.connection import Connection
+from tooltrail.store.engines.database import Database
 from tooltrail.store.ingest.artifact_rows import write_stored, write_waiting
 from tooltrail.store.ingest.batch import Batch
 from tooltrail.store.ingest.cursors import (
@@ -47,15 +49,12 @@ from tooltrail.store.ingest.cursors import (
 )
 from tooltrail.store.ingest.durable import make_durable
 from tooltrail.store.ingest.known import load_known
-from tooltrail.store.ingest.native import Native
 from tooltrail.store.ingest.outcomes import OutcomeMaker
 from tooltrail.store.ingest.preparing import Item, Prepared, Preparer, frames_of
 from tooltrail.store.ingest.publishing import Published, SpooledStreams
 from tooltrail.store.ingest.recovery import Recovery
 from tooltrail.store.ingest.waiting import WaitingRoom
-
-JOURNAL: Final = "journal"
-"""Folder of the spool with the journal."""
+from tooltrail.store.locking import ingest_lock
 
 _LOCK: Final = "ingest.lock"
 BATCH_FRAMES: Final = 512
@@ -98,6 +97,7 @@ class Ingester:
         archive: where artifacts go.
         spool: the folder with the journal and the captured streams.
         families: the tool families, for calls whose result nobody was shown.
+        prepare: is called under the ingest lock before facts are read.
     """
 
     def __init__(
@@ -106,10 +106,12 @@ class Ingester:
         archive: ArtifactArchive,
         spool: Path,
         families: FamilyRegistry,
+        prepare: Callable[[], None] | None = None,
     ) -> None:
         self._database = database
+        self._prepare = prepare
         self._spool = spool
-        self._folder = spool / JOURNAL
+        self._folder = spool / JOURNAL_FOLDER
         self._streams = SpooledStreams(spool, archive)
         self._preparer = Preparer(database, OutcomeMaker(families, self._streams))
         self._waiting = WaitingRoom(database, self._streams)
@@ -141,12 +143,14 @@ class Ingester:
         if not self._folder.is_dir():
             return Ingested()
         try:
-            with self._locked():
+            with self._locked(), ingest_lock(self._database):
+                if self._prepare is not None:
+                    self._prepare()
                 return self._ingest_locked(is_thorough=thoroughly or is_first, at_once=thoroughly)
         except UnavailableError:
             if not self._database.is_server:
                 # SQLite keeps a connection read-only that it opened while the disk was.
-                self._database.engine.dispose()
+                self._database.close()
             raise
 
     def _ingest_locked(self, *, is_thorough: bool, at_once: bool) -> Ingested:
@@ -171,6 +175,24 @@ class Ingester:
         cursor = self._cursor
         return cursor is not None and cursor.index > position.index
 
+    def rejections(self, positions: Sequence[Position]) -> list[str]:
+        """Why facts at these positions were rejected; empty when none was.
+
+        Raises:
+            UnavailableError: the database cannot be read.
+        """
+        journal = read_journal_id(self._folder)
+        if journal is None:
+            return []
+        with self._database.read() as connection:
+            name = connection.uuid(journal)
+            (found,) = connection.query("SELECT key FROM journals WHERE id = ?", (name,)) or [(0,)]
+            rows = connection.query_each(
+                f"SELECT reason FROM rejected_facts WHERE journal_key = {found[0]} AND n IN (?)",
+                [one.index for one in positions],
+            )
+        return [str(reason) for (reason,) in rows]
+
     def _ingest_to_end(self, journal: UUID) -> tuple[Ingested, Place]:
         done = Ingested()
         while True:
@@ -192,10 +214,7 @@ class Ingester:
 
     def _find_place(self, journal: UUID) -> Place:
         with self._database.read() as connection:
-            native = Native(connection)
-            place = find_place(native, self._folder, journal)
-            native.close()
-        return place
+            return find_place(connection, self._folder, journal)
 
     def _ingest_items(self, place: Place, items: Sequence[Prepared]) -> tuple[Ingested, Place]:
         """Ingest a batch; one that the database refuses is split until the culprit is alone."""
@@ -230,9 +249,8 @@ class Ingester:
             sync_segment(self._folder, segment)
         behind = place.behind(one if isinstance(one, Gap) else one.frame for one in items)
         with self._database.write() as connection:
-            native = Native(connection)
-            key = lock_place(native, place, self._spool)
-            batch = self._batch(native, key, frames)
+            key = lock_place(connection, place, self._spool)
+            batch = self._batch(connection, key, frames)
             if place.notice is not None:
                 batch.reject_gap(Gap(*WHOLE_JOURNAL, b"", place.notice, place.cursor))
             for one in items:
@@ -242,15 +260,14 @@ class Ingester:
                     batch.apply(one)
             batch.keep(published.unsent.items())
             batch.write()
-            write_stored(native, published.stored.values(), now())
-            write_waiting(native, key, published.waiting.values(), now())
-            move_place(native, key, behind)
-            native.close()
+            write_stored(connection, published.stored.values(), now())
+            write_waiting(connection, key, published.waiting.values(), now())
+            move_place(connection, key, behind)
         self._waiting.discard(key, batch.ended)
         done = Ingested(len(frames), batch.rejected_count, len(published.waiting))
         return done, behind.with_key(key)
 
-    def _batch(self, native: Native, key: int, frames: Sequence[Item]) -> Batch:
+    def _batch(self, connection: Connection, key: int, frames: Sequence[Item]) -> Batch:
         facts = [one.fact for one in frames if one.fact is not None]
         absent = [
             digest
@@ -259,7 +276,7 @@ class Ingester:
             for digest in body_digests(one.fact)
             if digest not in one.bodies
         ]
-        return Batch(native, load_known(native, facts, absent), key, now())
+        return Batch(connection, load_known(connection, facts, absent), key, now())
 
     def _publish(self, frames: Sequence[Item]) -> Published:
         news = [one for one in frames if one.outcome is not None and one.problem is None]
@@ -278,11 +295,9 @@ class Ingester:
     def _report(self, place: Place) -> Ingested:
         """Enter what is wrong with a journal, once."""
         with self._database.write() as connection:
-            native = Native(connection)
-            batch = self._batch(native, lock_place(native, place, self._spool), [])
+            batch = self._batch(connection, lock_place(connection, place, self._spool), [])
             batch.reject_gap(Gap(*WHOLE_JOURNAL, b"", place.notice or "", place.cursor))
             batch.write()
-            native.close()
         return Ingested(rejected_count=1)
 
     def _end_dead(self, journal: UUID, journal_key: int) -> Ingested:

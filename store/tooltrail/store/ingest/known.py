@@ -17,7 +17,8 @@ from tooltrail.records.facts import (
     MessageAdded,
     ToolsOffered,
 )
-from tooltrail.store.ingest.native import Native, digest_from
+from tooltrail.store.engines.connection import Connection
+from tooltrail.store.engines.values import digest_from
 from tooltrail.store.ingest.outcomes import Beginning
 
 FIRST_SEQ: Final = 1
@@ -92,11 +93,11 @@ MessageFact = MessageAdded | ToolsOffered | AgentLeg | AgentOutcome
 """Facts that take a place among the messages of their session."""
 
 
-def load_known(native: Native, facts: Iterable[Fact], absent: Iterable[Digest]) -> Known:
+def load_known(connection: Connection, facts: Iterable[Fact], absent: Iterable[Digest]) -> Known:
     """Look up what some facts name. The rows of their sessions are locked.
 
     Args:
-        native: the connection.
+        connection: the connection.
         facts: which.
         absent: bodies that the facts name and that do not travel with them.
     """
@@ -111,17 +112,17 @@ def load_known(native: Native, facts: Iterable[Fact], absent: Iterable[Digest]) 
         elif isinstance(fact, MessageFact | AnswerStarted):
             messages[fact.id] = None
     return Known(
-        {one.id: one for one in _sessions(native, list(sessions))},
-        dict(_calls(native, list(calls))),
-        dict(_messages(native, list(messages))),
-        _bodies(native, sorted(set(absent))),
-        _open_answers(native, list(messages)),
+        {one.id: one for one in _sessions(connection, list(sessions))},
+        dict(_calls(connection, list(calls))),
+        dict(_messages(connection, list(messages))),
+        _bodies(connection, sorted(set(absent))),
+        _open_answers(connection, list(messages)),
     )
 
 
-def next_seq(native: Native, session_key: int) -> int:
+def next_seq(connection: Connection, session_key: int) -> int:
     """The place behind the last entry of a session."""
-    ((last,),) = native.query(
+    ((last,),) = connection.query(
         "SELECT max(seq) FROM ("
         "SELECT max(seq) AS seq FROM invocations WHERE session_key = ? UNION ALL "
         "SELECT max(seq) FROM messages WHERE session_key = ?) AS entries",
@@ -130,33 +131,33 @@ def next_seq(native: Native, session_key: int) -> int:
     return FIRST_SEQ if last is None else int(last) + 1
 
 
-def _sessions(native: Native, ids: list[UUID]) -> Iterable[Session]:
+def _sessions(connection: Connection, ids: list[UUID]) -> Iterable[Session]:
     # Ingesters of several machines may append to one session. Each waits for the other. All lock in
     # the same order, so that no two wait for each other.
-    lock = "" if native.is_sqlite else " ORDER BY id FOR UPDATE"
-    found = native.query_each(
+    lock = "" if connection.is_sqlite else " ORDER BY id FOR UPDATE"
+    found = connection.query_each(
         "SELECT key, id, open_journal_key, entry, closed_at IS NOT NULL FROM sessions"
         f" WHERE id IN (?){lock}",
-        [native.uuid(one) for one in sorted(ids)],
+        [connection.uuid(one) for one in sorted(ids)],
     )
     for key, session_id, journal_key, entry, is_closed in found:
         opening = None if entry is None else Entry(journal_key, entry)
-        yield Session(key, native.read_uuid(session_id), opening, bool(is_closed))
+        yield Session(key, connection.read_uuid(session_id), opening, bool(is_closed))
 
 
-def _calls(native: Native, ids: list[UUID]) -> Iterable[tuple[UUID, Call]]:
-    found = native.query_each(
+def _calls(connection: Connection, ids: list[UUID]) -> Iterable[tuple[UUID, Call]]:
+    found = connection.query_each(
         "SELECT i.id, i.key, s.id, i.tool_name, i.family, i.policy, i.journal_key, i.start_entry,"
         " i.end_journal_key, i.end_entry FROM invocations AS i"
         " JOIN sessions AS s ON s.key = i.session_key WHERE i.id IN (?)",
-        [native.uuid(one) for one in ids],
+        [connection.uuid(one) for one in ids],
     )
     for name, key, session, tool_name, family, policy, journal, start, end_journal, end in found:
         yield (
-            native.read_uuid(name),
+            connection.read_uuid(name),
             Call(
                 key=key,
-                session=native.read_uuid(session),
+                session=connection.read_uuid(session),
                 beginning=Beginning(tool_name, family, digest_from(policy)),
                 start=Entry(journal, start),
                 end=None if end is None else Entry(end_journal, end),
@@ -164,25 +165,25 @@ def _calls(native: Native, ids: list[UUID]) -> Iterable[tuple[UUID, Call]]:
         )
 
 
-def _messages(native: Native, ids: list[UUID]) -> Iterable[tuple[UUID, Entry]]:
-    found = native.query_each(
+def _messages(connection: Connection, ids: list[UUID]) -> Iterable[tuple[UUID, Entry]]:
+    found = connection.query_each(
         "SELECT id, journal_key, entry FROM messages WHERE id IN (?)",
-        [native.uuid(one) for one in ids],
+        [connection.uuid(one) for one in ids],
     )
     for name, journal_key, entry in found:
-        yield native.read_uuid(name), Entry(journal_key, entry)
+        yield connection.read_uuid(name), Entry(journal_key, entry)
 
 
-def _bodies(native: Native, digests: list[Digest]) -> frozenset[Digest]:
-    found = native.query_each(
-        "SELECT digest FROM bodies WHERE digest IN (?)", [native.sha(one) for one in digests]
+def _bodies(connection: Connection, digests: list[Digest]) -> frozenset[Digest]:
+    found = connection.query_each(
+        "SELECT digest FROM bodies WHERE digest IN (?)", [connection.sha(one) for one in digests]
     )
     return frozenset(digest_from(digest) for (digest,) in found)
 
 
-def _open_answers(native: Native, ids: list[UUID]) -> set[UUID]:
-    found = native.query_each(
+def _open_answers(connection: Connection, ids: list[UUID]) -> set[UUID]:
+    found = connection.query_each(
         "SELECT message_id FROM open_answers WHERE message_id IN (?)",
-        [native.uuid(one) for one in ids],
+        [connection.uuid(one) for one in ids],
     )
-    return {native.read_uuid(one) for (one,) in found}
+    return {connection.read_uuid(one) for (one,) in found}

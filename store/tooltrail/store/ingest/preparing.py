@@ -13,9 +13,9 @@ from tooltrail.journal import Frame, Gap
 from tooltrail.records import DamageError, InvalidRecordError
 from tooltrail.records.digests import EMPTY, Digest
 from tooltrail.records.facts import CallEnded, CallStarted, Fact
-from tooltrail.store._engines.database import Database
-from tooltrail.store._recording.bodies import decode_body
-from tooltrail.store.ingest.native import Native, digest_from
+from tooltrail.store.bodies import decode_body
+from tooltrail.store.engines.database import Database
+from tooltrail.store.engines.values import digest_from
 from tooltrail.store.ingest.outcomes import Beginning, Outcome, OutcomeMaker
 
 
@@ -94,23 +94,21 @@ class Preparer:
 
     def _look_up(self, ended: Sequence[UUID], stored: _Stored) -> None:
         with self._database.read() as connection:
-            native = Native(connection)
-            rows = native.query_each(
+            rows = connection.query_each(
                 "SELECT id, tool_name, family, policy, state FROM invocations WHERE id IN (?)",
-                [native.uuid(one) for one in ended],
+                [connection.uuid(one) for one in ended],
             )
             for name, tool_name, family, policy, state in rows:
-                call = native.read_uuid(name)
+                call = connection.read_uuid(name)
                 stored.beginnings[call] = Beginning(tool_name, family, digest_from(policy))
                 if state != "started":
                     stored.ended.add(call)
             wanted = {one.policy for one in stored.beginnings.values()}
             unknown = [one for one in wanted if not self._maker.knows_policy(one)]
-            bodies = native.query_each(
+            bodies = connection.query_each(
                 "SELECT digest, size, encoding, data FROM bodies WHERE digest IN (?)",
-                [native.sha(one) for one in unknown],
+                [connection.sha(one) for one in unknown],
             )
-            native.close()
         for digest, size, encoding, data in bodies:
             name = digest_from(digest)
             try:

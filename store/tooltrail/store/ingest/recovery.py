@@ -20,10 +20,10 @@ from tooltrail.records import InvalidRecordError
 from tooltrail.records.digests import digest_of
 from tooltrail.records.facts import AnswerStarted, CallEnded, StreamFact, read_fact
 from tooltrail.records.tool_errors import ErrorKind
-from tooltrail.store._engines.database import Database
+from tooltrail.store.engines.connection import Connection
+from tooltrail.store.engines.database import Database
 from tooltrail.store.ingest.interruption import interrupted_output
 from tooltrail.store.ingest.left_output import read_left_output
-from tooltrail.store.ingest.native import Native
 
 _REASON: Final = "the program that recorded the call ended before the call did"
 _INLINE_BYTES: Final = 16 << 10
@@ -113,10 +113,8 @@ class Recovery:
 
     def _open(self, journal_key: int) -> list[Open]:
         with self._database.read() as connection:
-            native = Native(connection)
-            found: list[Open] = [*_open_calls(native, journal_key)]
-            found += _open_answers(native, journal_key)
-            native.close()
+            found: list[Open] = [*_open_calls(connection, journal_key)]
+            found += _open_answers(connection, journal_key)
         return found
 
     def _is_alive(self, owner: str) -> bool:
@@ -167,8 +165,8 @@ class Recovery:
         return cut_off_entries(answer.started, b"".join(one for one in payloads if one))
 
 
-def _open_calls(native: Native, journal_key: int) -> Iterator[OpenCall]:
-    rows = native.query(
+def _open_calls(connection: Connection, journal_key: int) -> Iterator[OpenCall]:
+    rows = connection.query(
         # The first condition is that of the index. A call whose end was rejected did end.
         "SELECT i.id, s.id, i.tool_name, i.owner FROM invocations AS i"
         " JOIN sessions AS s ON s.key = i.session_key"
@@ -177,11 +175,11 @@ def _open_calls(native: Native, journal_key: int) -> Iterator[OpenCall]:
         (journal_key,),
     )
     for call, session, tool_name, owner in rows:
-        yield OpenCall(native.read_uuid(call), native.read_uuid(session), tool_name, owner)
+        yield OpenCall(connection.read_uuid(call), connection.read_uuid(session), tool_name, owner)
 
 
-def _open_answers(native: Native, journal_key: int) -> Iterator[OpenAnswer]:
-    rows = native.query(
+def _open_answers(connection: Connection, journal_key: int) -> Iterator[OpenAnswer]:
+    rows = connection.query(
         "SELECT e.fact FROM open_answers AS a"
         " JOIN ledger_entries AS e ON e.journal_key = a.journal_key AND e.n = a.entry"
         f" WHERE a.journal_key = ? AND {_not_rejected('a.message_id', 'message')}",

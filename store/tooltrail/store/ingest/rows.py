@@ -4,8 +4,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, cast
 from uuid import UUID
 
-from sqlalchemy import Table
-
 from tooltrail.records.canonical_json import decode
 from tooltrail.records.digests import EMPTY, Digest, parse_digest
 from tooltrail.records.errors import InvalidRecordError
@@ -23,11 +21,10 @@ from tooltrail.records.facts import (
     ToolsOffered,
 )
 from tooltrail.records.tool_calls import preview_arguments
-from tooltrail.store import schema
-from tooltrail.store._recording.bodies import encode_body
+from tooltrail.store.bodies import encode_body
+from tooltrail.store.engines.connection import Connection, Row
 from tooltrail.store.ingest.interruption import ORDER_ROLE
 from tooltrail.store.ingest.known import Entry, MessageFact
-from tooltrail.store.ingest.native import Native, Row
 from tooltrail.store.ingest.outcomes import Outcome, Verdict
 
 Bodies = Mapping[Digest, bytes]
@@ -78,64 +75,69 @@ class MessageRows(NamedTuple):
     """
 
     columns: Row
-    children: Mapping[Table, list[Row]]
+    children: Mapping[str, list[Row]]
     tools: list[Row]
 
 
-def body_row(native: Native, digest: Digest, data: bytes) -> Row:
+def body_row(connection: Connection, digest: Digest, data: bytes) -> Row:
     """A short byte string, compressed where that saves room."""
     encoding, packed = encode_body(data)
-    return {"digest": native.sha(digest), "size": len(data), "encoding": encoding, "data": packed}
+    return {
+        "digest": connection.sha(digest),
+        "size": len(data),
+        "encoding": encoding,
+        "data": packed,
+    }
 
 
-def opening_columns(native: Native, fact: SessionOpened, entry: Entry) -> Row:
+def opening_columns(connection: Connection, fact: SessionOpened, entry: Entry) -> Row:
     """What a session is, in the order of `OPENING`."""
     return {
-        "name": native.text(fact.name),
-        "parent_id": native.uuid(fact.parent),
-        "title": native.text(fact.title),
-        "agent": native.text(fact.agent),
-        "environment": native.sha(fact.environment),
+        "name": connection.text(fact.name),
+        "parent_id": connection.uuid(fact.parent),
+        "title": connection.text(fact.title),
+        "agent": connection.text(fact.agent),
+        "environment": connection.sha(fact.environment),
         "open_journal_key": entry.journal_key,
         "entry": entry.n,
     }
 
 
-def closing_values(native: Native, fact: SessionClosed, entry: Entry) -> tuple[object, ...]:
+def closing_values(connection: Connection, fact: SessionClosed, entry: Entry) -> tuple[object, ...]:
     """How a session ended, in the order of `CLOSING`."""
-    return (native.moment(fact.at), native.text(fact.reason), entry.journal_key, entry.n)
+    return (connection.moment(fact.at), connection.text(fact.reason), entry.journal_key, entry.n)
 
 
-def start_row(native: Native, fact: CallStarted, entry: Entry, arguments: str) -> Row:
+def start_row(connection: Connection, fact: CallStarted, entry: Entry, arguments: str) -> Row:
     """A call that starts, without the keys and the place in its session."""
     return {
-        "id": native.uuid(fact.id),
+        "id": connection.uuid(fact.id),
         "state": "started",
-        "tool_name": native.text(fact.tool_name),
-        "family": native.text(fact.family),
-        "call_id": native.text(fact.call_id),
-        "message_id": native.uuid(fact.message),
+        "tool_name": connection.text(fact.tool_name),
+        "family": connection.text(fact.family),
+        "call_id": connection.text(fact.call_id),
+        "message_id": connection.uuid(fact.message),
         "position": fact.position,
-        "policy": native.sha(fact.policy),
-        "environment": native.sha(fact.environment),
+        "policy": connection.sha(fact.policy),
+        "environment": connection.sha(fact.environment),
         "arguments_preview": preview_arguments(fact.title or arguments),
-        "started_at": native.moment(fact.at),
+        "started_at": connection.moment(fact.at),
         "journal_key": entry.journal_key,
         "start_entry": entry.n,
-        "owner": native.text(fact.owner),
+        "owner": connection.text(fact.owner),
     }
 
 
 def end_columns(
-    native: Native, fact: CallEnded, omissions: Sequence[OmissionFact], entry: Entry
+    connection: Connection, fact: CallEnded, omissions: Sequence[OmissionFact], entry: Entry
 ) -> Row:
     """How a call ended, in the order of `ENDING`."""
     shown = [one for one in fact.streams if one.role != ORDER_ROLE]
     return {
         "state": fact.state,
-        "finished_at": native.moment(fact.at),
+        "finished_at": connection.moment(fact.at),
         "duration_ms": fact.duration_ms,
-        "error_kind": native.text(fact.error_kind),
+        "error_kind": connection.text(fact.error_kind),
         "exit_status": fact.exit_status,
         "signal": fact.signal,
         "timed_out": fact.timed_out,
@@ -147,93 +149,93 @@ def end_columns(
     }
 
 
-def surface_columns(native: Native, outcome: Outcome) -> Row:
+def surface_columns(connection: Connection, outcome: Outcome) -> Row:
     """The texts of a call that ended, in the order of `NO_SURFACES`."""
     return {
         "output": outcome.output,
         "canonical": outcome.canonical,
         "receipt": outcome.receipt,
-        "renderer": native.text(outcome.renderer),
+        "renderer": connection.text(outcome.renderer),
         "renderer_version": outcome.renderer_version,
-        "shown": native.sha(outcome.shown),
+        "shown": connection.sha(outcome.shown),
     }
 
 
-def outcome_rows(native: Native, key: int, outcome: Outcome) -> dict[Table, list[Row]]:
+def outcome_rows(connection: Connection, key: int, outcome: Outcome) -> dict[str, list[Row]]:
     """The rows that refer to a call that ended."""
     rows = {
-        schema.streams: stream_rows(native, key, outcome.streams),
-        schema.omissions: omission_rows(native, key, outcome.omissions),
-        schema.invocation_artifacts: artifact_rows(native, key, outcome.artifacts),
+        "streams": stream_rows(connection, key, outcome.streams),
+        "omissions": omission_rows(connection, key, outcome.omissions),
+        "invocation_artifacts": artifact_rows(connection, key, outcome.artifacts),
     }
     if outcome.verdict is not None:
-        rows[schema.structured_outputs] = [verdict_row(native, key, outcome.verdict)]
+        rows["structured_outputs"] = [verdict_row(connection, key, outcome.verdict)]
     return rows
 
 
 def stream_rows(
-    native: Native, key: int, streams: Iterable[tuple[StreamFact, int | None]]
+    connection: Connection, key: int, streams: Iterable[tuple[StreamFact, int | None]]
 ) -> list[Row]:
     """The streams of a call, each with the place of its bytes in the receipt."""
     return [
         {
             "invocation_key": key,
             "n": n,
-            "role": native.text(one.role),
-            "digest": native.sha(one.digest),
+            "role": connection.text(one.role),
+            "digest": connection.sha(one.digest),
             "size": one.size,
             "line_count": one.line_count,
             "produced_size": one.produced_size,
             "produced_line_count": one.produced_line_count,
-            "loss_reason": native.text(one.loss_reason),
+            "loss_reason": connection.text(one.loss_reason),
             "receipt_offset": offset,
         }
         for n, (one, offset) in enumerate(streams)
     ]
 
 
-def omission_rows(native: Native, key: int, omissions: Iterable[OmissionFact]) -> list[Row]:
+def omission_rows(connection: Connection, key: int, omissions: Iterable[OmissionFact]) -> list[Row]:
     """What the stages of a call left out."""
     return [
         {
             "invocation_key": key,
             "n": n,
-            "stage": native.text(one.stage),
-            "field": native.text(one.field),
-            "unit": native.text(one.unit),
+            "stage": connection.text(one.stage),
+            "field": connection.text(one.field),
+            "unit": connection.text(one.unit),
             "before_count": one.before,
             "after_count": one.after,
-            "reason": native.text(one.reason),
+            "reason": connection.text(one.reason),
         }
         for n, one in enumerate(omissions)
     ]
 
 
-def artifact_rows(native: Native, key: int, artifacts: Iterable[ArtifactFact]) -> list[Row]:
+def artifact_rows(connection: Connection, key: int, artifacts: Iterable[ArtifactFact]) -> list[Row]:
     """The artifacts of the result of a call."""
     return [
         {
             "invocation_key": key,
             "n": n,
-            "role": native.text(one.role),
-            "digest": native.sha(one.digest),
+            "role": connection.text(one.role),
+            "digest": connection.sha(one.digest),
         }
         for n, one in enumerate(artifacts)
     ]
 
 
-def verdict_row(native: Native, key: int, verdict: Verdict) -> Row:
+def verdict_row(connection: Connection, key: int, verdict: Verdict) -> Row:
     """One attempt of an agent to submit its structured result."""
     return {
         "invocation_key": key,
-        "schema": native.sha(verdict.schema),
+        "schema": connection.sha(verdict.schema),
         "attempt": verdict.attempt,
         "valid": verdict.valid,
-        "document": native.text(verdict.document),
+        "document": connection.text(verdict.document),
     }
 
 
-def message_rows(native: Native, fact: MessageFact, bodies: Bodies) -> MessageRows:
+def message_rows(connection: Connection, fact: MessageFact, bodies: Bodies) -> MessageRows:
     """A message of any kind.
 
     Raises:
@@ -243,7 +245,7 @@ def message_rows(native: Native, fact: MessageFact, bodies: Bodies) -> MessageRo
     match fact:
         case MessageAdded():
             columns = _message_columns(
-                native,
+                connection,
                 fact.role,
                 text=fact.text,
                 document=fact.document,
@@ -252,22 +254,26 @@ def message_rows(native: Native, fact: MessageFact, bodies: Bodies) -> MessageRo
             )
             return MessageRows(columns, {}, [])
         case ToolsOffered():
-            offers = [{"position": n, "tool": native.sha(one)} for n, one in enumerate(fact.tools)]
+            offers = [
+                {"position": n, "tool": connection.sha(one)} for n, one in enumerate(fact.tools)
+            ]
             # A definition that does not travel with the offer was offered before.
-            tools = [_tool_row(native, one, fact, bodies) for one in fact.tools if one in bodies]
-            columns = _message_columns(native, "tools")
-            return MessageRows(columns, {schema.tool_offers: offers}, tools)
+            tools = [
+                _tool_row(connection, one, fact, bodies) for one in fact.tools if one in bodies
+            ]
+            columns = _message_columns(connection, "tools")
+            return MessageRows(columns, {"tool_offers": offers}, tools)
         case AgentLeg():
-            columns = _message_columns(native, "agent_leg", document=fact.document)
-            return MessageRows(columns, {schema.agent_legs: [_leg_row(native, fact, bodies)]}, [])
+            columns = _message_columns(connection, "agent_leg", document=fact.document)
+            return MessageRows(columns, {"agent_legs": [_leg_row(connection, fact, bodies)]}, [])
         case AgentOutcome():
-            columns = _message_columns(native, "agent_outcome", document=fact.document)
-            rows = [_outcome_row(native, fact, bodies)]
-            return MessageRows(columns, {schema.agent_outcomes: rows}, [])
+            columns = _message_columns(connection, "agent_outcome", document=fact.document)
+            rows = [_outcome_row(connection, fact, bodies)]
+            return MessageRows(columns, {"agent_outcomes": rows}, [])
 
 
 def _message_columns(
-    native: Native,
+    connection: Connection,
     role: str,
     *,
     text: Digest = EMPTY,
@@ -276,50 +282,50 @@ def _message_columns(
     wire_format: str | None = None,
 ) -> Row:
     return {
-        "role": native.text(role),
-        "text": native.sha(text),
-        "document": native.sha(document),
-        "payload": native.sha(payload),
-        "wire_format": native.text(wire_format),
+        "role": connection.text(role),
+        "text": connection.sha(text),
+        "document": connection.sha(document),
+        "payload": connection.sha(payload),
+        "wire_format": connection.text(wire_format),
     }
 
 
-def _tool_row(native: Native, digest: Digest, fact: ToolsOffered, bodies: Bodies) -> Row:
+def _tool_row(connection: Connection, digest: Digest, fact: ToolsOffered, bodies: Bodies) -> Row:
     return {
-        "digest": native.sha(digest),
-        "name": tool_name(native, digest, bodies),
-        "created_at": native.moment(fact.at),
+        "digest": connection.sha(digest),
+        "name": tool_name(connection, digest, bodies),
+        "created_at": connection.moment(fact.at),
     }
 
 
-def tool_name(native: Native, digest: Digest, bodies: Bodies) -> str | None:
+def tool_name(connection: Connection, digest: Digest, bodies: Bodies) -> str | None:
     """The name in the definition of a tool."""
-    return native.text(_text(_object(bodies, digest), "name"))
+    return connection.text(_text(_object(bodies, digest), "name"))
 
 
-def _leg_row(native: Native, fact: AgentLeg, bodies: Bodies) -> Row:
+def _leg_row(connection: Connection, fact: AgentLeg, bodies: Bodies) -> Row:
     leg = _object(bodies, fact.document)
     named = None if leg.get("schema_digest") is None else _text(leg, "schema_digest")
     return {
-        "run_id": native.uuid(UUID(_text(leg, "run_id"))),
+        "run_id": connection.uuid(UUID(_text(leg, "run_id"))),
         "position": _count(leg, "position"),
-        "tier": native.text(_text(leg, "tier")),
-        "model": native.text(_text(leg, "model")),
-        "wire_format": native.text(_text(leg, "wire_format")),
-        "agent_id": native.text(_text(leg, "agent_id")),
-        "agent": native.sha(fact.agent),
-        "agent_version": native.text(fact.agent_version),
-        "schema": None if named is None else native.sha(parse_digest(named)),
-        "started_at": native.moment(fact.at),
+        "tier": connection.text(_text(leg, "tier")),
+        "model": connection.text(_text(leg, "model")),
+        "wire_format": connection.text(_text(leg, "wire_format")),
+        "agent_id": connection.text(_text(leg, "agent_id")),
+        "agent": connection.sha(fact.agent),
+        "agent_version": connection.text(fact.agent_version),
+        "schema": None if named is None else connection.sha(parse_digest(named)),
+        "started_at": connection.moment(fact.at),
     }
 
 
-def _outcome_row(native: Native, fact: AgentOutcome, bodies: Bodies) -> Row:
+def _outcome_row(connection: Connection, fact: AgentOutcome, bodies: Bodies) -> Row:
     ended = _object(bodies, fact.document)
     escalated_to = None if ended.get("escalated_to") is None else _text(ended, "escalated_to")
     return {
-        "outcome": native.text(_text(ended, "outcome")),
-        "escalated_to": native.text(escalated_to),
+        "outcome": connection.text(_text(ended, "outcome")),
+        "escalated_to": connection.text(escalated_to),
         "attempt_count": _count(ended, "attempt_count"),
         "duration_ms": _count(ended, "duration_ms"),
     }

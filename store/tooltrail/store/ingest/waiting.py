@@ -8,8 +8,8 @@ from uuid import UUID
 
 from tooltrail.journal.clock import now
 from tooltrail.records import DamageError, InvalidRecordError, UnavailableError
-from tooltrail.store._engines.database import Database
-from tooltrail.store._recording.bodies import decode_body
+from tooltrail.store.bodies import decode_body
+from tooltrail.store.engines.database import Database
 from tooltrail.store.ingest.artifact_rows import (
     delete_waiting,
     read_body,
@@ -17,7 +17,6 @@ from tooltrail.store.ingest.artifact_rows import (
     write_stored,
 )
 from tooltrail.store.ingest.durable import make_durable
-from tooltrail.store.ingest.native import Native
 from tooltrail.store.ingest.publishing import SpooledStreams, Waiting
 
 RETRY_AFTER_S: Final = 30.0
@@ -53,9 +52,7 @@ class WaitingRoom:
         if not at_once and time.monotonic() < self._retry_at:
             return 0
         with self._database.read() as connection:
-            native = Native(connection)
-            waiting = read_waiting(native, journal_key)
-            native.close()
+            waiting = read_waiting(connection, journal_key)
         done = 0
         for one in waiting:
             try:
@@ -93,16 +90,12 @@ class WaitingRoom:
             content = self._body_of(waiting)
         stored = self._streams.send(waiting, content)
         with self._database.write() as connection:
-            native = Native(connection)
-            write_stored(native, [stored], now())
-            delete_waiting(native, journal_key, [waiting.digest])
-            native.close()
+            write_stored(connection, [stored], now())
+            delete_waiting(connection, journal_key, [waiting.digest])
 
     def _body_of(self, waiting: Waiting) -> bytes:
         with self._database.read() as connection:
-            native = Native(connection)
-            found = read_body(native, waiting.digest)
-            native.close()
+            found = read_body(connection, waiting.digest)
         if found is None:
             raise DamageError(f"body {waiting.digest} is missing", path=waiting.digest)
         return decode_body(waiting.digest, *found)
@@ -117,19 +110,17 @@ class WaitingRoom:
         if not ids:
             return
         with self._database.read() as connection:
-            native = Native(connection)
-            named = [native.uuid(one) for one in ids.values()]
-            ended = native.query_each(
+            named = [connection.uuid(one) for one in ids.values()]
+            ended = connection.query_each(
                 "SELECT id FROM invocations WHERE state <> 'started' AND id IN (?)", named
-            ) + native.query_each("SELECT id FROM messages WHERE id IN (?)", named)
+            ) + connection.query_each("SELECT id FROM messages WHERE id IN (?)", named)
             # The bytes that a rejected fact names are in its folder alone.
-            rejected = native.query_each(
+            rejected = connection.query_each(
                 "SELECT subject_id FROM rejected_facts WHERE subject_id IN (?)", named
             )
-            waiting = read_waiting(native, journal_key)
-            done = {str(native.read_uuid(one)) for (one,) in ended}
-            done -= {str(native.read_uuid(one)) for (one,) in rejected}
-            native.close()
+            waiting = read_waiting(connection, journal_key)
+            done = {str(connection.read_uuid(one)) for (one,) in ended}
+            done -= {str(connection.read_uuid(one)) for (one,) in rejected}
         done -= {PurePosixPath(one.spooled).parts[0] for one in waiting if one.spooled is not None}
         if done:
             # After a power cut the database must not be older than the spool.

@@ -9,8 +9,8 @@ from tooltrail.artifacts import ArtifactArchive, artifact_path
 from tooltrail.records.digests import Digest
 from tooltrail.records.errors import DamageError, InvalidRecordError, UnavailableError
 from tooltrail.store import schema
-from tooltrail.store._engines.database import Database
-from tooltrail.store._recording.bodies import decode_body
+from tooltrail.store.bodies import decode_body
+from tooltrail.store.engines.database import Database
 from tooltrail.store.verify.checking import Checking
 from tooltrail.store.verify.findings import Finding
 from tooltrail.store.verify.source import Source, Unreadable, Values
@@ -73,7 +73,7 @@ class Needed:
             checking.damage(subject, "artifacts", None, message)
 
     def _check_unplaced(self, checking: Checking) -> None:
-        keys = list({checking.native.sha(one.digest) for one in self.unplaced})
+        keys = list({checking.connection.sha(one.digest) for one in self.unplaced})
         rows = checking.source.rows(schema.bodies, _BODY[1:], "digest", keys)
         contents = dict[Digest, bytes]()
         for stored, size, encoding, data in rows:
@@ -88,7 +88,7 @@ class Needed:
 
 def _without(checking: Checking, table: str, wanted: dict[Digest, str]) -> dict[Digest, str]:
     """Those digests that a table does not have."""
-    keys: list[object] = [checking.native.sha(one) for one in wanted]
+    keys: list[object] = [checking.connection.sha(one) for one in wanted]
     rows = checking.source.rows(schema.metadata.tables[table], ("digest",), "digest", keys)
     found = {checking.digest(one) for (one,) in rows}
     return {one: subject for one, subject in wanted.items() if one not in found}
@@ -156,7 +156,6 @@ def check_artifacts(
             checking.source = Source(database, connection, checking.unreadable)
             rows = next(_artifact_rows(checking, at), None)
             gone = set[Any]() if rows is None else _removed(checking, [row[1] for row in rows])
-            checking.source.native.close()
         if rows is None:
             yield checking.take()
             return

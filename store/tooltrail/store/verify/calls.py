@@ -9,10 +9,10 @@ from sqlalchemy import Table
 from tooltrail.records.digests import EMPTY
 from tooltrail.records.facts import CallEnded, CallStarted
 from tooltrail.store import schema
+from tooltrail.store.engines.connection import Row
 from tooltrail.store.ingest import rows
 from tooltrail.store.ingest.batch import subject_of
 from tooltrail.store.ingest.known import Entry
-from tooltrail.store.ingest.native import Row
 from tooltrail.store.verify.bodies import Needed
 from tooltrail.store.verify.checking import Checking, Place, Repeat
 from tooltrail.store.verify.ledger import Entry as Applied
@@ -102,11 +102,11 @@ def check_calls(
     for entry in facts:
         fact = entry.fact
         if isinstance(fact, CallStarted):
-            call = calls.get(checking.native.uuid(fact.id))
+            call = calls.get(checking.connection.uuid(fact.id))
             seq = _check_start(checking, journal, entry, fact, call, needed)
             places += [] if seq is None else [seq]
         elif isinstance(fact, CallEnded):
-            call = calls.get(checking.native.uuid(fact.id))
+            call = calls.get(checking.connection.uuid(fact.id))
             if call is None:
                 continue  # reported with its start
             place = call.row[_END]
@@ -124,7 +124,7 @@ def check_calls(
 
 def _load(checking: Checking, entries: Iterable[Applied]) -> dict[Any, Call]:
     """The rows of all calls that some facts name."""
-    ids = list(dict.fromkeys(checking.native.uuid(subject_of(one.fact)) for one in entries))
+    ids = list(dict.fromkeys(checking.connection.uuid(subject_of(one.fact)) for one in entries))
     source = checking.source
     found = {row[len(_OWN)]: row for row in source.rows(schema.invocations, CALL, "id", ids)}
     keys = sorted(row[0] for row in found.values())
@@ -136,7 +136,7 @@ def _load(checking: Checking, entries: Iterable[Applied]) -> dict[Any, Call]:
             owned.setdefault(row[0], []).append(row)
     calls = dict[Any, Call]()
     for call_id, row in found.items():
-        key, subject = row[0], f"call {checking.native.read_uuid(call_id)}"
+        key, subject = row[0], f"call {checking.connection.read_uuid(call_id)}"
         values: dict[str, Any] = dict(zip(SURFACES, texts.get(key, ()), strict=False))
         its = {table: owned.get(key, []) for table, owned in children.items()}
         calls[call_id] = Call(subject, row, Texts(subject, values), its)
@@ -174,7 +174,10 @@ def _check_start(  # noqa: PLR0917  each is a thing of its own
     else:
         checking.damage(subject, "surfaces", None, f"the texts of {subject} are missing")
     made = rows.start_row(
-        checking.native, fact, Entry(journal, n), arguments if isinstance(arguments, str) else ""
+        checking.connection,
+        fact,
+        Entry(journal, n),
+        arguments if isinstance(arguments, str) else "",
     )
     expected = [made[name] for name in _START]
     if not isinstance(arguments, str) and fact.title is None:
@@ -229,24 +232,25 @@ def _check_end(
     checking: Checking, call: Call, fact: CallEnded, needed: Needed, rerun: Rerun
 ) -> None:
     """Compare what is known of a call when it has ended."""
-    native, subject, key = checking.native, call.subject, call.row[0]
+    connection, subject, key = checking.connection, call.subject, call.row[0]
     texts, children = call.texts, call.children
+    texts.streams = fact.streams
     texts.check(checking, "output", fact.output)
     shown = texts.check_shown(
         checking, fact, children[schema.omissions], children[schema.invocation_artifacts]
     )
-    expected = rows.end_columns(native, fact, shown.omissions, Entry(*call.row[_END]))
+    expected = rows.end_columns(connection, fact, shown.omissions, Entry(*call.row[_END]))
     wanted = tuple(expected[name] for name in rows.ENDING)
     checking.compare(subject, "invocations", rows.ENDING, wanted, call.row[_ENDED])
     offsets = [row[-1] for row in children[schema.streams]]
     placed = [(one, offsets[n] if n < len(offsets) else None) for n, one in enumerate(fact.streams)]
-    made: dict[Table, list[Row]] = {schema.streams: rows.stream_rows(native, key, placed)}
+    made: dict[Table, list[Row]] = {schema.streams: rows.stream_rows(connection, key, placed)}
     if fact.shown is not None:
-        made[schema.omissions] = rows.omission_rows(native, key, shown.omissions)
-        made[schema.invocation_artifacts] = rows.artifact_rows(native, key, shown.artifacts)
+        made[schema.omissions] = rows.omission_rows(connection, key, shown.omissions)
+        made[schema.invocation_artifacts] = rows.artifact_rows(connection, key, shown.artifacts)
     is_known, verdict = texts.verdict(shown)
     if is_known:
-        found = [] if verdict is None else [rows.verdict_row(native, key, verdict)]
+        found = [] if verdict is None else [rows.verdict_row(connection, key, verdict)]
         made[schema.structured_outputs] = found
     for table, expected_rows in made.items():
         names = CHILDREN[table]

@@ -12,9 +12,10 @@ from tooltrail.records.digests import ALGORITHM, Digest
 from tooltrail.records.errors import DamageError
 from tooltrail.records.facts import Fact, read_fact
 from tooltrail.store import schema
-from tooltrail.store._recording.bodies import decode_body
+from tooltrail.store.bodies import decode_body
+from tooltrail.store.engines.connection import Connection
 from tooltrail.store.ingest.batch import compared_members
-from tooltrail.store.ingest.native import Native
+from tooltrail.store.packed_facts import unpack_fact
 from tooltrail.store.verify.findings import Finding, FindingKind, Totals
 from tooltrail.store.verify.source import Source, Unreadable, Values
 
@@ -119,9 +120,9 @@ class Checking:
         self._source = source
 
     @property
-    def native(self) -> Native:
+    def connection(self) -> Connection:
         """Spells values as the driver does."""
-        return self.source.native
+        return self.source.connection
 
     def take(self) -> list[Finding]:
         """The findings since the last time."""
@@ -196,14 +197,14 @@ class Checking:
             self._places.clear()
             self._closed.clear()
             self.is_strict, self.has_forgotten = False, True
-        names = [self.native.uuid(one) for one in dict.fromkeys(ids)]
+        names = [self.connection.uuid(one) for one in dict.fromkeys(ids)]
         missing = [one for one in names if one not in self._sessions]
         for row in self.source.rows(schema.sessions, SESSION, "id", missing):
             self._sessions[row[1]] = row
 
     def session(self, session: UUID) -> Values | None:
         """The row of a session; its columns are those of `SESSION`."""
-        return self._sessions.get(self.native.uuid(session))
+        return self._sessions.get(self.connection.uuid(session))
 
     def is_new(self, session: UUID) -> bool:
         """Whether a session is met for the first time in this journal."""
@@ -272,7 +273,7 @@ class Checking:
     def body(self, digest: Digest) -> bytes | None:
         """The bytes of a body; None where it is missing or damaged, which is reported elsewhere."""
         columns = ("size", "encoding", "data")
-        rows = self.source.rows(schema.bodies, columns, "digest", [self.native.sha(digest)])
+        rows = self.source.rows(schema.bodies, columns, "digest", [self.connection.sha(digest)])
         try:
             return decode_body(digest, *rows[0]) if rows else None
         except (DamageError, TypeError, ValueError, OverflowError):
@@ -283,15 +284,15 @@ class Checking:
         where = {"journal_key": journal}
         rows = self.source.rows(schema.ledger_entries, ("fact",), "n", [n], where)
         try:
-            return read_fact(str(rows[0][0]).encode()) if rows else None
-        except ValueError:
+            return read_fact(unpack_fact(rows[0][0])) if rows else None
+        except (ValueError, TypeError, DamageError):
             return None
 
     def is_removed(self, digest: Digest) -> bool:
         """Whether retention removed the bytes of a digest."""
         if not digest:
             return False
-        keys = [self.native.sha(digest)]
+        keys = [self.connection.sha(digest)]
         return bool(self.source.rows(schema.tombstones, ("digest",), "digest", keys))
 
     def digest(self, value: Any) -> Digest:
@@ -304,11 +305,12 @@ def _compare_repeat(repeat: Repeat, stored: Any) -> Literal["same", "conflict", 
     if isinstance(stored, Unreadable):
         return "same"
     (journal, n), (here_journal, here_n) = repeat.place, repeat.here
-    if not isinstance(stored, str) or (journal == here_journal and n >= here_n):
+    if not isinstance(stored, bytes) or (journal == here_journal and n >= here_n):
         return "altered"
     try:
-        before, now = compared_members(stored.encode()), compared_members(repeat.json)
-    except ValueError:
+        before = compared_members(unpack_fact(stored))
+        now = compared_members(repeat.json)
+    except (ValueError, DamageError):
         return "altered"
     if before == now:
         return "same"

@@ -1,7 +1,6 @@
 """Compares sessions and messages with their facts."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 from sqlalchemy import Table
@@ -65,7 +64,7 @@ def check_sessions(
         if isinstance(fact, SessionOpened):
             place = (named["open_journal_key"], named["entry"])
             if place == (journal, n):
-                expected = rows.opening_columns(checking.native, fact, known.Entry(journal, n))
+                expected = rows.opening_columns(checking.connection, fact, known.Entry(journal, n))
                 names = SESSION[_OPENING]
                 wanted = tuple(expected[one] for one in names)
                 checking.compare(subject, "sessions", names, wanted, row[_OPENING])
@@ -92,7 +91,7 @@ def _check_beginning(
         message = f"sessions.journal_key of {subject} is not the journal of its facts"
         checking.damage(subject, "sessions", "journal_key", message)
     if is_first and not checking.has_forgotten:
-        moment = (checking.native.moment(at),)
+        moment = (checking.connection.moment(at),)
         checking.compare(subject, "sessions", ("opened_at",), moment, row[3:4])
 
 
@@ -102,7 +101,7 @@ def _check_closing(
     is_first = checking.close(fact.session, entry.n)
     journal, n = row[_CLOSING][-2:]
     if journal == entry.journal_key and n == entry.n:
-        expected = rows.closing_values(checking.native, fact, entry)
+        expected = rows.closing_values(checking.connection, fact, entry)
         checking.compare(subject, "sessions", rows.CLOSING, expected, row[_CLOSING])
         checking.matched["sessions.close_entry"] += 1
     elif checking.is_strict and is_first:
@@ -120,9 +119,9 @@ def check_messages(
         Their places, for `Checking.check_places`.
     """
     places = list[Place]()
-    native = checking.native
+    connection = checking.connection
     facts = [(n, one, json) for n, one, json in entries if isinstance(one, MessageFact)]
-    ids = [native.uuid(one.id) for _, one, _ in facts]
+    ids = [connection.uuid(one.id) for _, one, _ in facts]
     found = {row[1]: row for row in checking.source.rows(schema.messages, _MESSAGE, "id", ids)}
     keys = [row[0] for row in found.values()]
     children = {
@@ -134,7 +133,7 @@ def check_messages(
     _check_tools(checking, [one for _, one, _ in facts if isinstance(one, ToolsOffered)])
     for n, fact, json in facts:
         subject = f"message {fact.id}"
-        row = found.get(native.uuid(fact.id))
+        row = found.get(connection.uuid(fact.id))
         if row is None:
             checking.damage(subject, "messages", None, f"{subject} is missing")
             places.append(Place(n, subject, "messages", fact.session, None))
@@ -162,54 +161,56 @@ def _check_message(
     row: Values,
     children: Mapping[Table, Sequence[Values]],
 ) -> None:
-    native = checking.native
+    connection = checking.connection
     session = checking.session(fact.session)
     session_key = None if session is None else session[0]
     expected = _rows_of(checking, fact)
     if expected is None:
         return  # a body that describes the message is missing or damaged, and is reported
     names = _MESSAGE[4:-2]
-    values = {**expected.columns, "created_at": native.moment(fact.at)}
+    values = {**expected.columns, "created_at": connection.moment(fact.at)}
     wanted = tuple(values[one] for one in names)
     checking.compare(subject, "messages", names, wanted, row[4:-2])
     if session is not None:
         checking.compare(subject, "messages", ("session_key",), (session_key,), row[2:3])
     for table, columns in _CHILDREN.items():
         owner = {"message_key": row[0], "session_key": session_key}
-        made = [{**owner, **one} for one in expected.children.get(table, ())]
+        made = [{**owner, **one} for one in expected.children.get(table.name, ())]
         checking.compare_rows(subject, table, made, children[table], columns)
 
 
 def _rows_of(checking: Checking, fact: MessageFact) -> rows.MessageRows | None:
     """The rows that a fact makes; None where a body that says so is missing."""
-    native = checking.native
+    connection = checking.connection
     bodies: dict[Digest, bytes] = {}
     if isinstance(fact, ToolsOffered):
-        made = rows.message_rows(native, replace(fact, tools=()), bodies)
-        offers = [{"position": n, "tool": native.sha(one)} for n, one in enumerate(fact.tools)]
-        return rows.MessageRows(made.columns, {schema.tool_offers: offers}, [])
+        made = rows.message_rows(connection, fact.replaced(tools=()), bodies)
+        offers = [{"position": n, "tool": connection.sha(one)} for n, one in enumerate(fact.tools)]
+        return rows.MessageRows(made.columns, {"tool_offers": offers}, [])
     if isinstance(fact, AgentLeg | AgentOutcome):
         document = checking.body(fact.document)
         if document is None:
             return None
         bodies[fact.document] = document
     try:
-        return rows.message_rows(native, fact, bodies)
+        return rows.message_rows(connection, fact, bodies)
     except (LookupError, TypeError, ValueError):
         return None
 
 
 def _check_tools(checking: Checking, offers: Sequence[ToolsOffered]) -> None:
     """Compare the rows of tools with the offers that name them, and with their definitions."""
-    native = checking.native
+    connection = checking.connection
     times: dict[Digest, list[object]] = {}
     for fact in offers:
         for digest in fact.tools:
-            times.setdefault(digest, []).append(native.moment(fact.at))
-    new = [native.sha(one) for one in times if one not in checking.tools or not checking.is_strict]
+            times.setdefault(digest, []).append(connection.moment(fact.at))
+    new = [
+        connection.sha(one) for one in times if one not in checking.tools or not checking.is_strict
+    ]
     found = {row[0]: row for row in checking.source.rows(schema.tools, _TOOL, "digest", new)}
     for digest, moments in times.items():
-        row = found.get(native.sha(digest))
+        row = found.get(connection.sha(digest))
         is_known = digest in checking.tools
         if row is not None:
             is_made = row[2] in (moments[:1] if checking.is_strict else moments)
@@ -224,7 +225,7 @@ def _check_tools(checking: Checking, offers: Sequence[ToolsOffered]) -> None:
             continue
         document = checking.body(digest)
         if document is not None:
-            name = rows.tool_name(native, digest, {digest: document})
+            name = rows.tool_name(connection, digest, {digest: document})
             checking.compare(subject, "tools", ("name",), (name,), row[1:2])
 
 

@@ -160,5 +160,5 @@ def _words(checking: Checking, row: Sequence[object]) -> str:
     (value,) = row
     if isinstance(value, bytes):
         is_id = len(value) == 16
-        return str(checking.native.read_uuid(value)) if is_id else str(checking.digest(value))
+        return str(checking.connection.read_uuid(value)) if is_id else str(checking.digest(value))
     return str(value)

@@ -77,7 +77,7 @@ class Receipts(Rerun):
         receipt = call.texts.exact.get("receipt", b"")
         for row in call.children[schema.streams]:
             offset = row[-1]
-            if row[3] == checking.native.sha(stream.digest) and isinstance(offset, int):
+            if row[3] == checking.connection.sha(stream.digest) and isinstance(offset, int):
                 return receipt[offset : offset + stream.size]
         found = checking.body(stream.digest)
         if found is not None:
@@ -87,8 +87,8 @@ class Receipts(Rerun):
 
 
 def _compare(checking: Checking, call: Call, made: Outcome) -> None:
-    native, subject, values = checking.native, call.subject, call.texts.values
-    renderer = (native.text(made.renderer), made.renderer_version)
+    connection, subject, values = checking.connection, call.subject, call.texts.values
+    renderer = (connection.text(made.renderer), made.renderer_version)
     if (values["renderer"], values["renderer_version"]) != renderer:
         message = f"the receipt of {subject} is of another renderer; this program has {renderer}"
         checking.incomplete(subject, "surfaces", "renderer", message)
@@ -102,7 +102,7 @@ def _compare(checking: Checking, call: Call, made: Outcome) -> None:
                 checking.damage(subject, "surfaces", name, message)
     key = call.row[0]
     for table, expected in (
-        (schema.omissions, rows.omission_rows(native, key, made.omissions)),
-        (schema.invocation_artifacts, rows.artifact_rows(native, key, made.artifacts)),
+        (schema.omissions, rows.omission_rows(connection, key, made.omissions)),
+        (schema.invocation_artifacts, rows.artifact_rows(connection, key, made.artifacts)),
     ):
         checking.compare_rows(subject, table, expected, call.children[table], CHILDREN[table])

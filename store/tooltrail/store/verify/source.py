@@ -8,12 +8,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import Connection, Table
+from sqlalchemy import Table
 
 from tooltrail.records.errors import DamageError, InvalidRecordError
-from tooltrail.store._engines.database import Database
-from tooltrail.store._engines.driver_errors import raised_as_ever
-from tooltrail.store.ingest.native import Native
+from tooltrail.store.engines.connection import Connection
+from tooltrail.store.engines.database import Database
 
 Values = tuple[Any, ...]
 ReportUnreadable = Callable[[str, str, str | None], None]
@@ -89,9 +88,8 @@ class Source:
     def __init__(
         self, database: Database, connection: Connection, report: ReportUnreadable
     ) -> None:
-        self.native = Native(connection)
+        self.connection = connection
         self._database = database
-        self._connection = connection
         self._report = report
 
     def query(self, sql: str, values: Sequence[object] = ()) -> list[Values]:
@@ -101,18 +99,18 @@ class Source:
             DamageError, InvalidRecordError: the engine cannot read them.
             UnavailableError: the database cannot be reached.
         """
-        with self._database.reading(), raised_as_ever(self._connection, sql):
-            if self.native.is_sqlite:
-                return self.native.query(sql, values)
+        with self._database.reading():
+            if self.connection.is_sqlite:
+                return self.connection.query(sql, values)
             # A statement that fails ends the transaction of a server, and with it the snapshot.
-            self.native.update("SAVEPOINT verifying", [()])
+            self.connection.execute("SAVEPOINT verifying")
             try:
-                return self.native.query(sql, values)
+                return self.connection.query(sql, values)
             except BaseException:
-                self.native.update("ROLLBACK TO SAVEPOINT verifying", [()])
+                self.connection.execute("ROLLBACK TO SAVEPOINT verifying")
                 raise
             finally:
-                self.native.update("RELEASE SAVEPOINT verifying", [()])
+                self.connection.execute("RELEASE SAVEPOINT verifying")
 
     def rows(
         self,

@@ -1,16 +1,13 @@
 """The whole of a verification, in one pass over the ledger."""
 
 from collections.abc import Iterator
-from contextlib import suppress
-
-from sqlalchemy.exc import DBAPIError
 
 from tooltrail.artifacts import ArtifactArchive
 from tooltrail.records import FamilyRegistry
 from tooltrail.records.errors import DamageError, InvalidRecordError
 from tooltrail.records.facts import AnswerStarted, Maintenance, body_digests
 from tooltrail.store import schema
-from tooltrail.store._engines.database import Database
+from tooltrail.store.engines.database import Database
 from tooltrail.store.verify.bodies import Needed, check_artifacts, check_bodies, check_pending
 from tooltrail.store.verify.calls import NO_RERUN, Rerun, check_calls
 from tooltrail.store.verify.checking import Checking
@@ -53,14 +50,8 @@ def verify(
     rerun = NO_RERUN if families is None else Receipts(families, archive)
     with database.snapshot() as connection:
         checking.source = Source(database, connection, checking.unreadable)
-        try:
-            for batch in _check_rows(checking, rerun):
-                yield from _counted(counted, batch)
-        finally:
-            checking.source.native.close()
-            with suppress(DBAPIError):
-                # SQLite refuses to commit, even nothing, once it has met a damaged page.
-                connection.rollback()
+        for batch in _check_rows(checking, rerun):
+            yield from _counted(counted, batch)
     if with_artifacts:
         for batch in check_artifacts(checking, database, archive):
             yield from _counted(counted, batch)
@@ -143,7 +134,7 @@ def _journals(checking: Checking) -> list[Journal]:
 
 def _id(checking: Checking, value: object) -> str:
     try:
-        return str(checking.native.read_uuid(value))
+        return str(checking.connection.read_uuid(value))
     except ValueError:
         return repr(value)
 

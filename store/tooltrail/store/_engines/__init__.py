@@ -1,1 +1,0 @@
-"""Connections and transactions: what differs between SQLite and PostgreSQL, and what can fail."""

@@ -1,1 +1,0 @@
-"""Lists, filters and whole invocations: the questions, and what answers them quickly."""

@@ -1,0 +1,193 @@
+"""A database of either kind, with transactions for reading and for writing."""
+
+import os
+import threading
+from collections.abc import Generator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Final
+
+from tooltrail.records.errors import UnavailableError
+from tooltrail.store.engines import postgres, sqlite
+from tooltrail.store.engines.connection import Connection, DriverConnection
+from tooltrail.store.engines.failures import damage_if_unreadable, translated_errors
+from tooltrail.store.engines.targets import SqliteTarget, Target
+
+_MOST_IDLE: Final = 8
+"""Connections that are kept for the next transaction."""
+
+_READ: Final = ("BEGIN", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+_WRITE: Final = ("BEGIN IMMEDIATE", "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
+"""How a transaction begins on SQLite and on PostgreSQL. One of SQLite that reads first and writes
+later could fail; one of PostgreSQL must see what was committed while it waited for a lock."""
+
+
+@dataclass
+class Database:
+    """Where a database is. Nothing is contacted before the first transaction.
+
+    Safe to share between threads. A forked child cannot use the parent's: it opens the store anew.
+
+    Attributes:
+        target: which database.
+        creates: whether a missing SQLite file may be made.
+        is_migration: see `sqlite.connect`.
+    """
+
+    target: Target
+    creates: bool = False
+    is_migration: bool = False
+    _idle: list[DriverConnection] = field(default_factory=list[DriverConnection])
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _pid: int = field(default_factory=os.getpid)
+
+    @property
+    def is_server(self) -> bool:
+        """Whether the database is reached by way of a network."""
+        return not isinstance(self.target, SqliteTarget)
+
+    @contextmanager
+    def write(self) -> Generator[Connection]:
+        """One transaction that is committed when the block ends, or leaves no trace.
+
+        Raises:
+            UnavailableError, DamageError, InvalidRecordError: see `translated_errors`.
+        """
+        with self._transaction(_WRITE, "COMMIT") as connection:
+            yield connection
+
+    @contextmanager
+    def read(self) -> Generator[Connection]:
+        """One snapshot of the database; nothing can be written through it.
+
+        Raises:
+            UnavailableError, DamageError: see `translated_errors`; a stored value that cannot be
+                read is damage, too.
+        """
+        with damage_if_unreadable(self.target), self.snapshot() as connection:
+            yield connection
+
+    @contextmanager
+    def snapshot(self) -> Generator[Connection]:
+        """Like `read`, for a block that does more than read, whose errors are its own."""
+        with self._transaction(_READ, "ROLLBACK") as connection:
+            yield connection
+
+    def reading(self) -> AbstractContextManager[None]:
+        """Turn errors about stored values into `DamageError`, inside a `snapshot`."""
+        return damage_if_unreadable(self.target)
+
+    @contextmanager
+    def autocommit(self) -> Generator[Connection]:
+        """A connection on which every statement is a transaction of its own."""
+        driver = self._connect()
+        connection = Connection(self.target, driver)
+        try:
+            yield connection
+        finally:
+            connection.close()
+            self._give_back(driver)
+
+    def close(self) -> None:
+        """Give idle connections back. The database can be used again."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        if self._pid == os.getpid():
+            for driver in idle:
+                _close(driver)
+
+    @contextmanager
+    def _transaction(self, begin: tuple[str, str], end: str) -> Generator[Connection]:
+        driver = self._begun(begin[self.is_server])
+        connection = Connection(self.target, driver)
+        try:
+            yield connection
+        except BaseException:
+            self._roll_back(driver)
+            raise
+        else:
+            try:
+                with translated_errors(self.target):
+                    driver.cursor().execute(end)
+            except BaseException:
+                self._roll_back(driver)
+                raise
+            self._give_back(driver)
+
+    def _begun(self, begin: str) -> DriverConnection:
+        """A connection inside a transaction. An idle one may have been lost meanwhile."""
+        while True:
+            driver = self._take()
+            is_new = driver is None
+            if driver is None:
+                driver = self._connect()
+            try:
+                with translated_errors(self.target):
+                    driver.cursor().execute(begin)
+            except BaseException as error:
+                _close(driver)
+                if is_new or not isinstance(error, UnavailableError) or not self.is_server:
+                    raise
+            else:
+                return driver
+
+    def _take(self) -> DriverConnection | None:
+        self._refuse_fork()
+        with self._lock:
+            return self._idle.pop() if self._idle else None
+
+    def _connect(self) -> DriverConnection:
+        self._refuse_fork()
+        with translated_errors(self.target):
+            if isinstance(self.target, SqliteTarget):
+                return sqlite.connect(
+                    self.target.path, create=self.creates, is_migration=self.is_migration
+                )
+            return postgres.connect(self.target)
+
+    def _roll_back(self, driver: DriverConnection) -> None:
+        """End a transaction that failed. A connection that cannot do so is closed."""
+        try:
+            driver.cursor().execute("ROLLBACK")
+        except Exception:  # noqa: BLE001  what went wrong before is raised
+            _close(driver)
+        else:
+            self._give_back(driver)
+
+    def _give_back(self, driver: DriverConnection) -> None:
+        with self._lock:
+            if len(self._idle) < _MOST_IDLE and not getattr(driver, "closed", False):
+                self._idle.append(driver)
+                return
+        _close(driver)
+
+    def _refuse_fork(self) -> None:
+        if self._pid != os.getpid():
+            raise UnavailableError(
+                f"database {self.target}: this process was forked after the store was opened; "
+                "open the store again to read"
+            )
+
+
+def open_database(target: Target, *, create: bool = False, is_migration: bool = False) -> Database:
+    """A database; nothing is contacted yet."""
+    return Database(target, create, is_migration)
+
+
+def ensure_wal(database: Database) -> None:
+    """Put an SQLite file into WAL mode, which lasts. Does nothing for a server.
+
+    Raises:
+        UnavailableError: the file cannot be written.
+    """
+    if not database.is_server:
+        with database.autocommit() as connection:
+            if connection.query_one("PRAGMA journal_mode") != ("wal",):
+                # For an empty file only; later it changes nothing.
+                connection.query(f"PRAGMA page_size = {sqlite.PAGE_BYTES}")
+                connection.query("PRAGMA journal_mode = WAL")
+
+
+def _close(driver: DriverConnection) -> None:
+    with suppress(Exception):  # it is of no use any more
+        driver.close()

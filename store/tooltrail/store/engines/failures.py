@@ -1,0 +1,173 @@
+"""What a driver's error means to the caller: locked, full, damaged, unreachable or refused."""
+
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from tooltrail.records.errors import (
+    AccessRefusedError,
+    DamageError,
+    DiskFullError,
+    InvalidRecordError,
+    TooltrailError,
+    UnavailableError,
+)
+from tooltrail.store.engines.disk import SIDE_FILES_BYTES, is_below
+from tooltrail.store.engines.sqlite_library import sqlite3
+from tooltrail.store.engines.targets import SqliteTarget, Target
+
+_PRIMARY_CODE: Final = 0xFF
+"""SQLite's extended result codes carry the primary code in the low byte."""
+
+_UNDEFINED: Final = "42P01"
+"""SQLSTATE of a table that is not there; SQLite has one code for everything of the kind."""
+
+_NO_RIGHT: Final = "42501"
+"""SQLSTATE of a user who may not read or write a table."""
+
+_NOT_LET_IN: Final = ("28", "3D000")
+"""SQLSTATE class "invalid authorization", and that of a database that is not there."""
+
+_LOCKED: Final = "it is locked by another process"
+_FULL: Final[set[int | str]] = {sqlite3.SQLITE_FULL, "53100"}
+_DAMAGED: Final[set[int | str]] = {
+    sqlite3.SQLITE_CORRUPT,
+    sqlite3.SQLITE_NOTADB,
+    "XX001",
+    "XX002",
+    _UNDEFINED,
+    "42703",
+}
+_UNAVAILABLE: Final[dict[int | str, str]] = {
+    sqlite3.SQLITE_BUSY: _LOCKED,
+    sqlite3.SQLITE_LOCKED: _LOCKED,
+    sqlite3.SQLITE_PROTOCOL: _LOCKED,
+    sqlite3.SQLITE_READONLY: "it is read-only",
+    sqlite3.SQLITE_CANTOPEN: "it cannot be opened",
+    sqlite3.SQLITE_PERM: "access is denied",
+    sqlite3.SQLITE_IOERR: "reading or writing failed",
+    "25006": "it is read-only",
+    "25P03": "it ended a transaction that was idle for too long",
+    "25P04": "it ended a transaction that took too long",
+    "40001": "it undid a transaction that conflicted with another",
+    "40P01": "it undid a transaction to end a deadlock",
+    "55P03": _LOCKED,
+    "57014": "it ended a statement that took too long",
+}
+"""Result codes of SQLite and SQLSTATEs of PostgreSQL after which a retry may succeed."""
+
+_REFUSALS: Final = (
+    "authentication failed",
+    "no password supplied",
+    "no pg_hba.conf entry",
+    "certificate verify failed",
+    "is not permitted to log in",
+)
+"""Parts of what a server says when it refuses a user. libpq has no SQLSTATE for a connection that
+was not made."""
+
+_BAD_OPTION: Final = "invalid "
+"""Begins what libpq says of an option that it does not know, before it connects."""
+
+
+@contextmanager
+def translated_errors(target: Target) -> Generator[None]:
+    """Turn driver errors into the errors of `tooltrail.records`.
+
+    Raises:
+        UnavailableError: locked, read-only, unreachable; a retry may succeed.
+        AccessRefusedError: the server refuses the user.
+        DiskFullError: there is no room on the disk.
+        DamageError: the database is corrupt, or tables are missing.
+        InvalidRecordError: the database refuses a value.
+    """
+    try:
+        yield
+    except _driver_errors(target) as error:
+        raise _translated(error, target) from error
+    except OverflowError as error:
+        # sqlite3 raises it bare for an integer beyond 64 bits, which PostgreSQL calls a data error.
+        raise InvalidRecordError(f"database {target}: an integer is out of range") from error
+
+
+@contextmanager
+def damage_if_unreadable(target: Target) -> Generator[None]:
+    """Turn errors about a stored value, a time that is no time for instance, into `DamageError`.
+
+    For blocks that only read.
+
+    Raises:
+        DamageError: a stored value is not of its column's kind.
+    """
+    try:
+        yield
+    except TooltrailError:
+        raise
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        # The error's own words would quote the value.
+        raise DamageError(
+            f"database {target} is damaged: a row holds what was never stored", path=str(target)
+        ) from error
+
+
+def _driver_errors(target: Target) -> tuple[type[Exception], ...]:
+    """The errors of the target's driver, which is imported already when it raises one."""
+    if isinstance(target, SqliteTarget):
+        return (sqlite3.Error,)
+    psycopg: Any = sys.modules.get("psycopg")
+    return () if psycopg is None else (psycopg.Error,)
+
+
+def _translated(error: Exception, target: Target) -> TooltrailError:
+    code, sentence = _code_of(error), _sentence_of(error)
+    if code in _DAMAGED:
+        return DamageError(f"database {target} is damaged: {sentence}", path=str(target))
+    if code in _FULL or (code in _UNAVAILABLE and _has_no_room(target)):
+        return DiskFullError(f"database {target}: the disk is full")
+    if code == _NO_RIGHT:
+        return AccessRefusedError(f"database {target}: access is denied")
+    if code in _UNAVAILABLE:
+        return UnavailableError(f"database {target}: {_UNAVAILABLE[code]}")
+    if isinstance(code, str):
+        return _of_server(code, sentence, str(error), target)
+    return InvalidRecordError(f"database {target} refused the record: {sentence}")
+
+
+def _of_server(code: str, sentence: str, words: str, target: Target) -> TooltrailError:
+    """The meaning of a server's error, or of libpq's, which has no code."""
+    if code.startswith(_NOT_LET_IN) or (not code and any(one in words for one in _REFUSALS)):
+        return AccessRefusedError(f"database {target}: {sentence}")
+    if not code and (words.startswith(_BAD_OPTION) or f"bad: {_BAD_OPTION}" in words):
+        return InvalidRecordError(f"database {target}: {sentence}")
+    # Classes 08, 53, 57, 58: connection, resources, operator's intervention, system.
+    if not code or code[:2] in ("08", "53", "57", "58"):
+        return UnavailableError(f"database {target}: {sentence}")
+    return InvalidRecordError(f"database {target} refused the record: {sentence}")
+
+
+def _has_no_room(target: Target) -> bool:
+    """SQLite reports a full disk as many things, since its side files need room too."""
+    return isinstance(target, SqliteTarget) and is_below(target.path.parent, SIDE_FILES_BYTES)
+
+
+def _sentence_of(error: Exception) -> str:
+    """The driver's words without the details, which quote what was stored."""
+    return str(error).strip().split("\n")[0].partition(" with text ")[0]
+
+
+def _code_of(error: Exception) -> int | str:
+    """SQLite's primary result code, or PostgreSQL's SQLSTATE; "" when libpq has none."""
+    if not isinstance(error, sqlite3.Error):
+        state: object = getattr(error, "sqlstate", None)
+        if state is None and type(error).__name__ in ("DataError", "ProgrammingError"):
+            return "22000"  # psycopg refuses a value itself
+        return state if isinstance(state, str) else ""
+    code: object = getattr(error, "sqlite_errorcode", None)
+    if code == sqlite3.SQLITE_ERROR and str(error).startswith("no such "):
+        return _UNDEFINED
+    if isinstance(code, int):
+        return code & _PRIMARY_CODE
+    if isinstance(error, sqlite3.OperationalError):
+        return sqlite3.SQLITE_CORRUPT  # Python's own error about text that is not UTF-8
+    return 0

@@ -1,0 +1,99 @@
+"""Connections to a PostgreSQL server, which may be away, slow, or stand still.
+
+Settings that the URL names take precedence over the ones below.
+"""
+
+import time
+from collections.abc import Generator, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import parse_qs, urlsplit
+
+from tooltrail.records.errors import UnavailableError
+from tooltrail.store.engines.targets import PostgresTarget
+
+if TYPE_CHECKING:
+    import psycopg
+
+CONNECT_TIMEOUT_S: Final = 10
+ANSWER_TIMEOUT_S: Final = 120.0
+"""Seconds that a server may take to send a part of an answer. A server that stands still while its
+network works is noticed by nothing else."""
+
+_LOCK_TIMEOUT_S: Final = 30
+_IDLE_TIMEOUT_S: Final = 60
+"""Seconds that a program may stand still inside a transaction, which may hold locks."""
+
+_DEFAULTS: Final[Mapping[str, int | str]] = {
+    "connect_timeout": CONNECT_TIMEOUT_S,
+    "application_name": "tooltrail",
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 20_000,
+}
+"""A network that is gone is noticed within 25 seconds."""
+
+_OPTIONS: Final = (
+    "-c timezone=UTC -c synchronous_commit=off -c client_min_messages=warning"
+    f" -c lock_timeout={_LOCK_TIMEOUT_S}s"
+    f" -c idle_in_transaction_session_timeout={_IDLE_TIMEOUT_S}s"
+)
+"""Commits are made durable by `make_durable` before the journal gives up its copy."""
+
+
+def connect(target: PostgresTarget) -> "psycopg.Connection[tuple[Any, ...]]":
+    """A connection in autocommit mode, so that every transaction begins with our own words.
+
+    Raises:
+        UnavailableError: the driver is not installed.
+        psycopg.Error: the server cannot be reached, or refuses the user.
+    """
+    try:
+        import psycopg  # noqa: PLC0415  slow, and comes with the extra `postgres`
+    except ImportError as error:
+        raise UnavailableError(
+            "PostgreSQL needs psycopg, which is not installed: pip install 'tooltrail[postgres]'"
+        ) from error
+    named = parse_qs(urlsplit(target.url).query)
+    settings = {name: value for name, value in _DEFAULTS.items() if name not in named}
+    options = " ".join([_OPTIONS, *named.get("options", ())])
+    return _class().connect(
+        psycopg.conninfo.make_conninfo(target.url, options=options, **settings),
+        autocommit=True,
+        prepare_threshold=target.prepare_threshold,
+    )
+
+
+def _class() -> "type[psycopg.Connection[tuple[Any, ...]]]":
+    import psycopg  # noqa: PLC0415
+
+    class PunctualConnection(psycopg.Connection[tuple[Any, ...]]):
+        """Gives up a server that does not answer."""
+
+        def wait(self, gen: Any, *args: Any, **kwargs: Any) -> Any:
+            """Wait for an answer; psycopg resumes the generator every tenth of a second."""
+            return super().wait(_limited(self, gen), *args, **kwargs)
+
+    return PunctualConnection
+
+
+def _limited(connection: "psycopg.Connection[Any]", answer: Any) -> Generator[Any, Any, Any]:
+    import psycopg  # noqa: PLC0415
+
+    deadline = time.monotonic() + ANSWER_TIMEOUT_S
+    try:
+        wanted = next(answer)
+        while True:
+            ready = yield wanted
+            if ready:
+                deadline = time.monotonic() + ANSWER_TIMEOUT_S
+            elif time.monotonic() >= deadline:
+                connection.close()
+                raise psycopg.OperationalError("the server has not answered in time")
+            wanted = answer.send(ready)
+    except StopIteration as stop:
+        return stop.value
+    finally:
+        with suppress(psycopg.Error, RuntimeError):
+            answer.close()

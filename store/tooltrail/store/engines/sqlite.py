@@ -1,0 +1,58 @@
+"""Connections to an SQLite file."""
+
+import os
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
+
+from tooltrail.store.engines.sqlite_library import sqlite3
+
+BUSY_TIMEOUT_S: Final = 30.0
+"""Seconds that a transaction waits for the lock of another process."""
+
+PAGE_BYTES: Final = 2048
+"""Page size of a new file. Rows with texts of some KiB waste half a page on average."""
+
+_WAL_BYTES: Final = 64 * 1024 * 1024
+"""Bytes to which the WAL file shrinks when it begins anew."""
+
+
+def connect(path: Path, *, create: bool, is_migration: bool = False) -> sqlite3.Connection:
+    """A connection that is set up.
+
+    Commits survive the end of the program; `make_durable` makes them survive a power cut.
+
+    Args:
+        path: of the file.
+        create: whether a missing file may be made.
+        is_migration: whether tables are rebuilt, which must not delete child rows.
+
+    Raises:
+        sqlite3.Error: as SQLite says it.
+    """
+    connection = sqlite3.connect(
+        _uri(path, create=create),
+        uri=True,
+        timeout=BUSY_TIMEOUT_S,
+        isolation_level=None,
+        check_same_thread=False,
+    )
+    if not is_migration:
+        # Without it, INSERT OR REPLACE would delete rows behind the append-only triggers.
+        connection.execute("PRAGMA recursive_triggers = ON")
+    connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES}")
+    return connection
+
+
+def _uri(path: Path, *, create: bool) -> str:
+    if create:
+        mode = "rwc"
+    elif os.access(path.parent, os.W_OK) or path.with_name(f"{path.name}-wal").exists():
+        # Not rwc, so that opening a store that is not there does not leave an empty file.
+        mode = "rw"
+    else:
+        # In a folder that cannot be written SQLite could not make the shared memory file that WAL
+        # mode needs. Nobody else can write there either, and all of it is in the main file.
+        mode = "ro&immutable=1"
+    return f"file:{quote(os.fsencode(path))}?mode={mode}"

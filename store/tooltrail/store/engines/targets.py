@@ -1,0 +1,139 @@
+"""Which database is meant: an SQLite file or a PostgreSQL server. Credentials are never shown."""
+
+import os
+import re
+from pathlib import Path
+from typing import Final
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+
+from tooltrail.records.errors import InvalidRecordError
+from tooltrail.records.frozen import Frozen
+
+
+class SqliteTarget(Frozen):
+    """A database file.
+
+    Attributes:
+        path: of the file itself, without symbolic links: SQLite keeps its other files beside it.
+    """
+
+    path: Path
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    @property
+    def place(self) -> str:
+        """The file, the same for every link to it."""
+        return str(self.path)
+
+
+class PostgresTarget(Frozen):
+    """A database of a PostgreSQL server.
+
+    Attributes:
+        url: a connection URI of libpq, with all credentials and options. It is never printed.
+        prepare_threshold: executions after which psycopg prepares a statement; None for never,
+            which some connection poolers need.
+    """
+
+    url: str
+    prepare_threshold: int | None = 1
+
+    def __str__(self) -> str:
+        return self.place
+
+    __repr__ = __str__
+
+    @property
+    def place(self) -> str:
+        """The server and the database, the same for all users; no credentials."""
+        parts = urlsplit(self.url)
+        hosts = parts.netloc.rpartition("@")[2]
+        if hosts and not re.search(r":\d+$", hosts) and "," not in hosts:
+            hosts = f"{hosts}:{_PORT}"
+        where = [(name, value) for name, value in parse_qsl(parts.query) if name in _WHERE]
+        query = f"?{urlencode(where, quote_via=quote)}" if where else ""
+        return f"postgresql://{hosts}{parts.path}{query}"
+
+
+Target = SqliteTarget | PostgresTarget
+
+_PORT: Final = 5432
+_WHERE: Final = frozenset({"host", "hostaddr", "port", "dbname", "service"})
+"""Members of a URL's query that say which database is meant."""
+
+_THRESHOLD: Final = "prepare_threshold"
+
+_BROKEN_URL: Final = re.compile(r"postgres(ql)?(\+\w*)?:", re.IGNORECASE)
+"""The beginning of a URL that lacks a slash, such as `postgresql:/user:password@host`."""
+
+
+def parse_target(database: str | Path) -> Target:
+    """Read a file path, `sqlite:///PATH`, or `postgresql://…`.
+
+    Raises:
+        InvalidRecordError: another kind of database, SQLite without a file, or a URL or path that
+            cannot be read.
+    """
+    if "\0" in str(database):
+        raise InvalidRecordError("the name of a database holds a NUL character")
+    if str(database) == ":memory:":
+        raise InvalidRecordError("a store needs a file: a path, or sqlite:///PATH")
+    if isinstance(database, Path) or "://" not in database:
+        if _BROKEN_URL.match(str(database)):
+            # Not a file name, which would be printed: a password may stand in it.
+            raise InvalidRecordError("the database URL cannot be read")
+        return _file_target(database)
+    scheme, _, rest = database.partition("://")
+    backend = scheme.partition("+")[0].lower()
+    if backend == "sqlite":
+        path = unquote(rest.partition("?")[0])[1:]
+        if not rest.startswith("/") or path in ("", ":memory:"):
+            raise InvalidRecordError("a store needs a file: sqlite:///PATH")
+        return _file_target(path)
+    if backend in ("postgresql", "postgres"):
+        return _server_target(rest)
+    raise InvalidRecordError(f"{backend} is not supported; use SQLite or PostgreSQL")
+
+
+def absolute_path(name: str | Path) -> Path:
+    """A path with `~` and `~user` replaced, from the current folder.
+
+    Raises:
+        InvalidRecordError: there is no such user, or none with a home folder.
+    """
+    try:
+        return Path(name).expanduser().absolute()
+    except RuntimeError as error:
+        raise InvalidRecordError(f"the home folder in {str(name)!r} is not known") from error
+
+
+def _file_target(name: str | Path) -> SqliteTarget:
+    return SqliteTarget(Path(os.path.realpath(absolute_path(name))))
+
+
+def _server_target(rest: str) -> PostgresTarget:
+    try:
+        parts = urlsplit(f"postgresql://{rest}")
+        members = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
+        if "," not in parts.netloc:
+            _ = parts.port
+    except ValueError:
+        # Without the cause, which may quote a part of a password that was taken for a port.
+        raise InvalidRecordError("the database URL cannot be read") from None
+    thresholds = [value for name, value in members if name == _THRESHOLD]
+    kept = [(name, value) for name, value in members if name != _THRESHOLD]
+    query = urlencode(kept, quote_via=quote)
+    url = f"postgresql://{parts.netloc}{parts.path}{'?' if query else ''}{query}"
+    if not thresholds:
+        return PostgresTarget(url)
+    return PostgresTarget(url, _number_or_none(thresholds[-1]))
+
+
+def _number_or_none(value: str) -> int | None:
+    if value.lower() == "none":
+        return None
+    if not value.isascii() or not value.isdigit():
+        raise InvalidRecordError(f"{_THRESHOLD} is a number or none, not {value!r}")
+    return int(value)

@@ -1,0 +1,32 @@
+"""How values are stored: short on SQLite, native on PostgreSQL."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Final, cast
+from uuid import UUID
+
+from tooltrail.records.digests import ALGORITHM, Digest
+
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+
+
+def microseconds_of(at: datetime) -> int:
+    """Microseconds since 1970, exactly."""
+    return (at - EPOCH) // _MICROSECOND
+
+
+def digest_from(value: bytes) -> Digest:
+    """A digest as a driver gives it."""
+    return Digest(f"{ALGORITHM}:{bytes(value).hex()}")
+
+
+def moment_of(value: object) -> datetime:
+    """A time as a driver gives it."""
+    if isinstance(value, int):
+        return EPOCH + timedelta(microseconds=value)
+    return cast("datetime", value)
+
+
+def uuid_from(value: object) -> UUID:
+    """An id as a driver gives it."""
+    return UUID(bytes=value) if isinstance(value, bytes) else cast("UUID", value)

@@ -1,0 +1,1 @@
+"""Maintenance: create, upgrade, check, back up, relocate and collect garbage."""

@@ -1,0 +1,253 @@
+"""Copying the database of a store into one file while others record and ingest.
+
+SQLite's backup interface copies in steps, within a read transaction. So the copy is of one moment,
+nobody waits for it, and it can be interrupted. Without the transaction SQLite would begin anew after
+each commit of somebody else.
+
+The file is made under another name, which is locked while somebody writes it. It gets its own name
+when it is whole and on the disk. The next backup to the same place replaces what a killed one left.
+"""
+
+import errno
+import fcntl
+import os
+from collections.abc import Callable, Generator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+from uuid import UUID
+
+from tooltrail.artifacts import PRIVATE_FILE, sync_folder
+from tooltrail.records.errors import DiskFullError, InvalidRecordError, UnavailableError
+from tooltrail.store.engines.connection import Connection
+from tooltrail.store.engines.disk import is_below
+from tooltrail.store.engines.sqlite_library import sqlite3
+from tooltrail.store.engines.targets import SqliteTarget, absolute_path, parse_target
+from tooltrail.store.info import read_info, required_revision
+from tooltrail.store.opening import open_existing
+from tooltrail.store.roots import named_root, resolve_root
+
+_STEP_PAGES = 1_024
+"""Pages between two reports: 4 MiB, some milliseconds."""
+
+_SIDE_FILES = ("-wal", "-shm", "-journal")
+"""What SQLite would take for parts of a database at a name, whatever database they are of."""
+
+_NO_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
+"""What file systems say that have no hard links, as those of memory cards."""
+
+_FULL = "database or disk is full"
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """A backup that was made.
+
+    Attributes:
+        path: of the file.
+        size: its bytes.
+        revision: of its schema.
+        store_id: of the store.
+        artifacts: where the artifacts of the store are, which are not in the backup.
+    """
+
+    path: str
+    size: int
+    revision: str
+    store_id: UUID
+    artifacts: str
+
+
+OnBytes = Callable[[int, int], None]
+"""Called after each step with the bytes that are copied and all there are. What it raises ends the
+backup, and leaves nothing."""
+
+
+def back_up_store(
+    database: str | Path,
+    path: str | Path,
+    *,
+    artifacts: str | None = None,
+    on_progress: OnBytes | None = None,
+) -> Backup:
+    """Copy the database of a store, of whichever revision, as it is at one moment.
+
+    Safe beside any number of writers and readers; the log of the database grows by what they write
+    until the copy is made. What is there when this returns survives a power cut.
+    Memory is constant.
+
+    Args:
+        database: the file of a store.
+        path: the file to make, which only its owner may read.
+        artifacts: where the artifact root is now, when it is not where the store remembers it.
+        on_progress: see `OnBytes`.
+
+    Raises:
+        InvalidRecordError: something is at `path`, which is left as it is; or no file can have
+            that name, or the store is on a server.
+        DiskFullError: there is no room for the copy.
+        StoreNotFoundError, DamageError, UnavailableError: see `open_store`.
+        UnavailableError: the file cannot be made, or somebody else is making it.
+    """
+    target = parse_target(database)
+    if not isinstance(target, SqliteTarget):
+        raise InvalidRecordError(
+            f"{target} is on a server, whose own tools make backups: pg_dump --format=custom "
+            "--file=TARGET, and pg_restore"
+        )
+    wanted = _file_path(path)
+    opened = open_existing(target)
+    try:
+        with opened.snapshot() as connection, _new_file(wanted) as part:
+            # The first look at the database fixes the moment. Only this is about its rows.
+            with opened.reading():
+                revision = required_revision(connection)
+                info = read_info(connection)
+            _copy(connection, part, on_progress)
+    finally:
+        opened.close()
+    root = info.artifact_root if artifacts is None else named_root(artifacts)
+    return Backup(
+        path=str(wanted),
+        size=wanted.stat().st_size,
+        revision=revision,
+        store_id=info.id,
+        artifacts=resolve_root(target, root),
+    )
+
+
+def _file_path(path: str | Path) -> Path:
+    name = str(path)
+    try:
+        is_possible = b"\0" not in os.fsencode(name)
+    except UnicodeEncodeError:
+        is_possible = False
+    wanted = absolute_path(path) if is_possible else Path()
+    if not wanted.name:
+        raise InvalidRecordError(f"no file can have the name {name!r}")
+    return wanted
+
+
+def _copy(connection: Connection, part: Path, on_progress: OnBytes | None) -> None:
+    source = connection.driver
+    assert isinstance(source, sqlite3.Connection)
+    (page_size,) = source.execute("PRAGMA page_size").fetchone()
+
+    def tell(_status: int, remaining: int, total: int) -> None:
+        if on_progress is not None:
+            on_progress((total - remaining) * page_size, total * page_size)
+
+    try:
+        with closing(sqlite3.connect(_uri(part), uri=True, isolation_level=None)) as copy:
+            # Nobody reads it before it is whole, and it is synced then.
+            copy.execute("PRAGMA journal_mode = OFF")
+            copy.execute("PRAGMA synchronous = OFF")
+            source.backup(copy, pages=_STEP_PAGES, progress=tell)
+    except sqlite3.Error as error:
+        # A copy that fails has no code by every library; these words belong to one code alone.
+        if str(error) == _FULL or is_below(part.parent, _STEP_PAGES * page_size):
+            raise _no_room(part.parent) from error
+        raise UnavailableError(f"the backup cannot be made in {part.parent}: {error}") from error
+
+
+@contextmanager
+def _new_file(path: Path) -> Generator[Path]:
+    """Another name to write a file under, which gets its own when the block has ended well."""
+    _refuse_existing(path)
+    part = path.with_name(f".{path.name}.part")
+    with _translated(path):
+        descriptor = _claimed(part)
+    try:
+        yield part
+        with _translated(path):
+            os.fsync(descriptor)
+            if not _is_at(descriptor, part):
+                raise UnavailableError(f"backup {path} cannot be made: somebody removed {part}")
+            _name(part, path)
+            sync_folder(path.parent)
+    finally:
+        # As long as it is locked, since afterwards it may be somebody else's.
+        if _is_at(descriptor, part):
+            part.unlink()
+        os.close(descriptor)
+
+
+def _claimed(part: Path) -> int:
+    """A new file, open and locked. One that a killed process left is removed first.
+
+    Only who has locked the file that has this name may take the name from it: while somebody waits
+    here it may have become that of another file, which is somebody else's.
+    Not written to: it may be a finished backup, which was killed before it gave up this name.
+
+    Raises:
+        UnavailableError: somebody is writing it.
+        OSError: whatever the file system says.
+    """
+    while True:
+        descriptor = os.open(part, _MADE, PRIVATE_FILE)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_at(descriptor, part):
+                if not os.fstat(descriptor).st_size:
+                    return descriptor
+                part.unlink()
+        except BlockingIOError as error:
+            os.close(descriptor)
+            raise UnavailableError(f"another backup is being made there: {part}") from error
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    """Whether an open file still has this name."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.lstat())
+    except FileNotFoundError:
+        return False
+
+
+_MADE = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def _name(part: Path, path: Path) -> None:
+    """Give the file its name, unless something has it."""
+    try:
+        os.link(part, path)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        _refuse_existing(path)
+        part.rename(path)
+
+
+def _refuse_existing(path: Path) -> None:
+    for name in (path, *(path.with_name(path.name + suffix) for suffix in _SIDE_FILES)):
+        if os.path.lexists(name):
+            raise _existing(name)
+
+
+@contextmanager
+def _translated(path: Path) -> Generator[None]:
+    try:
+        yield
+    except FileExistsError as error:
+        raise _existing(path) from error
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise _no_room(path.parent) from error
+        raise UnavailableError(f"backup {path} cannot be made: {error.strerror}") from error
+
+
+def _existing(path: Path) -> InvalidRecordError:
+    return InvalidRecordError(f"{path} is there already; nothing was overwritten")
+
+
+def _no_room(folder: Path) -> DiskFullError:
+    return DiskFullError(f"{folder}: the disk is full")
+
+
+def _uri(path: Path) -> str:
+    return f"file:{quote(os.fsencode(path))}?mode=rw"

@@ -1,0 +1,172 @@
+"""Is the database itself sound: its pages, its schema, the store's own row?"""
+
+import re
+from collections.abc import Callable, Container, Generator, Iterable, Iterator
+from contextlib import closing, suppress
+from typing import Final, TypeAlias
+
+from tooltrail.migrations import HEAD_REVISION, VERSION_TABLE, statements_of
+from tooltrail.records.errors import DamageError
+from tooltrail.store.engines.connection import Connection, Values
+from tooltrail.store.engines.database import Database
+from tooltrail.store.engines.sqlite_library import sqlite3
+from tooltrail.store.info import check_revision
+
+OnStep = Callable[[int, int], None]
+"""Called with the steps that are done and those that there are."""
+
+Part: TypeAlias = tuple[str, str]
+"""A part of a schema: its kind, such as `index`, and its name."""
+
+Shape: TypeAlias = dict[Part, str | None]
+"""The parts of a schema, each with its definition where the database gives one."""
+
+_MADE: Final = re.compile(r"CREATE (TRIGGER|VIEW) (\w+)")
+
+_PARTS_OF_FILE: Final = "SELECT type, name, tbl_name, sql FROM sqlite_master"
+
+_PARTS_ON_SERVER: Final = """
+SELECT CASE relkind WHEN 'v' THEN 'view' ELSE 'table' END, relname, relname, NULL FROM pg_class
+    WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p', 'v')
+UNION ALL SELECT 'column', c.relname || '.' || a.attname, c.relname, NULL
+    FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
+    WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p')
+    AND a.attnum > 0 AND NOT a.attisdropped
+UNION ALL SELECT 'index', indexname, tablename, NULL FROM pg_indexes
+    WHERE schemaname = current_schema()
+UNION ALL SELECT 'trigger', t.tgname, c.relname, t.tgenabled::text
+    FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
+    WHERE c.relnamespace = current_schema()::regnamespace AND NOT t.tgisinternal
+"""
+"""Kind, name, table and definition: of a trigger whether it is enabled, else NULL."""
+
+_ENABLED: Final = "O"
+"""A trigger that fires, as `pg_trigger.tgenabled` spells it."""
+
+
+def check_database(database: Database) -> list[str]:
+    """Every problem that `iter_problems` finds; none means that the database is sound."""
+    return list(iter_problems(database))
+
+
+def iter_problems(database: Database, on_step: OnStep | None = None) -> Generator[str]:
+    """Every problem of a database at head, one sentence each.
+
+    SQLite: all pages are read, and every definition in the schema is compared. PostgreSQL keeps its
+    pages itself: the names in the schema are compared, and no trigger may be disabled. What damage
+    keeps from being checked is a problem, and all else is checked still. Nothing is written.
+
+    Args:
+        database: of a store.
+        on_step: called after each step, of which the first is by far the longest.
+
+    Raises:
+        StoreNotFoundError, SchemaMismatchError: there is no store at head.
+        UnavailableError: the database cannot be read now.
+    """
+    try:
+        with database.read() as connection:
+            check_revision(connection)
+    except DamageError as error:
+        # Nothing else can be asked then.
+        yield str(error)
+        return
+    steps = [("the schema", _schema), ("the store's own row", _own_row)]
+    if not database.is_server:
+        steps.insert(0, ("the file as a whole", _pages))
+    for number, (subject, problems) in enumerate(steps, 1):
+        # Each has a snapshot of its own: one for all would keep SQLite's log from shrinking.
+        try:
+            with database.read() as connection:
+                yield from problems(connection)
+        except DamageError as error:
+            yield f"{subject} cannot be checked: {error}"
+        if on_step is not None:
+            on_step(number, len(steps))
+
+
+def _pages(connection: Connection) -> Iterator[str]:
+    try:
+        yield from _answers(connection, "PRAGMA integrity_check")
+    except DamageError:
+        # SQLite gives up at a table that it cannot begin to read. The quick check may know more.
+        with suppress(DamageError):
+            yield from _answers(connection, "PRAGMA quick_check")
+        for (table,) in connection.query("SELECT name FROM sqlite_master WHERE type = 'table'"):
+            quoted = table.replace('"', '""')
+            try:
+                connection.query(f'PRAGMA integrity_check("{quoted}")')
+            except DamageError:
+                yield f"integrity check: table {table} or an index of it is damaged"
+        raise
+
+
+def _answers(connection: Connection, asked: str) -> Iterator[str]:
+    # SQLite stops after a hundred findings, which are enough to know that a page is damaged.
+    for (answer,) in connection.query(asked):
+        if answer != "ok":
+            yield f"integrity check: {answer}"
+
+
+def _own_row(connection: Connection) -> Iterator[str]:
+    if connection.query("SELECT count(*) FROM store_info") == [(0,)]:
+        yield "table store_info has no row: the store does not know itself"
+
+
+def _schema(connection: Connection) -> Iterator[str]:
+    wanted = _made_of_file() if connection.is_sqlite else _made_on_server()
+    ours = {name for (kind, name) in wanted if kind in ("table", "view")}
+    asked = _PARTS_OF_FILE if connection.is_sqlite else _PARTS_ON_SERVER
+    found = _shape(connection.query(asked), ours)
+    for part, definition in sorted(wanted.items()):
+        if part not in found:
+            yield f"{_named(part)} is missing"
+        elif found[part] != definition:
+            yield f"{_named(part)} is not what it was made as"
+    for part in sorted(found.keys() - wanted.keys()):
+        yield f"{_named(part)} is no part of the schema"
+
+
+def _named(part: Part) -> str:
+    kind, name = part
+    return f"append-only trigger {name}" if kind == "trigger" else f"{kind} {name}"
+
+
+def _shape(rows: Iterable[Values], ours: Container[str]) -> Shape:
+    """The parts of our own tables; other programs may have theirs in the same database.
+
+    The version table is made by alembic or without it, in other words.
+    """
+    return {
+        (kind, name): None if table == VERSION_TABLE else definition
+        for kind, name, table, definition in rows
+        if table in ours and not (table == VERSION_TABLE and kind == "index")
+    }
+
+
+def _made_of_file() -> Shape:
+    with closing(sqlite3.connect(":memory:")) as fresh:
+        for statement in statements_of(HEAD_REVISION, "sqlite"):
+            fresh.execute(statement)
+        rows = fresh.execute(_PARTS_OF_FILE).fetchall()
+    shape = _shape(rows, {table for _, _, table, _ in rows})
+    return {**shape, ("table", VERSION_TABLE): None}
+
+
+def _made_on_server() -> Shape:
+    from tooltrail.store import guards, schema, sql_views  # noqa: PLC0415  imports SQLAlchemy
+
+    shape: Shape = {
+        ("table", VERSION_TABLE): None,
+        ("column", f"{VERSION_TABLE}.version_num"): None,
+    }
+    for table in schema.metadata.tables.values():
+        keys = [one for one in table.constraints if not isinstance(one, schema.CheckConstraint)]
+        shape[("table", table.name)] = None
+        shape |= {("column", f"{table.name}.{one.name}"): None for one in table.columns}
+        shape |= {("index", str(one.name)): None for one in (*table.indexes, *keys)}
+    for statement in (*guards.guard_ddl("postgresql"), *sql_views.view_ddl("postgresql")):
+        if made := _MADE.match(statement):
+            kind = made[1].lower()
+            shape[(kind, made[2])] = _ENABLED if kind == "trigger" else None
+    return shape

@@ -1,0 +1,120 @@
+"""Copying stored objects from one root to another, and making sure that they arrived."""
+
+import io
+import shutil
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from tooltrail.artifacts import ArtifactArchive, create_private, make_private_folders
+from tooltrail.records.errors import DamageError, UnavailableError
+
+_BLOCK: Final = 1 << 20
+"""Bytes that are held at once."""
+
+
+class ObjectCopier:
+    """Copies objects one by one, at constant memory. For one thread.
+
+    Args:
+        old: from where.
+        new: to where; what stands there is believed only after it was read.
+        scratch: a local file for the object that is being copied. What a killed process left there
+            is overwritten.
+    """
+
+    def __init__(self, old: ArtifactArchive, new: ArtifactArchive, scratch: Path) -> None:
+        self._old = old
+        self._new = new
+        self._scratch = scratch
+
+    def ensure(self, path: str, size: int) -> bool:
+        """Make sure that an artifact stands at the new root, by reading it there to its end.
+
+        Args:
+            path: of the artifact.
+            size: its plain bytes.
+
+        Returns:
+            Whether it was copied; else it was there already, and sound.
+
+        Raises:
+            MissingArtifactError: it does not stand at the old root.
+            DamageError: it is damaged there; the new root does not have it then.
+            UnavailableError: a root cannot serve, or the new one gives back something else.
+        """
+        if self._new.sink.exists(path):
+            with suppress(DamageError):
+                self._new.verify(path, size=size)
+                return False
+            self._new.sink.delete(path)
+        self._copy(path)
+        try:
+            self._new.verify(path, size=size)
+        except DamageError as error:
+            self._new.sink.delete(path)
+            self._old.verify(path, size=size)  # raises when it is the old one that is damaged
+            raise self._altered(path) from error
+        return True
+
+    def ensure_raw(self, path: str) -> bool:
+        """Make sure that an object stands at the new root with the same stored bytes.
+
+        Returns:
+            Whether it was copied; else it was there already.
+
+        Raises:
+            MissingArtifactError: it does not stand at the old root.
+            UnavailableError: a root cannot serve, or the new one gives back something else.
+        """
+        if self._new.sink.exists(path):
+            if self._is_same(path):
+                return False
+            self._new.sink.delete(path)
+        self._copy(path)
+        if not self._is_same(path):
+            raise self._altered(path)
+        return True
+
+    def is_seen_at_old(self, path: str) -> bool:
+        """Whether an object that is put at the new root shows at the old one, too."""
+        with self._writing() as file:
+            file.write(b"whether two artifact roots are one place\n")
+        self._new.sink.put(path, self._scratch)
+        try:
+            return self._old.sink.exists(path)
+        finally:
+            self._new.sink.delete(path)
+
+    def clean_up(self) -> None:
+        """Remove the local file."""
+        with suppress(OSError):
+            self._scratch.unlink(missing_ok=True)
+
+    def _copy(self, path: str) -> None:
+        with self._old.sink.open(path) as stored:
+            with self._writing() as file:
+                shutil.copyfileobj(stored, file, _BLOCK)
+            self._new.sink.put(path, self._scratch)
+
+    @contextmanager
+    def _writing(self) -> Generator[BinaryIO]:
+        try:
+            make_private_folders(self._scratch.parent)
+            # What was put may share its storage: the next object needs a file of its own.
+            self._scratch.unlink(missing_ok=True)
+            with io.BufferedWriter(create_private(self._scratch)) as file:
+                yield file
+        except OSError as error:
+            raise UnavailableError(f"no copy in {self._scratch}: {error.strerror}") from error
+
+    def _is_same(self, path: str) -> bool:
+        with self._old.sink.open(path) as ours, self._new.sink.open(path) as theirs:
+            while block := ours.read(_BLOCK):
+                if theirs.read(len(block)) != block:
+                    return False
+            return not theirs.read(1)
+
+    def _altered(self, path: str) -> UnavailableError:
+        return UnavailableError(f"{self._new.sink.url} does not give back what was put at {path}")

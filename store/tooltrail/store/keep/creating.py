@@ -1,0 +1,131 @@
+"""Creates a store: the schema, the row of the store, and the mark of its artifact root.
+
+Schema and row appear in one transaction. The mark is written before the commit, so that no store is
+without one. An `init` that was killed between the two leaves a mark that names this host and this
+database, which the next `init` takes over.
+"""
+
+from contextlib import suppress
+from uuid import UUID
+
+from tooltrail.artifacts import PRIVATE_FILE, ArtifactSink, make_durable_folders, open_sink
+from tooltrail.journal.clock import new_id, now
+from tooltrail.migrations import HEAD_REVISION, VERSION_TABLE, statements_of
+from tooltrail.records.errors import (
+    InvalidRecordError,
+    StoreExistsError,
+    TooltrailError,
+    UnavailableError,
+)
+from tooltrail.store.engines.connection import Connection
+from tooltrail.store.engines.database import ensure_wal, open_database
+from tooltrail.store.engines.targets import SqliteTarget, Target
+from tooltrail.store.info import FORMAT, read_revision
+from tooltrail.store.ingest.durable import make_durable
+from tooltrail.store.keep.marks import find_own_mark, mark_root, unmark_root
+from tooltrail.store.roots import resolve_root
+
+SCHEMA_LOCK = 0x746F6F6C
+"""PostgreSQL advisory lock of those who change the schema ("tool" in ASCII)."""
+
+
+def create(target: Target, root: str) -> UUID:
+    """Make a new store. Of several processes that try at once, one does.
+
+    Args:
+        target: the database.
+        root: artifact root, as the store remembers it.
+
+    Returns:
+        The id of the store.
+
+    Raises:
+        StoreExistsError: there is a store already; it is left as it is.
+        InvalidRecordError: the root is that of another store, or cannot be used.
+        UnavailableError: the database or the root cannot be reached or written.
+    """
+    if isinstance(target, SqliteTarget):
+        _make_file(target)
+    database = open_database(target)
+    try:
+        ensure_wal(database)
+        with database.write() as connection:
+            lock_schema(connection)
+            if read_revision(connection) is not None:
+                raise StoreExistsError(f"there is a store in {target} already")
+            store_id = _make_schema_and_mark(connection, root)
+        make_durable(database)
+    finally:
+        database.close()
+    return store_id
+
+
+def lock_schema(connection: Connection) -> None:
+    """Keep others from changing the schema until the transaction ends."""
+    if not connection.is_sqlite:
+        connection.query("SELECT pg_advisory_xact_lock(?)", (SCHEMA_LOCK,))
+
+
+def is_there(target: Target) -> bool:
+    """Whether there is a database file; True for a server.
+
+    Raises:
+        InvalidRecordError: there is a folder.
+        UnavailableError: the folder above cannot be read.
+    """
+    if not isinstance(target, SqliteTarget):
+        return True
+    path = target.path
+    try:
+        if path.is_dir():
+            raise InvalidRecordError(f"{path} is a folder; a database is a file")
+        return path.exists()
+    except OSError as error:
+        raise UnavailableError(f"database {path} cannot be opened: {error.strerror}") from error
+
+
+def _make_file(target: SqliteTarget) -> None:
+    """Make an empty file that only its owner may read, unless there is one."""
+    if is_there(target):
+        return
+    try:
+        make_durable_folders(target.path.parent)
+        # SQLite would make the file readable for everybody, and its WAL like the file.
+        target.path.touch(mode=PRIVATE_FILE)
+    except OSError as error:
+        raise UnavailableError(f"database {target} cannot be made: {error.strerror}") from error
+
+
+def _make_schema_and_mark(connection: Connection, root: str) -> UUID:
+    target = connection.target
+    sink = open_sink(resolve_root(target, root), create=True)
+    place = target.place
+    if not connection.is_sqlite:
+        place += f" in schema {connection.query('SELECT current_schema()')[0][0]}"
+    store_id = find_own_mark(sink, place) or new_id()
+    for statement in statements_of(
+        HEAD_REVISION, "sqlite" if connection.is_sqlite else "postgresql"
+    ):
+        connection.run(statement)
+    connection.run(f"CREATE TABLE {VERSION_TABLE} (version_num VARCHAR(32) NOT NULL PRIMARY KEY)")
+    connection.execute(f"INSERT INTO {VERSION_TABLE} VALUES (?)", (HEAD_REVISION,))  # noqa: S608
+    row = {
+        "key": 1,
+        "id": connection.uuid(store_id),
+        "format": FORMAT,
+        "artifact_root": root,
+        "created_at": connection.moment(now()),
+    }
+    connection.insert("store_info", [row])
+    _mark(sink, store_id, target, place)
+    return store_id
+
+
+def _mark(sink: ArtifactSink, store_id: UUID, target: Target, place: str) -> None:
+    scratch = target.path.parent if isinstance(target, SqliteTarget) else None
+    try:
+        mark_root(sink, store_id, place, scratch)
+    except BaseException:
+        with suppress(TooltrailError, OSError):
+            unmark_root(sink, store_id)
+        raise

@@ -1,0 +1,175 @@
+"""Moving a store's schema to another revision, each time in one transaction.
+
+A store is at the old revision or at the new one, whenever who moves it is killed. Of several who
+move it at once, each sees what the one before left.
+"""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache, partial
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tooltrail.migrations import HEAD_REVISION
+from tooltrail.records.errors import InvalidRecordError, SchemaMismatchError
+from tooltrail.store.engines import postgres, sqlite
+from tooltrail.store.engines.failures import translated_errors
+from tooltrail.store.engines.sqlite_library import sqlite3
+from tooltrail.store.engines.targets import SqliteTarget, Target, parse_target
+from tooltrail.store.keep.creating import SCHEMA_LOCK
+from tooltrail.store.locking import ingest_lock
+from tooltrail.store.opening import open_existing, store_revision
+
+if TYPE_CHECKING:
+    import alembic.config
+    import sqlalchemy
+
+
+@dataclass(frozen=True, slots=True)
+class Downgrade:
+    """From which revision to which.
+
+    Attributes:
+        before: revision of the store.
+        after: earlier revision, or the same, for which nothing is to be done.
+    """
+
+    before: str
+    after: str
+
+
+def upgrade_store(database: str | Path) -> tuple[str, str]:
+    """Bring a store's schema to head.
+
+    Any number of processes may do so at once: one does, and the others find it done.
+
+    Returns:
+        The revision before and after.
+
+    Raises:
+        StoreNotFoundError: there is no store here.
+        SchemaMismatchError: the store is of a revision that this program does not know.
+        DamageError, UnavailableError: see `Store.info`.
+    """
+    target = parse_target(database)
+    with _alone(target):
+        before = _known_revision(database)
+        if before != HEAD_REVISION:
+            migrate(target)
+    return before, HEAD_REVISION
+
+
+def plan_downgrade(database: str | Path, revision: str) -> Downgrade:
+    """What `downgrade_store` would do now; nothing is changed.
+
+    Raises:
+        InvalidRecordError: no revision has this name, or it is a later one.
+        StoreNotFoundError, SchemaMismatchError, DamageError, UnavailableError: see `upgrade_store`.
+    """
+    before, known = _known_revision(database), known_revisions()
+    if revision not in known:
+        raise InvalidRecordError(f"no revision is named {revision!r}; there are {', '.join(known)}")
+    if known.index(revision) > known.index(before):
+        raise InvalidRecordError(
+            f"revision {revision} is later than {before}, of which the store is; "
+            "`tooltrail db upgrade` goes there"
+        )
+    return Downgrade(before, revision)
+
+
+def downgrade_store(database: str | Path, revision: str) -> Downgrade:
+    """Bring a store's schema down to an earlier revision, for an earlier program.
+
+    There is no revision before the first: that would be no store.
+
+    Raises:
+        InvalidRecordError, StoreNotFoundError, SchemaMismatchError, DamageError, UnavailableError:
+            see `plan_downgrade`. Nothing was changed.
+    """
+    target = parse_target(database)
+    with _alone(target):
+        plan = plan_downgrade(database, revision)
+        if plan.before != plan.after:
+            migrate(target, revision, down=True)
+    return plan
+
+
+@cache
+def known_revisions() -> list[str]:
+    """The revisions that this program knows, the first one first."""
+    from alembic.script import ScriptDirectory  # noqa: PLC0415  slow, and once in a store's life
+
+    found = ScriptDirectory.from_config(_config()).walk_revisions()
+    return [str(one.revision) for one in found][::-1]
+
+
+def migrate(target: Target, revision: str = HEAD_REVISION, *, down: bool = False) -> None:
+    """Run the migrations to a revision, in one transaction, in a database that is there.
+
+    Raises:
+        InvalidRecordError, DamageError, UnavailableError: see `translated_errors`.
+    """
+    from alembic import command  # noqa: PLC0415  see `known_revisions`
+
+    with translated_errors(target), _transaction(target) as connection:
+        config = _config()
+        config.attributes["connection"] = connection
+        (command.downgrade if down else command.upgrade)(config, revision)
+
+
+def _config() -> "alembic.config.Config":
+    from alembic.config import Config  # noqa: PLC0415  see `known_revisions`
+
+    config = Config()
+    config.set_main_option("script_location", str(files("tooltrail.migrations")))
+    return config
+
+
+def _known_revision(database: str | Path) -> str:
+    found = store_revision(database)
+    if found not in known_revisions():
+        raise SchemaMismatchError(
+            f"the store in {parse_target(database)} is at revision {found}, which this program"
+            " does not know",
+            found=found,
+            expected=HEAD_REVISION,
+        )
+    return found
+
+
+@contextmanager
+def _alone(target: Target) -> Generator[None]:
+    """No ingester works, and nobody else moves the schema."""
+    opened = open_existing(target)
+    try:
+        with ingest_lock(opened, exclusive=True):
+            yield
+    finally:
+        opened.close()
+
+
+@contextmanager
+def _transaction(target: Target) -> "Generator[sqlalchemy.Connection]":
+    from sqlalchemy import create_engine  # noqa: PLC0415  see `known_revisions`
+    from sqlalchemy.exc import DBAPIError  # noqa: PLC0415
+
+    if isinstance(target, SqliteTarget):
+        connect = partial(sqlite.connect, target.path, create=False, is_migration=True)
+        engine, begin = create_engine("sqlite://", creator=connect, module=sqlite3), "IMMEDIATE"
+    else:
+        connect = partial(postgres.connect, target)
+        engine, begin = create_engine("postgresql+psycopg://", creator=connect), ""
+    try:
+        with engine.connect() as connection:
+            # The driver is in autocommit mode, so that the transaction begins with our own words.
+            connection.exec_driver_sql(f"BEGIN {begin}")
+            if begin == "":
+                connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({SCHEMA_LOCK})")
+            yield connection
+            connection.commit()
+    except DBAPIError as error:
+        raise (error.orig or error) from error
+    finally:
+        engine.dispose()
