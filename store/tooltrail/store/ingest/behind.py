@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tooltrail.journal import Cursor, has_frames, is_alive, read_journal_id
-from tooltrail.journal.recorder import JOURNAL_FOLDER
+from tooltrail.journal.segments import JOURNAL_FOLDER
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.store.engines.connection import Connection
 
