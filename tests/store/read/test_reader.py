@@ -183,6 +183,15 @@ def test_a_captured_stream_is_an_artifact_with_an_owner(new_store: ReadStore) ->
     assert reader.artifacts(cursor=path) == []
 
 
+def test_a_stream_is_found_by_its_invocation_and_role(new_store: ReadStore) -> None:
+    made = call(new_id(), receipt=b"cut", stdout=b"out", stderr=b"err")
+    new_store.record(*made.entries())
+    reader = new_store.reader
+    assert reader.stream("@last", "stderr") == reader.invocation("@last").stream("stderr")
+    with pytest.raises(NotFoundError, match="has no stream 'order'"):
+        reader.stream("@last", "order")
+
+
 def test_a_stream_that_waits_is_named_with_its_reason(new_store: ReadStore) -> None:
     made = call(new_id(), receipt=b"cut", stdout=LOG)
     assert made.ended is not None

@@ -9,6 +9,7 @@ compares both.
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
@@ -70,10 +71,10 @@ _KINDS: Final = {
         Kind("id", _read_id, NO_ID),
         Kind("time", _read_time, EPOCH),
         Kind("digest", _read_digest, EMPTY),
-        Kind("text", lambda value: _read_as(str, value), ""),
+        Kind("text", partial(_read_as, str), ""),
         Kind("flag", _read_flag, neutral=False),
-        Kind("bytes", lambda value: _read_as(bytes, value), b""),
-        Kind("integer", lambda value: _read_as(int, value), 0),
+        Kind("bytes", partial(_read_as, bytes), b""),
+        Kind("integer", partial(_read_as, int), 0),
     )
 }
 

@@ -116,7 +116,7 @@ def _texts_of(row: StoredTexts, made: Mapping[Digest, Body]) -> list[_Text] | st
     if not end:
         return "end_entry names no end of this call"
     output = _text("output", row.output, parse_digest(end["output"]))
-    shown = end.get("shown")
+    shown: Any = end.get("shown")
     if shown is None and row.shown is not None and made[row.shown].data is not None:
         shown = decode(made[row.shown].read())
     digests = [shown and parse_digest(shown[name]) for name in ("receipt", "canonical")]
@@ -145,9 +145,9 @@ def _fact(row: StoredTexts, packed: bytes | None, kind: str) -> dict[str, Any]:
     """
     from tooltrail.store.packed_facts import unpack_fact  # noqa: PLC0415  zstandard, as in `bodies`
 
-    members: Any = None if packed is None else decode(unpack_fact(packed))
-    is_mine = isinstance(members, dict) and (members["kind"], members["id"]) == (kind, str(row.id))
-    return members if is_mine else {}
+    members: Any = {} if packed is None else decode(unpack_fact(packed))
+    is_mine = bool(members) and (members["kind"], members["id"]) == (kind, str(row.id))
+    return dict(members) if is_mine else {}
 
 
 def _surfaces(owner: UUID, texts: list[_Text] | str, bodies: Mapping[Digest, Body]) -> Surfaces:
