@@ -1,7 +1,5 @@
 """Every view is compared with the facts that were recorded."""
 
-from dataclasses import replace
-
 import pytest
 from tests.support.new_store_read import Call, ReadStore, at, call, entries_of
 
@@ -154,8 +152,7 @@ def test_a_captured_stream_is_an_artifact_with_an_owner(new_store: ReadStore) ->
     omission = OmissionFact(
         stage="projection", field="stdout", unit="bytes", before=9, after=4, reason="too long"
     )
-    shown = replace(
-        made.ended.shown,
+    shown = made.ended.shown.replaced(
         omissions=(omission,),
         artifacts=(ArtifactFact(role="stdout", digest=digest),),
     )

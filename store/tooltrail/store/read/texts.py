@@ -14,7 +14,7 @@ from tooltrail.records.digests import Digest, digest_of, parse_digest
 from tooltrail.records.errors import DamageError, InvalidRecordError
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.read.bodies import Body, load_bodies
-from tooltrail.store.receipt_references import RECEIPT_MARK, whole_canonical
+from tooltrail.store.references import has_references, whole_canonical, whole_output
 from tooltrail.store.views import Erasure
 
 
@@ -115,14 +115,15 @@ def _texts_of(row: StoredTexts, made: Mapping[Digest, Body]) -> list[_Text] | st
     end = _fact(row, row.end_fact, "call.ended")
     if not end:
         return "end_entry names no end of this call"
-    output = _text("output", row.output, parse_digest(end["output"]))
+    document = None if row.output is None else whole_output(row.output, end.get("streams", ()))
+    output = _text("output", document, parse_digest(end["output"]))
     shown: Any = end.get("shown")
     if shown is None and row.shown is not None and made[row.shown].data is not None:
         shown = decode(made[row.shown].read())
     digests = [shown and parse_digest(shown[name]) for name in ("receipt", "canonical")]
     receipt = _text("receipt", row.receipt, digests[0], row.shown)
     canonical = _text("canonical", row.canonical, digests[1], row.shown)
-    if row.canonical is not None and RECEIPT_MARK in row.canonical:
+    if row.canonical is not None and has_references(row.canonical):
         if receipt.stored is None:
             # A part of the canonical result is erased or lost with the receipt.
             canonical = receipt._replace(name="canonical")
