@@ -27,7 +27,7 @@ def test_a_column_has_the_kind_of_the_table(name: str) -> None:
     table, _, column = name.partition(".")
     defined = schema.metadata.tables[table].c[column]
     kind, may_be_null = COLUMNS[name]
-    assert (kind.name, may_be_null) == (kind_of(defined.type), bool(defined.nullable))
+    assert (kind, may_be_null) == (kind_of(defined.type), bool(defined.nullable))
 
 
 def test_the_size_of_large_outputs_is_that_of_the_index() -> None:
