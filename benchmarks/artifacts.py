@@ -4,18 +4,19 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import zstandard
 
-from benchmarks._measure import Ratio, compare
+from benchmarks._measure import Report, Times, compare, scratch_folder, speed
+from benchmarks.capture import make_input
 from tooltrail.artifacts import ArtifactReader, FrameIndex, open_reader, open_sink
 from tooltrail.cli._searching import Search
 from tooltrail.store import create_store, open_store
 
-ROUNDS = 9
+ROUNDS = 5
 GIANT_TIMES = 16
 GIANT_ROUNDS = 3
 TAIL = "zstd -dc FILE | tail -n 100"
@@ -24,7 +25,12 @@ SLICE = 4096
 _TOOLTRAIL = (sys.executable, "-m", "tooltrail.cli")
 _SEED = 1
 _SLICES = 400
-_RARE, _COMMON, _LETTER, _INDENTATION = "importlib.util", "self", "e", "    "
+_LITERALS = {
+    "a rare literal": "importlib.util",
+    "a common literal": "self",
+    "a letter": "e",
+    "four spaces": "    ",
+}
 _EXPRESSION = "^def "
 
 
@@ -65,15 +71,29 @@ class Stored:
         return open_reader(open_sink(str(self.file.parents[2])), self.path)
 
 
-def measure_tail(stored: Stored) -> Ratio:
-    """The last lines, in this process, sink and reader opened anew."""
-    return compare(
-        lambda: _keep(stored.reader().tail(LINES)), lambda: _tail_program(stored), ROUNDS
-    )
+def lines(*, is_full: bool) -> Report:
+    """Ends, slices and searches of 256 MB; with `is_full` the end of 4 GB."""
+    with scratch_folder() as folder:
+        make_input(folder / "input")
+        stored = Stored.of(folder / "input", folder / "once")
+        times = compare(lambda: stored.reader().tail(LINES), lambda: _tail(stored), ROUNDS)
+        yield speed("the last 100 lines of 256 MB", TAIL, times)
+        times = _measure_tail_command(stored, ROUNDS)
+        yield speed("artifact tail -n 100, whole process", TAIL, times)
+        times = _measure_slice(stored)
+        yield speed("a 4 KiB slice of 256 MB", "decompress one frame", times)
+        for name, literal in _LITERALS.items():
+            times = _measure_grep(stored, literal, is_literal=True)
+            yield speed(f"count {name} in 256 MB", "zstd -dc | grep -F -c", times, target="≥ 1")
+        times = _measure_grep(stored, _EXPRESSION, is_literal=False)
+        yield speed("count an expression in 256 MB", "zstd -dc | grep -E -c", times)
+        if is_full:
+            giant = Stored.of(folder / "input", folder / "giant", GIANT_TIMES)
+            times = _measure_tail_command(giant, GIANT_ROUNDS)
+            yield speed("artifact tail -n 100 of 4 GB, whole process", TAIL, times)
 
 
-def measure_tail_command(stored: Stored, rounds: int = ROUNDS) -> Ratio:
-    """`tooltrail artifact tail -n 100`, as a whole process."""
+def _measure_tail_command(stored: Stored, rounds: int) -> Times:
     # As it is installed: compiled once.
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     command = [*_TOOLTRAIL, "artifact", "tail", "-n", str(LINES)]
@@ -82,11 +102,11 @@ def measure_tail_command(stored: Stored, rounds: int = ROUNDS) -> Ratio:
     def subject() -> None:
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment)
 
-    return compare(subject, lambda: _tail_program(stored), rounds)
+    return compare(subject, lambda: _tail(stored), rounds)
 
 
-def measure_slice(stored: Stored) -> Ratio:
-    """Slices of 4 KiB anywhere, beside decompressing as many frames."""
+def _measure_slice(stored: Stored) -> Times:
+    """Slices anywhere, beside decompressing as many frames."""
     reader = stored.reader()
     index = stored.index
     data = stored.file.read_bytes()
@@ -96,83 +116,39 @@ def measure_slice(stored: Stored) -> Ratio:
 
     def subject() -> None:
         offset = next(offsets)
-        _keep(reader.read_bytes(offset, offset + SLICE))
+        reader.read_bytes(offset, offset + SLICE)
 
     def baseline() -> None:
-        _keep(decompressor.decompress(frames[next(offsets) % len(frames)]))
+        decompressor.decompress(frames[next(offsets) % len(frames)])
 
     return compare(subject, baseline, _SLICES)
 
 
-def measure_grep(stored: Stored, *, pattern: str, literal: bool = True) -> Ratio:
-    """Count the lines with a pattern as the command line does, beside `zstd -dc FILE | grep -c`."""
+def _measure_grep(stored: Stored, pattern: str, *, is_literal: bool) -> Times:
+    """Count the lines with a pattern as the command line does."""
     reader = stored.reader()
     search = Search(
-        literal=literal, ignore_case=False, invert=False, before=0, after=0, max_count=None
+        literal=is_literal, ignore_case=False, invert=False, before=0, after=0, max_count=None
     )
-    grep = f"grep -{'F' if literal else 'E'} -c '{pattern}'"
-    found = int(_program(stored, grep).stdout)
+    grep = f"grep -{'F' if is_literal else 'E'} -c '{pattern}'"
+    found = int(_program(stored, grep))
 
     def subject() -> None:
         assert search.count(reader, pattern) == found
 
-    return compare(subject, lambda: _keep(_program(stored, grep)), ROUNDS)
+    return compare(subject, lambda: _program(stored, grep), ROUNDS)
 
 
-def measure_rare_grep(stored: Stored) -> Ratio:
-    """See `measure_grep`: a literal of a few hundred lines."""
-    return measure_grep(stored, pattern=_RARE)
+def _tail(stored: Stored) -> bytes:
+    return _program(stored, f"tail -n {LINES}")
 
 
-def measure_common_grep(stored: Stored) -> Ratio:
-    """See `measure_grep`: a literal of every ninth line."""
-    return measure_grep(stored, pattern=_COMMON)
-
-
-def measure_letter_grep(stored: Stored) -> Ratio:
-    """See `measure_grep`: a letter of more than half of the lines."""
-    return measure_grep(stored, pattern=_LETTER)
-
-
-def measure_indentation_grep(stored: Stored) -> Ratio:
-    """See `measure_grep`: four spaces, which three quarters of the lines have."""
-    return measure_grep(stored, pattern=_INDENTATION)
-
-
-def measure_expression_grep(stored: Stored) -> Ratio:
-    """See `measure_grep`: a regular expression."""
-    return measure_grep(stored, pattern=_EXPRESSION, literal=False)
-
-
-SUBJECTS: tuple[tuple[str, str, Callable[[Stored], Ratio]], ...] = (
-    ("last 100 lines of 256 MB", TAIL, measure_tail),
-    ("artifact tail -n 100, whole process", TAIL, measure_tail_command),
-    ("a 4 KiB slice of 256 MB", "decompress one frame", measure_slice),
-    ("count a rare literal in 256 MB", "zstd -dc FILE | grep -c", measure_rare_grep),
-    ("count a common literal in 256 MB", "zstd -dc FILE | grep -c", measure_common_grep),
-    ("count a letter in 256 MB", "zstd -dc FILE | grep -c", measure_letter_grep),
-    ("count four spaces in 256 MB", "zstd -dc FILE | grep -c", measure_indentation_grep),
-    ("count an expression in 256 MB", "zstd -dc FILE | grep -c", measure_expression_grep),
-)
-
-
-def _tail_program(stored: Stored) -> None:
-    _keep(_program(stored, f"tail -n {LINES}"))
-
-
-def _program(stored: Stored, filter_: str) -> "subprocess.CompletedProcess[bytes]":
-    return subprocess.run(
-        ["sh", "-c", f'zstd -dc "$0" | {filter_}', str(stored.file)],
-        check=True,
-        capture_output=True,
-    )
+def _program(stored: Stored, filter_: str) -> bytes:
+    command = ["sh", "-c", f'zstd -dc "$0" | {filter_}', str(stored.file)]
+    return subprocess.run(command, check=True, capture_output=True).stdout
 
 
 def _offsets(limit: int) -> Iterator[int]:
     chance = random.Random(_SEED)
     while True:
         yield chance.randrange(limit)
-
-
-def _keep(_: object) -> None:
-    """What was measured was wanted."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import zstandard
 
-from benchmarks._measure import Ratio, compare
+from benchmarks._measure import Report, Times, compare, scratch_folder, speed
 from tooltrail.artifacts import ArtifactArchive, Capture, open_sink
 from tooltrail.store import create_store
 
@@ -17,6 +17,19 @@ ROUNDS = 5
 
 _CHUNK = 1 << 20
 """Bytes of one write: as many as `exec` reads from a full pipe."""
+
+
+def lines(*, is_full: bool) -> Report:
+    """In this process, and by the whole program."""
+    del is_full
+    size = SIZE / 1_000_000
+    baseline = "zstd -3 -T1" if shutil.which("zstd") else "python-zstandard level 3, one thread"
+    with scratch_folder() as folder:
+        make_input(folder / "input")
+        times = _measure_capture(folder)
+        yield speed("capture 256 MB, durable", baseline, times, size, "≥ 0.9")
+        times = _measure_exec(folder)
+        yield speed("exec -- cat of 256 MB, whole process", baseline, times, size)
 
 
 def make_input(path: Path) -> None:
@@ -29,8 +42,8 @@ def make_input(path: Path) -> None:
         target.truncate(SIZE)
 
 
-def measure_capture(folder: Path) -> Ratio:
-    """Hash, count, compress, publish durably, in this process."""
+def _measure_capture(folder: Path) -> Times:
+    """Hash, count, compress and publish durably."""
     source = folder / "input"
     archive = ArtifactArchive(open_sink(str(folder / "sink"), create=True))
 
@@ -46,23 +59,17 @@ def measure_capture(folder: Path) -> Ratio:
     return compare(subject, lambda: _zstd(source, folder / "baseline.zst"), ROUNDS)
 
 
-def measure_exec(folder: Path) -> Ratio:
-    """The whole program: `tooltrail exec -- cat FILE`, beside the same `zstd`."""
+def _measure_exec(folder: Path) -> Times:
+    """`tooltrail exec -- cat FILE`; each time into an empty store, with ingestion."""
     source = folder / "input"
-    database = folder / "store" / "tooltrail.db"
-    create_store(database).close()
-    command = [sys.executable, "-m", "tooltrail.cli", "exec", "--db", str(database), "--"]
+    home = folder / "store"
+    command = [sys.executable, "-m", "tooltrail.cli", "exec", "--db", str(home / "tooltrail.db")]
+    create_store(home / "tooltrail.db").close()
 
     def subject() -> None:
-        subprocess.run([*command, "cat", str(source)], check=True, stdout=subprocess.DEVNULL)
-        shutil.rmtree(folder / "store" / "artifacts" / "sha256")
+        subprocess.run([*command, "--", "cat", str(source)], check=True, stdout=subprocess.DEVNULL)
 
     return compare(subject, lambda: _zstd(source, folder / "baseline.zst"), ROUNDS)
-
-
-def baseline_name() -> str:
-    """What the baseline is on this machine."""
-    return "zstd -3 -T1" if shutil.which("zstd") else "python-zstandard level 3, one thread"
 
 
 def _zstd(source: Path, target: Path) -> None:

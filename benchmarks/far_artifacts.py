@@ -11,10 +11,10 @@ from unittest.mock import patch
 from tests.support.http_proxy import Exchange, Proxy
 from tests.support.object_stores import S3Admin, s3_environment, s3_server
 
-from benchmarks._measure import Ratio, compare
-from benchmarks.recording import Call
+from benchmarks._calls import Call
+from benchmarks._measure import Report, Times, compare, scratch_folder, speed
+from benchmarks.importing import record_many
 from tooltrail.artifacts import ArtifactArchive
-from tooltrail.records import ToolCall
 from tooltrail.store import EndedCall, create_store, open_store
 
 ANSWER_MS = 30
@@ -25,16 +25,20 @@ ROUNDS = 3
 _BUCKET = "bench-bucket"
 
 
-def has_server() -> bool:
-    """Whether the server for S3 is installed."""
-    return find_spec("moto") is not None
+def lines(*, is_full: bool) -> Report:
+    """Calls whose output becomes an artifact, beside the same without threads."""
+    del is_full
+    if find_spec("moto") is None:
+        yield "record_many into S3: not measured, since moto is not installed"
+        return
+    with scratch_folder() as folder:
+        times = _measure(folder)
+    subject = f"record_many into S3, {ANSWER_MS} ms an answer"
+    yield speed(subject, "one artifact after the other", times, CALLS)
 
 
-def measure(folder: Path) -> Ratio:
-    """An import of calls whose output becomes an artifact, beside the same without threads.
-
-    Each opens the store anew, as a program does that imports something.
-    """
+def _measure(folder: Path) -> Times:
+    """Each round opens the store anew, as a program does that imports calls."""
     numbers = random.Random(0)
     server = s3_server()
     server.start()
@@ -48,8 +52,8 @@ def measure(folder: Path) -> Ratio:
         create_store(database, artifacts=f"s3://{_BUCKET}/artifacts").close()
 
         def at_once() -> None:
-            with open_store(database) as store, store.open_session() as session:
-                session.record_many(_made(numbers))
+            with open_store(database) as store:
+                record_many(store, _made(numbers))
 
         def one_by_one() -> None:
             with patch.object(ArtifactArchive, "concurrent_puts", 1):
@@ -64,5 +68,4 @@ def _answer_late(_: Exchange) -> None:
 
 def _made(numbers: random.Random) -> list[EndedCall]:
     outputs = (b"%032x\n" % numbers.getrandbits(128) * 1_000 for _ in range(CALLS))
-    calls = (Call({"command": f"cat {n}"}, output) for n, output in enumerate(outputs))
-    return [EndedCall(ToolCall.of("Bash", c.arguments), c.complete_output()) for c in calls]
+    return [Call({"command": f"cat {n}"}, output).ended() for n, output in enumerate(outputs)]

@@ -1,55 +1,41 @@
-"""Recording into a store of very many invocations, beside one of few: each must cost the same."""
+"""Recording into a store of very many calls, beside one of few: each must cost the same."""
 
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from functools import partial
 
-from tests.support.large_store import make_large_store
+from benchmarks._calls import Call, made_rounds, record
+from benchmarks._measure import Action, Report, compare_rounds, speed
+from benchmarks._stores import FEW, MANY, MANY_IN_FULL, stored_calls
+from benchmarks.importing import record_many
+from tooltrail.store import Store, open_store
 
-from benchmarks._measure import Ratio, compare
-from benchmarks.recording import Call, made_rounds, record
-from tooltrail.records import ToolCall
-from tooltrail.store import EndedCall, Session, open_store
-
-FEW = 10_000
+INVOCATIONS = 320
 ROUNDS = 5
 
 
-def measure_one_by_one(large: Path, few: Path) -> Ratio:
-    """Start and finish one by one."""
-    return _measure(large, few, record)
+def lines(*, is_full: bool) -> Report:
+    """One by one, and many calls that ended; each until they are ingested."""
+    many = MANY_IN_FULL if is_full else MANY
+    with open_store(stored_calls(many)) as large, open_store(stored_calls(FEW)) as few:
+        for name, step in (("start + finish", _one_by_one), ("record_many", _together)):
+            times = compare_rounds(_rounds(large, few, step))
+            subject, baseline = f"{name} among {many:,}, ingested", f"the same among {FEW:,}"
+            yield speed(subject, baseline, times, INVOCATIONS, target="≥ 0.8")
 
 
-def measure_import(large: Path, few: Path) -> Ratio:
-    """Many calls that have ended."""
-    return _measure(large, few, _import)
+def _rounds(
+    large: Store, few: Store, step: Callable[[Store, list[Call]], None]
+) -> Iterator[tuple[Action, Action]]:
+    made = made_rounds(INVOCATIONS)
+    for _ in range(ROUNDS + 1):
+        yield partial(step, large, next(made)), partial(step, few, next(made))
 
 
-def make_few(folder: Path) -> Path:
-    """The store of few."""
-    folder.mkdir()
-    make_large_store(folder / "tooltrail.db", FEW)
-    return folder / "tooltrail.db"
+def _one_by_one(store: Store, calls: list[Call]) -> None:
+    with store.open_session() as session:
+        record(session, calls)
+    store.ingest()
 
 
-def _measure(large: Path, few: Path, step: Callable[[Session, list[Call]], object]) -> Ratio:
-    ours, theirs = iter(made_rounds()), iter(made_rounds(seed=1))
-    with (
-        open_store(large) as one,
-        open_store(few) as other,
-        one.open_session() as into_many,
-        other.open_session() as into_few,
-    ):
-
-        def subject() -> None:
-            step(into_many, next(ours))
-
-        def baseline() -> None:
-            step(into_few, next(theirs))
-
-        return compare(subject, baseline, ROUNDS)
-
-
-def _import(session: Session, calls: list[Call]) -> None:
-    session.record_many(
-        EndedCall(ToolCall.of("Bash", call.arguments), call.complete_output()) for call in calls
-    )
+def _together(store: Store, calls: list[Call]) -> None:
+    record_many(store, [call.ended() for call in calls])

@@ -1,4 +1,4 @@
-"""Recording calls through the journal, beside raw `sqlite3` that writes the same bytes as durably."""
+"""Recording through the journal, beside raw `sqlite3` that writes the same bytes as durably."""
 
 import asyncio
 import statistics
@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
+from itertools import pairwise
 from multiprocessing import get_context
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
@@ -187,5 +188,5 @@ def _wait_for_all() -> float:
 
 
 def _share(marks: list[float]) -> _Share:
-    waits = (later - earlier for earlier, later in zip(marks, marks[1:], strict=False))
+    waits = (later - earlier for earlier, later in pairwise(marks))
     return _Share(marks[0], time.perf_counter(), max(waits))

@@ -7,12 +7,12 @@ import json
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
-from pathlib import Path
+from dataclasses import astuple
 
-from benchmarks import bulk, recording
-from benchmarks._measure import Ratio
+from benchmarks import recording
+from benchmarks._calls import record
+from benchmarks._measure import Report, Times, scratch_folder, speed
 from tooltrail.artifacts import sync_folder
 
 SYNC_MS = 2
@@ -21,7 +21,25 @@ SYNC_MS = 2
 _SYNCS = "fsync,fdatasync"
 
 
-def can_slow_down() -> bool:
+def lines(*, is_full: bool) -> Report:
+    """One by one, and by many threads."""
+    del is_full
+    if not _can_slow_down():
+        yield "recording on a slow disk: not measured, since strace is missing or may not trace"
+        return
+    done = subprocess.run(
+        [*_traced(SYNC_MS), sys.executable, "-m", "benchmarks.slow_disk"],
+        check=True,
+        stdout=subprocess.PIPE,
+    )
+    names = ("one by one", f"{recording.RECORDERS} threads")
+    for name, times in zip(names, json.loads(done.stdout), strict=True):
+        subject = f"start + finish, {name}, {SYNC_MS} ms more a sync"
+        baseline = f"{recording.RAW}, the same disk"
+        yield speed(subject, baseline, Times(*times), recording.INVOCATIONS)
+
+
+def _can_slow_down() -> bool:
     """Whether a program's syncs can be held back here: there is strace, and it may trace."""
     if shutil.which("strace") is None:
         return False
@@ -36,30 +54,16 @@ def _traced(sync_ms: int) -> list[str]:
     return ["strace", *options]
 
 
-def measure(sync_ms: int = SYNC_MS) -> tuple[Ratio, Ratio, Ratio]:
-    """Start and finish one by one, the same by many at once, and an import; see `recording`."""
-    done = subprocess.run(
-        [*_traced(sync_ms), sys.executable, "-m", "benchmarks.slow_disk"],
-        check=True,
-        stdout=subprocess.PIPE,
-    )
-    one_by_one, many, imported = (Ratio(*times) for times in json.loads(done.stdout))
-    return one_by_one, many, imported
-
-
 def _measure_here() -> list[tuple[float, float]]:
-    with tempfile.TemporaryDirectory(prefix="tooltrail-bench-") as name:
-        folder = Path(name)
-        began = time.perf_counter()
-        sync_folder(folder)
-        if time.perf_counter() - began < SYNC_MS / 2000:
-            raise RuntimeError("syncs are not held back: run `make bench`")
-        ratios = (
-            recording.measure_recording(folder),
-            recording.measure_many_recorders(folder),
-            bulk.measure_sqlite(folder / "bulk"),
-        )
-    return [(ratio.subject, ratio.baseline) for ratio in ratios]
+    found: list[tuple[float, float]] = []
+    for subject in (record, recording.by_threads):
+        with scratch_folder() as folder:
+            began = time.perf_counter()
+            sync_folder(folder)
+            if time.perf_counter() - began < SYNC_MS / 2000:
+                raise RuntimeError("syncs are not held back: run `make bench`")
+            found.append(astuple(recording.measure(folder, subject)))
+    return found
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from benchmarks._measure import Ratio, compare
+from benchmarks._measure import Report, Times, compare, speed
 from tooltrail.wire import read_stream, wire_format
 
 Event: TypeAlias = dict[str, Any]
@@ -44,7 +44,17 @@ class Subject:
         return "".join(f"data: {event}\n\n" for event in self.events).encode()
 
 
-def subjects() -> list[Subject]:
+def lines(*, is_full: bool) -> Report:
+    """One line for each format."""
+    del is_full
+    for one in _subjects():
+        size = len(one.body()) * REPEATS / 1_000_000
+        times = _measure(one)
+        baseline = "json.loads of its events"
+        yield speed(f"a stream of {one.format_name}", baseline, times, size, "≥ 0.25")
+
+
+def _subjects() -> list[Subject]:
     """One stream of each format."""
     made = {
         "openai": _chat(),
@@ -59,7 +69,7 @@ def subjects() -> list[Subject]:
     ]
 
 
-def measure_stream(subject: Subject) -> Ratio:
+def _measure(subject: Subject) -> Times:
     """Frame, assemble and read a whole stream, cut as a network does."""
     known, body = wire_format(subject.format_name), subject.body()
     chunks = [body[at : at + _CHUNK] for at in range(0, len(body), _CHUNK)]
