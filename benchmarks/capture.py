@@ -1,38 +1,60 @@
-"""Capturing 256 MB of real text, beside `zstd -3 -T1` on the same input."""
+"""Capturing 256 MB of real text and reading parts of it, beside `zstd` and the plain programs."""
 
-import shutil
+import random
+import shlex
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Iterator
 from pathlib import Path
 
 import zstandard
 
-from benchmarks._measure import Report, Times, compare, scratch_folder, speed
-from tooltrail.artifacts import ArtifactArchive, Capture, open_sink
-from tooltrail.store import create_store
+from benchmarks._measure import TOOLTRAIL, Report, Times, compare, scratch_folder, speed
+from tooltrail.artifacts import ArtifactArchive, Capture, StoredArtifact, open_reader, open_sink
 
 SIZE = 256 * 1024 * 1024
+GIANT_TIMES = 16
 ROUNDS = 5
+LINES = 100
+SLICE = 4096
+SLICES = 400
 
+_PACK = "zstd -3 -T1"
+_TAIL = f"zstd -dc FILE | tail -n {LINES}"
 _CHUNK = 1 << 20
 """Bytes of one write: as many as `exec` reads from a full pipe."""
 
+_PATTERNS = {
+    "a rare literal": ("importlib.util", "F"),
+    "a common literal": ("self", "F"),
+    "a letter": ("e", "F"),
+    "an expression": ("^def ", "E"),
+}
+
 
 def lines(*, is_full: bool) -> Report:
-    """In this process, and by the whole program."""
-    del is_full
-    size = SIZE / 1_000_000
-    baseline = "zstd -3 -T1" if shutil.which("zstd") else "python-zstandard level 3, one thread"
+    """Capturing, by this process and by `exec`; ends, slices and searches; the end of 4 GB."""
     with scratch_folder() as folder:
-        make_input(folder / "input")
-        times = _measure_capture(folder)
-        yield speed("capture 256 MB, durable", baseline, times, size, "≥ 0.9")
-        times = _measure_exec(folder)
-        yield speed("exec -- cat of 256 MB, whole process", baseline, times, size)
+        source = folder / "input"
+        _make_input(source)
+        archive = ArtifactArchive(open_sink(str(folder / "sink"), create=True))
+        pack = shlex.split(f"{_PACK} -q -f {source} -o {folder / 'packed'}")
+        execute = [*TOOLTRAIL, "exec", "--db", str(folder / "tooltrail.db"), "--"]
+        size = SIZE / 1_000_000
+        times = compare(lambda: _capture(source, archive), lambda: _run(pack), ROUNDS)
+        yield speed("capture 256 MB, durable", _PACK, times, size, "≥ 0.9")
+        times = compare(lambda: _run([*execute, "cat", str(source)]), lambda: _run(pack), ROUNDS)
+        yield speed("exec -- cat of 256 MB, whole process", _PACK, times, size)
+        stored = _capture(source, archive, keep=True)
+        yield from _read_parts(archive, stored, folder / "sink" / stored.path)
+        if is_full:
+            stored = _capture(source, archive, GIANT_TIMES, keep=True)
+            times = _measure_tail(archive, stored, folder / "sink" / stored.path)
+            yield speed(f"the last {LINES} lines of 4 GB", _TAIL, times)
 
 
-def make_input(path: Path) -> None:
+def _make_input(path: Path) -> None:
     """Real text: the standard library's sources, again and again."""
     files = sorted(Path(sysconfig.get_path("stdlib")).rglob("*.py"))
     with path.open("wb") as target:
@@ -42,40 +64,76 @@ def make_input(path: Path) -> None:
         target.truncate(SIZE)
 
 
-def _measure_capture(folder: Path) -> Times:
+def _capture(
+    source: Path, archive: ArtifactArchive, times: int = 1, *, keep: bool = False
+) -> StoredArtifact:
     """Hash, count, compress and publish durably."""
-    source = folder / "input"
-    archive = ArtifactArchive(open_sink(str(folder / "sink"), create=True))
-
-    def subject() -> None:
-        capture = Capture("stdout", folder / "stdout.zst", edge_bytes=128_000, inline_bytes=16_384)
+    spooled = source.with_name("stdout.zst")
+    capture = Capture("stdout", spooled, edge_bytes=128_000, inline_bytes=16_384)
+    for _ in range(times):
         with source.open("rb") as stream:
             while chunk := stream.read(_CHUNK):
                 capture.write(chunk)
-        stored = archive.publish(capture.close())
+    stored = archive.publish(capture.close())
+    if not keep:
         archive.sink.delete(stored.path)
-        capture.discard()
+    capture.discard()
+    return stored
 
-    return compare(subject, lambda: _zstd(source, folder / "baseline.zst"), ROUNDS)
+
+def _read_parts(archive: ArtifactArchive, stored: StoredArtifact, file: Path) -> Report:
+    times = _measure_tail(archive, stored, file)
+    yield speed(f"the last {LINES} lines of 256 MB", _TAIL, times)
+    yield speed("a 4 KiB slice", "decompress one frame", _measure_slice(archive, stored, file))
+    reader = open_reader(archive.sink, stored.path)
+    for name, (pattern, kind) in _PATTERNS.items():
+        grep = f"grep -{kind} -c '{pattern}'"
+        found = int(_pipe(file, grep))
+
+        def count(pattern: str = pattern, kind: str = kind, found: int = found) -> None:
+            assert reader.count_matches(pattern, literal=kind == "F") == found
+
+        times = compare(count, lambda grep=grep: _pipe(file, grep), ROUNDS)
+        target = "≥ 1" if kind == "F" else "-"
+        yield speed(f"count {name} in 256 MB", f"zstd -dc | grep -{kind} -c", times, target=target)
 
 
-def _measure_exec(folder: Path) -> Times:
-    """`tooltrail exec -- cat FILE`; each time into an empty store, with ingestion."""
-    source = folder / "input"
-    home = folder / "store"
-    command = [sys.executable, "-m", "tooltrail.cli", "exec", "--db", str(home / "tooltrail.db")]
-    create_store(home / "tooltrail.db").close()
+def _measure_tail(archive: ArtifactArchive, stored: StoredArtifact, file: Path) -> Times:
+    return compare(
+        lambda: open_reader(archive.sink, stored.path).tail(LINES),
+        lambda: _pipe(file, f"tail -n {LINES}"),
+        ROUNDS,
+    )
+
+
+def _measure_slice(archive: ArtifactArchive, stored: StoredArtifact, file: Path) -> Times:
+    """Slices anywhere, beside decompressing as many frames."""
+    reader, index = open_reader(archive.sink, stored.path), archive.index_of(stored.path)
+    assert index is not None
+    data = file.read_bytes()
+    frames = [data[slice(*index.stored_span(number))] for number in range(len(index))]
+    decompressor = zstandard.ZstdDecompressor()
+    offsets = _offsets(reader.size - SLICE)
 
     def subject() -> None:
-        subprocess.run([*command, "--", "cat", str(source)], check=True, stdout=subprocess.DEVNULL)
+        offset = next(offsets)
+        reader.read_bytes(offset, offset + SLICE)
 
-    return compare(subject, lambda: _zstd(source, folder / "baseline.zst"), ROUNDS)
+    return compare(
+        subject, lambda: decompressor.decompress(frames[next(offsets) % len(frames)]), SLICES
+    )
 
 
-def _zstd(source: Path, target: Path) -> None:
-    if shutil.which("zstd"):
-        command = ["zstd", "-3", "-T1", "-q", "-f", str(source), "-o", str(target)]
-        subprocess.run(command, check=True)
-        return
-    with source.open("rb") as plain, target.open("wb") as packed:
-        zstandard.ZstdCompressor(level=3).copy_stream(plain, packed)
+def _offsets(limit: int) -> Iterator[int]:
+    chance = random.Random(1)
+    while True:
+        yield chance.randrange(limit)
+
+
+def _run(command: list[str]) -> None:
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+
+def _pipe(file: Path, then: str) -> bytes:
+    command = ["sh", "-c", f'zstd -dc "$0" | {then}', str(file)]
+    return subprocess.run(command, check=True, capture_output=True).stdout
