@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
@@ -267,5 +267,5 @@ def message(session: UUID, text: bytes = b"hello", *, id: UUID | None = None) ->
 
 def changed(entry: Entry, **members: object) -> Entry:
     """The same entry with other members of its fact."""
-    fact: Any = replace(cast("Any", entry.fact), **members)
+    fact: Any = entry.fact.replaced(**members)
     return entry._replace(fact=fact)

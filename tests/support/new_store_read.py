@@ -2,7 +2,7 @@
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -81,9 +81,9 @@ class ReadStore:
         with Capture(role, self.spool / path, edge_bytes=10, inline_bytes=0) as capture:
             capture.write(data)
         streams = tuple(
-            replace(one, spooled=path) if one.role == role else one for one in ended.streams
+            one.replaced(spooled=path) if one.role == role else one for one in ended.streams
         )
-        return replace(ended, streams=streams, **changes)
+        return ended.replaced(streams=streams, **changes)
 
     def damage(self, sql: str) -> None:
         """Run a statement past the triggers and checks, as a fault of a disk would."""

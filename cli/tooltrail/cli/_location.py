@@ -3,20 +3,17 @@
 import os
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-import click
+from typing import TYPE_CHECKING, NamedTuple
 
 from tooltrail.cli._output import say
+from tooltrail.records.errors import InvalidRecordError
 
 if TYPE_CHECKING:
     from tooltrail.store import Store
 
 
-@dataclass(frozen=True, slots=True)
-class Location:
+class Location(NamedTuple):
     """Where the store is.
 
     Attributes:
@@ -49,7 +46,9 @@ class Location:
         ) as store:
             yield store
             if store.lag is not None:
-                say(f"tooltrail: facts wait in {store.spool}, so the newest are missing: {store.lag}")
+                say(
+                    f"tooltrail: facts wait in {store.spool}, so the newest are missing: {store.lag}"
+                )
 
     def _has_journal(self) -> bool:
         from tooltrail.store.engines.targets import parse_target  # noqa: PLC0415  see `open`
@@ -63,7 +62,7 @@ def default_database() -> str:
     """The database file in the user's data folder (XDG Base Directory Specification).
 
     Raises:
-        click.UsageError: the user has no home folder.
+        InvalidRecordError: the user has no home folder.
     """
     home = os.environ.get("XDG_DATA_HOME", "")
     # The specification wants a relative value ignored.
@@ -75,4 +74,4 @@ def _home() -> Path:
     try:
         return Path.home()
     except RuntimeError as error:
-        raise click.UsageError("there is no home folder; name the store with --db") from error
+        raise InvalidRecordError("there is no home folder; name the store with --db") from error
