@@ -7,38 +7,14 @@ lines of 4 GB: an hour, and some 10 GB of disk.
 """
 
 import argparse
-from collections.abc import Callable
+import os
+from importlib import import_module
 
-from benchmarks import (
-    artifacts,
-    capture,
-    disk,
-    far_artifacts,
-    growth,
-    importing,
-    projecting,
-    reading,
-    recording,
-    slow_disk,
-    starting,
-    wire,
+SUBJECTS = (
+    *("recording", "processes", "slow_disk", "importing", "disk", "large_store"),
+    *("starting", "capture", "projecting", "wire"),
 )
-from benchmarks._measure import Report
-
-SUBJECTS: dict[str, Callable[..., Report]] = {
-    "recording": recording.lines,
-    "slow_disk": slow_disk.lines,
-    "importing": importing.lines,
-    "disk": disk.lines,
-    "reading": reading.lines,
-    "growth": growth.lines,
-    "starting": starting.lines,
-    "capture": capture.lines,
-    "artifacts": artifacts.lines,
-    "far_artifacts": far_artifacts.lines,
-    "projecting": projecting.lines,
-    "wire": wire.lines,
-}
+"""The modules with a function `lines`."""
 
 
 def main() -> None:
@@ -49,9 +25,11 @@ def main() -> None:
     asked = parser.parse_args()
     if unknown := set(asked.subjects) - set(SUBJECTS):
         parser.error(f"unknown: {', '.join(sorted(unknown))}; known: {', '.join(SUBJECTS)}")
+    # Programs are measured as they are installed: compiled once.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     print(f"{'subject':52} {'ratio':>9} {'target':>8}  baseline: absolute figures of both")
     for name in asked.subjects or SUBJECTS:
-        for line in SUBJECTS[name](is_full=asked.full):
+        for line in import_module(f"benchmarks.{name}").lines(is_full=asked.full):
             print(line, flush=True)
 
 

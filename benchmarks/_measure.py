@@ -1,6 +1,7 @@
 """Interleaved rounds and medians, so that a noisy machine disturbs both sides alike."""
 
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -12,6 +13,7 @@ from typing import TypeAlias
 
 Action: TypeAlias = Callable[[], object]
 
+TOOLTRAIL = (sys.executable, "-m", "tooltrail.cli")
 NO_TARGET = "-"
 
 

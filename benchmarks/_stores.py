@@ -2,52 +2,63 @@
 
 import tempfile
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
-from typing import Final
 
-from tooltrail.records import (
-    CommandOutput,
-    CompleteOutput,
-    ErrorKind,
-    FamilyOutput,
-    GenericOutput,
-    StreamRecord,
-    ToolCall,
-    ToolError,
-)
-from tooltrail.store import EndedCall, create_store
+from benchmarks._calls import Call
+from tooltrail.journal.recorder import Recorder
+from tooltrail.journal.work import Acknowledge, Work
+from tooltrail.records import CompleteOutput, GenericOutput, ToolCall, ToolError
+from tooltrail.records.facts import CallEnded
+from tooltrail.store import EndedCall, Session, create_store
 
-FEW: Final = 10_000
+FEW = 10_000
 MANY, MANY_IN_FULL = 50_000, 1_000_000
-BEGINNING: Final = datetime(2025, 1, 1, tzinfo=UTC)
-LONG_SESSION: Final = 10_000
+BEGINNING = datetime(2025, 1, 1, tzinfo=UTC)
+LONG_SESSION = 10_000
 """Calls of the longest session, which is the newest one of a store of many."""
 
 RARE_AGENT, RARE_TOOL, RARE_STATUS = "archivist", "Rare", 42
 """Of the oldest calls alone, so that a search from the newest passes all others."""
 
-_SESSION: Final = 100
+_SESSION = 100
 """Calls of every other session."""
 
-_AGENTS: Final = ("coder", "planner", None)
-_FOLDERS: list[tempfile.TemporaryDirectory[str]] = []
+_AGENTS = ("coder", "planner", None)
+_folders: list[tempfile.TemporaryDirectory[str]] = []
+
+
+class _UnseenRecorder(Recorder):
+    """Records calls whose receipt nobody saw, as `exec` does: the ingester makes the receipt."""
+
+    def append(self, work: Work) -> Acknowledge:
+        entries = [
+            entry._replace(fact=entry.fact.replaced(shown=None))
+            if isinstance(entry.fact, CallEnded)
+            else entry
+            for entry in work.entries
+        ]
+        return super().append(Work(entries, work.sync))
 
 
 @cache
 def stored_calls(count: int) -> Path:
     """The database of a store with so many calls; removed when the program ends."""
-    _FOLDERS.append(tempfile.TemporaryDirectory(prefix="tooltrail-bench-"))
-    database = Path(_FOLDERS[-1].name) / "tooltrail.db"
-    with create_store(database, acknowledge="process") as store:
-        for number, (first, last) in enumerate(_sessions(count)):
-            agent = _AGENTS[number % len(_AGENTS)] if number else RARE_AGENT
-            at = BEGINNING + timedelta(seconds=first)
-            with store.open_session(agent=agent, at=at) as session:
+    _folders.append(tempfile.TemporaryDirectory(prefix="tooltrail-bench-"))
+    database = Path(_folders[-1].name) / "tooltrail.db"
+    with create_store(database) as store:
+        recorder = _UnseenRecorder(
+            store.spool, policy=store.policy, families=store.families, acknowledge="process"
+        )
+        with closing(recorder):
+            for number, (first, last) in enumerate(_sessions(count)):
+                agent = _AGENTS[number % len(_AGENTS)] if number else RARE_AGENT
+                at = BEGINNING + timedelta(seconds=first)
+                session = Session.open(recorder, agent=agent, at=at)
                 for _ in session.record_many(map(_call, range(first, last))):
                     pass
-            if number % _SESSION == 0:
                 store.ingest()
     return database
 
@@ -60,38 +71,20 @@ def _sessions(count: int) -> Iterator[tuple[int, int]]:
 
 
 def _call(number: int) -> EndedCall:
+    output, at = _output(number), BEGINNING + timedelta(seconds=number)
+    call = ToolCall.of(output.tool_name, {"n": number})
+    return EndedCall(call, output, started_at=at, finished_at=at)
+
+
+def _output(number: int) -> CompleteOutput:
     """Most are commands that succeeded with a short output."""
     line = f"tests/store/test_{number:08}.py::test_case PASSED\n"
     if number == 0:
-        return _ended(number, RARE_TOOL, GenericOutput.of(line))
-    if number == 1:
-        return _ended(number, "Bash", _command(line, RARE_STATUS))
-    if number % 200 == 7:
-        return _ended(number, "Bash", _command(line * 1_000, 0))
+        return CompleteOutput.success(RARE_TOOL, GenericOutput.of(line))
     if number % 40 == 7:
-        return _ended(
-            number, "Lookup", ToolError(kind=ErrorKind.TOOL_EXECUTION_FAILED, message=line)
-        )
-    if number % 20 == 7:
-        return _ended(number, "Bash", _command(line, 1))
+        return CompleteOutput.failure("Lookup", ToolError(kind="tool_failed", message=line))
     if number % 10 == 7:
-        return _ended(number, "Lookup", GenericOutput.of(line * 4))
-    return _ended(number, "Bash", _command(line * 8, 0))
-
-
-def _command(text: str, status: int) -> CommandOutput:
-    return CommandOutput(
-        command="pytest",
-        exit_status=status,
-        stdout=StreamRecord.from_bytes("stdout", text.encode()),
-        stderr=StreamRecord.from_bytes("stderr", b""),
-    )
-
-
-def _ended(number: int, tool: str, result: FamilyOutput | ToolError) -> EndedCall:
-    at = BEGINNING + timedelta(seconds=number)
-    if isinstance(result, ToolError):
-        output = CompleteOutput.failure(tool, result)
-    else:
-        output = CompleteOutput.success(tool, result)
-    return EndedCall(ToolCall.of(tool, {"n": number}), output, started_at=at, finished_at=at)
+        return CompleteOutput.success("Lookup", GenericOutput.of(line * 4))
+    status = RARE_STATUS if number == 1 else int(number % 20 == 3)
+    size = 1_000 if number % 200 == 3 else 8
+    return Call({"command": "pytest"}, line.encode() * size, status).complete_output()

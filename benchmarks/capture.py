@@ -1,24 +1,18 @@
 """Capturing 256 MB of real text and reading parts of it, beside `zstd` and the plain programs."""
 
-import random
 import shlex
 import subprocess
-import sys
 import sysconfig
-from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
-import zstandard
-
-from benchmarks._measure import TOOLTRAIL, Report, Times, compare, scratch_folder, speed
+from benchmarks._measure import NO_TARGET, TOOLTRAIL, Report, Times, compare, scratch_folder, speed
 from tooltrail.artifacts import ArtifactArchive, Capture, StoredArtifact, open_reader, open_sink
 
 SIZE = 256 * 1024 * 1024
 GIANT_TIMES = 16
 ROUNDS = 5
 LINES = 100
-SLICE = 4096
-SLICES = 400
 
 _PACK = "zstd -3 -T1"
 _TAIL = f"zstd -dc FILE | tail -n {LINES}"
@@ -34,7 +28,7 @@ _PATTERNS = {
 
 
 def lines(*, is_full: bool) -> Report:
-    """Capturing, by this process and by `exec`; ends, slices and searches; the end of 4 GB."""
+    """Capturing, by this process and by `exec`; ends and searches; the end of 4 GB."""
     with scratch_folder() as folder:
         source = folder / "input"
         _make_input(source)
@@ -84,18 +78,18 @@ def _capture(
 def _read_parts(archive: ArtifactArchive, stored: StoredArtifact, file: Path) -> Report:
     times = _measure_tail(archive, stored, file)
     yield speed(f"the last {LINES} lines of 256 MB", _TAIL, times)
-    yield speed("a 4 KiB slice", "decompress one frame", _measure_slice(archive, stored, file))
-    reader = open_reader(archive.sink, stored.path)
     for name, (pattern, kind) in _PATTERNS.items():
-        grep = f"grep -{kind} -c '{pattern}'"
-        found = int(_pipe(file, grep))
-
-        def count(pattern: str = pattern, kind: str = kind, found: int = found) -> None:
-            assert reader.count_matches(pattern, literal=kind == "F") == found
-
-        times = compare(count, lambda grep=grep: _pipe(file, grep), ROUNDS)
-        target = "≥ 1" if kind == "F" else "-"
+        count = partial(_count, archive, stored, pattern, is_literal=kind == "F")
+        grep = partial(_pipe, file, f"grep -{kind} -c '{pattern}'")
+        assert count() == int(grep())
+        times, target = compare(count, grep, ROUNDS), "≥ 1" if kind == "F" else NO_TARGET
         yield speed(f"count {name} in 256 MB", f"zstd -dc | grep -{kind} -c", times, target=target)
+
+
+def _count(
+    archive: ArtifactArchive, stored: StoredArtifact, pattern: str, *, is_literal: bool
+) -> int:
+    return open_reader(archive.sink, stored.path).count_matches(pattern, literal=is_literal)
 
 
 def _measure_tail(archive: ArtifactArchive, stored: StoredArtifact, file: Path) -> Times:
@@ -104,30 +98,6 @@ def _measure_tail(archive: ArtifactArchive, stored: StoredArtifact, file: Path) 
         lambda: _pipe(file, f"tail -n {LINES}"),
         ROUNDS,
     )
-
-
-def _measure_slice(archive: ArtifactArchive, stored: StoredArtifact, file: Path) -> Times:
-    """Slices anywhere, beside decompressing as many frames."""
-    reader, index = open_reader(archive.sink, stored.path), archive.index_of(stored.path)
-    assert index is not None
-    data = file.read_bytes()
-    frames = [data[slice(*index.stored_span(number))] for number in range(len(index))]
-    decompressor = zstandard.ZstdDecompressor()
-    offsets = _offsets(reader.size - SLICE)
-
-    def subject() -> None:
-        offset = next(offsets)
-        reader.read_bytes(offset, offset + SLICE)
-
-    return compare(
-        subject, lambda: decompressor.decompress(frames[next(offsets) % len(frames)]), SLICES
-    )
-
-
-def _offsets(limit: int) -> Iterator[int]:
-    chance = random.Random(1)
-    while True:
-        yield chance.randrange(limit)
 
 
 def _run(command: list[str]) -> None:

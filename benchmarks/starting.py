@@ -7,14 +7,13 @@ import sys
 from pathlib import Path
 
 from benchmarks._calls import made_rounds, record
-from benchmarks._measure import Report, Times, cost, scratch_folder
+from benchmarks._measure import TOOLTRAIL, Report, Times, cost, scratch_folder
 from tooltrail.store import create_store
 
 ROUNDS, ROUNDS_IN_FULL = 7, 31
 CALLS = 20
-PYTHON = "python3 -c pass"
 
-_TOOLTRAIL = (sys.executable, "-m", "tooltrail.cli")
+_PYTHON = "python3 -c pass"
 _TARGETS = {
     "--version": "≤ 5",
     "exec -- true": "≤ 5",
@@ -27,39 +26,34 @@ _TARGETS = {
 
 
 def lines(*, is_full: bool) -> Report:
-    """Each command; all of them in turn, as often as each other."""
+    """Each command, all of them in turn."""
+    commands = {_PYTHON: [sys.executable, "-c", "pass"]}
+    commands |= {name: [*TOOLTRAIL, *name.split()] for name in _TARGETS}
+    seconds: dict[str, list[float]] = {name: [] for name in commands}
     with scratch_folder() as folder:
-        commands = {PYTHON: [sys.executable, "-c", "pass"]}
-        commands |= {name: [*_TOOLTRAIL, *name.split()] for name in _TARGETS}
-        seconds: dict[str, list[float]] = {name: [] for name in commands}
-        environments = {name: _environment(folder / "read") for name in commands}
-        environments["exec -- true"] = _environment(folder / "written")
+        # `exec` has a store of its own, so that the others have nothing to ingest.
+        for name in ("read", "written"):
+            _make_store(folder / name / "tooltrail.db")
         for number in range((ROUNDS_IN_FULL if is_full else ROUNDS) + 1):
             for name, command in commands.items():
-                used = _processor_seconds(command, environments[name])
+                home = "written" if name.startswith("exec") else "read"
+                used = _processor_seconds(command, folder / home / "tooltrail.db")
                 if number:
                     seconds[name].append(used)
     medians = {name: statistics.median(used) for name, used in seconds.items()}
     for name, target in _TARGETS.items():
-        times = Times(medians[name], medians[PYTHON])
-        yield cost(f"tooltrail {name}, processor time", PYTHON, times, target)
+        times = Times(medians[name], medians[_PYTHON])
+        yield cost(f"tooltrail {name}, processor time", _PYTHON, times, target)
 
 
-def _environment(folder: Path) -> dict[str, str]:
-    """The environment of a program that was installed, with a store of some calls."""
-    database = folder / "tooltrail.db"
-    if not database.exists():
-        with create_store(database) as store, store.open_session() as session:
-            record(session, next(made_rounds(CALLS)))
-    # As it is installed: compiled once.
-    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    return {**kept, "TOOLTRAIL_DB": str(database)}
+def _make_store(database: Path) -> None:
+    with create_store(database) as store, store.open_session() as session:
+        record(session, next(made_rounds(CALLS)))
 
 
-def _processor_seconds(command: list[str], environment: dict[str, str]) -> float:
-    process = subprocess.Popen(
-        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+def _processor_seconds(command: list[str], database: Path) -> float:
+    environment = {**os.environ, "TOOLTRAIL_DB": str(database)}
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:

@@ -1,13 +1,20 @@
-"""Reading and verifying a store of many calls, beside raw `sqlite3` that reads the same rows."""
+"""A store of very many calls: to read it, to verify it, and to record into it.
+
+Reading is measured beside raw `sqlite3` that reads the same rows. Recording is measured beside the
+same in a store of few calls: each must cost the same.
+"""
 
 import hashlib
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import zstandard
 
-from benchmarks._measure import Report, Times, compare, cost
+from benchmarks._calls import Call, made_rounds, record
+from benchmarks._measure import Action, Report, Times, compare, compare_rounds, cost, speed
 from benchmarks._stores import (
     BEGINNING,
     FEW,
@@ -18,6 +25,7 @@ from benchmarks._stores import (
     RARE_TOOL,
     stored_calls,
 )
+from benchmarks.importing import record_many
 from tooltrail.records import FamilyRegistry
 from tooltrail.store import InvocationFilter, Store, open_store, verify
 from tooltrail.store.engines.sqlite_library import sqlite3
@@ -27,29 +35,20 @@ from tooltrail.transcripts import load_transcript
 PAGE = 20
 ROUNDS = 9
 VERIFY_ROUNDS = 3
+INVOCATIONS = 320
 
 _RAW_PAGE = "the newest 20 by raw sqlite3"
 _NEWEST = """
 SELECT i.*, s.id FROM invocations i JOIN sessions s ON s.key = i.session_key
 ORDER BY i.started_at DESC, i.key DESC LIMIT 20
 """
+_ROWS = """
+SELECT t.* FROM invocations i JOIN {} t ON t.invocation_key = i.key
+WHERE i.session_key = ? ORDER BY i.seq
+"""
 _TRANSCRIPT = (
-    """
-    SELECT i.*, u.* FROM invocations i LEFT JOIN surfaces u ON u.invocation_key = i.key
-    WHERE i.session_key = ? ORDER BY i.seq
-    """,
-    """
-    SELECT t.* FROM invocations i JOIN streams t ON t.invocation_key = i.key
-    WHERE i.session_key = ? ORDER BY t.invocation_key, t.n
-    """,
-    """
-    SELECT o.* FROM invocations i JOIN omissions o ON o.invocation_key = i.key
-    WHERE i.session_key = ? ORDER BY o.invocation_key, o.n
-    """,
-    """
-    SELECT a.* FROM invocations i JOIN invocation_artifacts a ON a.invocation_key = i.key
-    WHERE i.session_key = ? ORDER BY a.invocation_key, a.n
-    """,
+    "SELECT * FROM invocations WHERE session_key = ? ORDER BY seq",
+    *map(_ROWS.format, ("surfaces", "streams", "omissions", "invocation_artifacts")),
 )
 """What a transcript cannot do without."""
 
@@ -63,7 +62,7 @@ ONE_FILTER = {
     "family": InvocationFilter(families=("command",)),
     "family of none": InvocationFilter(families=("notification",)),
     "state": InvocationFilter(states=("error",)),
-    "kind of error": InvocationFilter(error_kinds=("tool_execution_failed",)),
+    "kind of error": InvocationFilter(error_kinds=("tool_failed",)),
     "agent": InvocationFilter(agents=("coder",)),
     "agent of the oldest": InvocationFilter(agents=(RARE_AGENT,)),
     "exit status": InvocationFilter(exit_statuses=(1,)),
@@ -77,7 +76,7 @@ TWO_FILTERS = {
     "tool and time": InvocationFilter(tools=("Bash",), since=_OLD),
     "tool and size, together none": InvocationFilter(tools=("Lookup",), min_size=10_000),
     "family and kind of error, together none": InvocationFilter(
-        families=("command",), error_kinds=("tool_execution_failed",)
+        families=("command",), error_kinds=("tool_failed",)
     ),
     "agent and state": InvocationFilter(agents=("planner",), states=("error",)),
     "agent and time": InvocationFilter(agents=("coder",), until=_OLD),
@@ -110,6 +109,11 @@ def lines(*, is_full: bool) -> Report:
         ):
             times = _measure_verify(store, families, database)
             yield cost(f"{name} of {FEW:,}", "rows and artifacts read and hashed", times, target)
+        with open_store(stored_calls(many)) as large:
+            for name, step in (("start + finish", _one_by_one), ("record_many", record_many)):
+                times = compare_rounds(_rounds(large, store, step))
+                subject, baseline = f"{name} among {many:,}, ingested", f"the same among {FEW:,}"
+                yield speed(subject, baseline, times, INVOCATIONS, "≥ 0.8")
 
 
 def _measure_page(store: Store, raw: sqlite3.Connection, where: InvocationFilter) -> Times:
@@ -152,3 +156,17 @@ def _hash_all(database: Path) -> None:
             digest = hashlib.sha256()
             while data := plain.read(1 << 20):
                 digest.update(data)
+
+
+def _rounds(
+    large: Store, few: Store, step: Callable[[Store, list[Call]], None]
+) -> Iterator[tuple[Action, Action]]:
+    made = made_rounds(INVOCATIONS)
+    for _ in range(ROUNDS + 1):
+        yield partial(step, large, next(made)), partial(step, few, next(made))
+
+
+def _one_by_one(store: Store, calls: list[Call]) -> None:
+    with store.open_session() as session:
+        record(session, calls)
+    store.ingest()
