@@ -49,6 +49,7 @@ __all__ = [
     "VERSION",
     "AgentLeg",
     "AgentOutcome",
+    "AnswerStarted",
     "ArtifactFact",
     "CallEnded",
     "CallStarted",
@@ -140,6 +141,29 @@ class MessageAdded(Frozen):
     wire_format: str | None = None
 
 
+class AnswerStarted(Frozen):
+    """A provider began to stream an answer. Its bytes gather in the spool until it has ended.
+
+    The fact `message` with the same id says that the answer has ended, and what it was.
+
+    Attributes:
+        session: id of the session.
+        id: of the message that the answer becomes.
+        at: when it began, aware.
+        wire_format: format of the answer.
+        provider: whose server gives it, where the format does not say so.
+        owner: name of the owner lock of the program that receives it.
+    """
+
+    kind: ClassVar[str] = "answer.started"
+    session: UUID
+    id: UUID
+    at: datetime
+    wire_format: str
+    provider: str | None = None
+    owner: str | None = None
+
+
 class ToolsOffered(Frozen):
     """From here on a session offers exactly these tools to the model.
 
@@ -218,6 +242,7 @@ Fact: TypeAlias = (
     SessionOpened
     | SessionClosed
     | MessageAdded
+    | AnswerStarted
     | ToolsOffered
     | CallStarted
     | CallEnded

@@ -5,7 +5,7 @@ Recorders never take the lock: they append to a journal.
 
 import fcntl
 import os
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -19,8 +19,11 @@ _LOCK: Final = 0x696E67
 
 
 @contextmanager
-def ingest_lock(database: Database, *, exclusive: bool = False) -> Generator[None]:
+def ingest_lock(database: Database, *, exclusive: bool = False) -> Generator[Callable[[], None]]:
     """Hold the ingest lock of a store; wait for it as long as it takes.
+
+    The block gets a function that raises `UnavailableError` once the lock is lost, which it is with
+    the connection to a server. Maintenance asks before each step that cannot be undone.
 
     On SQLite it is a lock on a file beside the database; on PostgreSQL an advisory lock of a
     session, which a pooler that shares sessions between transactions does not support.
@@ -35,17 +38,21 @@ def ingest_lock(database: Database, *, exclusive: bool = False) -> Generator[Non
     target = database.target
     if isinstance(target, SqliteTarget):
         with _flock(target.path.with_name(f"{target.path.name}-ingest.lock"), exclusive=exclusive):
-            yield
+            yield _nothing
         return
     kind = "" if exclusive else "_shared"
     with database.autocommit() as connection:
         lock = "(?, hashtext(current_schema()))"
         connection.query(f"SELECT pg_advisory_lock{kind}{lock}", (_LOCK,))
         try:
-            yield
+            yield lambda: connection.run("SELECT 1")
         finally:
             with suppress(TooltrailError):  # the lock went with a lost connection
                 connection.query(f"SELECT pg_advisory_unlock{kind}{lock}", (_LOCK,))
+
+
+def _nothing() -> None:
+    """The lock of a file lasts as long as the file is open."""
 
 
 @contextmanager

@@ -144,6 +144,18 @@ It is the file `spooled` of the journal's spool; a body where that is NULL. Seve
 have the same content.
 """
 
+open_answers = Table(
+    "open_answers",
+    metadata,
+    Column("message_id", Uuid16, primary_key=True),
+    Column("journal_key", Int64, nullable=False),
+    Column("entry", Int64, nullable=False),
+)
+"""Not evidence: answers that are being streamed, and whose message was not recorded yet.
+
+The ledger entry is the fact `answer.started`, which says everything else.
+"""
+
 sessions = Table(
     "sessions",
     metadata,
@@ -316,10 +328,9 @@ surfaces = Table(
 )
 """What the model asked for, and the three surfaces of what came of it, as texts.
 
-`output` is the document of the complete output, whose streams are rows of `streams`. A stream that
-stands whole in the receipt is stored there alone: `canonical` then has
-`{"$tooltrail.receipt":[OFFSET,SIZE]}`, in bytes, in place of its text. Where
-`is_exact` is false, a text holds what no database can store, a NUL or a lone surrogate: the column
+`output` is the document of the complete output, with numbers for its streams, and `canonical` has
+references for long texts that stand in the receipt; see `references`. Where `is_exact` is false, a
+text holds what no database can store, a NUL or a lone surrogate: the column
 then has a readable substitute, and the exact bytes are a body by the digest that the ledger entry
 names.
 

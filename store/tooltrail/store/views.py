@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tooltrail.records.agent_runs import LegFact
-    from tooltrail.records.call_facts import OmissionFact
     from tooltrail.records.conversations import ToolDefinition
     from tooltrail.records.digests import Digest
     from tooltrail.records.states import InvocationState
@@ -216,6 +215,18 @@ class ReceiptView:
 
 
 @dataclass(frozen=True, slots=True)
+class OmissionView:
+    """One stage kept `after` of `before` units of a field; see `tooltrail.records.Omission`."""
+
+    stage: str
+    field: str
+    unit: str
+    before: int
+    after: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class InvocationDetail:
     """One invocation with all of its surfaces; those of an open one are None.
 
@@ -248,7 +259,7 @@ class InvocationDetail:
     canonical_json: str | None
     artifacts: tuple[tuple[str, str], ...]
     receipt: ReceiptView | None
-    omissions: tuple[OmissionFact, ...]
+    omissions: tuple[OmissionView, ...]
     message_id: UUID | None = None
     position: int | None = None
     ended_at_seq: int | None = field(default=None, compare=False)

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from tests.support.lean_store import LeanStore, lean_store, shell_call, shell_output
 
-from tooltrail.journal.session import EndedCall, Session
+from tooltrail.journal.ended_calls import EndedCall
+from tooltrail.journal.session import Session
 from tooltrail.records import InvalidRecordError, UnavailableError
 
 COUNT = "SELECT count(*) FROM invocations WHERE state = 'success'"

@@ -17,9 +17,10 @@ from tests.support.new_store_ingesting import (
 from tooltrail.journal import Entry
 from tooltrail.records.canonical_json import encode
 from tooltrail.records.digests import digest_of
-from tooltrail.records.facts import CallEnded, OmissionFact, Shown, read_shown
+from tooltrail.records.facts import CallEnded, OmissionFact, Shown, read_fact, read_shown
 from tooltrail.store import schema
-from tooltrail.store.receipt_references import whole_canonical
+from tooltrail.store.packed_facts import unpack_fact
+from tooltrail.store.references import stream_members, whole_canonical, whole_output
 
 ENVELOPE = {"tool_name": "bash", "status": "success", "summary_text": "s", "error": None}
 
@@ -29,7 +30,12 @@ def restored(store: IngestedStore, shown: Shown | None = None) -> dict[str, byte
     ((output, canonical, receipt, made, is_exact),) = store.rows(
         schema.surfaces, "output", "canonical", "receipt", "shown", "is_exact"
     )
-    texts = {"output": output.encode(), "receipt": receipt.encode()}
+    end = read_fact(unpack_fact(store.rows(schema.ledger_entries, "fact")[-1][0]))
+    assert isinstance(end, CallEnded)
+    texts = {
+        "output": whole_output(output, [stream_members(one) for one in end.streams]).encode(),
+        "receipt": receipt.encode(),
+    }
     texts["canonical"] = whole_canonical(canonical, texts["receipt"]).encode()
     if not is_exact:
         document = None if made is None else store.body(made)

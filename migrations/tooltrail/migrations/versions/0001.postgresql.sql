@@ -176,6 +176,13 @@ CREATE TABLE omissions (
 	CONSTRAINT ck_omissions_counts CHECK (after_count < before_count)
 );
 
+CREATE TABLE open_answers (
+	message_id UUID NOT NULL,
+	journal_key BIGINT NOT NULL,
+	entry BIGINT NOT NULL,
+	CONSTRAINT pk_open_answers PRIMARY KEY (message_id)
+);
+
 CREATE TABLE pending_artifacts (
 	digest BYTEA NOT NULL,
 	journal_key BIGINT NOT NULL,

@@ -179,6 +179,13 @@ CREATE TABLE omissions (
 )
  WITHOUT ROWID;
 
+CREATE TABLE open_answers (
+	message_id BLOB NOT NULL,
+	journal_key INTEGER NOT NULL,
+	entry INTEGER NOT NULL,
+	CONSTRAINT pk_open_answers PRIMARY KEY (message_id)
+);
+
 CREATE TABLE pending_artifacts (
 	digest BLOB NOT NULL,
 	journal_key INTEGER NOT NULL,

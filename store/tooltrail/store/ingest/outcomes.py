@@ -37,7 +37,7 @@ from tooltrail.records.facts import (
 from tooltrail.records.plain_text import storable
 from tooltrail.records.policy_documents import first_complaint, stored_policy
 from tooltrail.store.ingest.interruption import with_unshown
-from tooltrail.store.receipt_references import RECEIPT_MARK, shorten_canonical
+from tooltrail.store.references import has_references, shorten_canonical, shorten_output
 
 VERDICTS: Final = "structured_output"
 """The family whose results are verdicts on a submission, and the name of its renderer."""
@@ -327,8 +327,9 @@ def _assembled(
     attached: Mapping[Digest, StreamRecord],
 ) -> Outcome:
     texts = [text_of(one) for one in (document, canonical, receipt)]
-    if RECEIPT_MARK in texts[1][0]:
-        texts[1] = (texts[1][0], False)  # a foreign reference, which must not be followed
+    for n, (text, _) in enumerate(texts[:2]):
+        if has_references(text):
+            texts[n] = (text, False)  # a foreign reference, which must not be followed
     stored: dict[Digest, bytes] = {
         digest_of(data): data
         for data, (_, is_exact) in zip((document, canonical, receipt), texts, strict=True)
@@ -341,7 +342,6 @@ def _assembled(
         shown = digest_of(made)
         if not is_exact:
             stored[shown] = made
-    canonical_text = texts[1][0]
     placed: list[tuple[StreamFact, int | None]] = []
     for stream in fact.streams:
         offset = None
@@ -354,13 +354,12 @@ def _assembled(
             found = receipt.find(content) if is_exact and content else -1
             if found >= 0:
                 offset = found
-                canonical_text = shorten_canonical(canonical_text, content, offset)
             else:
                 stored[stream.digest] = content
         placed.append((stream, offset))
     return Outcome(
-        output=texts[0][0],
-        canonical=canonical_text,
+        output=shorten_output(texts[0][0], fact.streams) if is_exact else texts[0][0],
+        canonical=shorten_canonical(texts[1][0], receipt) if is_exact else texts[1][0],
         receipt=texts[2][0],
         renderer=renderer[0],
         renderer_version=renderer[1],

@@ -1,13 +1,11 @@
-"""Copying the database of a store into one file while others go on recording.
+"""Copying the database of a store into one file while others record and ingest.
 
-By SQLite's backup interface, in steps, within a read transaction: so the copy is of one moment
-however long it takes, nobody waits for it, and it can say how far it is and be interrupted.
-(Without that transaction SQLite begins anew after each commit of somebody else, for ever beside a
-busy writer; and `VACUUM INTO`, which writes a smaller file, is one statement that tells nothing.)
+SQLite's backup interface copies in steps, within a read transaction. So the copy is of one moment,
+nobody waits for it, and it can be interrupted. Without the transaction SQLite would begin anew after
+each commit of somebody else.
 
-The file is made under another name, which is locked as long as somebody writes it, and gets its own
-when it is whole and on the disk. What a killed process left under the other name is overwritten by
-the next backup to the same place.
+The file is made under another name, which is locked while somebody writes it. It gets its own name
+when it is whole and on the disk. The next backup to the same place replaces what a killed one left.
 """
 
 import errno
@@ -20,17 +18,15 @@ from pathlib import Path
 from urllib.parse import quote
 from uuid import UUID
 
-from sqlalchemy import Connection
-
 from tooltrail.artifacts import PRIVATE_FILE, sync_folder
-from tooltrail.records import DiskFullError, InvalidRecordError, UnavailableError
-from tooltrail.store._engines.disk import is_below
-from tooltrail.store._engines.sqlite import sqlite3
-from tooltrail.store._engines.targets import SqliteTarget, absolute_path, parse_target
-from tooltrail.store._roots.remembered import named_root, resolve_root
-from tooltrail.store._schema.revision import required_revision
-from tooltrail.store.info import read_info
+from tooltrail.records.errors import DiskFullError, InvalidRecordError, UnavailableError
+from tooltrail.store.engines.connection import Connection
+from tooltrail.store.engines.disk import is_below
+from tooltrail.store.engines.sqlite_library import sqlite3
+from tooltrail.store.engines.targets import SqliteTarget, absolute_path, parse_target
+from tooltrail.store.info import read_info, required_revision
 from tooltrail.store.opening import open_existing
+from tooltrail.store.roots import named_root, resolve_root
 
 _STEP_PAGES = 1_024
 """Pages between two reports: 4 MiB, some milliseconds."""
@@ -106,7 +102,7 @@ def back_up_store(
         with opened.snapshot() as connection, _new_file(wanted) as part:
             # The first look at the database fixes the moment. Only this is about its rows.
             with opened.reading():
-                revision = required_revision(connection, target)
+                revision = required_revision(connection)
                 info = read_info(connection)
             _copy(connection, part, on_progress)
     finally:
@@ -134,7 +130,7 @@ def _file_path(path: str | Path) -> Path:
 
 
 def _copy(connection: Connection, part: Path, on_progress: OnBytes | None) -> None:
-    source = connection.connection.driver_connection
+    source = connection.driver
     assert isinstance(source, sqlite3.Connection)
     (page_size,) = source.execute("PRAGMA page_size").fetchone()
 

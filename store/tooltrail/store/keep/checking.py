@@ -1,29 +1,47 @@
-"""Is the database itself sound: its pages, its references, its schema, the store's own row?"""
+"""Is the database itself sound: its pages, its schema, the store's own row?"""
 
-from collections.abc import Callable, Generator, Iterator
-from contextlib import suppress
-from dataclasses import dataclass
-from functools import partial
+import re
+from collections.abc import Callable, Container, Generator, Iterable, Iterator
+from contextlib import closing, suppress
+from typing import Final, TypeAlias
 
-from sqlalchemy import func, inspect, select, text
-
-from tooltrail.migrations import VERSION_TABLE
-from tooltrail.records import DamageError
-from tooltrail.store._engines.database import Database
-from tooltrail.store._engines.targets import SqliteTarget
-from tooltrail.store._reading.ranges import iter_wrong
-from tooltrail.store._schema.revision import read_revision
-from tooltrail.store._schema.server_words import in_words_of_server
-from tooltrail.store._schema.shape import differences, read_shape, shape_of_head
-from tooltrail.store.tables import RangeTraitRow, StoreInfoRow, metadata
+from tooltrail.migrations import HEAD_REVISION, VERSION_TABLE, statements_of
+from tooltrail.records.errors import DamageError
+from tooltrail.store.engines.connection import Connection, Values
+from tooltrail.store.engines.database import Database
+from tooltrail.store.engines.sqlite_library import sqlite3
+from tooltrail.store.info import check_revision
 
 OnStep = Callable[[int, int], None]
 """Called with the steps that are done and those that there are."""
 
-_BATCH = 1_000
-"""Findings that are held at once."""
+Part: TypeAlias = tuple[str, str]
+"""A part of a schema: its kind, such as `index`, and its name."""
 
-_TABLES = frozenset({*metadata.tables, VERSION_TABLE})
+Shape: TypeAlias = dict[Part, str | None]
+"""The parts of a schema, each with its definition where the database gives one."""
+
+_MADE: Final = re.compile(r"CREATE (TRIGGER|VIEW) (\w+)")
+
+_PARTS_OF_FILE: Final = "SELECT type, name, tbl_name, sql FROM sqlite_master"
+
+_PARTS_ON_SERVER: Final = """
+SELECT CASE relkind WHEN 'v' THEN 'view' ELSE 'table' END, relname, relname, NULL FROM pg_class
+    WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p', 'v')
+UNION ALL SELECT 'column', c.relname || '.' || a.attname, c.relname, NULL
+    FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
+    WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p')
+    AND a.attnum > 0 AND NOT a.attisdropped
+UNION ALL SELECT 'index', indexname, tablename, NULL FROM pg_indexes
+    WHERE schemaname = current_schema()
+UNION ALL SELECT 'trigger', t.tgname, c.relname, t.tgenabled::text
+    FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
+    WHERE c.relnamespace = current_schema()::regnamespace AND NOT t.tgisinternal
+"""
+"""Kind, name, table and definition: of a trigger whether it is enabled, else NULL."""
+
+_ENABLED: Final = "O"
+"""A trigger that fires, as `pg_trigger.tgenabled` spells it."""
 
 
 def check_database(database: Database) -> list[str]:
@@ -32,130 +50,123 @@ def check_database(database: Database) -> list[str]:
 
 
 def iter_problems(database: Database, on_step: OnStep | None = None) -> Generator[str]:
-    """Every problem of a database at head, one sentence each, found at constant memory.
+    """Every problem of a database at head, one sentence each.
 
-    Reads the whole of an SQLite file. A server keeps its pages and references itself and has no
-    cheap way to be asked about them; that it was not told to stop doing so is checked.
-    What damage keeps from being checked is a problem, and all else is checked still.
+    SQLite: all pages are read, and every definition in the schema is compared. PostgreSQL keeps its
+    pages itself: the names in the schema are compared, and no trigger may be disabled. What damage
+    keeps from being checked is a problem, and all else is checked still. Nothing is written.
 
     Args:
-        database: of a store at head. Nothing is written.
+        database: of a store.
         on_step: called after each step, of which the first is by far the longest.
 
     Raises:
+        StoreNotFoundError, SchemaMismatchError: there is no store at head.
         UnavailableError: the database cannot be read now.
     """
     try:
         with database.read() as connection:
-            read_revision(connection)
+            check_revision(connection)
     except DamageError as error:
-        # Nothing else can be asked then, and would only say the same.
+        # Nothing else can be asked then.
         yield str(error)
         return
-    steps = _steps(database)
-    for number, step in enumerate(steps, 1):
+    steps = [("the schema", _schema), ("the store's own row", _own_row)]
+    if not database.is_server:
+        steps.insert(0, ("the file as a whole", _pages))
+    for number, (subject, problems) in enumerate(steps, 1):
         # Each has a snapshot of its own: one for all would keep SQLite's log from shrinking.
         try:
-            yield from step.problems(database)
+            with database.read() as connection:
+                yield from problems(connection)
         except DamageError as error:
-            yield f"{step.subject} cannot be checked: {error}"
+            yield f"{subject} cannot be checked: {error}"
         if on_step is not None:
             on_step(number, len(steps))
 
 
-@dataclass(frozen=True, slots=True)
-class _Step:
-    subject: str
-    problems: Callable[[Database], Iterator[str]]
-
-
-def _steps(database: Database) -> list[_Step]:
-    steps = [
-        _Step("the schema", _schema),
-        _Step("the store's own row", _own_row),
-        _Step("what ranges of invocations tell", _ranges),
-    ]
-    if isinstance(database.target, SqliteTarget):
-        references = [
-            _Step(f"table {table}", partial(_references_of, table)) for table in metadata.tables
-        ]
-        steps = [_Step("the file as a whole", _pages), *references, *steps]
-    return steps
-
-
-def _pages(database: Database) -> Generator[str]:
-    told: set[str] = set()
+def _pages(connection: Connection) -> Iterator[str]:
     try:
-        for answer in _answers(database, "PRAGMA integrity_check"):
-            told.add(answer)
-            yield answer
+        yield from _answers(connection, "PRAGMA integrity_check")
     except DamageError:
-        # SQLite gives up at a table or an index that it cannot begin to read, without a name.
-        for answer in _narrower_answers(database):
-            if answer not in told:
-                told.add(answer)
-                yield answer
+        # SQLite gives up at a table that it cannot begin to read. The quick check may know more.
+        with suppress(DamageError):
+            yield from _answers(connection, "PRAGMA quick_check")
+        for (table,) in connection.query("SELECT name FROM sqlite_master WHERE type = 'table'"):
+            quoted = table.replace('"', '""')
+            try:
+                connection.query(f'PRAGMA integrity_check("{quoted}")')
+            except DamageError:
+                yield f"integrity check: table {table} or an index of it is damaged"
         raise
 
 
-def _narrower_answers(database: Database) -> Generator[str]:
-    """The page, which the quick check may know, and the tables that cannot be checked alone."""
-    with suppress(DamageError):
-        yield from _answers(database, "PRAGMA quick_check")
-    with database.read() as connection:
-        tables = inspect(connection).get_table_names()
-    for table in tables:
-        # Those of other programs, too, whatever they are called.
-        quoted = table.replace('"', '""')
-        try:
-            yield from _answers(database, f'PRAGMA integrity_check("{quoted}")')
-        except DamageError:
-            yield f"integrity check: table {table} or an index of it is damaged"
-
-
-def _answers(database: Database, asked: str) -> Generator[str]:
+def _answers(connection: Connection, asked: str) -> Iterator[str]:
     # SQLite stops after a hundred findings, which are enough to know that a page is damaged.
-    with database.read() as connection:
-        for answer in connection.scalars(text(asked)):
-            if answer != "ok":
-                yield f"integrity check: {answer}"
+    for (answer,) in connection.query(asked):
+        if answer != "ok":
+            yield f"integrity check: {answer}"
 
 
-def _references_of(table: str, database: Database) -> Generator[str]:
-    with database.read() as connection:
-        if not inspect(connection).has_table(table):
-            return
-        found = connection.execute(text(f'PRAGMA foreign_key_check("{table}")'))
-        for row in found.yield_per(_BATCH):
-            which = f"row {row[1]}" if row[1] is not None else "a row"
-            yield f"{which} of {row[0]} refers to a row of {row[2]} that is missing"
+def _own_row(connection: Connection) -> Iterator[str]:
+    if connection.query("SELECT count(*) FROM store_info") == [(0,)]:
+        yield "table store_info has no row: the store does not know itself"
 
 
-def _schema(database: Database) -> Generator[str]:
-    dialect = database.engine.dialect.name
-    wanted = shape_of_head(dialect)
-    with database.read() as connection:
-        found = read_shape(connection, _TABLES)
-    if dialect == "postgresql":
-        wanted = in_words_of_server(database, wanted, found)
-    yield from differences(found, wanted)
+def _schema(connection: Connection) -> Iterator[str]:
+    wanted = _made_of_file() if connection.is_sqlite else _made_on_server()
+    ours = {name for (kind, name) in wanted if kind in ("table", "view")}
+    asked = _PARTS_OF_FILE if connection.is_sqlite else _PARTS_ON_SERVER
+    found = _shape(connection.query(asked), ours)
+    for part, definition in sorted(wanted.items()):
+        if part not in found:
+            yield f"{_named(part)} is missing"
+        elif found[part] != definition:
+            yield f"{_named(part)} is not what it was made as"
+    for part in sorted(found.keys() - wanted.keys()):
+        yield f"{_named(part)} is no part of the schema"
 
 
-def _own_row(database: Database) -> Generator[str]:
-    table = StoreInfoRow.__tablename__
-    with database.read() as connection:
-        if not inspect(connection).has_table(table):
-            return
-        if not connection.scalar(select(func.count()).select_from(StoreInfoRow)):
-            yield f"table {table} has no row: the store does not know itself"
+def _named(part: Part) -> str:
+    kind, name = part
+    return f"append-only trigger {name}" if kind == "trigger" else f"{kind} {name}"
 
 
-def _ranges(database: Database) -> Generator[str]:
-    with database.read() as connection:
-        if not inspect(connection).has_table(RangeTraitRow.__tablename__):
-            return
-    for number in iter_wrong(database):
-        yield (
-            f"range {number} of invocations tells what they are not, so that lists may leave some "
-            "out; `tooltrail db index` makes it anew"
-        )
+def _shape(rows: Iterable[Values], ours: Container[str]) -> Shape:
+    """The parts of our own tables; other programs may have theirs in the same database.
+
+    The version table is made by alembic or without it, in other words.
+    """
+    return {
+        (kind, name): None if table == VERSION_TABLE else definition
+        for kind, name, table, definition in rows
+        if table in ours and not (table == VERSION_TABLE and kind == "index")
+    }
+
+
+def _made_of_file() -> Shape:
+    with closing(sqlite3.connect(":memory:")) as fresh:
+        for statement in statements_of(HEAD_REVISION, "sqlite"):
+            fresh.execute(statement)
+        rows = fresh.execute(_PARTS_OF_FILE).fetchall()
+    shape = _shape(rows, {table for _, _, table, _ in rows})
+    return {**shape, ("table", VERSION_TABLE): None}
+
+
+def _made_on_server() -> Shape:
+    from tooltrail.store import guards, schema, sql_views  # noqa: PLC0415  imports SQLAlchemy
+
+    shape: Shape = {
+        ("table", VERSION_TABLE): None,
+        ("column", f"{VERSION_TABLE}.version_num"): None,
+    }
+    for table in schema.metadata.tables.values():
+        keys = [one for one in table.constraints if not isinstance(one, schema.CheckConstraint)]
+        shape[("table", table.name)] = None
+        shape |= {("column", f"{table.name}.{one.name}"): None for one in table.columns}
+        shape |= {("index", str(one.name)): None for one in (*table.indexes, *keys)}
+    for statement in (*guards.guard_ddl("postgresql"), *sql_views.view_ddl("postgresql")):
+        if made := _MADE.match(statement):
+            kind = made[1].lower()
+            shape[(kind, made[2])] = _ENABLED if kind == "trigger" else None
+    return shape

@@ -4,35 +4,30 @@ import io
 import shutil
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from pathlib import Path, PurePosixPath
-from typing import BinaryIO
+from pathlib import Path
+from typing import BinaryIO, Final
 
 from tooltrail.artifacts import ArtifactArchive, create_private, make_private_folders
-from tooltrail.records import DamageError, UnavailableError
-from tooltrail.store._roots.same_place import TwoPlaces
+from tooltrail.records.errors import DamageError, UnavailableError
 
-_BLOCK = 1 << 20
+_BLOCK: Final = 1 << 20
 """Bytes that are held at once."""
 
 
 class ObjectCopier:
-    """Copies objects one by one, at constant memory. One thread.
+    """Copies objects one by one, at constant memory. For one thread.
 
     Args:
         old: from where.
         new: to where; what stands there is believed only after it was read.
-        scratch: a local file for the object that is being copied. What a killed process left
-            there is overwritten.
-        places: makes sure that what stands there is not what is to be copied.
+        scratch: a local file for the object that is being copied. What a killed process left there
+            is overwritten.
     """
 
-    def __init__(
-        self, old: ArtifactArchive, new: ArtifactArchive, scratch: Path, places: TwoPlaces
-    ) -> None:
+    def __init__(self, old: ArtifactArchive, new: ArtifactArchive, scratch: Path) -> None:
         self._old = old
         self._new = new
         self._scratch = scratch
-        self._places = places
 
     def ensure(self, path: str, size: int) -> bool:
         """Make sure that an artifact stands at the new root, by reading it there to its end.
@@ -47,10 +42,9 @@ class ObjectCopier:
         Raises:
             MissingArtifactError: it does not stand at the old root.
             DamageError: it is damaged there; the new root does not have it then.
-            InvalidRecordError: its folder at the new root is that at the old one.
             UnavailableError: a root cannot serve, or the new one gives back something else.
         """
-        if self._stands_there(path):
+        if self._new.sink.exists(path):
             with suppress(DamageError):
                 self._new.verify(path, size=size)
                 return False
@@ -61,9 +55,7 @@ class ObjectCopier:
         except DamageError as error:
             self._new.sink.delete(path)
             self._old.verify(path, size=size)  # raises when it is the old one that is damaged
-            raise UnavailableError(
-                f"{self._new.sink.url} does not give back what was put at {path}"
-            ) from error
+            raise self._altered(path) from error
         return True
 
     def ensure_raw(self, path: str) -> bool:
@@ -74,39 +66,37 @@ class ObjectCopier:
 
         Raises:
             MissingArtifactError: it does not stand at the old root.
-            InvalidRecordError: its folder at the new root is that at the old one.
             UnavailableError: a root cannot serve, or the new one gives back something else.
         """
-        if self._stands_there(path):
+        if self._new.sink.exists(path):
             if self._is_same(path):
                 return False
             self._new.sink.delete(path)
         self._copy(path)
         if not self._is_same(path):
-            raise UnavailableError(
-                f"{self._new.sink.url} does not give back what was put at {path}"
-            )
+            raise self._altered(path)
         return True
+
+    def is_seen_at_old(self, path: str) -> bool:
+        """Whether an object that is put at the new root shows at the old one, too."""
+        with self._writing() as file:
+            file.write(b"whether two artifact roots are one place\n")
+        self._new.sink.put(path, self._scratch)
+        try:
+            return self._old.sink.exists(path)
+        finally:
+            self._new.sink.delete(path)
 
     def clean_up(self) -> None:
         """Remove the local file."""
         with suppress(OSError):
             self._scratch.unlink(missing_ok=True)
 
-    def _stands_there(self, path: str) -> bool:
-        """Whether the new root has an object of that name, and one of its own."""
-        if not self._new.sink.exists(path):
-            return False
-        self._places.ensure(str(PurePosixPath(path).parent))
-        return True
-
     def _copy(self, path: str) -> None:
         with self._old.sink.open(path) as stored:
             with self._writing() as file:
                 shutil.copyfileobj(stored, file, _BLOCK)
-            if not self._new.sink.put(path, self._scratch):
-                # Somebody has put it meanwhile, maybe at the old root.
-                self._places.ensure(str(PurePosixPath(path).parent))
+            self._new.sink.put(path, self._scratch)
 
     @contextmanager
     def _writing(self) -> Generator[BinaryIO]:
@@ -125,3 +115,6 @@ class ObjectCopier:
                 if theirs.read(len(block)) != block:
                     return False
             return not theirs.read(1)
+
+    def _altered(self, path: str) -> UnavailableError:
+        return UnavailableError(f"{self._new.sink.url} does not give back what was put at {path}")

@@ -3,31 +3,25 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import TYPE_CHECKING, Final
 
 from tooltrail.artifacts import ObjectStat
 from tooltrail.artifacts.archive import DAMAGED
 from tooltrail.artifacts.leftovers import iter_leftovers
 from tooltrail.journal.clock import now
-from tooltrail.records import InvalidRecordError
-from tooltrail.store._roots.marks import refuse_other_roots
-from tooltrail.store._roots.references import (
-    ASKED_AT_ONCE,
-    artifact_count,
-    in_chunks,
-    is_artifact,
-    referenced,
-)
+from tooltrail.records.errors import InvalidRecordError
+from tooltrail.store.keep.marks import refuse_other_roots
+from tooltrail.store.keep.references import artifact_count, in_chunks, is_artifact, referenced
 from tooltrail.store.roots import is_mark
-from tooltrail.store.store import Store
 
-DEFAULT_GRACE = timedelta(hours=24)
-"""Age below which an object is left alone: longer than any step of a record takes."""
+if TYPE_CHECKING:
+    from tooltrail.store.store import Store
 
-PART_GRACE = timedelta(hours=1)
-"""Age below which an unfinished object is left alone whatever the grace: somebody may write it."""
+DEFAULT_GRACE: Final = timedelta(hours=24)
+"""Age below which an object is left alone, so that people may look at it."""
 
 Progress = Callable[[int, int], None]
-"""Told after each step how many objects are done, and how many stored bytes."""
+"""Called after each step with the objects that are done, and their stored bytes."""
 
 
 @dataclass(slots=True)
@@ -37,10 +31,10 @@ class Amount:
     count: int = 0
     stored_bytes: int = 0
 
-    def add(self, stat: ObjectStat) -> None:
+    def add(self, stored_bytes: int) -> None:
         """Count one more."""
         self.count += 1
-        self.stored_bytes += stat.stored_size
+        self.stored_bytes += stored_bytes
 
 
 @dataclass(slots=True)
@@ -54,8 +48,8 @@ class PruningPlan:
         leftovers: parts of objects that were never finished, older than the grace.
         referenced: objects that records refer to.
         young: objects that no record refers to, and parts, younger than the grace.
-        damaged: damaged objects that were kept aside as evidence.
-        foreign: files that are none of ours.
+        damaged: damaged objects that were set apart as evidence.
+        foreign: files that Tooltrail did not make.
     """
 
     root: str
@@ -79,71 +73,62 @@ def total_of(stats: Sequence[ObjectStat]) -> Amount:
 
 
 def plan_pruning(
-    store: Store, grace: timedelta = DEFAULT_GRACE, *, on_progress: Progress | None = None
+    store: "Store", grace: timedelta = DEFAULT_GRACE, *, on_progress: Progress | None = None
 ) -> PruningPlan:
     """Look at every object of a store and say what would be pruned. Changes nothing.
 
-    Reads the names of all objects and asks the database about each; holds in memory what would be
-    pruned.
+    Reads the names of all objects and asks the database about each. What would be pruned is held in
+    memory.
 
     Args:
         store: whose objects.
         grace: age below which an object is left alone; not negative.
-        on_progress: told about the objects seen so far.
+        on_progress: see `Progress`.
 
     Raises:
         InvalidRecordError: the artifact root is not marked as that of this store alone, or nothing
             of what the store refers to is in it.
         UnavailableError: the database or the root cannot be read.
     """
-    sink = store.archive.sink
-    refuse_other_roots(sink, store.info.id)
+    store_id, sink = store.info.id, store.archive.sink
+    refuse_other_roots(sink, store_id)
     plan = PruningPlan(sink.url, grace)
     planned_at = now()
     seen = Amount()
     with store.database.read() as connection:
         known = artifact_count(connection)
-    for stats in in_chunks(sink.list(), ASKED_AT_ONCE):
-        artifacts = [stat for stat in stats if is_artifact(stat.path)]
+    for stats in in_chunks(sink.list()):
         with store.database.read() as connection:
-            wanted = referenced(connection, [stat.path for stat in artifacts])
+            wanted = referenced(connection, [one.path for one in stats if is_artifact(one.path)])
         for stat in stats:
-            seen.add(stat)
-            _sort_in(plan, stat, wanted, old=planned_at - stat.modified_at >= grace)
+            seen.add(stat.stored_size)
+            _sort_in(plan, stat, wanted, is_old=planned_at - stat.modified_at >= grace)
         if on_progress:
             on_progress(seen.count, seen.stored_bytes)
     for part in iter_leftovers(sink):
-        if planned_at - part.modified_at >= max(grace, PART_GRACE):
+        if planned_at - part.modified_at >= grace:
             plan.leftovers.append(part)
         else:
-            plan.young.add(part)
-    _refuse_lost_roots(plan, known)
-    return plan
-
-
-def _sort_in(plan: PruningPlan, stat: ObjectStat, wanted: set[str], *, old: bool) -> None:
-    if stat.path in wanted:
-        plan.referenced.add(stat)
-    elif stat.path.startswith(f"{DAMAGED}/"):
-        plan.damaged.add(stat)
-    elif is_mark(stat.path):
-        return
-    elif not is_artifact(stat.path):
-        plan.foreign.add(stat)
-    elif old:
-        plan.unreferenced.append(stat)
-    else:
-        plan.young.add(stat)
-
-
-def _refuse_lost_roots(plan: PruningPlan, known: int) -> None:
-    """What is left where everything else is gone may be all that there is: it is not deleted.
-
-    Raises:
-        InvalidRecordError: nothing that the store refers to is in its root.
-    """
+            plan.young.add(part.stored_size)
     if known and not plan.referenced.count and (plan.unreferenced or plan.leftovers):
+        # What is left where everything else is gone may be all that there is.
         raise InvalidRecordError(
             f"none of the {known:,} artifacts that the store refers to is in {plan.root}: "
             "all of them are lost, or this database is not the store's newest"
         )
+    return plan
+
+
+def _sort_in(plan: PruningPlan, stat: ObjectStat, wanted: set[str], *, is_old: bool) -> None:
+    if stat.path in wanted:
+        plan.referenced.add(stat.stored_size)
+    elif stat.path.startswith(f"{DAMAGED}/"):
+        plan.damaged.add(stat.stored_size)
+    elif is_mark(stat.path):
+        return
+    elif not is_artifact(stat.path):
+        plan.foreign.add(stat.stored_size)
+    elif is_old:
+        plan.unreferenced.append(stat)
+    else:
+        plan.young.add(stat.stored_size)

@@ -1,42 +1,41 @@
-"""Who refers to an artifact: every column that does, asked for many paths at once."""
+"""Who refers to an artifact: every table that names one, asked for many digests at once."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TypeVar
-
-from sqlalchemy import CompoundSelect, Connection, func, select, union
+from typing import Final, TypeVar
 
 from tooltrail.artifacts import digest_of_path
-from tooltrail.records import InvalidRecordError
-from tooltrail.store.tables import ArtifactRow, InvocationArtifactRow, OutputStreamRow
+from tooltrail.records.digests import Digest
+from tooltrail.records.errors import InvalidRecordError
+from tooltrail.store.engines.connection import Connection
+from tooltrail.store.engines.values import digest_from
 
 Item = TypeVar("Item")
 
-ASKED_AT_ONCE = 500
+ASKED_AT_ONCE: Final = 500
 """Paths in one question: far below what either engine takes as parameters."""
 
+_TABLES: Final = ("artifacts", "streams", "invocation_artifacts", "pending_artifacts")
 
-def referenced(connection: Connection, paths: Sequence[str]) -> set[str]:
-    """Which of several artifact paths a row of the store holds.
 
-    A row of `artifacts` is enough: it is committed with the reference, and foreign keys let no
-    reference be without it. The others are asked all the same, since they are what would dangle.
+def referenced(connection: Connection, paths: Iterable[str]) -> set[str]:
+    """Which of several artifact paths a row of the store refers to.
+
+    In a sound store each one is in `artifacts` or `pending_artifacts`. The other tables are what
+    would dangle in a damaged one.
     """
-    digests = [digest_of_path(path) for path in paths]
-    query: CompoundSelect[str | None] = union(
-        select(ArtifactRow.path).where(ArtifactRow.path.in_(paths)),
-        select(InvocationArtifactRow.path).where(InvocationArtifactRow.path.in_(paths)),
-        # By digest first, which has an index.
-        select(OutputStreamRow.artifact_path).where(
-            OutputStreamRow.digest.in_(digests), OutputStreamRow.artifact_path.in_(paths)
-        ),
-    )
-    return {str(path) for path in connection.scalars(query)}
+    paths_of = {digest_of_path(path): path for path in paths}
+    asked = [connection.sha(digest) for digest in paths_of]
+    found: set[Digest] = set()
+    for table in _TABLES:
+        sql = f"SELECT digest FROM {table} WHERE digest IN (?)"  # noqa: S608  a constant
+        found |= {digest_from(digest) for (digest,) in connection.query_each(sql, asked)}
+    return {paths_of[digest] for digest in found}
 
 
 def artifact_count(connection: Connection) -> int:
     """How many artifacts the store refers to."""
-    return connection.scalars(select(func.count()).select_from(ArtifactRow)).one()
+    return int(connection.query("SELECT count(*) FROM artifacts")[0][0])
 
 
 def is_artifact(path: str) -> bool:
@@ -48,7 +47,7 @@ def is_artifact(path: str) -> bool:
     return True
 
 
-def in_chunks(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+def in_chunks(items: Iterable[Item], size: int = ASKED_AT_ONCE) -> Iterator[Sequence[Item]]:
     """The same items in lists of so many; the last may be shorter."""
     rest = iter(items)
     while chunk := list(islice(rest, size)):

@@ -1,63 +1,43 @@
-"""Moving a store's schema to another revision, up or down, each in one transaction.
+"""Moving a store's schema to another revision, each time in one transaction.
 
-A store is at the old revision or at the new one, whenever who moves it is killed; and of several
-who move it at once each sees what the one before has left.
+A store is at the old revision or at the new one, whenever who moves it is killed. Of several who
+move it at once, each sees what the one before left.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache, partial
+from importlib.resources import files
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from sqlalchemy import Connection, column, create_engine, func, inspect, select, table, text
+from tooltrail.migrations import HEAD_REVISION
+from tooltrail.records.errors import InvalidRecordError, SchemaMismatchError
+from tooltrail.store.engines import postgres, sqlite
+from tooltrail.store.engines.failures import translated_errors
+from tooltrail.store.engines.sqlite_library import sqlite3
+from tooltrail.store.engines.targets import SqliteTarget, Target, parse_target
+from tooltrail.store.keep.creating import SCHEMA_LOCK
+from tooltrail.store.locking import ingest_lock
+from tooltrail.store.opening import open_existing, store_revision
 
-from tooltrail.migrations import HEAD_REVISION, VERSION_TABLE
-from tooltrail.records import InvalidRecordError, SchemaMismatchError
-from tooltrail.store._engines.targets import Target, parse_target
-from tooltrail.store._schema.revision import (
-    known_revisions,
-    lock_schema,
-    migrate_within,
-    required_revision,
-    revert_within,
-)
-from tooltrail.store.opening import open_existing
-from tooltrail.store.tables import DERIVED
-
-
-@dataclass(frozen=True, slots=True)
-class Loss:
-    """What a downgrade has no place for.
-
-    Attributes:
-        table: that it is in.
-        column: that it is in; None when the whole table goes.
-        count: rows of the table, or values of the column.
-    """
-
-    table: str
-    column: str | None
-    count: int
-
-    def __str__(self) -> str:
-        noun = "row" if self.column is None else "value"
-        where = self.table if self.column is None else f"{self.table}.{self.column}"
-        return f"{self.count:,} {noun}{'' if self.count == 1 else 's'} of {where}"
+if TYPE_CHECKING:
+    import alembic.config
+    import sqlalchemy
 
 
 @dataclass(frozen=True, slots=True)
 class Downgrade:
-    """From which revision to which, and what is lost.
+    """From which revision to which.
 
     Attributes:
         before: revision of the store.
         after: earlier revision, or the same, for which nothing is to be done.
-        losses: without those that are empty.
     """
 
     before: str
     after: str
-    losses: tuple[Loss, ...]
 
 
 def upgrade_store(database: str | Path) -> tuple[str, str]:
@@ -71,12 +51,13 @@ def upgrade_store(database: str | Path) -> tuple[str, str]:
     Raises:
         StoreNotFoundError: there is no store here.
         SchemaMismatchError: the store is of a revision that this program does not know.
-        DamageError, UnavailableError: see `open_store`.
+        DamageError, UnavailableError: see `Store.info`.
     """
     target = parse_target(database)
-    with _changing(target) as connection:
-        before = required_revision(connection, target)
-        migrate_within(connection, target)
+    with _alone(target):
+        before = _known_revision(database)
+        if before != HEAD_REVISION:
+            migrate(target)
     return before, HEAD_REVISION
 
 
@@ -85,123 +66,110 @@ def plan_downgrade(database: str | Path, revision: str) -> Downgrade:
 
     Raises:
         InvalidRecordError: no revision has this name, or it is a later one.
-        StoreNotFoundError, SchemaMismatchError, DamageError, UnavailableError: see `open_store`.
+        StoreNotFoundError, SchemaMismatchError, DamageError, UnavailableError: see `upgrade_store`.
     """
-    target = parse_target(database)
-    opened = open_existing(target)
-    try:
-        with opened.read() as connection:
-            return _planned(connection, target, revision)
-    finally:
-        opened.close()
+    before, known = _known_revision(database), known_revisions()
+    if revision not in known:
+        raise InvalidRecordError(f"no revision is named {revision!r}; there are {', '.join(known)}")
+    if known.index(revision) > known.index(before):
+        raise InvalidRecordError(
+            f"revision {revision} is later than {before}, of which the store is; "
+            "`tooltrail db upgrade` goes there"
+        )
+    return Downgrade(before, revision)
 
 
-def downgrade_store(database: str | Path, revision: str, *, lose_data: bool = False) -> Downgrade:
+def downgrade_store(database: str | Path, revision: str) -> Downgrade:
     """Bring a store's schema down to an earlier revision, for an earlier program.
 
-    Args:
-        database: as for `open_store`.
-        revision: full name of one; never to before the first, which would be no store.
-        lose_data: go on although there are rows or values that the earlier revision has no place
-            for. They are deleted, evidence or not.
+    There is no revision before the first: that would be no store.
 
     Raises:
-        InvalidRecordError: something would be lost, no revision has this name, or it is a later
-            one. Nothing was changed.
-        StoreNotFoundError, SchemaMismatchError, DamageError, UnavailableError: see `open_store`.
+        InvalidRecordError, StoreNotFoundError, SchemaMismatchError, DamageError, UnavailableError:
+            see `plan_downgrade`. Nothing was changed.
     """
     target = parse_target(database)
-    with _changing(target) as connection:
-        plan = _planned(connection, target, revision, lock=True)
-        if plan.losses and not lose_data:
-            raise InvalidRecordError(
-                f"revision {revision} has no place for {', '.join(map(str, plan.losses))}; "
-                "nothing was changed"
-            )
+    with _alone(target):
+        plan = plan_downgrade(database, revision)
         if plan.before != plan.after:
-            revert_within(connection, target, revision)
+            migrate(target, revision, down=True)
     return plan
 
 
+@cache
+def known_revisions() -> list[str]:
+    """The revisions that this program knows, the first one first."""
+    from alembic.script import ScriptDirectory  # noqa: PLC0415  slow, and once in a store's life
+
+    found = ScriptDirectory.from_config(_config()).walk_revisions()
+    return [str(one.revision) for one in found][::-1]
+
+
+def migrate(target: Target, revision: str = HEAD_REVISION, *, down: bool = False) -> None:
+    """Run the migrations to a revision, in one transaction, in a database that is there.
+
+    Raises:
+        InvalidRecordError, DamageError, UnavailableError: see `translated_errors`.
+    """
+    from alembic import command  # noqa: PLC0415  see `known_revisions`
+
+    with translated_errors(target), _transaction(target) as connection:
+        config = _config()
+        config.attributes["connection"] = connection
+        (command.downgrade if down else command.upgrade)(config, revision)
+
+
+def _config() -> "alembic.config.Config":
+    from alembic.config import Config  # noqa: PLC0415  see `known_revisions`
+
+    config = Config()
+    config.set_main_option("script_location", str(files("tooltrail.migrations")))
+    return config
+
+
+def _known_revision(database: str | Path) -> str:
+    found = store_revision(database)
+    if found not in known_revisions():
+        raise SchemaMismatchError(
+            f"the store in {parse_target(database)} is at revision {found}, which this program"
+            " does not know",
+            found=found,
+            expected=HEAD_REVISION,
+        )
+    return found
+
+
 @contextmanager
-def _changing(target: Target) -> Generator[Connection]:
-    """A transaction in which nobody else moves the schema, without foreign keys."""
-    opened = open_existing(target, foreign_keys=False)
+def _alone(target: Target) -> Generator[None]:
+    """No ingester works, and nobody else moves the schema."""
+    opened = open_existing(target)
     try:
-        with opened.write() as connection:
-            lock_schema(connection)
-            yield connection
+        with ingest_lock(opened, exclusive=True):
+            yield
     finally:
         opened.close()
 
 
-def _planned(
-    connection: Connection, target: Target, revision: str, *, lock: bool = False
-) -> Downgrade:
-    before = required_revision(connection, target)
-    known = known_revisions()
-    if before not in known:
-        raise SchemaMismatchError(
-            f"the store in {target} is at revision {before}, which this program does not know",
-            found=before,
-            expected=HEAD_REVISION,
-        )
-    if revision not in known:
-        raise InvalidRecordError(f"no revision is named {revision!r}; there are {_listed(known)}")
-    if known.index(revision) > known.index(before):
-        raise InvalidRecordError(
-            f"revision {revision} is later than {before}, of which the store in {target} is; "
-            "`tooltrail db upgrade` goes there"
-        )
-    gone = _gone(_columns_at(before, target), _columns_at(revision, target))
-    if lock:
-        _lock(connection, {name for name, _ in gone})
-    losses = (Loss(name, part, _count(connection, name, part)) for name, part in gone)
-    return Downgrade(before, revision, tuple(loss for loss in losses if loss.count))
+@contextmanager
+def _transaction(target: Target) -> "Generator[sqlalchemy.Connection]":
+    from sqlalchemy import create_engine  # noqa: PLC0415  see `known_revisions`
+    from sqlalchemy.exc import DBAPIError  # noqa: PLC0415
 
-
-_Columns = dict[str, set[str]]
-
-
-def _columns_at(revision: str, target: Target) -> _Columns:
-    """The tables of a revision with their columns, from an empty database in memory."""
-    engine = create_engine("sqlite://")
+    if isinstance(target, SqliteTarget):
+        connect = partial(sqlite.connect, target.path, create=False, is_migration=True)
+        engine, begin = create_engine("sqlite://", creator=connect, module=sqlite3), "IMMEDIATE"
+    else:
+        connect = partial(postgres.connect, target)
+        engine, begin = create_engine("postgresql+psycopg://", creator=connect), ""
     try:
-        with engine.begin() as connection:
-            migrate_within(connection, target, revision)
-            found = inspect(connection)
-            return {
-                name: {str(one["name"]) for one in found.get_columns(name)}
-                for name in found.get_table_names()
-                if name != VERSION_TABLE
-            }
+        with engine.connect() as connection:
+            # The driver is in autocommit mode, so that the transaction begins with our own words.
+            connection.exec_driver_sql(f"BEGIN {begin}")
+            if begin == "":
+                connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({SCHEMA_LOCK})")
+            yield connection
+            connection.commit()
+    except DBAPIError as error:
+        raise (error.orig or error) from error
     finally:
         engine.dispose()
-
-
-def _gone(now: _Columns, then: _Columns) -> list[tuple[str, str | None]]:
-    """Tables, and columns of those that stay, that are in one and not in the other."""
-    gone: list[tuple[str, str | None]] = []
-    for name in sorted(now.keys() - DERIVED):
-        if name in then:
-            gone.extend((name, part) for part in sorted(now[name] - then[name]))
-        else:
-            gone.append((name, None))
-    return gone
-
-
-def _lock(connection: Connection, names: set[str]) -> None:
-    """Let nobody add to what is counted; on SQLite the transaction itself sees to that."""
-    if connection.dialect.name == "postgresql":
-        for name in sorted(names):
-            connection.execute(text(f'LOCK TABLE "{name}" IN ACCESS EXCLUSIVE MODE'))
-
-
-def _count(connection: Connection, name: str, part: str | None) -> int:
-    found = table(name, column(part or ""))
-    counted = func.count() if part is None else func.count(found.c[part])
-    return connection.scalar(select(counted).select_from(found)) or 0
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names)

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from tooltrail.artifacts.paths import artifact_path
-from tooltrail.records.call_facts import OmissionFact
 from tooltrail.records.digests import digest_of
 from tooltrail.records.errors import DamageError
 from tooltrail.store.engines.connection import Connection
@@ -18,14 +17,14 @@ from tooltrail.store.read.invocations import SMALL, WITH_SESSION, view_of
 from tooltrail.store.read.rows import Row, Sql, fetch, where
 from tooltrail.store.read.streams import select_streams, stream_view
 from tooltrail.store.read.texts import StoredTexts, Surfaces, read_texts, text_from
-from tooltrail.store.views import InvocationDetail, InvocationView, ReceiptView
+from tooltrail.store.views import InvocationDetail, InvocationView, OmissionView, ReceiptView
 
 _MORE: Final = Columns(
     "invocations: policy message_id position",
     optional=(
         "surfaces: renderer renderer_version arguments output canonical receipt shown",
-        Computed("start_entries.fact", "start_fact", "text"),
-        Computed("end_entries.fact", "end_fact", "text"),
+        Computed("start_entries.fact", "start_fact", "bytes"),
+        Computed("end_entries.fact", "end_fact", "bytes"),
     ),
 )
 _ARTIFACT: Final = Columns("invocation_artifacts: invocation_key role digest")
@@ -144,11 +143,8 @@ def _artifact(row: Row, problems: list[str]) -> tuple[str, str]:
     return role, artifact_path(digest)
 
 
-def _omission(row: Row, problems: list[str]) -> OmissionFact:
-    _, stage, field, unit, before, after, reason = _OMISSION.read(row, problems)
-    return OmissionFact(
-        stage=stage, field=field, unit=unit, before=before, after=after, reason=reason
-    )
+def _omission(row: Row, problems: list[str]) -> OmissionView:
+    return OmissionView(*_OMISSION.read(row, problems)[1:])
 
 
 def _grouped(rows: Sequence[Row]) -> Mapping[int, list[Row]]:

@@ -1,4 +1,7 @@
-"""Reading a store: lists by key, one invocation with all its surfaces, a stream's bytes."""
+"""Reading a store: lists by key, one invocation with all its surfaces, a stream's bytes.
+
+Each question imports its own room, so that a list does not wait for what only a transcript needs.
+"""
 
 from pathlib import Path
 from typing import BinaryIO, Protocol
@@ -14,11 +17,6 @@ from tooltrail.records.errors import (
 )
 from tooltrail.store.engines.database import Database
 from tooltrail.store.filters import ALL, InvocationFilter
-from tooltrail.store.read import artifacts, names, pages, sessions, streams, tools
-from tooltrail.store.read.bodies import read_body
-from tooltrail.store.read.conversations import invocations_of, messages_of
-from tooltrail.store.read.counts import count_store
-from tooltrail.store.read.details import detail_of
 from tooltrail.store.views import (
     ArtifactView,
     InvocationDetail,
@@ -79,11 +77,15 @@ class Reader:
         Raises:
             InvalidRecordError: a cursor that no page gave, or a limit below 1.
         """
+        from tooltrail.store.read import pages
+
         with self.database.read() as connection:
             return pages.page(connection, where, limit, cursor, oldest_first=oldest_first)
 
     def count_invocations(self, where: InvocationFilter = ALL) -> int:
         """How many invocations a filter means; reads an index, or all rows for some filters."""
+        from tooltrail.store.read import pages
+
         with self.database.read() as connection:
             return pages.count(connection, where)
 
@@ -93,11 +95,16 @@ class Reader:
         Raises:
             DamageError: a row or a text of it is not what was recorded.
         """
+        from tooltrail.store.read import names
+        from tooltrail.store.read.details import detail_of
+
         with self.database.read() as connection:
             return detail_of(connection, names.find_invocation(connection, str(name)))
 
     def session(self, name: str | UUID) -> SessionView:
         """One session."""
+        from tooltrail.store.read import names, sessions
+
         with self.database.read() as connection:
             return sessions.session_view(connection, names.find_session(connection, str(name)))
 
@@ -114,6 +121,8 @@ class Reader:
             InvalidRecordError: a limit below 1.
             NotFoundError: there is no session of that id.
         """
+        from tooltrail.store.read import sessions
+
         with self.database.read() as connection:
             return sessions.list_sessions(connection, limit=limit, cursor=cursor)
 
@@ -126,6 +135,9 @@ class Reader:
             name: of the session.
             payloads: whether to read what providers sent of the messages, too.
         """
+        from tooltrail.store.read import names, sessions
+        from tooltrail.store.read.conversations import invocations_of, messages_of
+
         with self.database.read() as connection:
             key = names.find_session(connection, str(name))
             return (
@@ -141,11 +153,15 @@ class Reader:
             name: of one tool; all when None.
             latest: whether to give of each tool only the version that was offered last.
         """
+        from tooltrail.store.read import tools
+
         with self.database.read() as connection:
             return tools.list_tools(connection, name, latest=latest)
 
     def offered_tools(self, session: str | UUID) -> list[ToolView]:
         """The tools that a session offered last, in its order."""
+        from tooltrail.store.read import names, tools
+
         with self.database.read() as connection:
             return tools.offered_tools(connection, names.find_session(connection, str(session)))
 
@@ -156,6 +172,8 @@ class Reader:
             NotFoundError: it is erased.
             DamageError: it is missing or altered.
         """
+        from tooltrail.store.read.bodies import read_body
+
         with self.database.read() as connection:
             return read_body(connection, digest).decode()
 
@@ -165,6 +183,8 @@ class Reader:
         Raises:
             NotFoundError: the invocation has no such stream.
         """
+        from tooltrail.store.read import names, streams
+
         with self.database.read() as connection:
             key = names.find_invocation(connection, str(name))
             return streams.find_stream(connection, key, role)
@@ -178,6 +198,8 @@ class Reader:
             DamageError: the bytes are missing, cut or altered; here or at a later read.
                 `MissingArtifactError` when they were not stored and are not in this spool either.
         """
+        from tooltrail.store.read import streams
+
         if stream.erasure is not None:
             raise NotFoundError(f"stream {stream.erasure.sentence}")
         path = artifact_path(stream.digest)
@@ -222,6 +244,8 @@ class Reader:
         Raises:
             InvalidRecordError: a limit below 1, or a cursor that is not the path of an artifact.
         """
+        from tooltrail.store.read import artifacts
+
         with self.database.read() as connection:
             return artifacts.list_artifacts(
                 connection,
@@ -237,6 +261,8 @@ class Reader:
 
         They are in the spool where they were recorded, from which `repair` stores them.
         """
+        from tooltrail.store.read import names, streams
+
         with self.database.read() as connection:
             key = None if session is None else names.session_key(connection, session)
             return streams.waiting_streams(connection, key)
@@ -247,6 +273,8 @@ class Reader:
         Raises:
             InvalidRecordError: not the path of an artifact.
         """
+        from tooltrail.store.read import artifacts
+
         with self.database.read() as connection:
             return artifacts.artifact_owners(connection, path)
 
@@ -256,5 +284,7 @@ class Reader:
         Args:
             with_bodies: count the bodies too, by far the largest of them.
         """
+        from tooltrail.store.read.counts import count_store
+
         with self.database.read() as connection:
             return count_store(connection, with_bodies=with_bodies)

@@ -6,15 +6,15 @@ then a body, by the digest that the fact names. The same digest shows a text tha
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
-from tooltrail.records.digests import Digest, digest_of
+from tooltrail.records.canonical_json import decode
+from tooltrail.records.digests import Digest, digest_of, parse_digest
 from tooltrail.records.errors import DamageError, InvalidRecordError
-from tooltrail.records.facts import CallEnded, CallStarted, read_fact, read_shown
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.read.bodies import Body, load_bodies
-from tooltrail.store.receipt_references import RECEIPT_MARK, whole_canonical
+from tooltrail.store.references import has_references, whole_canonical, whole_output
 from tooltrail.store.views import Erasure
 
 
@@ -37,8 +37,8 @@ class StoredTexts(NamedTuple):
         canonical: likewise, with references into the receipt.
         receipt: likewise.
         shown: digest of what the ingester made, where the fact does not say what was shown.
-        start_fact: JSON of the fact that started the call; None where its ledger entry is lost.
-        end_fact: JSON of the fact that ended it.
+        start_fact: the packed fact that started the call; None where its ledger entry is lost.
+        end_fact: the packed fact that ended it.
     """
 
     id: UUID
@@ -48,8 +48,8 @@ class StoredTexts(NamedTuple):
     canonical: str | None
     receipt: str | None
     shown: Digest | None
-    start_fact: str | None
-    end_fact: str | None
+    start_fact: bytes | None
+    end_fact: bytes | None
 
 
 class _Text(NamedTuple):
@@ -84,10 +84,8 @@ def read_texts(connection: Connection, rows: Sequence[StoredTexts]) -> list[Surf
     for row in rows:
         try:
             found.append(_texts_of(row, made))
-        except InvalidRecordError as error:
+        except (DamageError, InvalidRecordError, LookupError, TypeError) as error:
             found.append(f"a ledger entry of it is no fact: {error}")
-        except DamageError as error:
-            found.append(str(error))
     named = (text for texts in found if not isinstance(texts, str) for text in texts)
     digests = (one for text in named for one in (text.digest, text.tombstone) if one is not None)
     bodies = load_bodies(connection, digests)
@@ -106,31 +104,33 @@ def text_from(data: bytes) -> str:
         return data.decode("utf-8", "surrogateescape")
 
 
-def _texts_of(row: StoredTexts, made: Mapping[Digest, Body]) -> list[_Text]:
-    """The texts of a row, each with the digest that a fact names."""
-    start = _fact(row, row.start_fact)
-    if not isinstance(start, CallStarted):
-        raise DamageError("start_entry names no start of this call", path=str(row.id))
-    arguments = _text("arguments", row.arguments, start.arguments)
+def _texts_of(row: StoredTexts, made: Mapping[Digest, Body]) -> list[_Text] | str:
+    """The texts of a row, each with the digest that a fact names; or what is wrong."""
+    start = _fact(row, row.start_fact, "call.started")
+    if not start:
+        return "start_entry names no start of this call"
+    arguments = _text("arguments", row.arguments, parse_digest(start["arguments"]))
     if not row.has_ended:
         return [arguments]
-    end = _fact(row, row.end_fact)
-    if not isinstance(end, CallEnded):
-        raise DamageError("end_entry names no end of this call", path=str(row.id))
-    shown = end.shown
+    end = _fact(row, row.end_fact, "call.ended")
+    if not end:
+        return "end_entry names no end of this call"
+    document = None if row.output is None else whole_output(row.output, end["streams"])
+    output = _text("output", document, parse_digest(end["output"]))
+    shown = end.get("shown")
     if shown is None and row.shown is not None and made[row.shown].data is not None:
-        shown = read_shown(made[row.shown].read())
-    digests = (None, None) if shown is None else (shown.receipt, shown.canonical)
+        shown = decode(made[row.shown].read())
+    digests = [shown and parse_digest(shown[name]) for name in ("receipt", "canonical")]
     receipt = _text("receipt", row.receipt, digests[0], row.shown)
     canonical = _text("canonical", row.canonical, digests[1], row.shown)
-    if row.canonical is not None and RECEIPT_MARK in row.canonical:
+    if row.canonical is not None and has_references(row.canonical):
         if receipt.stored is None:
             # A part of the canonical result is erased or lost with the receipt.
             canonical = receipt._replace(name="canonical")
         else:
             whole = whole_canonical(row.canonical, receipt.stored)
             canonical = canonical._replace(stored=whole.encode())
-    return [arguments, _text("output", row.output, end.output), receipt, canonical]
+    return [arguments, output, receipt, canonical]
 
 
 def _text(
@@ -139,9 +139,16 @@ def _text(
     return _Text(name, None if column is None else column.encode(), digest, digest or shown)
 
 
-def _fact(row: StoredTexts, document: str | None) -> object:
-    fact = None if document is None else read_fact(document.encode())
-    return fact if isinstance(fact, CallStarted | CallEnded) and fact.id == row.id else None
+def _fact(row: StoredTexts, packed: bytes | None, kind: str) -> dict[str, Any]:
+    """The members of a fact about the call; none where there is no such fact.
+
+    Reads JSON alone, since the classes of facts take longer to import than a page takes to read.
+    """
+    from tooltrail.store.packed_facts import unpack_fact  # noqa: PLC0415  zstandard, as in `bodies`
+
+    members: Any = None if packed is None else decode(unpack_fact(packed))
+    is_mine = isinstance(members, dict) and (members["kind"], members["id"]) == (kind, str(row.id))
+    return members if is_mine else {}
 
 
 def _surfaces(owner: UUID, texts: list[_Text] | str, bodies: Mapping[Digest, Body]) -> Surfaces:

@@ -9,6 +9,7 @@ from tooltrail.records.digests import EMPTY, Digest
 from tooltrail.records.facts import (
     AgentLeg,
     AgentOutcome,
+    AnswerStarted,
     Maintenance,
     SessionClosed,
     SessionOpened,
@@ -51,7 +52,7 @@ def check_sessions(
 ) -> None:
     """Compare the sessions that facts name: what they are, and when they began and ended."""
     for n, fact, json in entries:
-        if isinstance(fact, Maintenance):
+        if isinstance(fact, Maintenance | AnswerStarted):
             continue
         subject = f"session {fact.session}"
         row = checking.session(fact.session)

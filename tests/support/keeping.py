@@ -1,0 +1,122 @@
+"""Stores with records for the tests of maintenance, and what maintenance leaves behind."""
+
+import hashlib
+import json
+import os
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from tooltrail.artifacts import Capture, artifact_path
+from tooltrail.journal.clock import new_id
+from tooltrail.records import CompleteOutput, StreamRecord, ToolCall
+from tooltrail.records.digests import digest_of
+from tooltrail.records.families.command import CommandOutput
+from tooltrail.store.bodies import decode_body
+from tooltrail.store.engines.values import digest_from
+from tooltrail.store.ingest.artifact_rows import read_body
+from tooltrail.store.keep.pruning import PruningReport, prune
+from tooltrail.store.keep.pruning_plan import plan_pruning
+from tooltrail.store.store import Store
+from tooltrail.store.verify import verify
+
+NO_GRACE = timedelta(0)
+BIG = b"a line of a long output\n" * 5_000
+
+
+def record(store: Store, *outputs: bytes) -> None:
+    """Record calls in a session of their own; nothing is ingested yet."""
+    with store.open_session() as session:
+        for output in outputs:
+            invocation = session.start(ToolCall.of("Bash", {"command": "ls"}))
+            result = CommandOutput(
+                command="ls",
+                exit_status=0,
+                stdout=StreamRecord.from_bytes("stdout", output),
+                stderr=StreamRecord.from_bytes("stderr", b""),
+            )
+            invocation.finish(CompleteOutput.success("Bash", result))
+
+
+def ingested(store: Store, *outputs: bytes) -> Store:
+    """Record calls and ingest them."""
+    record(store, *outputs)
+    store.ingest()
+    return store
+
+
+def rows(store: Store, sql: str) -> list[tuple[Any, ...]]:
+    """The rows of a query; nothing is ingested before."""
+    with store.database.read() as connection:
+        return connection.query(sql)
+
+
+def check(store: Store) -> None:
+    """Ingest, and verify everything there is."""
+    store.ingest()
+    _ = store.info
+    found = list(verify(store.database, store.archive, families=store.families))
+    assert found == []
+
+
+def accounts(store: Store) -> list[tuple[str, dict[str, Any]]]:
+    """Action and details of each run, the oldest first."""
+    store.ingest()
+    found: list[tuple[str, dict[str, Any]]] = []
+    for (text,) in rows(
+        store, "SELECT fact FROM ledger_entries WHERE kind = 'maintenance' ORDER BY n"
+    ):
+        fact = json.loads(text)
+        with store.database.read() as connection:
+            stored = read_body(connection, fact["details"])
+        assert stored is not None
+        found.append((fact["action"], json.loads(decode_body(fact["details"], *stored))))
+    return found
+
+
+def paths(store: Store) -> set[str]:
+    """Paths of the artifacts that the store refers to."""
+    found = rows(store, "SELECT digest FROM artifacts")
+    return {artifact_path(digest_from(digest)) for (digest,) in found}
+
+
+def publish(store: Store, data: bytes) -> str:
+    """What an ingester leaves that died before its commit: an object, and no row."""
+    spooled = store.spool / f"{new_id()}.zst"
+    capture = Capture("stdout", spooled, edge_bytes=10, inline_bytes=0)
+    capture.write(data)
+    captured = capture.close()
+    store.archive.publish(captured)
+    spooled.unlink()
+    return artifact_path(captured.record.digest)
+
+
+def scatter(root: Path, count: int, *, name: str = "object") -> list[Path]:
+    """Many files with the names of artifacts; whoever only looks at names needs no more."""
+    files: list[Path] = []
+    for number in range(count):
+        data = f"{name} {number}".encode()
+        file = root / artifact_path(digest_of(data))
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(data)
+        files.append(file)
+    return files
+
+
+def make_older(file: Path, age: timedelta) -> None:
+    moment = file.stat().st_mtime - age.total_seconds()
+    os.utime(file, (moment, moment))
+
+
+def prune_all(store: Store) -> PruningReport:
+    """Plan and prune without any grace."""
+    return prune(store, plan_pruning(store, NO_GRACE))
+
+
+def folder_digests(root: Path) -> dict[str, str]:
+    """The digest of every file by its path."""
+    return {
+        file.relative_to(root).as_posix(): hashlib.sha256(file.read_bytes()).hexdigest()
+        for file in sorted(root.rglob("*"))
+        if file.is_file()
+    }
