@@ -60,8 +60,7 @@ def test_ctrl_c_interrupts_the_child_and_ctrl_d_ends_its_input(
 ) -> None:
     code = (
         "import sys\n"
-        "print('ready', flush=True)\n"
-        "try: sys.stdin.read()\n"
+        "try: print('ready', flush=True), sys.stdin.read()\n"
         "except KeyboardInterrupt: print('interrupted', flush=True)\n"
         "print('rest', repr(sys.stdin.read()), flush=True)\n"
     )
@@ -79,15 +78,17 @@ def test_the_size_of_our_terminal_is_passed_on_whenever_it_changes(
     driver: Driver, open_terminal: Open
 ) -> None:
     code = (
-        "import os,signal\n"
-        "def show(*_): print('size', *os.get_terminal_size(1), flush=True)\n"
-        "signal.signal(signal.SIGWINCH, show); show(); input(); input()\n"
+        "import os,signal,sys,time\n"
+        "seen = []\n"
+        "signal.signal(signal.SIGWINCH, lambda *_: seen.append(os.get_terminal_size(1)))\n"
+        "print('ready', flush=True)\n"
+        "while not seen: time.sleep(0.02)\n"
+        "print('size', *seen[0], flush=True)\n"
     )
     terminal = open_terminal(*driver.command(*python(code), has_terminal=True))
-    terminal.expect(b"size ")
+    terminal.expect(b"ready\r\n")
     fcntl.ioctl(terminal.descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", 33, 77, 0, 0))
     terminal.expect(b"size 77 33\r\n")
-    terminal.send(b"\r\r")
     assert terminal.wait() == 0
 
 

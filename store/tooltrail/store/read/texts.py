@@ -115,7 +115,7 @@ def _texts_of(row: StoredTexts, made: Mapping[Digest, Body]) -> list[_Text] | st
     end = _fact(row, row.end_fact, "call.ended")
     if not end:
         return "end_entry names no end of this call"
-    document = None if row.output is None else whole_output(row.output, end["streams"])
+    document = None if row.output is None else whole_output(row.output, end.get("streams", []))
     output = _text("output", document, parse_digest(end["output"]))
     shown = end.get("shown")
     if shown is None and row.shown is not None and made[row.shown].data is not None:
