@@ -19,9 +19,7 @@ _LOCK: Final = 0x696E67
 
 
 @contextmanager
-def ingest_lock(
-    database: Database, *, exclusive: bool = False
-) -> Generator[Callable[[], None]]:
+def ingest_lock(database: Database, *, exclusive: bool = False) -> Generator[Callable[[], None]]:
     """Hold the ingest lock of a store; wait for it as long as it takes.
 
     The block gets a function that raises `UnavailableError` once the lock is lost, which it is with

@@ -99,9 +99,7 @@ def test_what_differs_in_the_schema_is_named(
             "index ix_tools_name is not what it was made as",
         ),
         (
-            (
-                "CREATE TRIGGER mine AFTER INSERT ON tools BEGIN SELECT 1; END",
-            ),
+            ("CREATE TRIGGER mine AFTER INSERT ON tools BEGIN SELECT 1; END",),
             "append-only trigger mine is no part of the schema",
         ),
     ],
@@ -150,9 +148,7 @@ def test_a_store_without_its_row_is_named(store: Store) -> None:
     )
 
 
-def test_what_is_no_store_at_head_is_no_problem_but_an_error(
-    store: Store, tmp_path: Path
-) -> None:
+def test_what_is_no_store_at_head_is_no_problem_but_an_error(store: Store, tmp_path: Path) -> None:
     alter(store, "UPDATE tooltrail_version SET version_num = '9999'")
     with pytest.raises(SchemaMismatchError):
         check_database(store.database)

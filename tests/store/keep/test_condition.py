@@ -1,4 +1,4 @@
-"""The condition of a store says what waits, what was rejected or lost, and how much room there is."""
+"""The condition of a store: what waits, what was rejected or lost, and how much room there is."""
 
 import socket
 from pathlib import Path

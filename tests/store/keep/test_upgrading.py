@@ -67,13 +67,14 @@ def test_a_move_waits_until_no_ingester_works(store: Store, database: str) -> No
         assert moving.result(HANG_S) == (HEAD_REVISION, HEAD_REVISION)
 
 
-@pytest.mark.parametrize("move", [upgrade_store, lambda one: plan_downgrade(one, "0001")])
 def test_a_revision_that_this_program_does_not_know_is_not_touched(
-    store: Store, database: str, move: Callable[[str], object]
+    store: Store, database: str
 ) -> None:
     set_revision(store, "9999")
     with pytest.raises(SchemaMismatchError, match="9999, which this program does not know"):
-        move(database)
+        upgrade_store(database)
+    with pytest.raises(SchemaMismatchError, match="9999, which this program does not know"):
+        downgrade_store(database, "0001")
     assert store_revision(database) == "9999"
 
 
@@ -90,7 +91,7 @@ def test_a_downgrade_to_where_the_store_is_changes_nothing(store: Store, databas
 def test_only_a_revision_that_is_known_is_gone_back_to(
     sqlite_store: Store, tmp_path: Path, move: Callable[[str, str], object], name: str
 ) -> None:
-    with pytest.raises(InvalidRecordError, match="no revision is named .*; there are 0001"):
+    with pytest.raises(InvalidRecordError, match=r"no revision is named .*; there are 0001"):
         move(str(tmp_path / "trail.db"), name)
     assert check_database(sqlite_store.database) == []
 
