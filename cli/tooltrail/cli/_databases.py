@@ -1,6 +1,7 @@
-"""What `tooltrail db` does and says: checks and backups with a bar, and what a downgrade loses."""
+"""What `tooltrail db` does and says: checks and backups with a bar, and downgrades."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import asdict
 from typing import Any
 
@@ -13,10 +14,10 @@ from tooltrail.store import (
     Backup,
     Downgrade,
     back_up_store,
-    database_to_check,
     downgrade_store,
-    index_invocations,
     iter_problems,
+    open_existing,
+    parse_target,
     plan_downgrade,
 )
 
@@ -35,7 +36,7 @@ def check_with_bar(location: Location, *, as_json: bool) -> ExitCode:
             yield problem
 
     with (
-        database_to_check(location.database) as database,
+        closing(open_existing(parse_target(location.database))) as database,
         progress_bar("checking", _ALL) as update,
     ):
         found = counting(
@@ -48,13 +49,6 @@ def check_with_bar(location: Location, *, as_json: bool) -> ExitCode:
                 write(f"{printable(problem)}\n")
     say(f"{counted(count, 'problem')} found" if count else "no problem found")
     return ExitCode.DAMAGED if count else ExitCode.OK
-
-
-def index_with_bar(location: Location) -> None:
-    """Make anew what lists are found by, which can be interrupted at any time."""
-    with location.open() as store, progress_bar("indexing") as update:
-        made = index_invocations(store, lambda done: update(done, 0))
-    say(f"{counted(made, 'range')} of invocations made")
 
 
 def back_up_with_bar(location: Location, path: str) -> Backup:
@@ -79,13 +73,11 @@ def say_backup(backup: Backup) -> None:
     )
 
 
-def downgrade_or_plan(
-    location: Location, revision: str, *, yes: bool, lose_data: bool
-) -> Downgrade:
+def downgrade_or_plan(location: Location, revision: str, *, yes: bool) -> Downgrade:
     """Do it when it is confirmed; else only find out what it would do."""
     if not yes:
         return plan_downgrade(location.database, revision)
-    return downgrade_store(location.database, revision, lose_data=lose_data)
+    return downgrade_store(location.database, revision)
 
 
 def downgrade_record(downgrade: Downgrade, *, yes: bool) -> dict[str, Any]:
@@ -99,9 +91,7 @@ def say_downgrade(downgrade: Downgrade, *, yes: bool) -> None:
         say(f"at {downgrade.after} already")
         return
     way = f"from {downgrade.before} to {downgrade.after}"
-    lost = ", ".join(map(str, downgrade.losses)) or "nothing"
     if yes:
-        say(f"downgraded {way}; lost: {lost}")
-        return
-    also = " --lose-data" if downgrade.losses else ""
-    say(f"dry run, nothing was changed: --yes{also} downgrades {way}, and loses {lost}")
+        say(f"downgraded {way}")
+    else:
+        say(f"dry run, nothing was changed: --yes downgrades {way}")

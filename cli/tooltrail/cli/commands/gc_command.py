@@ -27,12 +27,13 @@ def command(location: Location, grace: timedelta, yes: bool, as_json: bool) -> N
     """Delete stored objects that no record refers to, such as leftovers of a crash.
 
     Without --yes, this is a dry run. The command is safe while other programs record and read, on
-    any machine and with any grace period. Objects that a record refers to, damaged objects that
-    were set apart, and files of other programs are never deleted. An artifact root that is marked
-    as the root of another store is refused.
+    any machine and with any grace period. Programs record into their journals meanwhile; nothing
+    is ingested until the objects are deleted. Objects that a record refers to, damaged objects
+    that were set apart, and files of other programs are never deleted. An artifact root that is
+    marked as the root of another store is refused.
 
-    A run with --yes that finds objects to delete is recorded in the table maintenance_runs, even
-    if the run fails or is interrupted.
+    A run that deleted objects appends a maintenance fact to the journal, with the number of
+    objects and bytes, even if the run fails or is interrupted.
     """
     from tooltrail.cli._pruning import (
         plan_with_bar,
@@ -41,11 +42,8 @@ def command(location: Location, grace: timedelta, yes: bool, as_json: bool) -> N
         record_of,
         say_outcome,
     )
-    from tooltrail.store import refuse_read_only
 
     with location.open() as store:
-        if yes:
-            refuse_read_only(store)
         plan = plan_with_bar(store, grace)
         report = prune_with_bar(store, plan) if yes and plan.total.count else None
     if as_json:
