@@ -1,36 +1,99 @@
 """Interleaved rounds and medians, so that a noisy machine disturbs both sides alike."""
 
 import statistics
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import repeat
+from pathlib import Path
+from typing import TypeAlias
+
+Action: TypeAlias = Callable[[], object]
+
+NO_TARGET = "-"
 
 
 @dataclass(frozen=True)
-class Ratio:
+class Times:
     """A subject beside its baseline.
 
     Attributes:
-        subject: median seconds of what is measured.
-        baseline: median seconds of what it is compared with.
+        subject: median seconds of the subject.
+        baseline: median seconds of the baseline.
     """
 
     subject: float
     baseline: float
 
-    @property
-    def throughput(self) -> float:
-        """How much of the baseline's throughput the subject reaches; 1 is as fast."""
-        return self.baseline / self.subject
+
+@dataclass(frozen=True)
+class Line:
+    """One line of the table.
+
+    Attributes:
+        subject: what is measured.
+        ratio: to the baseline.
+        target: of the ratio; a least one compares speeds, a greatest one compares costs.
+        baseline: what the subject is compared with.
+        detail: absolute figures of both.
+    """
+
+    subject: str
+    ratio: float
+    target: str
+    baseline: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.subject:52} {self.ratio:9.2f} {self.target:>8}  {self.baseline}: {self.detail}"
 
 
-def compare(subject: Callable[[], None], baseline: Callable[[], None], rounds: int) -> Ratio:
-    """Run both in turn, after one round that does not count."""
+Report: TypeAlias = Iterator[Line | str]
+"""Lines of the table, with notes between them."""
+
+
+def compare_rounds(rounds: Iterable[tuple[Action, Action]]) -> Times:
+    """Time the subject and the baseline of each round in turn; the first round does not count.
+
+    Work of the iterable itself, such as making new stores, is not timed.
+    """
     times: tuple[list[float], list[float]] = ([], [])
-    for number in range(rounds + 1):
-        for action, kept in zip((subject, baseline), times, strict=True):
+    for number, actions in enumerate(rounds):
+        for action, kept in zip(actions, times, strict=True):
             began = time.perf_counter()
             action()
             if number:
                 kept.append(time.perf_counter() - began)
-    return Ratio(*map(statistics.median, times))
+    return Times(*map(statistics.median, times))
+
+
+def compare(subject: Action, baseline: Action, rounds: int) -> Times:
+    """Time two actions in turn; a further round before all others does not count."""
+    return compare_rounds(repeat((subject, baseline), rounds + 1))
+
+
+def speed(
+    subject: str, baseline: str, times: Times, amount: float, unit: str = "/s", target: str = NO_TARGET
+) -> Line:
+    """A ratio of speeds: 1 is as fast as the baseline, 2 is twice as fast."""
+    detail = f"{_short(amount / times.subject)} and {_short(amount / times.baseline)} {unit}"
+    return Line(subject, times.baseline / times.subject, target, baseline, detail)
+
+
+def cost(subject: str, baseline: str, times: Times, target: str = NO_TARGET) -> Line:
+    """A ratio of times: 1 is as long as the baseline, 2 is twice as long."""
+    detail = f"{_short(1000 * times.subject)} and {_short(1000 * times.baseline)} ms"
+    return Line(subject, times.subject / times.baseline, target, baseline, detail)
+
+
+@contextmanager
+def scratch_folder() -> Generator[Path]:
+    """A folder that is removed at the end."""
+    with tempfile.TemporaryDirectory(prefix="tooltrail-bench-") as name:
+        yield Path(name)
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"

@@ -1,146 +1,191 @@
-"""Recording small invocations, beside raw drivers that write the same bytes as durably."""
+"""Recording calls through the journal, beside raw `sqlite3` that writes the same bytes as durably."""
 
-import json
-import random
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+import asyncio
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import closing
+from functools import partial
+from multiprocessing import get_context
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from benchmarks._measure import Ratio, compare
-from benchmarks._raw_postgres import RawServer
-from benchmarks._raw_recording import Documents, RawStore
-from tooltrail.records import (
-    DEFAULT_POLICY,
-    ArtifactReference,
-    CommandOutput,
-    CompleteOutput,
-    StreamRecord,
-    ToolCall,
-    default_families,
-    project,
-    render,
+from benchmarks._calls import Call, documents_of, made_rounds, record
+from benchmarks._measure import (
+    Action,
+    Report,
+    Times,
+    compare_rounds,
+    cost,
+    scratch_folder,
+    speed,
 )
-from tooltrail.store import Session, Store, create_store
+from benchmarks._raw_recording import RawStore
+from tooltrail.journal.recorder import Recorder
+from tooltrail.records import default_families, default_policy
+from tooltrail.store import Session, create_store, open_store
 
 INVOCATIONS = 320
 ROUNDS = 5
+SUSTAINED, SUSTAINED_IN_FULL = 2_000, 20_000
+SUSTAINED_ROUNDS = 2
 RECORDERS = 64
-FEW_RECORDERS = 16
-_SIZES = ((0.5, 20, 400), (0.9, 400, 5_000), (0.99, 5_000, 33_000), (1.0, 33_000, 60_000))
-"""Bytes of outputs by quantile, as of real tools: half have up to 400, nine tenths up to 5,000."""
+PROCESSES = 8
+PROCESS_CALLS = 200
+PROCESS_ROUNDS = 3
+RAW = "raw sqlite3, two FULL transactions"
 
-_LINE = "tests/store/test_%05d.py::test_case[%d-%08x] PASSED\n"
-_LINE_BYTES = 48
-
-
-class Call(NamedTuple):
-    """A call with its output, made before anything is measured."""
-
-    arguments: dict[str, Any]
-    output: bytes
-
-    def complete_output(self) -> CompleteOutput:
-        """As a runtime makes it of what a command printed."""
-        result = CommandOutput(
-            command=self.arguments["command"],
-            exit_status=0,
-            stdout=StreamRecord.from_bytes("stdout", self.output),
-            stderr=StreamRecord.from_bytes("stderr", b""),
-        )
-        return CompleteOutput.success("Bash", result)
+Subject = Callable[[Session, Sequence[Call]], None]
 
 
-class _NamingPublisher:
-    """Names what is published, and keeps nothing."""
-
-    def publish(self, stream: StreamRecord) -> ArtifactReference:
-        return ArtifactReference(path=stream.digest.replace(":", "/"))
-
-
-def measure_recording(folder: Path) -> Ratio:
-    """Start and finish one by one, each durable, beside two raw transactions of the same bytes."""
-    with create_store(folder / "one" / "tooltrail.db") as store:
-        return _beside_raw(store, RawStore(folder / "raw.db"))
-
-
-def measure_on_server(url: str, folder: Path) -> Ratio:
-    """The same on a PostgreSQL server."""
-    spool = folder / "spool"
-    with create_store(url, artifacts=str(folder / "artifacts"), spool=spool) as store:
-        return _beside_raw(store, RawServer(url))
-
-
-def measure_many_on_server(url: str, folder: Path) -> Ratio:
-    """`FEW_RECORDERS` at once on a PostgreSQL server, beside one recorder."""
-    spool = folder / "spool"
-    with create_store(url, artifacts=str(folder / "artifacts"), spool=spool) as store:
-        return _beside_one(store, FEW_RECORDERS)
+def lines(*, is_full: bool) -> Report:
+    """One by one, by threads, by tasks, with ingestion, and by processes."""
+    for name, subject, target in (
+        ("start + finish, one by one", record, "≥ 0.7"),
+        (f"start + finish, {RECORDERS} threads", by_threads, "≥ 1.2"),
+        (f"start + finish, {RECORDERS} asyncio tasks", _by_tasks, "≥ 2.5"),
+    ):
+        with scratch_folder() as folder:
+            yield speed(name, RAW, measure(folder, subject), INVOCATIONS, target=target)
+    count = SUSTAINED_IN_FULL if is_full else SUSTAINED
+    with scratch_folder() as folder:
+        times = _measure_sustained(folder, count)
+    yield speed(f"start + finish and ingestion of {count:,}", RAW, times, count, target="≥ 0.45")
+    total, longest = _measure_processes()
+    name, raw = f"{PROCESSES} processes, one store", f"{PROCESSES} raw processes, one file"
+    yield speed(f"{name}, until ingested", raw, total, PROCESSES * PROCESS_CALLS)
+    yield cost(f"{name}, longest wait of a start or a finish", raw, longest)
 
 
-def _beside_raw(store: Store, raw: RawStore | RawServer) -> Ratio:
-    rounds = made_rounds()
-    ours, theirs = iter(rounds), iter([with_documents(calls) for calls in rounds])
-    try:
-        with store.open_session() as session:
-
-            def baseline() -> None:
-                for call, documents in next(theirs):
-                    raw.record(json.dumps(call.arguments), call.output, documents)
-
-            return compare(lambda: record(session, next(ours)), baseline, ROUNDS)
-    finally:
-        raw.close()
+def measure(folder: Path, subject: Subject) -> Times:
+    """Calls that the journal acknowledges, beside one raw writer; nothing is ingested."""
+    families = default_families()
+    recorder = Recorder(folder / "spool", policy=default_policy(families), families=families)
+    with closing(recorder), closing(RawStore(folder / "raw.db")) as raw:
+        session = Session.open(recorder)
+        return compare_rounds(_beside_raw(partial(subject, session), raw, INVOCATIONS, ROUNDS))
 
 
-def measure_many_recorders(folder: Path) -> Ratio:
-    """The same calls by `RECORDERS` at once, each in a session of its own, beside one recorder."""
-    with create_store(folder / "many" / "tooltrail.db") as store:
-        return _beside_one(store, RECORDERS)
+def by_threads(session: Session, calls: Sequence[Call]) -> None:
+    """Record by `RECORDERS` threads at once."""
+    with ThreadPoolExecutor(RECORDERS) as pool:
+        list(pool.map(partial(record, session), (calls[n::RECORDERS] for n in range(RECORDERS))))
 
 
-def _beside_one(store: Store, count: int) -> Ratio:
-    ours, theirs = iter(made_rounds()), iter(made_rounds(seed=1))
-    sessions = [store.open_session() for _ in range(count)]
-    with ThreadPoolExecutor(count) as pool, store.open_session() as session:
+def _by_tasks(session: Session, calls: Sequence[Call]) -> None:
+    async def record_share(share: Sequence[Call]) -> None:
+        for call in share:
+            invocation = await session.astart(call.tool_call())
+            await invocation.afinish(call.complete_output())
 
-        def at_once() -> None:
-            calls = next(ours)
-            list(pool.map(record, sessions, (calls[n::count] for n in range(count))))
+    async def run() -> None:
+        await asyncio.gather(*(record_share(calls[n::RECORDERS]) for n in range(RECORDERS)))
 
-        return compare(at_once, lambda: record(session, next(theirs)), ROUNDS)
-
-
-def made_rounds(seed: int = 0) -> list[list[Call]]:
-    """The calls of each round, none of which prints what another one does."""
-    numbers = random.Random(seed)
-    return [
-        [Call({"command": f"pytest -k {n}"}, _output(numbers, n)) for n in range(INVOCATIONS)]
-        for _ in range(ROUNDS + 1)
-    ]
+    asyncio.run(run())
 
 
-def _output(numbers: random.Random, number: int) -> bytes:
-    share = numbers.random()
-    size = next(numbers.randint(low, high) for most, low, high in _SIZES if share <= most)
-    lines = (_LINE % (number, n, numbers.getrandbits(32)) for n in range(size // _LINE_BYTES + 1))
-    return "".join(lines).encode()[:size]
+def _measure_sustained(folder: Path, count: int) -> Times:
+    with (
+        create_store(folder / "tooltrail.db") as store,
+        closing(RawStore(folder / "raw.db")) as raw,
+    ):
+        session = store.open_session()
+
+        def subject(calls: Sequence[Call]) -> None:
+            record(session, calls)
+            store.ingest()
+
+        return compare_rounds(_beside_raw(subject, raw, count, SUSTAINED_ROUNDS))
 
 
-def record(session: Session, calls: Sequence[Call]) -> None:
-    """Start and finish calls one by one."""
-    for call in calls:
-        session.start(ToolCall.of("Bash", call.arguments)).finish(call.complete_output())
+def _beside_raw(
+    subject: Callable[[Sequence[Call]], None], raw: RawStore, count: int, rounds: int
+) -> Iterator[tuple[Action, Action]]:
+    made = made_rounds(count)
+    for _ in range(rounds + 1):
+        calls = next(made)
+        documents = list(map(documents_of, calls))
+
+        def baseline() -> None:
+            for call, texts in zip(calls, documents, strict=True):  # noqa: B023  runs in this round
+                raw.record(call, texts)
+
+        yield partial(subject, calls), baseline
 
 
-def with_documents(calls: Sequence[Call]) -> list[tuple[Call, Documents]]:
-    """Calls with the documents that a raw writer is given ready-made."""
-    return list(zip(calls, map(_documents, calls), strict=True))
+class _Share(NamedTuple):
+    """What one process did; times of the clock that all processes share."""
+
+    began: float
+    ended: float
+    longest: float
 
 
-def _documents(call: Call) -> Documents:
-    output = call.complete_output()
-    family = default_families().of_tool("Bash")
-    canonical = project(output, family, DEFAULT_POLICY, _NamingPublisher()).canonical
-    receipt = render(canonical, family, DEFAULT_POLICY)
-    return output.to_json().decode(), canonical.to_json().decode(), receipt.to_bytes()
+def _measure_processes() -> tuple[Times, Times]:
+    """The whole work of all processes, and the longest wait of any."""
+    found: tuple[list[tuple[float, float]], ...] = ([], [])
+    for _ in range(PROCESS_ROUNDS):
+        for share, kept in zip((_record_share, _write_share), found, strict=True):
+            kept.append(_run_at_once(share))
+    (total, longest), (raw_total, raw_longest) = (
+        map(statistics.median, zip(*kept, strict=True)) for kept in found
+    )
+    return Times(total, raw_total), Times(longest, raw_longest)
+
+
+def _run_at_once(share: Callable[[Path, int], _Share]) -> tuple[float, float]:
+    context = get_context("spawn")
+    with scratch_folder() as folder:
+        create_store(folder / "tooltrail.db").close()
+        RawStore(folder / "raw.db").close()
+        barrier = context.Barrier(PROCESSES)
+        with ProcessPoolExecutor(PROCESSES, context, _begin_process, (barrier,)) as pool:
+            shares = list(pool.map(partial(share, folder), range(PROCESSES)))
+    whole = max(one.ended for one in shares) - min(one.began for one in shares)
+    return whole, max(one.longest for one in shares)
+
+
+_barriers: list[Barrier] = []
+"""The barrier of this process, before which all wait until the last one is ready."""
+
+
+def _begin_process(barrier: Barrier) -> None:
+    _barriers[:] = [barrier]
+
+
+def _record_share(folder: Path, number: int) -> _Share:
+    calls = next(made_rounds(PROCESS_CALLS, seed=number))
+    with open_store(folder / "tooltrail.db") as store:
+        session = store.open_session()
+        marks = [_wait_for_all()]
+        for call in calls:
+            invocation = session.start(call.tool_call())
+            marks.append(time.perf_counter())
+            invocation.finish(call.complete_output())
+            marks.append(time.perf_counter())
+    return _share(marks)
+
+
+def _write_share(folder: Path, number: int) -> _Share:
+    calls = next(made_rounds(PROCESS_CALLS, seed=number))
+    work = [(call, documents_of(call)) for call in calls]
+    with closing(RawStore(folder / "raw.db")) as raw:
+        marks = [_wait_for_all()]
+        for call, documents in work:
+            key = raw.start(call)
+            marks.append(time.perf_counter())
+            raw.finish(key, call, documents)
+            marks.append(time.perf_counter())
+    return _share(marks)
+
+
+def _wait_for_all() -> float:
+    _barriers[0].wait()
+    return time.perf_counter()
+
+
+def _share(marks: list[float]) -> _Share:
+    waits = (later - earlier for earlier, later in zip(marks, marks[1:], strict=False))
+    return _Share(marks[0], time.perf_counter(), max(waits))

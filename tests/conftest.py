@@ -14,9 +14,9 @@ from tests.support.effort import EFFORT, times
 from tests.support.lossy_server import LossyServer
 from tests.support.object_stores import S3Admin, ServerProcess
 from tests.support.postgres import fresh_database, running_server
-from tests.support.template_stores import drop_templates, make_store
 
-from tooltrail.store import OnUnavailable, Store
+from tooltrail.store.opening import create_store
+from tooltrail.store.store import Store
 
 _DEFAULT = settings.get_profile("default")
 
@@ -54,7 +54,6 @@ def pytest_collection_finish() -> None:
 def postgres_server() -> Iterator[URL]:
     with running_server() as url:
         yield url
-        drop_templates(url)
 
 
 @pytest.fixture
@@ -80,40 +79,26 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def on_unavailable() -> OnUnavailable:
-    """What fresh stores do while they are away; another choice where errors are what is tried."""
-    return "outbox"
-
-
-@pytest.fixture
-def store(database: str, tmp_path: Path, on_unavailable: OnUnavailable) -> Iterator[Store]:
+def store(database: str, tmp_path: Path) -> Iterator[Store]:
     """A fresh store, on each engine in turn."""
-    with make_store(
-        database,
-        artifacts=str(tmp_path / "artifacts"),
-        spool=tmp_path / "spool",
-        on_unavailable=on_unavailable,
+    with create_store(
+        database, artifacts=str(tmp_path / "artifacts"), spool=tmp_path / "spool"
     ) as created:
         yield created
 
 
 @pytest.fixture
-def sqlite_store(tmp_path: Path, on_unavailable: OnUnavailable) -> Iterator[Store]:
+def sqlite_store(tmp_path: Path) -> Iterator[Store]:
     """A fresh store in a file, where the engine makes no difference."""
-    with make_store(tmp_path / "trail.db", on_unavailable=on_unavailable) as created:
+    with create_store(tmp_path / "trail.db") as created:
         yield created
 
 
 @pytest.fixture
-def postgres_store(
-    postgres_url: str, tmp_path: Path, on_unavailable: OnUnavailable
-) -> Iterator[Store]:
+def postgres_store(postgres_url: str, tmp_path: Path) -> Iterator[Store]:
     """A fresh store on a server, where nothing is to be tried on a file."""
-    with make_store(
-        postgres_url,
-        artifacts=str(tmp_path / "a"),
-        spool=tmp_path / "s",
-        on_unavailable=on_unavailable,
+    with create_store(
+        postgres_url, artifacts=str(tmp_path / "a"), spool=tmp_path / "s"
     ) as created:
         yield created
 

@@ -1,7 +1,6 @@
 """A fact comes back from its JSON, and what is no fact of this version is refused."""
 
 import json
-from dataclasses import MISSING, fields
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any, cast, get_args
 from uuid import UUID
@@ -31,6 +30,7 @@ from tooltrail.records.facts import (
     fact_json,
     read_fact,
 )
+from tooltrail.records.frozen import Frozen
 from tooltrail.records.states import InvocationState
 
 AT = datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC)
@@ -45,13 +45,13 @@ COUNTS = st.integers(-(1 << 80), 1 << 80)
 TIMES = st.timedeltas(timedelta(days=-700_000), timedelta(days=2_900_000)).map(lambda ago: AT + ago)
 
 
-def instances(shape: type) -> st.SearchStrategy[Any]:
+def instances(shape: type[Frozen]) -> st.SearchStrategy[Any]:
     """Any instance of a class of facts, each optional member there or not."""
     required: dict[str, st.SearchStrategy[Any]] = {}
     optional: dict[str, st.SearchStrategy[Any]] = {}
-    for one in fields(shape):
-        place = required if one.default is MISSING else optional
-        place[one.name] = VALUES[one.type]
+    for name in shape.member_names:
+        place = optional if hasattr(shape, name) else required
+        place[name] = VALUES[shape.__annotations__[name]]
     return st.fixed_dictionaries(required, optional=optional).map(lambda members: shape(**members))
 
 

@@ -7,6 +7,7 @@ import pytest
 LAZY = [
     "tooltrail.agents",
     "tooltrail.agents.workspace",
+    "tooltrail.journal",
     "tooltrail.records",
     "tooltrail.store",
     "tooltrail.wire",

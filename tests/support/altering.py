@@ -4,8 +4,8 @@ from contextlib import closing
 from pathlib import Path
 
 from tooltrail.store import Store
-from tooltrail.store._engines.sqlite import sqlite3
-from tooltrail.store._engines.targets import SqliteTarget
+from tooltrail.store.engines.sqlite_library import sqlite3
+from tooltrail.store.engines.targets import SqliteTarget
 
 
 def database_file(store: Store) -> Path:

@@ -45,9 +45,3 @@ def remove_store(database: str) -> None:
     else:
         for suffix in ("", "-wal", "-shm"):
             Path(f"{database}{suffix}").unlink(missing_ok=True)
-
-
-def without_pause(store: Store) -> Store:
-    """The same, which tries to reach its database at once although it was away a moment ago."""
-    store.fallback.pause.end()
-    return store

@@ -8,8 +8,10 @@ from uuid import UUID
 
 from tests.support.killing import end_of
 
-from tooltrail.store import open_store
-from tooltrail.store.traffic import RecordedStream
+from tooltrail.journal.answers import RecordedStream
+from tooltrail.journal.recorder import Recorder
+from tooltrail.journal.session import Session
+from tooltrail.records import default_families, default_policy
 from tooltrail.wire import Chunk
 
 CHUNKS = (
@@ -27,11 +29,16 @@ CHUNKS = (
 """An answer in the format `openai`, as its body comes."""
 
 
+def new_recorder(spool: Path) -> Recorder:
+    """A recorder as another program makes one, which needs no database."""
+    families = default_families()
+    return Recorder(spool, policy=default_policy(families), families=families)
+
+
 def cut_off_answer(
-    database: str,
+    spool: Path,
     session: UUID,
     count: int,
-    spool: Path | None = None,
     *,
     chunks: Sequence[Chunk] = CHUNKS,
     wire_format: str = "openai",
@@ -39,9 +46,9 @@ def cut_off_answer(
     """Have a program record this many chunks of an answer, and be killed then."""
     child = os.fork()
     if child == 0:
-        with open_store(database, spool=spool) as store:
-            stream = iter(RecordedStream(store.join_session(session), wire_format, chunks))
-            for _ in range(count):
-                next(stream)
-            os.kill(os.getpid(), signal.SIGKILL)
+        joined = Session.join(new_recorder(spool), session)
+        stream = iter(RecordedStream(joined, wire_format, chunks))
+        for _ in range(count):
+            next(stream)
+        os.kill(os.getpid(), signal.SIGKILL)
     assert end_of(child) == -signal.SIGKILL

@@ -3,16 +3,18 @@
 import itertools
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
 from uuid import UUID
 
-from sqlalchemy import Table, select, text
+from sqlalchemy import Table
+from tests.support.raw_rows import table_rows
 
 from tooltrail.artifacts import ArtifactArchive, ArtifactSink, Capture, open_sink
 from tooltrail.journal import Entry, JournalLog
+from tooltrail.migrations import HEAD_REVISION, statements_of
 from tooltrail.records import (
     CompleteOutput,
     StreamRecord,
@@ -28,9 +30,10 @@ from tooltrail.records.facts import (
     StreamFact,
 )
 from tooltrail.records.families.command import CommandOutput
-from tooltrail.store import guards, schema
-from tooltrail.store._engines.database import Database, open_database
-from tooltrail.store._engines.targets import parse_target
+from tooltrail.store import schema
+from tooltrail.store.bodies import decode_body
+from tooltrail.store.engines.database import Database, ensure_wal, open_database
+from tooltrail.store.engines.targets import parse_target
 from tooltrail.store.ingest.ingester import Ingested, Ingester
 
 FAMILIES = default_families()
@@ -105,22 +108,19 @@ class IngestedStore:
 
     def rows(self, table: Table, *names: str) -> list[tuple[Any, ...]]:
         """Rows of a table in the order of its key, all columns or some."""
-        columns = [table.c[name] for name in names] or list(table.c)
         with self.database.read() as connection:
-            found = connection.execute(select(*columns).order_by(*table.primary_key.columns))
-            return [tuple(row) for row in found]
+            return table_rows(connection, table, *names)
 
     def count(self, table: Table) -> int:
         return len(self.rows(table))
 
     def body(self, digest: Digest) -> bytes | None:
-        from tooltrail.store._recording.bodies import decode_body
-
         with self.database.read() as connection:
-            row = connection.execute(
-                select(schema.bodies).where(schema.bodies.c.digest == digest)
-            ).one_or_none()
-        return None if row is None else decode_body(digest, row.size, row.encoding, row.data)
+            row = connection.query_one(
+                "SELECT size, encoding, data FROM bodies WHERE digest = ?",
+                (connection.sha(digest),),
+            )
+        return None if row is None else decode_body(digest, *row)
 
     def rejections(self) -> list[str]:
         return [reason for (reason,) in self.rows(schema.rejected_facts, "reason")]
@@ -133,7 +133,7 @@ def ingested_store(
     """A store at a place, created unless it is there."""
     if is_new:
         _create(database)
-    opened = open_database(parse_target(database), durability="process")
+    opened = open_database(parse_target(database))
     try:
         sink = AwaySink(open_sink(str(folder / "artifacts"), create=is_new))
         yield IngestedStore(opened, folder / name, sink)
@@ -142,13 +142,15 @@ def ingested_store(
 
 
 def _create(database: str) -> None:
-    opened = open_database(parse_target(database), create=True)
+    target = parse_target(database)
+    opened = open_database(target, create=True)
     try:
-        opened.ensure_wal()
+        ensure_wal(opened)
         with opened.write() as connection:
-            schema.metadata.create_all(connection)
-            for statement in guards.guard_ddl(connection.dialect.name):
-                connection.execute(text(statement))
+            for statement in statements_of(
+                HEAD_REVISION, "postgresql" if opened.is_server else "sqlite"
+            ):
+                connection.run(statement)
     finally:
         opened.close()
 
@@ -265,5 +267,5 @@ def message(session: UUID, text: bytes = b"hello", *, id: UUID | None = None) ->
 
 def changed(entry: Entry, **members: object) -> Entry:
     """The same entry with other members of its fact."""
-    fact: Any = replace(cast("Any", entry.fact), **members)
+    fact: Any = entry.fact.replaced(**members)
     return entry._replace(fact=fact)

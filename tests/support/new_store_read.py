@@ -2,11 +2,15 @@
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from uuid import UUID
+
+from sqlalchemy import Dialect
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.schema import CreateIndex, CreateTable
 
 from tooltrail.artifacts import ArtifactArchive, Capture, open_sink
 from tooltrail.journal import Entry, JournalLog
@@ -14,6 +18,7 @@ from tooltrail.journal.clock import new_id
 from tooltrail.records import (
     CommandOutput,
     CompleteOutput,
+    Digest,
     Policy,
     StreamRecord,
     canonical_json,
@@ -30,8 +35,8 @@ from tooltrail.records.facts import (
 )
 from tooltrail.records.states import InvocationState
 from tooltrail.store import guards, schema
-from tooltrail.store._engines.database import Database, open_database
-from tooltrail.store._engines.targets import parse_target
+from tooltrail.store.engines.database import Database, ensure_wal, open_database
+from tooltrail.store.engines.targets import parse_target
 from tooltrail.store.ingest.ingester import Ingested, Ingester
 from tooltrail.store.read.reader import Reader
 
@@ -76,9 +81,9 @@ class ReadStore:
         with Capture(role, self.spool / path, edge_bytes=10, inline_bytes=0) as capture:
             capture.write(data)
         streams = tuple(
-            replace(one, spooled=path) if one.role == role else one for one in ended.streams
+            one.replaced(spooled=path) if one.role == role else one for one in ended.streams
         )
-        return replace(ended, streams=streams, **changes)
+        return ended.replaced(streams=streams, **changes)
 
     def damage(self, sql: str) -> None:
         """Run a statement past the triggers and checks, as a fault of a disk would."""
@@ -86,12 +91,24 @@ class ReadStore:
             for table in schema.EVIDENCE:
                 for event in ("update", "delete"):
                     on = "" if self.is_sqlite else f" ON {table.name}"
-                    connection.exec_driver_sql(
-                        f"DROP TRIGGER IF EXISTS {table.name}_no_{event}{on}"
-                    )
+                    connection.execute(f"DROP TRIGGER IF EXISTS {table.name}_no_{event}{on}")
             if self.is_sqlite:
-                connection.exec_driver_sql("PRAGMA ignore_check_constraints = ON")
-            connection.exec_driver_sql(sql)
+                connection.execute("PRAGMA ignore_check_constraints = ON")
+            connection.execute(sql)
+
+    def bury(self, kind: str, digest: Digest) -> None:
+        """Leave a tombstone, as retention does where it removes something."""
+        with self.database.write() as connection:
+            row = {
+                "kind": kind,
+                "digest": connection.sha(digest),
+                "size": 1,
+                "reason": "a person asked",
+                "rule": "request 7",
+                "actor": "tests",
+                "removed_at": connection.moment(at(60)),
+            }
+            connection.insert("tombstones", [row])
 
     @property
     def is_sqlite(self) -> bool:
@@ -102,16 +119,11 @@ class ReadStore:
 @contextmanager
 def read_store(database: str, folder: Path) -> Generator[ReadStore]:
     """A fresh store in an empty place."""
-    opened = open_database(
-        parse_target(database), create=True, foreign_keys=False, durability="process"
-    )
-    opened.ensure_wal()
+    opened = open_database(parse_target(database), create=True)
+    ensure_wal(opened)
     with opened.write() as connection:
-        schema.metadata.create_all(connection)
-        # psycopg takes a lone percent sign for a parameter.
-        percent = "%%" if connection.dialect.name == "postgresql" else "%"
-        for statement in guards.guard_ddl(connection.dialect.name):
-            connection.exec_driver_sql(statement.replace("%", percent))
+        for statement in schema_ddl(is_sqlite=connection.is_sqlite):
+            connection.execute(statement)
     archive = ArtifactArchive(open_sink(str(folder / "artifacts"), create=True))
     spool = folder / "spool"
     spool.mkdir(parents=True)
@@ -119,6 +131,17 @@ def read_store(database: str, folder: Path) -> Generator[ReadStore]:
         yield ReadStore(opened, archive, spool)
     finally:
         opened.close()
+
+
+def schema_ddl(*, is_sqlite: bool) -> list[str]:
+    """Statements that make the tables, their indexes and their triggers."""
+    dialect: Dialect = sqlite.dialect() if is_sqlite else postgresql.dialect()
+    made: list[str] = []
+    for table in schema.metadata.sorted_tables:
+        made.append(str(CreateTable(table).compile(dialect=dialect)))
+        indexes = sorted(table.indexes, key=lambda one: str(one.name))
+        made += [str(CreateIndex(one).compile(dialect=dialect)) for one in indexes]
+    return [*made, *guards.guard_ddl("sqlite" if is_sqlite else "postgresql")]
 
 
 @dataclass

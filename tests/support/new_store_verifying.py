@@ -31,10 +31,10 @@ from tooltrail.records.facts import (
 from tooltrail.records.families.command import CommandOutput
 from tooltrail.records.families.structured_output import StructuredOutput
 from tooltrail.store import schema
-from tooltrail.store._engines.database import Database, open_database
-from tooltrail.store._engines.targets import parse_target
-from tooltrail.store.guards import guard_ddl
+from tooltrail.store.engines.database import Database, open_database
+from tooltrail.store.engines.targets import parse_target
 from tooltrail.store.ingest.ingester import Ingester
+from tooltrail.store.keep.creating import create
 from tooltrail.store.verify import Finding, Totals, verify
 
 AT = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
@@ -84,31 +84,18 @@ class NewStore:
     def run(self, sql: str, values: Any = ()) -> list[Any]:
         """Run one statement, with `?` for values, behind the back of the store."""
         with self.database.write() as connection:
-            if connection.dialect.name == "postgresql":
-                sql = sql.replace("?", "%s")
-            else:
-                connection.exec_driver_sql("PRAGMA ignore_check_constraints = ON")
-            found = connection.exec_driver_sql(sql, tuple(values))
-            return [tuple(row) for row in found] if found.returns_rows else []
+            if connection.is_sqlite:
+                connection.run("PRAGMA ignore_check_constraints = ON")
+            if sql.startswith("SELECT"):
+                return connection.query(sql, tuple(values))
+            connection.execute(sql, tuple(values))
+            return []
 
 
 @contextmanager
 def new_store(target: str, folder: Path) -> Generator[NewStore]:
     """An empty store."""
-    database = open_database(parse_target(target), create=True, foreign_keys=False)
-    database.ensure_wal()
-    with database.write() as connection:
-        schema.metadata.create_all(connection)
-        for statement in guard_ddl(connection.dialect.name):
-            connection.exec_driver_sql(
-                statement.replace("%", "%%") if database.is_server else statement
-            )
-        connection.execute(
-            schema.store_info.insert().values(
-                key=1, id=UUID(int=1), format=1, artifact_root="artifacts", created_at=AT
-            )
-        )
-    database.close()
+    create(parse_target(target), str(folder / "artifacts"))
     with open_store_at(target, folder) as store:
         yield store
 
@@ -116,7 +103,7 @@ def new_store(target: str, folder: Path) -> Generator[NewStore]:
 @contextmanager
 def open_store_at(target: str, folder: Path) -> Generator[NewStore]:
     """A store that is there."""
-    database = open_database(parse_target(target), foreign_keys=False)
+    database = open_database(parse_target(target))
     spool, sink = folder / "spool", folder / "artifacts"
     archive = ArtifactArchive(open_sink(str(sink), create=True))
     try:
@@ -385,11 +372,10 @@ def fill(store: NewStore) -> None:
 def _erase_text(store: NewStore) -> None:
     """Remove the bytes of one body, as retention does."""
     with store.database.write() as connection:
-        digest = digest_of(b"hello")
-        bodies = schema.bodies
-        connection.execute(bodies.update().where(bodies.c.digest == digest).values(data=None))
+        digest = connection.sha(digest_of(b"hello"))
+        connection.execute("UPDATE bodies SET data = NULL WHERE digest = ?", (digest,))
         connection.execute(
-            schema.tombstones.insert().values(
-                kind="body", digest=digest, size=5, reason="r", rule="r", actor="a", removed_at=AT
-            )
+            "INSERT INTO tombstones (kind, digest, size, reason, rule, actor, removed_at)"
+            " VALUES ('body', ?, 5, 'r', 'r', 'a', ?)",
+            (digest, connection.moment(AT)),
         )

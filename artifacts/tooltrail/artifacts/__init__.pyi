@@ -1,7 +1,8 @@
 from ._local import make_durable_folders, sync_file, sync_folder
 from ._private import PRIVATE_FILE, PRIVATE_FOLDER, create_private, make_private_folders
 from .archive import ArtifactArchive, Outcome, StoredArtifact
-from .capture import Capture, CapturedStream
+from .capture import Capture
+from .captured import CapturedStream
 from .codec import FRAME_SIZE, FrameWriter, encode, open_plain
 from .following import FOLLOW_INTERVAL_S, StreamFollower, follow
 from .frame_index import FrameIndex
@@ -11,6 +12,7 @@ from .limits import CaptureLimits, DiskRoom
 from .paths import artifact_path, check_path, digest_of_path, path_beginning
 from .reading import ArtifactReader, open_reader
 from .salvaging import Salvaged, SpoolReader, salvage
+from .short_capture import ShortCapture
 from .sink import ArtifactSink, ObjectStat, SinkCapabilities
 from .spool_folders import (
     SpoolFolder,
@@ -44,6 +46,7 @@ __all__ = [
     "ObjectStat",
     "Outcome",
     "Salvaged",
+    "ShortCapture",
     "SinkCapabilities",
     "SpoolFolder",
     "SpoolOwner",

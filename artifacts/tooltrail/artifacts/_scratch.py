@@ -15,7 +15,7 @@ from typing import BinaryIO
 from tooltrail.artifacts._decoding import read_frame
 from tooltrail.artifacts._local import read_range
 from tooltrail.artifacts._private import create_private, make_private_folders
-from tooltrail.artifacts.capture import CapturedStream
+from tooltrail.artifacts.captured import CapturedStream
 from tooltrail.artifacts.codec import (
     READ_SIZE,
     count_newlines,

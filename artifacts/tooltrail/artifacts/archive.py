@@ -18,7 +18,7 @@ from typing import BinaryIO, Literal, NamedTuple
 from tooltrail.artifacts._checked import CheckedReader
 from tooltrail.artifacts._scratch import Source, copy_of, is_sound, source_of
 from tooltrail.artifacts._verifying import verify_object
-from tooltrail.artifacts.capture import CapturedStream
+from tooltrail.artifacts.captured import CapturedStream
 from tooltrail.artifacts.codec import READ_SIZE, PlainReader
 from tooltrail.artifacts.frame_index import FrameIndex, read_index
 from tooltrail.artifacts.paths import artifact_path, digest_of_path

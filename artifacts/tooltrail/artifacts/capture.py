@@ -10,7 +10,6 @@ record simply stops there, and the capture counts on.
 import contextlib
 import threading
 from collections.abc import Callable, Generator, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -19,34 +18,15 @@ from tooltrail.artifacts._flusher import FLUSHER
 from tooltrail.artifacts._frame_queue import Compressed, FrameQueue
 from tooltrail.artifacts._progress import Edges, Progress, Tally
 from tooltrail.artifacts._spool import SpoolFile
+from tooltrail.artifacts.captured import CapturedStream
 from tooltrail.artifacts.codec import FRAME_SIZE, GrowingFrame, compress_frame, count_newlines
-from tooltrail.artifacts.frame_index import FrameIndex
 from tooltrail.artifacts.limits import DEFAULT_LIMITS, CaptureLimits
+from tooltrail.records.counted_streams import CountedStream, check_role, count_lines
 from tooltrail.records.digests import Digest, digest_of
 from tooltrail.records.errors import InvalidRecordError, UnavailableError
-from tooltrail.records.streams import StreamRecord, count_lines
 
 INTERRUPTED = "interrupted while it was written"
 """Why the rest of a stream is missing when a call of `write` ended in an exception."""
-
-
-@dataclass(frozen=True, slots=True)
-class CapturedStream:
-    """The outcome of a capture.
-
-    Attributes:
-        record: what is known of the stream.
-        staged: the closed spool file, which holds exactly the bytes of the record as a stored
-            object; None when nothing was written, or when the bytes are in `record.content` only.
-        stored_size: bytes of the staged file when it was closed, which publishing compares; None
-            without a staged file, and when nobody knows.
-        index: of the staged file; None without one, and when there was no room for it.
-    """
-
-    record: StreamRecord
-    staged: Path | None
-    stored_size: int | None = None
-    index: FrameIndex | None = None
 
 
 class Capture:
@@ -92,7 +72,7 @@ class Capture:
             InvalidRecordError: no record can have this role. It is said here, because at the end
                 of the stream it would cost all bytes of it.
         """
-        _check_role(role)
+        check_role(role)
         self._role = role
         self._edge_bytes = edge_bytes
         self._inline_bytes = inline_bytes
@@ -301,7 +281,7 @@ class Capture:
             return CapturedStream(record, None)
         return CapturedStream(record, staged, self._spool.stored_size, self._spool.index)
 
-    def _record_in_memory(self, data: bytes) -> StreamRecord:
+    def _record_in_memory(self, data: bytes) -> CountedStream:
         head = data[: self._edge_bytes]
         return self._record(
             digest=digest_of(data),
@@ -312,7 +292,7 @@ class Capture:
             content=data,
         )
 
-    def _record_on_disk(self) -> StreamRecord:
+    def _record_on_disk(self) -> CountedStream:
         known = self._progress
         size = known.kept.size
         head = known.prefix[: min(size, self._edge_bytes)]
@@ -335,9 +315,9 @@ class Capture:
         head: bytes,
         tail: bytes,
         content: bytes | None,
-    ) -> StreamRecord:
+    ) -> CountedStream:
         lost = self._offered_size > size
-        return StreamRecord(
+        return CountedStream(
             role=self._role,
             digest=digest,
             size=size,
@@ -349,13 +329,6 @@ class Capture:
             produced_line_count=self._progress.produced.then(self._not_taken).line_count,
             loss_reason=self._spool.failure if lost else None,
         )
-
-
-def _check_role(role: str) -> None:
-    try:
-        StreamRecord.from_bytes(role, b"")
-    except ValueError as error:
-        raise InvalidRecordError(f"no stream can have the role {role[:80]!r}") from error
 
 
 def _bytes_of(chunk: bytes | bytearray | memoryview) -> memoryview:

@@ -7,13 +7,14 @@ hold; what was never written, nobody can count.
 
 import io
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from tooltrail.artifacts._decoding import announced_size, read_beginning, read_frame
 from tooltrail.artifacts._private import open_without_links
-from tooltrail.artifacts.capture import Capture, CapturedStream
+from tooltrail.artifacts.capture import Capture
+from tooltrail.artifacts.captured import CapturedStream
 from tooltrail.artifacts.codec import FRAME_SIZE
 from tooltrail.artifacts.frame_spans import (
     HEADER_SIZE,
@@ -157,4 +158,4 @@ def _counting(captured: CapturedStream, reader: SpoolReader) -> CapturedStream:
             "loss_reason": reader.problem or _UNFINISHED,
         }
     )
-    return replace(captured, record=record)
+    return captured.replaced(counted=record)

@@ -1,5 +1,7 @@
 """The program `tooltrail`; also `python -m tooltrail.cli`."""
 
+import gc
+import os
 import signal
 import sys
 
@@ -10,7 +12,17 @@ def main() -> None:
     # Python's own handler would print a traceback. `exec` installs handlers of its own.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from tooltrail.cli._app import app  # noqa: PLC0415  not before the line above
+    if sys.argv[1:2] == ["exec"]:
+        # Before click is imported, which takes longer than a short command.
+        gc.disable()  # the imports leave no garbage, and looking for some takes a tenth of the time
+        from tooltrail.cli._exec import main as run_exec  # noqa: PLC0415  not before SIGINT is set
+
+        gc.enable()
+        code = run_exec(sys.argv[2:])
+        if code is not None:
+            # Everything is written and closed. To take the interpreter apart takes as much again.
+            os._exit(code)
+    from tooltrail.cli._app import app  # noqa: PLC0415  the same
     from tooltrail.cli._failures import run  # noqa: PLC0415
 
     sys.exit(run(app))

@@ -45,7 +45,7 @@ def filter_options(function: Decorated) -> Decorated:
         sessions: tuple[UUID, ...] = ()
         invocations: tuple[UUID, ...] = ()
         if session_names or invocation_names:
-            with location.open(announce=False) as store:
+            with location.open() as store:
                 sessions = tuple(store.reader.session(name).id for name in session_names)
                 invocations = tuple(
                     store.reader.invocation(name).summary.id for name in invocation_names

@@ -2,9 +2,8 @@
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
-from pathlib import Path
 from typing import BinaryIO
 from uuid import UUID
 
@@ -14,7 +13,6 @@ from tooltrail.artifacts import (
     FOLLOW_INTERVAL_S,
     StreamFollower,
     is_in_use,
-    is_spooled,
     spooled_streams,
 )
 from tooltrail.cli._artifacts import find_artifact, open_known
@@ -23,7 +21,7 @@ from tooltrail.cli._location import Location
 from tooltrail.cli._output import copy_blocks, say, write_block
 from tooltrail.cli._waiting import wait_for_more
 from tooltrail.records.errors import AmbiguousNameError, NotFoundError, TooltrailError
-from tooltrail.store import InvocationDetail, SetAside, Store, StreamView, set_aside
+from tooltrail.store import InvocationDetail, Store, StreamView
 
 _DIGITS = re.compile(r"[0-9a-f]{4,64}")
 """How a digest may be shortened."""
@@ -61,7 +59,7 @@ def follow_output(
         if isinstance(found, str):
             copy_blocks(open_known(store, found).iter_tail(lines), sys.stdout.buffer)
             return ExitCode.OK
-        with _Following(store, found, lines, role, location.other_spools()) as following:
+        with _Following(store, found, lines, role) as following:
             return following.run()
 
 
@@ -71,7 +69,7 @@ def refuse_invocation(location: Location, name: str) -> None:
     Raises:
         click.UsageError: it is one; how its output is read is said.
     """
-    with suppress(TooltrailError), location.open(announce=False) as store:
+    with suppress(TooltrailError), location.open() as store:
         store.reader.invocation(name)
         raise click.UsageError(
             f"{name} is an invocation: -f prints its last lines and what follows,"
@@ -101,17 +99,9 @@ def _find(store: Store, name: str) -> UUID | str:
 class _Following(ExitStack):
     """The streams of one invocation: from its spool while that is there, then from the store."""
 
-    def __init__(
-        self,
-        store: Store,
-        invocation: UUID,
-        lines: int,
-        role: str | None,
-        other_spools: Sequence[Path],
-    ) -> None:
+    def __init__(self, store: Store, invocation: UUID, lines: int, role: str | None) -> None:
         super().__init__()
         self._store = store
-        self._other_spools = other_spools
         self._invocation = invocation
         self._folder = store.spool / str(invocation)
         self._lines = lines
@@ -162,7 +152,7 @@ class _Following(ExitStack):
     def _end(self) -> int:
         detail = self._store.reader.invocation(self._invocation)
         if detail.summary.state == "started":
-            return self._said_killed()
+            return self._said_elsewhere()
         wanted = [stream for stream in detail.streams if self._wants(stream.role)]
         if self._role is not None and not wanted:
             say(f"tooltrail: invocation {self._invocation} has no stream {self._role!r}")
@@ -195,22 +185,12 @@ class _Following(ExitStack):
             else:
                 yield from _after_bytes(source, offset)
 
-    def _said_killed(self) -> int:
-        if is_spooled(self._folder):
-            why = "but its program is gone; `tooltrail repair` ends the record"
-        elif aside := self._aside():
-            goes_on = "its program goes on there"
-            then = goes_on if aside.state == "running" else "`tooltrail repair` stores it"
-            why = f"and its record was set aside in {aside.path}: {then}"
-        else:
-            why = f"and has nothing in {self._store.spool}: it runs elsewhere, or was killed there"
-        say(f"tooltrail: invocation {self._invocation} has not ended, {why}")
+    def _said_elsewhere(self) -> int:
+        say(
+            f"tooltrail: invocation {self._invocation} has not ended, and has nothing in"
+            f" {self._store.spool}: it runs on another machine, or with another spool"
+        )
         return ExitCode.INCOMPLETE
-
-    def _aside(self) -> SetAside | None:
-        """What was set aside of it, since nobody knew whether its start is in the store."""
-        asides = set_aside(self._store, also=self._other_spools)
-        return next((one for one in asides if one.invocation_id == self._invocation), None)
 
 
 def _said_interrupted(detail: InvocationDetail) -> int:

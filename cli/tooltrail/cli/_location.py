@@ -3,18 +3,17 @@
 import os
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-import click
+from tooltrail.cli._output import say
+from tooltrail.records.errors import InvalidRecordError
 
 if TYPE_CHECKING:
-    from tooltrail.store import Durability, OnUnavailable, Store, StoreLimits
+    from tooltrail.store import Store
 
 
-@dataclass(frozen=True, slots=True)
-class Location:
+class Location(NamedTuple):
     """Where the store is.
 
     Attributes:
@@ -28,71 +27,42 @@ class Location:
     spool: Path | None = None
 
     @contextmanager
-    def open(
-        self,
-        *,
-        limits: "StoreLimits | None" = None,
-        durability: "Durability" = "full",
-        on_unavailable: "OnUnavailable" = "raise",
-        announce: bool = True,
-    ) -> "Generator[Store]":
+    def open(self, *, create: bool = False) -> "Generator[Store]":
         """The store, closed at the end of the block.
 
+        A store that has only a journal yet gets its database. Facts that could not be ingested are
+        said on stderr.
+
         Args:
-            limits: how much of what tools print is kept.
-            durability: what records survive.
-            on_unavailable: what becomes of them while the database is away; who only reads is told.
-            announce: say on stderr when the spool holds output of killed programs.
+            create: whether a missing store is created.
         """
-        from tooltrail.store import open_store  # noqa: PLC0415  heavy, and not every command needs it
+        from tooltrail.store.opening import open_store  # noqa: PLC0415  not every command needs it
 
         with open_store(
             self.database,
             artifacts=self.artifacts,
             spool=self.spool,
-            limits=limits,
-            durability=durability,
-            on_unavailable=on_unavailable,
+            create=create or self._has_journal(),
         ) as store:
-            if announce:
-                from tooltrail.cli._repairing import say_recoverable  # noqa: PLC0415  the same
-
-                say_recoverable(store, self.other_spools())
             yield store
+            if store.lag is not None:
+                say(
+                    f"tooltrail: facts wait in {store.spool}, so the newest are missing: {store.lag}"
+                )
 
-    def other_spools(self) -> list[Path]:
-        """Where `exec` sets records aside that the spool of the store cannot take."""
-        from tooltrail.store import user_spools  # noqa: PLC0415  heavy
+    def _has_journal(self) -> bool:
+        from tooltrail.store.engines.targets import parse_target  # noqa: PLC0415  see `open`
+        from tooltrail.store.spools import default_spool  # noqa: PLC0415  see `open`
 
-        return user_spools()
-
-    def spool_folders(self) -> list[Path]:
-        """Where captured output can wait when the store is away: its spool, then the user's own.
-
-        Raises:
-            InvalidRecordError: none was named, and the user has no home folder for one.
-        """
-        from tooltrail.store import spool_folder  # noqa: PLC0415  heavy
-
-        return [self.spool or spool_folder(self.database), *_user_spools()]
-
-
-def _user_spools() -> list[Path]:
-    """The user's own spool; none where the user has no home folder."""
-    from tooltrail.records import InvalidRecordError  # noqa: PLC0415  heavy
-    from tooltrail.store import user_spool  # noqa: PLC0415  heavy
-
-    try:
-        return [user_spool()]
-    except InvalidRecordError:
-        return []
+        spool = self.spool or default_spool(parse_target(self.database))
+        return (spool / "journal").is_dir()
 
 
 def default_database() -> str:
     """The database file in the user's data folder (XDG Base Directory Specification).
 
     Raises:
-        click.UsageError: the user has no home folder.
+        InvalidRecordError: the user has no home folder.
     """
     home = os.environ.get("XDG_DATA_HOME", "")
     # The specification wants a relative value ignored.
@@ -104,4 +74,4 @@ def _home() -> Path:
     try:
         return Path.home()
     except RuntimeError as error:
-        raise click.UsageError("there is no home folder; name the store with --db") from error
+        raise InvalidRecordError("there is no home folder; name the store with --db") from error

@@ -79,7 +79,7 @@ def follow_log(location: Location, where: InvocationFilter, count: int, log: Log
         # What changed between the two is told once.
         told = {(view.id, view.state) for view in page}
         while True:
-            # Asked first: what came before the end is then told.
+            # Asked first: what came before the end is then printed. A new reader catches up.
             is_over = _is_over(store.reader, where)
             log.tell([view for view in feed.poll() if (view.id, view.state) not in told])
             told.clear()

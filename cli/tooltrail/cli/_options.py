@@ -1,6 +1,5 @@
 """Options that several commands share, each one defined once."""
 
-import re
 from collections.abc import Callable, Mapping
 from functools import wraps
 from pathlib import Path
@@ -13,8 +12,6 @@ from tooltrail.cli._location import Location, default_database
 
 Decorated = Callable[..., Any]
 
-_BYTES = re.compile(r"([0-9]{1,19})([KMGT]?)", re.IGNORECASE)
-
 
 class NamedOption(click.Option):
     """An option that names something; an empty text names nothing, as if it had not been given."""
@@ -25,19 +22,6 @@ class NamedOption(click.Option):
         """The value and where it is from: the command line, else the environment."""
         value, source = super().consume_value(ctx, opts)
         return super().consume_value(ctx, {}) if value == "" else (value, source)
-
-
-class ByteCount(click.ParamType[int]):
-    """A number of bytes: digits, or with a suffix for a power of 1024."""
-
-    name = "bytes"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Read a number of bytes, or fail as a usage error."""
-        match = _BYTES.fullmatch(str(value))
-        if match is None:
-            self.fail(f"{value!r} is no number of bytes such as 1000000, 64K, 200M, 1G", param, ctx)
-        return int(match[1]) << 10 * " KMGT".index(match[2].upper() or " ")
 
 
 def store_options(function: Decorated) -> Decorated:

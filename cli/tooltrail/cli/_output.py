@@ -6,12 +6,9 @@ import os
 import sys
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, fields
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
-
-import click
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -35,7 +32,8 @@ def say(message: str) -> None:
     dropped without an error.
     """
     with suppress(OSError):
-        click.echo(on_terminal(message), err=True)
+        sys.stderr.write(f"{on_terminal(message)}\n")
+        sys.stderr.flush()
 
 
 def write(text: str) -> None:
@@ -110,6 +108,8 @@ def print_views(
     chosen: str | None,
 ) -> None:
     """Print a list of one kind of view; see `print_records`."""
+    from dataclasses import asdict, fields  # noqa: PLC0415  20 ms that `exec` does not have
+
     names = [field.name for field in fields(kind)]
     print_records([asdict(view) for view in views], style, chosen, names=names)
 
@@ -270,6 +270,8 @@ def _chosen(names: Sequence[str], fields: str | None) -> list[str] | None:
     chosen = [name.strip() for name in fields.split(",")]
     unknown = [name for name in chosen if name not in names]
     if unknown:
+        import click  # noqa: PLC0415  50 ms that `exec` does not have
+
         raise click.UsageError(f"unknown field {', '.join(unknown)}; there are {', '.join(names)}")
     return chosen
 

@@ -1,345 +1,290 @@
-"""The work of `tooltrail exec`: start in the store, run, finish in the store, mirror the status.
-
-What happens to the command never depends on the record: once it has been started it runs to its
-end and its status is mirrored, and a record that could not be finished stays in the store as
-started, with the captured output in the spool, which is said on stderr; so is that nobody knows
-whether it could.
-"""
+"""The record of one command: facts that are appended to the journal of a spool."""
 
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from uuid import UUID
 
-from pydantic import JsonValue
-
-from tooltrail.artifacts import Capture, CapturedStream
-from tooltrail.cli._exit_codes import ExitCode
-from tooltrail.cli._failures import say_error
-from tooltrail.cli._location import Location
+from tooltrail.artifacts.captured import CapturedStream
+from tooltrail.artifacts.short_capture import ShortCapture
+from tooltrail.cli._exec_options import Request, UsageProblem
 from tooltrail.cli._output import say
-from tooltrail.cli._process import ChildExit, SpawnFailure, held_signals, run_child
-from tooltrail.cli._streams import StreamCapture
-from tooltrail.records import (
-    DEFAULT_POLICY,
-    AccessRefusedError,
-    CommandOutput,
-    CompleteOutput,
-    EndUncertainError,
-    NotFoundError,
-    Policy,
-    StartUncertainError,
-    StreamRecord,
-    ToolCall,
-    ToolError,
-    TooltrailError,
-    UnavailableError,
+from tooltrail.cli._process import ChildExit
+from tooltrail.journal.clock import new_id, now
+from tooltrail.journal.environment import environment_json
+from tooltrail.journal.log import Entry, JournalLog, Position
+from tooltrail.journal.owners import Owner
+from tooltrail.records.canonical_json import encode
+from tooltrail.records.command_documents import CommandEnd, ended_document, failed_document
+from tooltrail.records.default_policy_document import DEFAULT_INLINE_BYTES, default_policy_json
+from tooltrail.records.digests import digest_of
+from tooltrail.records.errors import InvalidRecordError, UnavailableError
+from tooltrail.records.facts import (
+    CallEnded,
+    CallStarted,
+    SessionClosed,
+    SessionOpened,
+    StreamFact,
 )
-from tooltrail.store import (
-    Aside,
-    Durability,
-    Invocation,
-    Store,
-    StoreLimits,
-    look_up_store_id,
-    open_aside,
-    wanted_store,
-)
+from tooltrail.records.ids import keyed_id, parse_id
+
+if TYPE_CHECKING:
+    from tooltrail.artifacts import Capture
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What to run, and under which name to record it.
+class UsedPolicy(NamedTuple):
+    """What a record needs of a policy.
 
     Attributes:
-        argv: the command and its arguments.
-        cwd: the folder to run in, ours when None.
-        timeout_s: seconds it may run.
-        grace_s: seconds between SIGTERM and SIGKILL at the timeout.
-        tool_name: to record.
-        call_id: to record.
-        policy: the budgets of the record, the default ones when None.
-        limits: how much of the output is kept.
-        durability: what the record survives.
+        document: canonical JSON of the policy.
+        inline_bytes: longest stream that travels with its fact.
+        stream_bytes: most bytes of one stream that are kept; None for all.
     """
 
-    argv: tuple[str, ...]
-    cwd: str | None
-    timeout_s: float | None
-    grace_s: float
-    tool_name: str
-    call_id: str | None
-    policy: Policy | None = None
-    limits: StoreLimits | None = None
-    durability: Durability = "full"
-
-    @property
-    def command_line(self) -> str:
-        """The command as a shell would spell it."""
-        return shlex.join(self.argv)
-
-    @property
-    def timeout_ms(self) -> int | None:
-        """The timeout as it is recorded."""
-        return None if self.timeout_s is None else round(self.timeout_s * 1000)
-
-    def to_call(self) -> ToolCall:
-        """The tool call that is recorded."""
-        arguments: dict[str, JsonValue] = {"argv": list(self.argv)}
-        if self.cwd is not None:
-            arguments["cwd"] = self.cwd
-        if self.timeout_ms is not None:
-            arguments["timeout_ms"] = self.timeout_ms
-        call = ToolCall.of(self.tool_name, arguments, call_id=self.call_id)
-        return call.model_copy(update={"title": self.command_line})
+    document: bytes
+    inline_bytes: int
+    stream_bytes: int | None
 
 
-def run_recorded(
-    location: Location, session_name: str | None, request: Request, *, verbose: bool
-) -> int:
-    """Run a command and record it; the exit code mirrors the command's.
-
-    While the store is away the command runs all the same, and its record waits in the outbox. Where
-    that cannot be, since nobody knows which store it is, or which session, it is set aside.
+def used_policy(request: Request) -> UsedPolicy:
+    """The policy of a file, or the default one.
 
     Raises:
-        TooltrailError: there is no such store or session; nothing was run.
+        UsageProblem: the file is not a policy for commands.
     """
-    store_id = None
-    with ExitStack() as stack:
-        try:
-            store = stack.enter_context(
-                location.open(
-                    limits=request.limits,
-                    durability=request.durability,
-                    on_unavailable="outbox",
-                    announce=False,
-                )
-            )
-            store_id = store.info.id
-            recording = _begin(store, session_name, request)
-        except UnavailableError as error:
-            say_error(error)
-            return run_aside(location, session_name, request, error, store_id)
-        if not recording.invocation.is_recorded:
-            say(f"tooltrail: {store.fallback.reason}")
-        output, code = run_request(request, recording.invocation.capture, recording.captured)
-        recording.finish(output, verbose=verbose)
-    return code
+    if request.policy is None:
+        return UsedPolicy(default_policy_json(), DEFAULT_INLINE_BYTES, None)
+    import click  # noqa: PLC0415  for a policy in a file, as the next one
 
+    from tooltrail.cli._policy import read_policy  # noqa: PLC0415
 
-def run_aside(
-    location: Location,
-    session_name: str | None,
-    request: Request,
-    failure: UnavailableError,
-    store_id: UUID | None,
-) -> int:
-    """Run a command whose start no store could take, and keep its record in the spool.
-
-    Args:
-        location: of the store.
-        session_name: the session that was named.
-        request: the command.
-        failure: why it was not started there.
-        store_id: of the store, when it could be opened.
-    """
-    known_id = store_id or look_up_store_id(location.database)
-    aside = open_aside(
-        location.spool_folders(),
-        request.to_call(),
-        wanted=wanted_store(location.database, known_id),
-        session=session_name,
-        family="command",
-        policy=request.policy or DEFAULT_POLICY,
-        free_bytes=None if request.limits is None else request.limits.free_bytes,
-        attempted=failure if isinstance(failure, StartUncertainError) else None,
-    )
-    output, code = run_request(request, aside.capture, lambda stream: stream.record)
-    with held_signals():
-        for sentence in _set_aside(aside, output):
-            say(f"tooltrail: {sentence}")
-    return code
-
-
-def _set_aside(aside: Aside, output: CompleteOutput) -> Iterator[str]:
-    """Keep the end, and say in sentences what is kept and where."""
     try:
-        aside.finish(output)
-    except UnavailableError as error:
-        if aside.is_begun:
-            yield (
-                f"the end was not recorded: {error}; `tooltrail repair` records the call as"
-                " interrupted, with what is kept"
-            )
-        else:
-            yield f"nothing was recorded: {error}"
-        return
-    yield from _losses(output.streams)
-    yield f"the record is kept in {aside.folder}; `tooltrail repair` stores it"
+        policy = read_policy(Path(request.policy), request.tool)
+    except click.UsageError as error:
+        raise UsageProblem(error.message) from error
+    assert policy is not None
+    applied = policy.applied_to(request.tool)
+    return UsedPolicy(policy.to_json(), applied.inline_bytes, applied.stream_bytes)
 
 
-def run_request(
-    request: Request,
-    capture: Callable[[str], Capture],
-    captured: Callable[[CapturedStream], StreamRecord],
-) -> tuple[CompleteOutput, int]:
-    """Run a command to its end.
+class Recording:
+    """The facts of one command. As a context manager it gives files back at its end.
 
-    Args:
-        request: the command.
-        capture: makes the capture of a role.
-        captured: takes a closed capture.
-
-    Returns:
-        What to record, and the exit code that mirrors the command's.
+    Attributes:
+        id: of the invocation.
+        end_position: of the fact that ends the call; None until then, or if it was not recorded.
     """
-    streams = StreamCapture(capture)
-    try:
-        ended = run_child(
-            request.argv,
-            on_chunk=streams.write,
-            on_idle=streams.flush,
-            cwd=request.cwd,
-            timeout_s=request.timeout_s,
-            grace_s=request.grace_s,
+
+    def __init__(self, request: Request, spool: Path, policy: UsedPolicy) -> None:
+        """Prepare. Nothing is written yet.
+
+        Raises:
+            InvalidRecordError: the name of the session is too long.
+        """
+        self.id = new_id()
+        self.end_position: Position | None = None
+        self._request = request
+        self._spool = spool
+        self._policy = policy
+        self._session = _session_of(request.session)
+        self._log = JournalLog(spool / "journal")
+        self._owner = Owner(spool)
+        self._files: list[Path] = []
+
+    @property
+    def owner_descriptor(self) -> int:
+        """The descriptor that says that the call runs, for the command to inherit."""
+        return self._owner.descriptor
+
+    def start(self) -> None:
+        """Record that the command is about to run; acknowledged when this returns.
+
+        Raises:
+            UnavailableError: the spool cannot be written.
+        """
+        request, at, environment = self._request, now(), environment_json()
+        arguments: dict[str, Any] = {"argv": list(request.argv)}
+        if request.cwd is not None:
+            arguments["cwd"] = request.cwd
+        if request.timeout_ms is not None:
+            arguments["timeout_ms"] = request.timeout_ms
+        sent = encode(arguments)
+        started = CallStarted(
+            session=self._session.id,
+            id=self.id,
+            at=at,
+            tool_name=request.tool,
+            family="command",
+            arguments=digest_of(sent),
+            policy=digest_of(self._policy.document),
+            environment=digest_of(environment),
+            call_id=request.call_id,
+            title=shlex.join(request.argv),
+            owner=self._owner.name(),
         )
-    except SpawnFailure as failure:
-        say(f"tooltrail: {failure.message}")
-        return _not_started(request, failure), failure.exit_code
-    _say_faults(ended)
-    records = {role: captured(stream) for role, stream in streams.close().items()}
-    return _ended(request, ended, records), _code_of(ended)
+        entries = [Entry(started, [sent], [self._policy.document, environment])]
+        if self._session.is_opened_here:
+            opened = SessionOpened(
+                session=self._session.id,
+                at=at,
+                name=self._session.name,
+                environment=digest_of(environment),
+            )
+            entries.insert(0, Entry(opened, [], [environment]))
+        self._started_at = at
+        self._append(entries)
 
+    def capture(self, role: str) -> ShortCapture:
+        """A writer for one stream."""
+        inline, most = self._policy.inline_bytes, self._policy.stream_bytes
 
-def _code_of(ended: ChildExit) -> int:
-    """The command's own code, unless that would call an output whole that did not get through."""
-    lost = ended.tee_error is not None and ended.mirrored in (ExitCode.OK, ExitCode.BROKEN_PIPE)
-    return ExitCode.INCOMPLETE if lost else ended.mirrored
+        def open_capture() -> "Capture":
+            from tooltrail.artifacts.capture import Capture  # noqa: PLC0415  loads the codec
+            from tooltrail.artifacts.limits import CaptureLimits  # noqa: PLC0415
 
+            return Capture(
+                role,
+                self._spool / str(self.id) / f"{role}.zst",
+                edge_bytes=0,
+                inline_bytes=inline,
+                limits=CaptureLimits(most, self._request.free_bytes),
+            )
 
-class _Recording:
-    """The end of one invocation's record, and what is left of its output when there is none.
+        return ShortCapture(role, inline if most is None else min(inline, most), open_capture)
 
-    Args:
-        invocation: which was started.
-    """
+    def end(self, ended: ChildExit, captured: Sequence[CapturedStream]) -> None:
+        """Record how the command ended and what it printed, or say that this is not recorded."""
+        request = self._request
+        known = CommandEnd(
+            command=shlex.join(request.argv),
+            cwd=request.cwd,
+            exit_status=ended.exit_status,
+            signal=ended.signal,
+            timed_out=ended.timed_out,
+            timeout_ms=request.timeout_ms if ended.timed_out else None,
+        )
+        streams = [self._stream_fact(one) for one in captured]
+        bodies = [
+            one.counted.content
+            for one, stream in zip(captured, streams, strict=True)
+            if stream.spooled is None and one.counted.content is not None
+        ]
+        self._finish(
+            ended_document(request.tool, known, streams),
+            bodies,
+            state="success",
+            streams=tuple(streams),
+            duration_ms=ended.duration_ms,
+            exit_status=ended.exit_status,
+            signal=ended.signal,
+            timed_out=ended.timed_out,
+        )
+        for stream in streams:
+            if stream.loss_reason is not None:
+                lost = stream.produced_size - stream.size
+                say(f"tooltrail: {stream.role}: {lost:,} bytes not kept: {stream.loss_reason}")
 
-    def __init__(self, invocation: Invocation) -> None:
-        self.invocation = invocation
-        self._streams: list[CapturedStream] = []
+    def fail(self, kind: str, message: str) -> None:
+        """Record that the command could not be started, or say that this is not recorded."""
+        request = self._request
+        document = failed_document(request.tool, kind, message, request.argv, request.cwd)
+        self._finish(document, [], state="error", error_kind=kind)
 
-    def captured(self, stream: CapturedStream) -> StreamRecord:
-        """Take a closed capture; its record says what the store keeps of it."""
-        record = self.invocation.captured(stream)
-        self._streams.append(replace(stream, record=record))
-        return record
-
-    def finish(self, output: CompleteOutput, *, verbose: bool) -> None:
-        """Finish the record, or say what became of it."""
+    def _finish(self, document: bytes, bodies: Sequence[bytes], **members: Any) -> None:
+        # A clock that was set back must not give an end before the start.
+        at = max(now(), self._started_at)
+        fact = CallEnded(
+            session=self._session.id, id=self.id, at=at, output=digest_of(document), **members
+        )
+        entries = [Entry(fact, [document, *bodies])]
+        if self._session.is_own:
+            entries.append(Entry(SessionClosed(session=self._session.id, at=at)))
         try:
-            with held_signals():
-                finished = self.invocation.finish(output)
-        except EndUncertainError as error:
-            say(f"tooltrail: {error}; {self._what_is_kept()}; `tooltrail repair` settles it")
-            return
-        except (TooltrailError, OSError) as error:
+            self.end_position = self._append(entries)
+        except (UnavailableError, InvalidRecordError) as error:
             say(
-                f"tooltrail: {error}; invocation {self.invocation.id} stays in the store as "
-                f"started; {self._what_is_kept()}"
+                f"tooltrail: {error}; the end of invocation {self.id} is not recorded: the next"
+                f" reader ends the call as interrupted, with the output in {self._spool}"
             )
             return
-        for sentence in _losses(stream.record for stream in self._streams):
-            say(f"tooltrail: {sentence}")
-        for damage in finished.damages:
-            say(f"tooltrail: {damage}")
-        if finished.recorded_in == "outbox":
-            which = f" of {finished.invocation_id}" if verbose else ""
-            say(f"tooltrail: the record{which} waits in the outbox; `tooltrail repair` stores it")
+        if self._request.v:
+            say(f"tooltrail: recorded {self.id}")
+
+    def _append(self, entries: Sequence[Entry]) -> Position:
+        if self._request.acknowledge == "process":
+            return self._log.append(entries)[-1]
+        self._sync_files()
+        return self._log.record(entries)[-1]
+
+    def _sync_files(self) -> None:
+        """Make the spool files durable that the facts name."""
+        if not self._files:
             return
-        if finished.postponed:
-            say(
-                "tooltrail: the artifact root is unavailable, so the output waits in"
-                f" {self.invocation.spool}: `tooltrail repair` stores it"
-            )
-        if verbose:
-            say(f"tooltrail: recorded {finished.invocation_id}")
+        from tooltrail.artifacts import sync_file, sync_folder  # noqa: PLC0415  for long output
 
-    def _what_is_kept(self) -> str:
-        streams = [stream for stream in self._streams if stream.record.role != "order"]
-        produced = sum(stream.record.produced_size for stream in streams)
-        spooled = (s for s in streams if s.staged is not None and s.staged.exists())
-        kept = sum(stream.record.size for stream in spooled)
-        if not produced:
-            return "it had no output"
-        if not kept:
-            return f"its {produced:,} bytes of output were not kept"
-        without = f", without {produced - kept:,} bytes" if kept < produced else ""
-        return f"its output is kept in {self.invocation.spool}{without}"
+        try:
+            for file in self._files:
+                sync_file(file)
+            for folder in (self._spool / str(self.id), self._spool):
+                sync_folder(folder)
+        except OSError as error:
+            raise UnavailableError(f"the spool cannot be synced: {error.strerror}") from error
+
+    def _stream_fact(self, captured: CapturedStream) -> StreamFact:
+        known, spooled = captured.counted, None
+        if captured.staged is not None and known.size > self._policy.inline_bytes:
+            self._files.append(captured.staged)
+            spooled = f"{self.id}/{captured.staged.name}"
+        return StreamFact(
+            role=known.role,
+            digest=known.digest,
+            size=known.size,
+            line_count=known.line_count,
+            produced_size=known.produced_size,
+            produced_line_count=known.produced_line_count,
+            loss_reason=known.loss_reason,
+            spooled=spooled,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._log.close()
+        self._owner.release()
 
 
-def _begin(store: Store, session_name: str | None, request: Request) -> _Recording:
-    """Commit the start in the session that was named, else in one of our own."""
-    call, policy = request.to_call(), request.policy
-    if session_name is None:
-        return _Recording(store.start_alone(call, family="command", policy=policy))
-    session = store.join_session(_session_named(store, session_name))
-    return _Recording(session.start(call, family="command", policy=policy))
+class _Session(NamedTuple):
+    """The session of a command.
 
-
-def _session_named(store: Store, name: str) -> UUID:
-    """The session of a name; one that the store does not know, or cannot tell, if named in full.
-
-    It may wait in the outbox, which is for whoever joins it to find out.
-
-    Raises:
-        TooltrailError: there is none, or nobody can tell which it is.
+    Attributes:
+        id: of the session.
+        name: by which it was named; None without a name.
+        is_own: whether the command has it to itself.
     """
+
+    id: UUID
+    name: str | None
+    is_own: bool
+
+    @property
+    def is_opened_here(self) -> bool:
+        """Whether the start of the command says that the session began."""
+        return self.is_own or self.name is not None
+
+
+def _session_of(named: str | None) -> _Session:
+    """The session that is named by its id or by any name, else one for the command alone."""
+    if named is None:
+        return _Session(new_id(), None, is_own=True)
     try:
-        return store.reader.session(name).id
-    except AccessRefusedError:
-        raise
-    except (UnavailableError, NotFoundError):
-        with suppress(ValueError):
-            return UUID(name)
-        raise
-
-
-def _losses(streams: Iterable[StreamRecord]) -> Iterator[str]:
-    """What was not kept of each stream, and why."""
-    for stream in streams:
-        if stream.loss_reason is not None:
-            lost = stream.produced_size - stream.size
-            yield f"{stream.role}: {lost:,} bytes not kept: {stream.loss_reason}"
-
-
-def _say_faults(ended: ChildExit) -> None:
-    if ended.recorder_error is not None:
-        say(f"tooltrail: recording stopped early: {ended.recorder_error}")
-    if ended.tee_error is not None:
-        say(f"tooltrail: output could not be passed on: {ended.tee_error.strerror}")
-
-
-def _ended(
-    request: Request, ended: ChildExit, streams: Mapping[str, StreamRecord]
-) -> CompleteOutput:
-    # Neither a status nor a signal: somebody else reaped the child, and nobody knows.
-    result = CommandOutput(
-        command=request.command_line,
-        cwd=request.cwd,
-        exit_status=ended.exit_status,
-        signal=ended.signal,
-        timed_out=ended.timed_out,
-        timeout_ms=request.timeout_ms if ended.timed_out else None,
-        stdout=streams["stdout"],
-        stderr=streams["stderr"],
-        order=streams["order"],
-    )
-    return CompleteOutput.success(request.tool_name, result)
-
-
-def _not_started(request: Request, failure: SpawnFailure) -> CompleteOutput:
-    details: dict[str, JsonValue] = {"argv": list(request.argv), "cwd": request.cwd}
-    error = ToolError(kind=failure.kind, message=failure.message, details=details)
-    return CompleteOutput.failure(request.tool_name, error)
+        return _Session(parse_id(named), None, is_own=False)
+    except InvalidRecordError:
+        return _Session(keyed_id("name", named), named, is_own=False)

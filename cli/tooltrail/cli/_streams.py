@@ -1,9 +1,10 @@
-"""Capturing a command's two streams apart, and in which order their chunks came."""
+"""Capturing the streams of a command, and in which order their chunks came."""
 
 import time
 from collections.abc import Callable
 
-from tooltrail.artifacts import Capture, CapturedStream
+from tooltrail.artifacts.captured import CapturedStream
+from tooltrail.artifacts.short_capture import ShortCapture
 from tooltrail.cli._process import StreamName
 
 _TICK_MS = 100
@@ -13,21 +14,28 @@ _FD: dict[StreamName, int] = {"stdout": 1, "stderr": 2}
 
 
 class StreamCapture:
-    """Both streams of one command, and the order in which their chunks came.
+    """The streams of one command, and the order in which their chunks came.
 
     Args:
         capture: makes the capture of a role.
+        has_terminal: whether the command prints to a terminal, which knows one stream alone.
     """
 
-    def __init__(self, capture: Callable[[str], Capture]) -> None:
-        self._streams = {name: capture(name) for name in _FD}
+    def __init__(self, capture: Callable[[str], ShortCapture], *, has_terminal: bool) -> None:
+        self._streams: dict[StreamName, ShortCapture] = (
+            {"stdout": capture("combined")}
+            if has_terminal
+            else {name: capture(name) for name in _FD}
+        )
         self._order = capture("order")
         self._began = time.monotonic()
         self._last: tuple[StreamName, int, int] | None = None
 
-    def write(self, name: StreamName, chunk: bytes | memoryview) -> None:
+    def write(self, name: StreamName, chunk: bytes) -> None:
         """Take a chunk in; see `ChunkHandler`."""
         self._streams[name].write(chunk)
+        if len(self._streams) == 1:
+            return
         at = int((time.monotonic() - self._began) * 1000)
         last = self._last
         if last is not None and last[0] == name and at - last[2] < _TICK_MS:
@@ -41,13 +49,11 @@ class StreamCapture:
         for capture in self._streams.values():
             capture.flush()
 
-    def close(self) -> dict[str, CapturedStream]:
-        """End all streams; what was captured, by role."""
+    def close(self) -> list[CapturedStream]:
+        """End all streams, in the order in which a record has them."""
         self._write_order()
-        closed: dict[str, CapturedStream] = {"order": self._order.close()}
-        for name, capture in self._streams.items():
-            closed[name] = capture.close()
-        return closed
+        captured = [capture.close() for capture in self._streams.values()]
+        return captured if len(captured) == 1 else [*captured, self._order.close()]
 
     def _write_order(self) -> None:
         if self._last is not None:

@@ -4,8 +4,8 @@ Standard library only, and no other program is started.
 """
 
 import os
-import platform
 import pwd
+import sys
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -37,7 +37,7 @@ def _encoded(pid: int, cwd: str) -> bytes:
         "cwd": cwd,
         "pid": pid,
         "platform": f"{system.sysname}-{system.release}-{system.machine}",
-        "python": platform.python_version(),
+        "python": ".".join(map(str, sys.version_info[:3])),
     }
     commit = git_commit(Path(cwd)) if cwd else None
     if commit is not None:

@@ -26,12 +26,12 @@ import hashlib
 import struct
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from tooltrail.records.digests import Digest, digest_of
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.records.facts import Fact, read_fact
+from tooltrail.records.frozen import Frozen
 
 MAGIC: Final = b"TTf1"
 _HEADER: Final = struct.Struct("<4s4xIIQI32sI")
@@ -53,8 +53,7 @@ class BrokenFrameError(Exception):
     """The bytes at this place are not a complete frame."""
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(Frozen):
     """One frame as it was read.
 
     Attributes:
@@ -106,8 +105,7 @@ class Frame:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
+class Header(Frozen):
     """The fixed part of a frame."""
 
     crc: int

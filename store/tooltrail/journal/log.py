@@ -16,7 +16,6 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -27,6 +26,7 @@ from tooltrail.journal.lock import JournalLock, Tail, sync_names
 from tooltrail.journal.segments import SEAL_BYTES
 from tooltrail.records.errors import DiskFullError, UnavailableError
 from tooltrail.records.facts import Fact, fact_json
+from tooltrail.records.frozen import Frozen
 
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 _MOST_REPEATED: Final = 1024
@@ -48,8 +48,7 @@ class Entry(NamedTuple):
     repeated: Sequence[bytes] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(Frozen):
     """Where an appended fact stands.
 
     Attributes:

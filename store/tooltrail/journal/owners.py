@@ -11,7 +11,6 @@ import contextlib
 import fcntl
 import os
 import re
-import secrets
 import threading
 from pathlib import Path
 from typing import Final
@@ -81,7 +80,7 @@ class Owner:
     def _lock(self) -> str:
         folder = self.spool / FOLDER_NAME
         make_private_folder(folder)
-        name = secrets.token_hex(16)
+        name = os.urandom(16).hex()
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
         self._close()  # left by an earlier try that failed
         _owners.add(self)

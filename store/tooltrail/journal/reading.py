@@ -6,7 +6,6 @@ behind that place prove that it is damaged: then it reports a `Gap` and goes on 
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self, TypeAlias
 from uuid import UUID
@@ -21,6 +20,7 @@ from tooltrail.journal.frames import (
 )
 from tooltrail.journal.segments import FRAMES_FROM, segment_path
 from tooltrail.records.errors import DamageError, UnavailableError
+from tooltrail.records.frozen import Frozen
 
 _CHUNK_BYTES: Final = 1 << 20
 """Read at once. A longer frame is read whole."""
@@ -28,8 +28,7 @@ _CHUNK_BYTES: Final = 1 << 20
 _LOOK_BYTES: Final = 16 << 10
 
 
-@dataclass(frozen=True, slots=True)
-class Cursor:
+class Cursor(Frozen):
     """A place between two frames of a journal.
 
     Attributes:
@@ -45,8 +44,7 @@ class Cursor:
     hash: bytes | None = FIRST_HASH
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
+class Gap(Frozen):
     """Bytes of a journal that hold acknowledged facts and cannot be read any more.
 
     Attributes:

@@ -21,7 +21,6 @@ import re
 import struct
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 from uuid import UUID
@@ -35,6 +34,7 @@ from tooltrail.journal.frames import (
     unpack_frame,
 )
 from tooltrail.records.errors import DamageError
+from tooltrail.records.frozen import Frozen
 
 VERSION: Final = 1
 SUFFIX: Final = ".seg"
@@ -56,8 +56,7 @@ _PRIVATE: Final = 0o600
 _OPEN: Final = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
-@dataclass(frozen=True, slots=True)
-class SegmentHead:
+class SegmentHead(Frozen):
     """What a segment says of itself.
 
     Attributes:

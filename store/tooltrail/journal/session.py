@@ -1,8 +1,7 @@
 """One conversation or agent run that takes records."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from types import TracebackType
@@ -10,16 +9,22 @@ from typing import Final, Self
 from uuid import UUID
 
 from tooltrail.journal.clock import new_id, now
-from tooltrail.journal.environment import environment_json
+from tooltrail.journal.ended_calls import EndedBatch, EndedCall, ended_batch, family_of
 from tooltrail.journal.invocation import Finished, Invocation
 from tooltrail.journal.log import Entry
-from tooltrail.journal.making import Ended, check_times, ended_entry, started_entry
+from tooltrail.journal.making import started_entry
 from tooltrail.journal.recorder import Recorder
-from tooltrail.journal.work import Acknowledge, Work
+from tooltrail.journal.session_facts import (
+    closed_entry,
+    leg_entry,
+    message_entry,
+    offered_entry,
+    opened_entry,
+    outcome_entry,
+)
+from tooltrail.journal.work import Work
 from tooltrail.records import (
     AgentVersion,
-    CompleteOutput,
-    Family,
     InvalidRecordError,
     LegEnded,
     LegStarted,
@@ -28,46 +33,11 @@ from tooltrail.records import (
     SessionClosedError,
     ToolCall,
     ToolDefinition,
-    leg_fact_json,
-)
-from tooltrail.records.digests import digest_of
-from tooltrail.records.facts import (
-    AgentLeg,
-    AgentOutcome,
-    MessageAdded,
-    SessionClosed,
-    SessionOpened,
-    ToolsOffered,
 )
 from tooltrail.records.ids import keyed_id
 
 _MOST_TOGETHER: Final = 256
 """Calls of `record_many` that are appended together."""
-
-
-@dataclass(frozen=True, slots=True)
-class EndedCall:
-    """A call that ended before it is recorded, and all that came of it.
-
-    Attributes:
-        call: what the model asked for.
-        output: what the tool gave; its streams carry their content.
-        family: name of the family of the result; None for the one that serves the tool.
-        policy: other budgets than the recorder's.
-        started_at: when it started, aware; None when nobody knows.
-        finished_at: when it ended, aware; None when nobody knows.
-        idempotency_key: a name under which it is recorded once, however often it is given.
-        seen: the text that the model was really shown; None to render one.
-    """
-
-    call: ToolCall
-    output: CompleteOutput
-    family: str | None = None
-    policy: Policy | None = None
-    started_at: datetime | None = None
-    finished_at: datetime | None = None
-    idempotency_key: str | None = None
-    seen: str | None = None
 
 
 class Session:
@@ -113,24 +83,33 @@ class Session:
             InvalidRecordError: a key or name is empty or too long, or both are given.
             UnavailableError: the spool cannot be written.
         """
-        key = idempotency_key
-        if name is not None and key is not None:
-            raise InvalidRecordError("a session takes a name or an idempotency key, not both")
-        if key is not None:
-            session_id = keyed_id("session", key)
-        else:
-            session_id = new_id() if name is None else keyed_id("name", name)
-        environment = environment_json()
-        fact = SessionOpened(
-            session=session_id,
-            at=at or now(),
-            name=name,
-            title=title,
-            agent=agent,
-            parent=parent,
-            environment=digest_of(environment),
-        )
-        recorder.append(Work([Entry(fact, [environment])]))
+        session_id = _session_id(name, idempotency_key)
+        entry = opened_entry(session_id, at=at, name=name, title=title, agent=agent, parent=parent)
+        recorder.append(Work([entry]))
+        return cls(recorder, session_id, is_own=True)
+
+    @classmethod
+    async def aopen(
+        cls,
+        recorder: Recorder,
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        agent: str | None = None,
+        parent: UUID | None = None,
+        idempotency_key: str | None = None,
+        at: datetime | None = None,
+    ) -> Self:
+        """Like `open`, without blocking the event loop."""
+        session_id = _session_id(name, idempotency_key)
+
+        def make() -> tuple[Work, None]:
+            entry = opened_entry(
+                session_id, at=at, name=name, title=title, agent=agent, parent=parent
+            )
+            return Work([entry]), None
+
+        await recorder.append_async(make)
         return cls(recorder, session_id, is_own=True)
 
     @classmethod
@@ -189,13 +168,13 @@ class Session:
             SessionClosedError: this process closed the session.
             UnavailableError: see `start`.
         """
-        work, make = self._ended([ended])
-        return make(self.recorder.append(work))[0]
+        self._refuse_closed()
+        batch = ended_batch(self.recorder, self.id, [ended])
+        return batch.acknowledged(self.recorder.append(batch.work))[0]
 
     async def arecord(self, ended: EndedCall) -> Finished:
         """Like `record`, without blocking the event loop."""
-        level, make = await self.recorder.append_async(lambda: self._ended([ended]))
-        return make(level)[0]
+        return (await self._arecord([ended]))[0]
 
     def record_many(self, calls: Iterable[EndedCall]) -> Iterator[Finished]:
         """Record calls that ended already, many with one sync. Iterate to the end.
@@ -207,10 +186,16 @@ class Session:
         Raises:
             TooltrailError: see `record`. Nothing of the batch with the call at fault is recorded.
         """
-        waiting = iter(calls)
-        while batch := list(islice(waiting, _MOST_TOGETHER)):
-            work, make = self._ended(batch)
-            yield from make(self.recorder.append(work))
+        for some in _batches(calls):
+            self._refuse_closed()
+            batch = ended_batch(self.recorder, self.id, some)
+            yield from batch.acknowledged(self.recorder.append(batch.work))
+
+    async def arecord_many(self, calls: Iterable[EndedCall]) -> AsyncIterator[Finished]:
+        """Like `record_many`, without blocking the event loop."""
+        for some in _batches(calls):
+            for finished in await self._arecord(some):
+                yield finished
 
     def message(
         self,
@@ -234,8 +219,8 @@ class Session:
         Raises:
             InvalidRecordError, SessionClosedError, UnavailableError: see `start`.
         """
-        work, message_id = self._message(message, payload, at, idempotency_key)
-        self.recorder.append(work)
+        message_id = _message_id(idempotency_key)
+        self.append([message_entry(self.id, message_id, message, payload=payload, at=at)])
         return message_id
 
     async def amessage(
@@ -247,17 +232,24 @@ class Session:
         idempotency_key: str | None = None,
     ) -> UUID:
         """Like `message`, without blocking the event loop."""
-        _, message_id = await self.recorder.append_async(
-            lambda: self._message(message, payload, at, idempotency_key)
+        message_id = _message_id(idempotency_key)
+        await self.append_async(
+            lambda: [message_entry(self.id, message_id, message, payload=payload, at=at)]
         )
         return message_id
 
     def messages(self, messages: Sequence[Message]) -> list[UUID]:
         """Record messages in their order with one sync; see `message`."""
-        made = [self._message(one, None, None, None) for one in messages]
-        if made:
-            self.recorder.append(Work([entry for work, _ in made for entry in work.entries]))
-        return [message_id for _, message_id in made]
+        ids = [new_id() for _ in messages]
+        self.append(self._message_entries(ids, messages))
+        return ids
+
+    async def amessages(self, messages: Sequence[Message]) -> list[UUID]:
+        """Like `messages`, without blocking the event loop."""
+        ids = [new_id() for _ in messages]
+        if ids:
+            await self.append_async(lambda: self._message_entries(ids, messages))
+        return ids
 
     def offer_tools(self, tools: Iterable[ToolDefinition]) -> UUID:
         """Record which tools the model is offered from here on, in place of those before.
@@ -268,13 +260,15 @@ class Session:
         Raises:
             SessionClosedError, UnavailableError: see `start`.
         """
-        self._refuse_closed()
-        definitions = [tool.to_json() for tool in tools]
-        fact = ToolsOffered(
-            session=self.id, id=new_id(), at=now(), tools=tuple(map(digest_of, definitions))
-        )
-        self.recorder.append(Work([Entry(fact, definitions)]))
-        return fact.id
+        offer_id = new_id()
+        self.append([offered_entry(self.id, offer_id, tools)])
+        return offer_id
+
+    async def aoffer_tools(self, tools: Iterable[ToolDefinition]) -> UUID:
+        """Like `offer_tools`, without blocking the event loop."""
+        offer_id = new_id()
+        await self.append_async(lambda: [offered_entry(self.id, offer_id, tools)])
+        return offer_id
 
     def record_leg(self, started: LegStarted, agent: AgentVersion) -> UUID:
         """Record that this session is a leg of an agent run, and how it begins.
@@ -283,20 +277,15 @@ class Session:
             InvalidRecordError: the leg is of another version of the agent.
             SessionClosedError, UnavailableError: see `start`.
         """
-        self._refuse_closed()
-        if agent.digest != started.agent_digest:
-            raise InvalidRecordError("the leg is of another version of the agent")
-        document, described = leg_fact_json(started).encode(), agent.document.encode()
-        fact = AgentLeg(
-            session=self.id,
-            id=new_id(),
-            at=now(),
-            document=digest_of(document),
-            agent=digest_of(described),
-            agent_version=agent.version,
-        )
-        self.recorder.append(Work([Entry(fact, [document, described])]))
-        return fact.id
+        fact_id = new_id()
+        self.append([leg_entry(self.id, fact_id, started, agent)])
+        return fact_id
+
+    async def arecord_leg(self, started: LegStarted, agent: AgentVersion) -> UUID:
+        """Like `record_leg`, without blocking the event loop."""
+        fact_id = new_id()
+        await self.append_async(lambda: [leg_entry(self.id, fact_id, started, agent)])
+        return fact_id
 
     def record_outcome(self, ended: LegEnded) -> UUID:
         """Record how the leg of an agent run that this session is ended.
@@ -304,11 +293,15 @@ class Session:
         Raises:
             SessionClosedError, UnavailableError: see `start`.
         """
-        self._refuse_closed()
-        document = leg_fact_json(ended).encode()
-        fact = AgentOutcome(session=self.id, id=new_id(), at=now(), document=digest_of(document))
-        self.recorder.append(Work([Entry(fact, [document])]))
-        return fact.id
+        fact_id = new_id()
+        self.append([outcome_entry(self.id, fact_id, ended)])
+        return fact_id
+
+    async def arecord_outcome(self, ended: LegEnded) -> UUID:
+        """Like `record_outcome`, without blocking the event loop."""
+        fact_id = new_id()
+        await self.append_async(lambda: [outcome_entry(self.id, fact_id, ended)])
+        return fact_id
 
     def close(self, reason: str | None = None) -> None:
         """End the session. Calls that still run may finish.
@@ -317,16 +310,39 @@ class Session:
             SessionClosedError: this process closed the session before.
             UnavailableError: see `start`.
         """
-        self._refuse_closed()
-        fact = SessionClosed(session=self.id, at=now(), reason=reason)
-        self.recorder.append(Work([Entry(fact)]))
+        self.append([closed_entry(self.id, reason)])
         self._is_closed = True
+
+    async def aclose(self, reason: str | None = None) -> None:
+        """Like `close`, without blocking the event loop."""
+        await self.append_async(lambda: [closed_entry(self.id, reason)])
+        self._is_closed = True
+
+    def append(self, entries: Sequence[Entry]) -> None:
+        """Append facts of this session together; acknowledged when this returns.
+
+        Raises:
+            InvalidRecordError, SessionClosedError, UnavailableError: see `start`.
+        """
+        self._refuse_closed()
+        if entries:
+            self.recorder.append(Work(entries))
+
+    async def append_async(self, make: Callable[[], Sequence[Entry]]) -> None:
+        """Like `append`, without blocking the event loop; `make` is called in another thread."""
+
+        def work() -> tuple[Work, None]:
+            self._refuse_closed()
+            return Work(make()), None
+
+        await self.recorder.append_async(work)
 
     def _start(
         self, call: ToolCall, family: str | None, policy: Policy | None
     ) -> tuple[Work, Invocation]:
         self._refuse_closed()
-        chosen, budgets = self._family(call, family, policy), policy or self.recorder.policy
+        budgets = policy or self.recorder.policy
+        chosen = family_of(self.recorder, call, family, budgets)
         invocation = Invocation(
             self.recorder, self.id, call, chosen, budgets, invocation_id=new_id(), started_at=now()
         )
@@ -341,87 +357,18 @@ class Session:
         )
         return Work([entry]), invocation
 
-    def _ended(self, calls: Sequence[EndedCall]) -> "tuple[Work, _Acknowledged]":
-        self._refuse_closed()
-        made: list[tuple[UUID, EndedCall, Ended]] = []
-        entries: list[Entry] = []
-        for one in calls:
-            start, ended, invocation_id = self._ended_one(one)
-            entries += [start, ended.entry]
-            made.append((invocation_id, one, ended))
+    async def _arecord(self, calls: Sequence[EndedCall]) -> list[Finished]:
+        def make() -> tuple[Work, EndedBatch]:
+            self._refuse_closed()
+            batch = ended_batch(self.recorder, self.id, calls)
+            return batch.work, batch
 
-        def sync() -> None:
-            for _, _, ended in made:
-                ended.sync()
+        level, batch = await self.recorder.append_async(make)
+        return batch.acknowledged(level)
 
-        return Work(entries, sync), _Acknowledged(made)
-
-    def _ended_one(self, one: EndedCall) -> tuple[Entry, Ended, UUID]:
-        at = now()
-        check_times(one.started_at, one.finished_at, at)
-        if one.output.tool_name != one.call.tool_name:
-            raise InvalidRecordError(
-                f"the call is of {one.call.tool_name!r}, not of {one.output.tool_name!r}"
-            )
-        key = one.idempotency_key
-        invocation_id = new_id() if key is None else keyed_id("call", key)
-        finished_at = one.finished_at or max(at, one.started_at or at)
-        started_at = one.started_at or finished_at
-        family, policy = self._family(one.call, one.family, one.policy), one.policy
-        start = started_entry(
-            self.id,
-            one.call,
-            family,
-            policy or self.recorder.policy,
-            invocation=invocation_id,
-            at=started_at,
-            owner=None,
-        )
-        is_timed = one.started_at is not None and one.finished_at is not None
-        elapsed = finished_at - started_at
-        ended = ended_entry(
-            self.id,
-            one.output,
-            family,
-            policy or self.recorder.policy,
-            spool=self.recorder.spool,
-            families=self.recorder.families,
-            invocation=invocation_id,
-            at=finished_at,
-            duration_ms=round(elapsed.total_seconds() * 1000) if is_timed else None,
-            captured={},
-            streams=one.output.streams,
-            seen=one.seen,
-        )
-        return start, ended, invocation_id
-
-    def _message(
-        self,
-        message: Message,
-        payload: bytes | None,
-        at: datetime | None,
-        key: str | None,
-    ) -> tuple[Work, UUID]:
-        self._refuse_closed()
-        text, document = message.text.encode("utf-8", "surrogatepass"), message.to_json()
-        fact = MessageAdded(
-            session=self.id,
-            id=new_id() if key is None else keyed_id("message", key),
-            at=at or now(),
-            role=message.role,
-            text=digest_of(text),
-            document=digest_of(document),
-            payload=None if payload is None else digest_of(payload),
-            wire_format=None if message.origin is None else message.origin.wire_format,
-        )
-        bodies = [text, document] if payload is None else [text, document, payload]
-        return Work([Entry(fact, bodies)]), fact.id
-
-    def _family(self, call: ToolCall, name: str | None, policy: Policy | None) -> Family:
-        families = self.recorder.families
-        if name is not None:
-            return families.named(name)
-        return (policy or self.recorder.policy).family_of(call.tool_name, families)
+    def _message_entries(self, ids: Sequence[UUID], messages: Sequence[Message]) -> list[Entry]:
+        made = zip(ids, messages, strict=True)
+        return [message_entry(self.id, message_id, message) for message_id, message in made]
 
     def _refuse_closed(self) -> None:
         if self._is_closed:
@@ -441,22 +388,33 @@ class Session:
             with suppress(SessionClosedError):
                 self.close()
 
+    async def __aenter__(self) -> Self:
+        return self
 
-class _Acknowledged:
-    """Says of calls that were made what they are once they are acknowledged."""
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._is_own:
+            with suppress(SessionClosedError):  # the same
+                await self.aclose()
 
-    def __init__(self, made: Sequence[tuple[UUID, EndedCall, Ended]]) -> None:
-        self._made = made
 
-    def __call__(self, level: Acknowledge) -> list[Finished]:
-        return [
-            Finished(
-                invocation_id,
-                one.call,
-                one.output.final_state,
-                ended.canonical,
-                ended.receipt,
-                level,
-            )
-            for invocation_id, one, ended in self._made
-        ]
+def _session_id(name: str | None, key: str | None) -> UUID:
+    if name is not None and key is not None:
+        raise InvalidRecordError("a session takes a name or an idempotency key, not both")
+    if key is not None:
+        return keyed_id("session", key)
+    return new_id() if name is None else keyed_id("name", name)
+
+
+def _message_id(key: str | None) -> UUID:
+    return new_id() if key is None else keyed_id("message", key)
+
+
+def _batches(calls: Iterable[EndedCall]) -> Iterator[list[EndedCall]]:
+    waiting = iter(calls)
+    while batch := list(islice(waiting, _MOST_TOGETHER)):
+        yield batch

@@ -27,6 +27,7 @@ from .budgets import Budget, ErrorBudget
 from .catalog import DEFAULT_POLICY, default_families, default_policy, register_family
 from .compaction import CompactionBudget, compact
 from .conversations import Conversation, Message, Origin, Role, ToolDefinition
+from .counted_streams import count_lines
 from .cutting import ArtifactPublisher, Cutter, Postponed, Published, Shown
 from .digests import Digest, digest_from_hex, digest_of, hex_of, parse_digest
 from .envelope import (
@@ -134,7 +135,7 @@ from .previews import Preview, preview
 from .projection import Projection, Receipt, project, render
 from .registry import FamilyRegistry
 from .states import InvocationState, Status
-from .streams import StreamRecord, count_lines
+from .streams import StreamRecord
 from .tokens import estimate_tokens
 from .tool_calls import CallFlag, CallKind, ToolCall
 from .tool_errors import ErrorKind, ToolError

@@ -4,7 +4,7 @@ from pydantic import JsonValue
 
 from tooltrail.records import canonical_json
 from tooltrail.records._error_text import escaped, one_line
-from tooltrail.records._model import spelled_out
+from tooltrail.records._text_cuts import spelled_out
 from tooltrail.records.budgets import ErrorBudget
 from tooltrail.records.cutting import Cutter
 from tooltrail.records.digests import digest_of

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 from pydantic_core import PydanticSerializationError
 
-from tooltrail.records._text_cuts import shorten
+from tooltrail.records._text_cuts import shorten, spelled_out
 
 TOOL_NAME_CHARS = 256
 """Longest name of a tool, in characters."""
@@ -32,11 +32,6 @@ class Record(BaseModel):
             if error.__cause__ is None or isinstance(error.__cause__, Exception):
                 raise
             raise error.__cause__ from None
-
-
-def spelled_out(text: str) -> str:
-    r"""Lone surrogates, which no UTF-8 can hold, written as `\udxxx`."""
-    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
 def _spell_out(value: object) -> object:

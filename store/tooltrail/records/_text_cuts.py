@@ -51,6 +51,11 @@ def shorten(text: str, limit: int) -> str:
     return text[: cut_before(text, limit - 1)] + "…" if limit > 0 else ""
 
 
+def spelled_out(text: str) -> str:
+    r"""Lone surrogates, which no UTF-8 can hold, written as `\udxxx`."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+
+
 def cut_after(text: str, index: int) -> int:
     """The smallest allowed cut at or after `index`."""
     ceiling = min(len(text), index + _LOOK_BACK)

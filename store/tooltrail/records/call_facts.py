@@ -1,16 +1,15 @@
 """The facts of a tool call: how it starts, and everything that comes of it."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 from uuid import UUID
 
 from tooltrail.records.digests import Digest
+from tooltrail.records.frozen import Frozen
 from tooltrail.records.states import InvocationState
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallStarted:
+class CallStarted(Frozen):
     """A tool call is about to run.
 
     Attributes:
@@ -46,8 +45,7 @@ class CallStarted:
     owner: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StreamFact:
+class StreamFact(Frozen):
     """One stream of a complete output.
 
     Attributes:
@@ -71,8 +69,7 @@ class StreamFact:
     spooled: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OmissionFact:
+class OmissionFact(Frozen):
     """One stage kept `after` of `before` units of a field; see `tooltrail.records.Omission`."""
 
     stage: str
@@ -83,8 +80,7 @@ class OmissionFact:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ArtifactFact:
+class ArtifactFact(Frozen):
     """One artifact of a canonical result, at its place in `result.artifacts`.
 
     Attributes:
@@ -96,8 +92,7 @@ class ArtifactFact:
     digest: Digest
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class Shown(Frozen):
     """The canonical result and the receipt that the caller got.
 
     Attributes:
@@ -119,8 +114,7 @@ class Shown:
     hidden: tuple[StreamFact, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallEnded:
+class CallEnded(Frozen):
     """A tool call ended, and this is everything that came of it.
 
     Attributes:

@@ -1,4 +1,4 @@
-"""Facts: what producers record, one dataclass for each kind, and how JSON spells them.
+"""Facts: what producers record, one class for each kind, and how JSON spells them.
 
 A fact is small. Texts and outputs are *bodies*: byte strings that a fact names by digest and that
 travel beside it. So a body can be erased later while the fact, and every hash over it, stays.
@@ -12,9 +12,8 @@ travel beside it. So a body can be erased later while the fact, and every hash o
 
 import json
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields
 from datetime import datetime
-from typing import Any, ClassVar, Final, TypeAlias, cast, get_args
+from typing import Any, ClassVar, Final, NamedTuple, TypeAlias, cast, get_args
 from uuid import UUID
 
 from tooltrail.records._fact_values import (
@@ -42,6 +41,7 @@ from tooltrail.records.call_facts import (
 from tooltrail.records.canonical_json import decode, encode
 from tooltrail.records.digests import Digest
 from tooltrail.records.errors import InvalidRecordError
+from tooltrail.records.frozen import Frozen
 from tooltrail.records.states import InvocationState
 
 __all__ = [
@@ -49,6 +49,7 @@ __all__ = [
     "VERSION",
     "AgentLeg",
     "AgentOutcome",
+    "AnswerStarted",
     "ArtifactFact",
     "CallEnded",
     "CallStarted",
@@ -77,8 +78,7 @@ class NewerFactError(InvalidRecordError):
     """A fact of a kind, version or member that this program does not know."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionOpened:
+class SessionOpened(Frozen):
     """A session began.
 
     Attributes:
@@ -101,8 +101,7 @@ class SessionOpened:
     environment: Digest | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionClosed:
+class SessionClosed(Frozen):
     """A session ended.
 
     Attributes:
@@ -117,8 +116,7 @@ class SessionClosed:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MessageAdded:
+class MessageAdded(Frozen):
     """A session got a message: an entry of the conversation that is not a tool call.
 
     Attributes:
@@ -143,8 +141,30 @@ class MessageAdded:
     wire_format: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolsOffered:
+class AnswerStarted(Frozen):
+    """A provider began to stream an answer. Its bytes gather in the spool until it has ended.
+
+    The fact `message` with the same id says that the answer has ended, and what it was.
+
+    Attributes:
+        session: id of the session.
+        id: of the message that the answer becomes.
+        at: when it began, aware.
+        wire_format: format of the answer.
+        provider: whose server gives it, where the format does not say so.
+        owner: name of the owner lock of the program that receives it.
+    """
+
+    kind: ClassVar[str] = "answer.started"
+    session: UUID
+    id: UUID
+    at: datetime
+    wire_format: str
+    provider: str | None = None
+    owner: str | None = None
+
+
+class ToolsOffered(Frozen):
     """From here on a session offers exactly these tools to the model.
 
     Attributes:
@@ -161,8 +181,7 @@ class ToolsOffered:
     tools: tuple[Digest, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentLeg:
+class AgentLeg(Frozen):
     """One leg of an agent run began; see `tooltrail.records.LegStarted`.
 
     Attributes:
@@ -183,8 +202,7 @@ class AgentLeg:
     agent_version: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentOutcome:
+class AgentOutcome(Frozen):
     """One leg of an agent run ended; see `tooltrail.records.LegEnded`.
 
     Attributes:
@@ -201,8 +219,7 @@ class AgentOutcome:
     document: Digest
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Maintenance:
+class Maintenance(Frozen):
     """Something was done to what is kept: gc, erase, hold, relocate, repair.
 
     Attributes:
@@ -225,6 +242,7 @@ Fact: TypeAlias = (
     SessionOpened
     | SessionClosed
     | MessageAdded
+    | AnswerStarted
     | ToolsOffered
     | CallStarted
     | CallEnded
@@ -349,8 +367,7 @@ _NO_DEFAULT = object()
 """Equal to no value, for a member that is always written."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Shape:
+class _Shape(NamedTuple):
     """How the members of one class are spelled and read.
 
     Attributes:
@@ -390,16 +407,16 @@ _SPELLINGS: Final[Mapping[object, tuple[Spell, Spell]]] = {
 """How a member of each type is spelled and read. `T | None` is spelled as `T`."""
 
 
-def _shape_of(shape: type) -> _Shape:
+def _shape_of(shape: type[Frozen]) -> _Shape:
     members: list[tuple[str, object, Spell]] = []
     readers: dict[str, Spell] = {}
     bodies: list[str] = []
-    for one in fields(shape):
-        kind = _without_none(one.type)
-        spell, readers[one.name] = _SPELLINGS[kind]
-        members.append((one.name, _NO_DEFAULT if one.default is MISSING else one.default, spell))
+    for name in shape.member_names:
+        kind = _without_none(shape.__annotations__[name])
+        spell, readers[name] = _SPELLINGS[kind]
+        members.append((name, getattr(shape, name, _NO_DEFAULT), spell))
         if kind is Digest or kind == tuple[Digest, ...]:
-            bodies.append(one.name)
+            bodies.append(name)
     return _Shape(tuple(members), readers, tuple(bodies))
 
 

@@ -17,7 +17,7 @@ from tooltrail.records._error_receipts import (
     bound_error,
     render_error,
 )
-from tooltrail.records._model import spelled_out
+from tooltrail.records._text_cuts import spelled_out
 from tooltrail.records.cutting import ArtifactPublisher, Cutter, Published
 from tooltrail.records.digests import Digest
 from tooltrail.records.envelope import SUMMARY_CHARS, CanonicalResult, CompleteOutput

@@ -13,6 +13,7 @@ from pydantic import Field, model_validator
 
 from tooltrail.records._digest_field import DigestField
 from tooltrail.records._model import Record
+from tooltrail.records.counted_streams import MOST_ROLE_CHARS, count_lines
 from tooltrail.records.digests import digest_of
 
 Count = Annotated[int, Field(ge=0)]
@@ -38,7 +39,7 @@ class StreamRecord(Record):
         loss_reason: why some bytes could not be kept; None when all were.
     """
 
-    role: Annotated[str, Field(min_length=1, max_length=64)]
+    role: Annotated[str, Field(min_length=1, max_length=MOST_ROLE_CHARS)]
     digest: DigestField
     size: Count
     line_count: Count
@@ -103,8 +104,3 @@ def _members(value: object) -> Iterable[object]:
     if isinstance(value, tuple | list):
         return cast("Sequence[object]", value)
     return ()
-
-
-def count_lines(data: bytes) -> int:
-    """Lines in `data`: its newlines, plus one when it does not end with a newline."""
-    return data.count(b"\n") + (1 if data and not data.endswith(b"\n") else 0)

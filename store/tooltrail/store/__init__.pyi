@@ -5,8 +5,9 @@ from tooltrail.journal.answers import (
     record_stream,
 )
 from tooltrail.journal.clock import new_id, now
+from tooltrail.journal.ended_calls import EndedCall
 from tooltrail.journal.invocation import Finished, Invocation
-from tooltrail.journal.session import EndedCall, Session
+from tooltrail.journal.session import Session
 from tooltrail.journal.tool_results import tool_results_message
 
 from .engines.database import Database, open_database

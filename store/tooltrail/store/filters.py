@@ -1,6 +1,6 @@
 """Which invocations are meant. A field with several values is OR, different fields are AND.
 
-A plain value, which costs nothing to import; `_reading.conditions` makes SQL of it.
+A plain value; `read.conditions` makes SQL of it.
 """
 
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ class InvocationFilter:
 
     Raises `InvalidRecordError` for an unknown state or status, or text where a tuple of texts
     belongs: a filter that can fit nothing is a mistake that an empty list would hide. Likewise for
-    more than `MOST_VALUES` values in all.
+    a time without a zone, and for more than `MOST_VALUES` values in all.
 
     Attributes:
         sessions: ids of sessions.
@@ -83,6 +83,9 @@ class InvocationFilter:
                     raise InvalidRecordError(
                         f"filter {name} has {value!r:.80}; known are {', '.join(known)}"
                     )
+        for at in (self.since, self.until):
+            if at is not None and at.tzinfo is None:
+                raise InvalidRecordError(f"filter time {at} has no zone")
         count = sum(len(getattr(self, name)) for name in (*_LISTS, "exit_statuses"))
         if count > MOST_VALUES:
             raise InvalidRecordError(

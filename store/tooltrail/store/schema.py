@@ -96,11 +96,11 @@ ledger_entries = Table(
     Column("n", Int64, primary_key=True, autoincrement=False),
     Column("kind", Text(), nullable=False),
     Column("subject_id", Uuid16),
-    Column("fact", Text(), nullable=False),
+    Column("fact", LargeBinary, nullable=False),
     Column("hash", LargeBinary(32), nullable=False),
     **_CLUSTERED,
 )
-"""Every frame: the fact as its canonical JSON, and the hash that chains it to the one before."""
+"""Every frame: the packed fact (`packed_facts`), and the hash that chains it to the one before."""
 
 bodies = Table(
     "bodies",
@@ -142,6 +142,18 @@ pending_artifacts = Table(
 
 It is the file `spooled` of the journal's spool; a body where that is NULL. Several journals may
 have the same content.
+"""
+
+open_answers = Table(
+    "open_answers",
+    metadata,
+    Column("message_id", Uuid16, primary_key=True),
+    Column("journal_key", Int64, nullable=False),
+    Column("entry", Int64, nullable=False),
+)
+"""Not evidence: answers that are being streamed, and whose message was not recorded yet.
+
+The ledger entry is the fact `answer.started`, which says everything else.
 """
 
 sessions = Table(
@@ -286,6 +298,7 @@ invocations = Table(
     CheckConstraint("(state = 'started') = (finished_at IS NULL)", name="finished"),
     Index(None, "started_at"),
     Index(None, "tool_name", "started_at"),
+    Index(None, "family", "started_at"),
     _partial("state", "started_at", where="state <> 'success'"),
     _partial("error_kind", "started_at", where="error_kind IS NOT NULL"),
     _partial("exit_status", "started_at", where="exit_status <> 0"),
@@ -315,10 +328,9 @@ surfaces = Table(
 )
 """What the model asked for, and the three surfaces of what came of it, as texts.
 
-`output` is the document of the complete output, whose streams are rows of `streams`. A stream that
-stands whole in the receipt is stored there alone: `canonical` then has
-`{"$tooltrail.receipt":[OFFSET,SIZE]}`, in bytes, in place of its text. Where
-`is_exact` is false, a text holds what no database can store, a NUL or a lone surrogate: the column
+`output` is the document of the complete output, with numbers for its streams, and `canonical` has
+references for long texts that stand in the receipt; see `references`. Where `is_exact` is false, a
+text holds what no database can store, a NUL or a lone surrogate: the column
 then has a readable substitute, and the exact bytes are a body by the digest that the ledger entry
 names.
 

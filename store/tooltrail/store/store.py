@@ -21,7 +21,6 @@ from tooltrail.records.errors import StoreExistsError, UnavailableError
 from tooltrail.store.engines.database import Database
 from tooltrail.store.info import StoreInfo, check_revision, read_info
 from tooltrail.store.ingest.behind import is_behind
-from tooltrail.store.read.reader import Reader
 from tooltrail.store.roots import mark_path, named_root, remembered_root, resolve_root
 from tooltrail.store.settings import Settings
 
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from tooltrail.records import FamilyRegistry, Policy
     from tooltrail.store.ingest.background import BackgroundIngester
     from tooltrail.store.ingest.ingester import Ingested, Ingester
+    from tooltrail.store.read.reader import Reader
 
 
 class Store:
@@ -111,7 +111,7 @@ class Store:
         return self._archive
 
     @property
-    def reader(self) -> Reader:
+    def reader(self) -> "Reader":
         """Everything that can be asked of the store.
 
         Every fact that was acknowledged on this host before is ingested first. Where the database
@@ -120,6 +120,8 @@ class Store:
         Raises:
             TooltrailError: see `info`.
         """
+        from tooltrail.store.read.reader import Reader  # noqa: PLC0415  recorders do not read
+
         _ = self.info
         self.lag = self._catch_up()
         return Reader(self.database, self.archive, self.spool)

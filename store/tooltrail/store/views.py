@@ -5,14 +5,43 @@ from __future__ import annotations
 import stat
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 from uuid import UUID
 
+from tooltrail.records.errors import DamageError, InvalidRecordError, UnavailableError
+
 if TYPE_CHECKING:
-    from tooltrail.records import Digest, InvocationState, LegFact, Omission, ToolDefinition
+    from pathlib import Path
+
+    from tooltrail.records.agent_runs import LegFact
+    from tooltrail.records.conversations import ToolDefinition
+    from tooltrail.records.digests import Digest
+    from tooltrail.records.states import InvocationState
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Erasure:
+    """Something that retention removed on purpose. The digest stays, and the record verifies.
+
+    Attributes:
+        name: of what is gone: a column, the role of a stream, or `body DIGEST`.
+        reason: why.
+        rule: the rule of retention that asked for it.
+        removed_at: aware UTC.
+    """
+
+    name: str
+    reason: str
+    rule: str
+    removed_at: datetime
+
+    @property
+    def sentence(self) -> str:
+        """For people."""
+        day = self.removed_at.date().isoformat()
+        return f"{self.name} was erased on {day} by the rule {self.rule}: {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +127,7 @@ class StreamView:
         receipt_offset: where the bytes begin in the receipt of the invocation, in bytes; None when
             they are stored by themselves.
         invocation_id: of the invocation.
+        erasure: who removed the bytes and why; None while they are there.
     """
 
     role: str
@@ -111,6 +141,7 @@ class StreamView:
     postponed_reason: str | None = None
     receipt_offset: int | None = None
     invocation_id: UUID | None = None
+    erasure: Erasure | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +172,6 @@ class WaitingStream:
             UnavailableError: nobody can tell, since the spool may not be searched.
         """
         from tooltrail.artifacts import is_stream_spooled  # noqa: PLC0415  views are read without it
-        from tooltrail.records import UnavailableError  # noqa: PLC0415  the same
 
         if self.spooled is not None:
             try:
@@ -154,8 +184,6 @@ class WaitingStream:
 
     def may_be_in(self, spool: Path) -> bool:
         """Whether its bytes wait in this spool, or nobody can tell."""
-        from tooltrail.records import UnavailableError  # noqa: PLC0415  the same
-
         try:
             return self.is_in(spool)
         except UnavailableError:
@@ -163,8 +191,6 @@ class WaitingStream:
 
     def sentence(self, spool: Path) -> str:
         """What is to be said of it where this is the spool."""
-        from tooltrail.records import UnavailableError  # noqa: PLC0415  the same
-
         try:
             is_here = self.is_in(spool)
         except UnavailableError as error:
@@ -189,6 +215,18 @@ class ReceiptView:
 
 
 @dataclass(frozen=True, slots=True)
+class OmissionView:
+    """One stage kept `after` of `before` units of a field; see `tooltrail.records.Omission`."""
+
+    stage: str
+    field: str
+    unit: str
+    before: int
+    after: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class InvocationDetail:
     """One invocation with all of its surfaces; those of an open one are None.
 
@@ -201,7 +239,7 @@ class InvocationDetail:
         canonical_json: the canonical result.
         artifacts: role and path of each artifact of the canonical result, by index.
         receipt: the first receipt.
-        omissions: what was left out between the surfaces.
+        omissions: what each stage left out.
         message_id: of the message that asked for it; None where none did.
         position: of the call among those of the message.
         ended_at_seq: how many entries of its session had begun when it ended: the one with this
@@ -209,6 +247,8 @@ class InvocationDetail:
             it has not ended, or the ledger does not say.
         damage: what cannot be read of an invocation that was read with its session; None when all
             can. What cannot be read is None or empty.
+        erased: the texts that retention removed, by the names `arguments`, `output`, `canonical`
+            and `receipt`; in their place stands None, and empty bytes for the arguments.
     """
 
     summary: InvocationView
@@ -219,11 +259,12 @@ class InvocationDetail:
     canonical_json: str | None
     artifacts: tuple[tuple[str, str], ...]
     receipt: ReceiptView | None
-    omissions: tuple[Omission, ...]
+    omissions: tuple[OmissionView, ...]
     message_id: UUID | None = None
     position: int | None = None
     ended_at_seq: int | None = field(default=None, compare=False)
     damage: str | None = None
+    erased: tuple[Erasure, ...] = ()
 
     def stream(self, role: str) -> StreamView | None:
         """The stream of this role."""
@@ -256,6 +297,7 @@ class InvocationDetail:
             omissions=(),
             message_id=self.message_id,
             position=self.position,
+            erased=tuple(one for one in self.erased if one.name == "arguments"),
         )
 
 
@@ -278,6 +320,7 @@ class MessageView:
         leg: what it tells of the leg of an agent run that its session is; None where it tells
             nothing of one. Models were told nothing of it.
         damage: what of it cannot be read; None when all can.
+        erased: what retention removed of it, by the names `text`, `document` and `payload`.
     """
 
     id: UUID
@@ -291,6 +334,7 @@ class MessageView:
     tools: tuple[ToolView, ...] | None = None
     leg: LegFact | None = None
     damage: str | None = None
+    erased: tuple[Erasure, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,16 +346,34 @@ class ToolView:
         name: of the tool.
         family: of its results; None where the store does not know it.
         offered_at: when it was offered first in this store, aware UTC.
-        definition: of the tool; one of the name alone where `damage` says what is wrong.
+        definition_json: canonical JSON of the definition; None where that is damaged or erased.
         damage: why the definition cannot be read; None when it can.
+        erasure: who removed the definition and why.
     """
 
     digest: Digest
     name: str
     family: str | None
     offered_at: datetime
-    definition: ToolDefinition
+    definition_json: bytes | None
     damage: str | None = None
+    erasure: Erasure | None = None
+
+    @property
+    def definition(self) -> ToolDefinition:
+        """The definition; one of the name alone where `definition_json` is None.
+
+        Raises:
+            DamageError: the JSON is not that of a definition.
+        """
+        from tooltrail.records.conversations import ToolDefinition  # noqa: PLC0415  pydantic
+
+        if self.definition_json is None:
+            return ToolDefinition(name=self.name)
+        try:
+            return ToolDefinition.from_json(self.definition_json)
+        except InvalidRecordError as error:
+            raise DamageError(f"tool {self.name} is damaged: {error}", path=self.digest) from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,8 @@ from hypothesis import strategies as st
 from tests.support.sinks import Framed
 
 from tooltrail.artifacts.archive import ArtifactArchive, StoredArtifact
-from tooltrail.artifacts.capture import Capture, CapturedStream
+from tooltrail.artifacts.capture import Capture
+from tooltrail.artifacts.captured import CapturedStream
 from tooltrail.artifacts.codec import FRAME_SIZE, encode
 from tooltrail.artifacts.frame_index import FrameIndex
 from tooltrail.artifacts.fsspec_sink import open_sink
@@ -140,7 +141,7 @@ def test_a_stream_that_was_closed_on_a_full_disk_gets_its_index_when_it_is_publi
     assert captured.staged is not None
     assert captured.index is not None
     os.truncate(captured.staged, captured.index.frames_size)
-    closed = replace(captured, index=None, stored_size=captured.index.frames_size)
+    closed = captured.replaced(index=None, stored_size=captured.index.frames_size)
     stored = archive.publish(closed)
     assert archive.index_of(stored.path) == captured.index
     assert archive.verify(stored.path, size=len(PLAIN), line_count=3) == len(PLAIN)
@@ -210,7 +211,7 @@ def test_a_staged_file_that_cannot_be_looked_at_is_unavailable(
     below = captured.staged.parent / "x" / "stdout.zst"
     below.parent.write_bytes(b"a file where a folder was")
     with pytest.raises(UnavailableError, match=f"cannot read {below}: Not a directory"):
-        archive.publish(replace(captured, staged=below))
+        archive.publish(captured.replaced(staged=below))
 
 
 @pytest.mark.parametrize("is_there_already", [False, True])

@@ -22,12 +22,14 @@ from hypothesis import strategies as st
 
 from tooltrail.artifacts._flusher import Flusher
 from tooltrail.artifacts._progress import end_of
-from tooltrail.artifacts.capture import Capture, CapturedStream
+from tooltrail.artifacts.capture import Capture
+from tooltrail.artifacts.captured import CapturedStream
 from tooltrail.artifacts.codec import FRAME_SIZE, open_plain
 from tooltrail.artifacts.salvaging import SpoolReader
+from tooltrail.records.counted_streams import count_lines
 from tooltrail.records.digests import digest_of
 from tooltrail.records.errors import InvalidRecordError, UnavailableError
-from tooltrail.records.streams import StreamRecord, count_lines
+from tooltrail.records.streams import StreamRecord
 
 EDGE = 1000
 INLINE = 5000

@@ -10,12 +10,13 @@ import pytest
 from tests.support.interrupting import interrupted, interrupted_at
 
 from tooltrail.artifacts import FrameIndex
-from tooltrail.artifacts.capture import INTERRUPTED, Capture, CapturedStream
+from tooltrail.artifacts.capture import INTERRUPTED, Capture
+from tooltrail.artifacts.captured import CapturedStream
 from tooltrail.artifacts.codec import open_plain
 from tooltrail.artifacts.limits import CaptureLimits
+from tooltrail.records.counted_streams import count_lines
 from tooltrail.records.digests import digest_of
 from tooltrail.records.errors import InvalidRecordError
-from tooltrail.records.streams import count_lines
 
 FRAME, EDGE = 1000, 150
 CHUNKS = [os.urandom(n) for n in (300, 2500, 10, 900, 0, 1000, 200)]

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from tests.support.lean_store import LeanStore, lean_store, shell_call, shell_output
 
-from tooltrail.journal.session import EndedCall, Session
+from tooltrail.journal.ended_calls import EndedCall
+from tooltrail.journal.session import Session
 from tooltrail.records import InvalidRecordError, UnavailableError
 
 COUNT = "SELECT count(*) FROM invocations WHERE state = 'success'"
@@ -16,7 +17,7 @@ COUNT = "SELECT count(*) FROM invocations WHERE state = 'success'"
 def committed(store: LeanStore) -> int:
     """Calls in the database, without ingesting any."""
     with store.database.read() as connection:
-        return int(connection.exec_driver_sql(COUNT).scalar_one())
+        return int(connection.query(COUNT)[0][0])
 
 
 def test_a_record_acknowledged_by_the_store_is_in_the_database(tmp_path: Path) -> None:

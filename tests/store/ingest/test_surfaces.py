@@ -1,6 +1,5 @@
 """The three surfaces of a call come back byte for byte."""
 
-from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
@@ -18,9 +17,10 @@ from tests.support.new_store_ingesting import (
 from tooltrail.journal import Entry
 from tooltrail.records.canonical_json import encode
 from tooltrail.records.digests import digest_of
-from tooltrail.records.facts import CallEnded, OmissionFact, Shown, read_shown
+from tooltrail.records.facts import CallEnded, OmissionFact, Shown, read_fact, read_shown
 from tooltrail.store import schema
-from tooltrail.store.ingest.outcomes import whole_canonical
+from tooltrail.store.packed_facts import unpack_fact
+from tooltrail.store.references import stream_members, whole_canonical, whole_output
 
 ENVELOPE = {"tool_name": "bash", "status": "success", "summary_text": "s", "error": None}
 
@@ -30,7 +30,12 @@ def restored(store: IngestedStore, shown: Shown | None = None) -> dict[str, byte
     ((output, canonical, receipt, made, is_exact),) = store.rows(
         schema.surfaces, "output", "canonical", "receipt", "shown", "is_exact"
     )
-    texts = {"output": output.encode(), "receipt": receipt.encode()}
+    end = read_fact(unpack_fact(store.rows(schema.ledger_entries, "fact")[-1][0]))
+    assert isinstance(end, CallEnded)
+    texts = {
+        "output": whole_output(output, [stream_members(one) for one in end.streams]).encode(),
+        "receipt": receipt.encode(),
+    }
     texts["canonical"] = whole_canonical(canonical, texts["receipt"]).encode()
     if not is_exact:
         document = None if made is None else store.body(made)
@@ -260,6 +265,6 @@ def test_a_stream_whose_size_is_not_that_of_its_body_is_rejected(
     canonical, receipt = encode({**ENVELOPE, "result": None}), b"r"
     end = ended(session, call, shown=as_shown(canonical, receipt), bodies=[canonical, receipt])
     assert isinstance(end.fact, CallEnded)
-    wrong = replace(end.fact.streams[0], size=9)
+    wrong = end.fact.streams[0].replaced(size=9)
     ingesting.ingest(started(session, call), changed(end, streams=(wrong,)))
     assert ingesting.rejections() == ["stream stdout has 4 bytes, not 9"]

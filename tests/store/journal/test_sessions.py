@@ -11,8 +11,9 @@ from uuid import UUID
 import pytest
 from tests.support.lean_store import LeanStore, lean_store, shell_call, shell_output
 
+from tooltrail.journal.ended_calls import EndedCall
 from tooltrail.journal.environment import environment_json, git_commit
-from tooltrail.journal.session import EndedCall, Session
+from tooltrail.journal.session import Session
 from tooltrail.records import (
     CompleteOutput,
     InvalidRecordError,

@@ -5,7 +5,6 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from sqlalchemy import text
 from tests.support.new_store_read import ReadStore, at, call, entries_of
 
 from tooltrail.artifacts import artifact_path
@@ -22,13 +21,16 @@ LOG = b"line\n" * 4_000
 def viewed(new_store: ReadStore) -> ReadStore:
     with new_store.database.write() as connection:
         for statement in view_ddl("sqlite" if new_store.is_sqlite else "postgresql"):
-            connection.exec_driver_sql(statement)
+            connection.execute(statement)
     return new_store
 
 
 def rows(store: ReadStore, sql: str) -> list[dict[str, Any]]:
     with store.database.read() as connection:
-        return [dict(row) for row in connection.execute(text(sql)).mappings()]
+        cursor: Any = connection.driver.cursor()
+        cursor.execute(sql)
+        names = [one[0] for one in cursor.description]
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
 def spelled(moment: datetime) -> str:

@@ -23,8 +23,8 @@ from tooltrail.artifacts import artifact_path
 from tooltrail.records.digests import Digest, digest_of
 from tooltrail.records.facts import ArtifactFact, shown_json
 from tooltrail.store import schema
-from tooltrail.store._engines.sqlite import sqlite3
-from tooltrail.store._engines.targets import SqliteTarget
+from tooltrail.store.engines.sqlite_library import sqlite3
+from tooltrail.store.engines.targets import SqliteTarget
 from tooltrail.store.ingest.outcomes import made_shown
 
 ARTIFACT = artifact_path(digest_of(LONG * 3))

@@ -9,6 +9,7 @@ from tests.support.new_store_verifying import LARGE, NewStore
 
 from tooltrail.journal.frames import link
 from tooltrail.store import schema
+from tooltrail.store.packed_facts import pack_fact, unpack_fact
 
 CHILDREN = [
     one
@@ -88,9 +89,10 @@ def test_a_chain_that_was_computed_again_ends_in_another_head(copied: NewStore) 
     rows = copied.run("SELECT n, fact FROM ledger_entries ORDER BY n")
     head = bytes(32)
     for n, fact in rows:
-        new = fact.replace("Nightly", "Altered")
-        head = link(head, new.encode())
-        copied.run("UPDATE ledger_entries SET fact = ?, hash = ? WHERE n = ?", [new, head, n])
+        new = unpack_fact(fact).replace(b"Nightly", b"Altered")
+        head = link(head, new)
+        values = [pack_fact(new), head, n]
+        copied.run("UPDATE ledger_entries SET fact = ?, hash = ? WHERE n = ?", values)
     copied.run("UPDATE sessions SET title = 'Altered build' WHERE title IS NOT NULL")
     (found,) = copied.damage()
     assert (found.table, found.column) == ("journals", "head")

@@ -6,7 +6,6 @@ untouched and at once, forwards signals, lends it the terminal, keeps a time lim
 ended.
 """
 
-from tooltrail.cli._process.held import held_signals
 from tooltrail.cli._process.outcome import (
     ChildExit,
     ChunkHandler,
@@ -14,7 +13,8 @@ from tooltrail.cli._process.outcome import (
     SpawnFailureKind,
     StreamName,
 )
-from tooltrail.cli._process.run import run_child
+from tooltrail.cli._process.relay import held_signals
+from tooltrail.cli._process.run import is_on_terminal, run_child
 
 __all__ = [
     "ChildExit",
@@ -23,5 +23,6 @@ __all__ = [
     "SpawnFailureKind",
     "StreamName",
     "held_signals",
+    "is_on_terminal",
     "run_child",
 ]

@@ -1,12 +1,11 @@
 """What a run of a child process gives back, and what it raises when there was no run."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 StreamName = Literal["stdout", "stderr"]
 
-ChunkHandler = Callable[[StreamName, bytes | memoryview], None]
+ChunkHandler = Callable[[StreamName, bytes], None]
 """Takes one chunk as it came out of the child; chunks of both streams come in order of arrival."""
 
 SpawnFailureKind = Literal["workdir_not_found", "command_spawn_failed"]
@@ -34,8 +33,7 @@ class SpawnFailure(Exception):  # noqa: N818 - a recorded outcome of the tool, n
         self.message = message
 
 
-@dataclass(frozen=True)
-class ChildExit:
+class ChildExit(NamedTuple):
     """How a child ended and how well it could be followed.
 
     Invariant: `exit_status` and `signal` are never both set. Neither is when somebody else

@@ -4,16 +4,46 @@ Each ready stream is read once per round, so neither can starve the other. A str
 full is not read until the outlet has taken all of it: the child then waits, as it would without us.
 """
 
+import errno
 import os
 import selectors
 from collections.abc import Callable, Iterable, Mapping
 
-from tooltrail.cli._process.outcome import StreamName
+from tooltrail.cli._process.outcome import ChunkHandler, StreamName
 from tooltrail.cli._process.outlet import Outlet
-from tooltrail.cli._process.recorder import Recorder
 from tooltrail.cli._process.spawn import Source
 
 Ready = Callable[[], None]
+
+
+class Recorder:
+    """Calls the callbacks until one raises, and never afterwards.
+
+    What was recorded up to then is a true beginning of the output. Calls that went on after a
+    failure would leave a hole that nothing marks.
+    """
+
+    def __init__(self, on_chunk: ChunkHandler, on_idle: Callable[[], None]) -> None:
+        self._on_chunk = on_chunk
+        self._on_idle = on_idle
+        self.error: Exception | None = None
+
+    def chunk(self, name: StreamName, data: bytes) -> None:
+        """Record a chunk."""
+        self._guard(lambda: self._on_chunk(name, data))
+
+    def idle(self) -> None:
+        """Let the caller flush."""
+        self._guard(self._on_idle)
+
+    def _guard(self, call: Callable[[], None]) -> None:
+        """Make one call, unless an earlier one has failed."""
+        if self.error is not None:
+            return
+        try:
+            call()
+        except Exception as error:  # noqa: BLE001 - given back in ChildExit; the child must go on
+            self.error = error
 
 
 class _Feed:
@@ -101,15 +131,19 @@ class Pump:
             data = os.read(feed.source.fd, feed.source.capacity)
         except BlockingIOError:
             return None
+        except OSError as error:
+            if error.errno != errno.EIO:
+                raise
+            data = b""  # so Linux says that a pseudo-terminal has no writer any more
         if data:
             self._recorder.chunk(feed.name, data)
         return data
 
     def _drain(self, feed: _Feed) -> None:
         """Take what is in the pipe: no more than it can hold, or a fast writer would keep us."""
-        taken = 0
-        while taken < feed.source.capacity and (data := self._read(feed)):
-            taken += len(data)
+        size = 0
+        while size < feed.source.capacity and (data := self._read(feed)):
+            size += len(data)
             feed.outlet.put(data)
 
     def _flush(self, outlet: Outlet) -> None:

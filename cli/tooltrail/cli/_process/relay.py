@@ -1,15 +1,13 @@
 """Signals on their way to the child's group, and the wake-ups that they cause.
 
-The handlers forward at once, whatever the main thread is doing; what else follows from a signal is
-left to the loop, which a wake-up descriptor lets notice it. Only the main thread can have handlers:
-elsewhere the relay does nothing.
+The handlers forward at once, whatever the main thread is doing. What else follows from a signal is
+left to the loop, which notices the signal by a wake-up descriptor.
 """
 
 import os
 import signal
-import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, Self
 
@@ -17,6 +15,7 @@ from tooltrail.cli._process.child import Child
 
 FATAL = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT})
 _FORWARDED = FATAL | {signal.SIGTSTP, signal.SIGCONT}
+_NOTICED = (signal.SIGCHLD, signal.SIGWINCH)
 
 _Handler = Callable[[int, FrameType | None], Any] | int | None
 
@@ -24,19 +23,19 @@ _WAKE_READ_SIZE = 4096
 
 
 class SignalRelay:
-    """Context manager: our handlers inside, the old ones again outside.
+    """Context manager for the main thread: our handlers inside, the old ones again outside.
 
     A signal that is ignored when we start stays ignored, here and in the child (`nohup`). Signals
     that arrive before `attach` are forwarded by it. While the context is entered, none of these
     signals ends this process or raises KeyboardInterrupt.
 
     Attributes:
-        wake_fd: readable after a signal; None outside the main thread.
+        wake_fd: readable after a signal.
     """
 
     def __init__(self) -> None:
-        self.wake_fd: int | None = None
-        self._wake_writer: int | None = None
+        self.wake_fd = -1
+        self._wake_writer = -1
         self._old_wakeup_fd = -1
         self._old_handlers: dict[int, _Handler] = {}
         self._received: list[int] = []
@@ -44,13 +43,20 @@ class SignalRelay:
         self._child: Child | None = None
 
     def __enter__(self) -> Self:
-        if threading.current_thread() is threading.main_thread():
-            self._install()
+        self.wake_fd, self._wake_writer = os.pipe()
+        os.set_blocking(self.wake_fd, False)
+        os.set_blocking(self._wake_writer, False)
+        # A full pipe is as good a wake-up as a longer one.
+        self._old_wakeup_fd = signal.set_wakeup_fd(self._wake_writer, warn_on_full_buffer=False)
+        for signum in sorted(_FORWARDED):
+            if signal.getsignal(signum) != signal.SIG_IGN:
+                self._handle(signum)
+        # With SIGCHLD ignored, the system would reap the child and its status would be lost.
+        for signum in _NOTICED:
+            self._handle(signum)
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self.wake_fd is None or self._wake_writer is None:
-            return
         for signum, handler in self._old_handlers.items():
             signal.signal(signum, handler)
         signal.set_wakeup_fd(self._old_wakeup_fd)
@@ -67,26 +73,12 @@ class SignalRelay:
         """Forward no more: the child is reaped, its number may soon be another process's."""
         self._child = None
 
-    def take(self) -> list[int]:
+    def read_signals(self) -> list[int]:
         """The signals since the last call, in order; empties the wake-up descriptor."""
-        if self.wake_fd is None:
-            return []
         with suppress(BlockingIOError):
             os.read(self.wake_fd, _WAKE_READ_SIZE)
-        taken, self._received = self._received, []
-        return taken
-
-    def _install(self) -> None:
-        self.wake_fd, self._wake_writer = os.pipe()
-        os.set_blocking(self.wake_fd, False)
-        os.set_blocking(self._wake_writer, False)
-        # A full pipe is as good a wake-up as a longer one.
-        self._old_wakeup_fd = signal.set_wakeup_fd(self._wake_writer, warn_on_full_buffer=False)
-        for signum in sorted(_FORWARDED):
-            if signal.getsignal(signum) != signal.SIG_IGN:
-                self._handle(signum)
-        # With SIGCHLD ignored, the system would reap the child and its status would be lost.
-        self._handle(signal.SIGCHLD)
+        received, self._received = self._received, []
+        return received
 
     def _handle(self, signum: int) -> None:
         # None stands for a handler that was not set from Python and could not be put back.
@@ -123,3 +115,13 @@ def stop_self(*, whole_group: bool) -> bool:
     finally:
         signal.signal(signal.SIGTSTP, old_stop)
         signal.signal(signal.SIGCONT, old_continue)
+
+
+@contextmanager
+def held_signals() -> Generator[None]:
+    """Hold the signals that end a program until the block is over; then they strike."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, FATAL)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -1,33 +1,32 @@
 """Running one child to its end: where the parts of this package are put together."""
 
+import fcntl
+import os
 import selectors
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
-from functools import partial
+from collections.abc import Callable, Generator, Sequence
+from contextlib import ExitStack, contextmanager
 
-from tooltrail.cli._process.clock import Agenda
-from tooltrail.cli._process.jobs import Job
-from tooltrail.cli._process.loop import Loop
+from tooltrail.cli._process.jobs import Job, PseudoTerminalJob, open_terminal
+from tooltrail.cli._process.loop import Agenda, Loop
 from tooltrail.cli._process.outcome import ChildExit, ChunkHandler
-from tooltrail.cli._process.outlet import open_outlets
-from tooltrail.cli._process.pump import Pump
-from tooltrail.cli._process.recorder import Recorder
+from tooltrail.cli._process.outlet import STANDARD_FDS, open_outlets
+from tooltrail.cli._process.pseudo_terminal import PseudoTerminal, is_in_foreground
+from tooltrail.cli._process.pump import Pump, Recorder
 from tooltrail.cli._process.relay import SignalRelay
 from tooltrail.cli._process.spawn import spawn
-from tooltrail.cli._process.terminal import open_terminal
 
 
 def run_child(
     argv: Sequence[str],
     *,
     on_chunk: ChunkHandler,
+    on_idle: Callable[[], None],
     cwd: str | None = None,
-    env: Mapping[str, str] | None = None,
     timeout_s: float | None = None,
     grace_s: float = 5.0,
-    on_started: Callable[[int], None] | None = None,
-    on_idle: Callable[[], None] | None = None,
+    has_terminal: bool = False,
+    inherited: int = -1,
 ) -> ChildExit:
     """Run a command as the shell would, hand its output to `on_chunk`, and pass it on untouched.
 
@@ -37,20 +36,20 @@ def run_child(
     so when the time limit strikes, or when a signal arrives after the child itself has ended.
 
     SIGINT, SIGTERM, SIGHUP and SIGQUIT are forwarded to the child's process group and do not end
-    this process; nothing is forwarded unless this is the main thread. When the reader of our own
-    output goes away, the child's pipe is closed and it meets that itself. Bytes are written
-    straight to descriptors 1 and 2: flush `sys.stdout` before.
+    this process. When the reader of our own output goes away, the child's pipe is closed, and the
+    child finds it closed. Bytes are written straight to descriptors 1 and 2: flush `sys.stdout`
+    before. For the main thread only.
 
     Args:
         argv: the command and its arguments; no shell is involved.
         on_chunk: takes the name of a stream and bytes of it. An exception from it is given back
             in `recorder_error` and ends the recording, not the child.
+        on_idle: called about once a second while the child runs.
         cwd: the child's working folder; ours when None.
-        env: the child's whole environment; ours when None.
         timeout_s: seconds after which the group gets SIGTERM.
         grace_s: seconds after that SIGTERM until the group gets SIGKILL.
-        on_started: is told the process id, once.
-        on_idle: called about once a second while the child runs.
+        has_terminal: give the child a pseudo-terminal. All it prints is then `stdout`.
+        inherited: a descriptor that the child keeps open to its end.
 
     Raises:
         SpawnFailure: the command could not be started.
@@ -63,16 +62,20 @@ def run_child(
         agenda = Agenda(time.monotonic(), timeout_s, grace_s)
         pump = Pump(selector, outlets, recorder)
         stack.callback(pump.close)
-        spawned = spawn(argv, cwd, env)
-        child = spawned.child
+        pty = PseudoTerminal(selector) if has_terminal else None
+        if pty is not None:
+            stack.callback(pty.close)
+        with _inherited(inherited):
+            child, sources = spawn(argv, cwd, pty)
         stack.callback(child.destroy)
-        pump.start({"stdout": spawned.stdout, "stderr": spawned.stderr})
-        job = Job(child, stack.enter_context(open_terminal()))
+        pump.start(sources)
+        if pty is not None:
+            job: Job = PseudoTerminalJob(child, pty)
+        else:
+            job = Job(child, stack.enter_context(open_terminal()))
         stack.callback(job.finish)
         relay.attach(child)
         job.start()
-        if on_started is not None:
-            recorder.guard(partial(on_started, child.pid))
         loop = Loop(
             child=child,
             pump=pump,
@@ -84,3 +87,22 @@ def run_child(
         )
         loop.run()
         return loop.outcome()
+
+
+def is_on_terminal() -> bool:
+    """Whether our output goes to a terminal, and we are in its foreground."""
+    return all(map(is_in_foreground, STANDARD_FDS.values()))
+
+
+@contextmanager
+def _inherited(fd: int) -> Generator[None]:
+    """Let a child that is started in the block keep a descriptor."""
+    if fd < 0:
+        yield
+        return
+    # Scripts use the numbers below 10 as they like.
+    copy = fcntl.fcntl(fd, fcntl.F_DUPFD, 10)
+    try:
+        yield
+    finally:
+        os.close(copy)

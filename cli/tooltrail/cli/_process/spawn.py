@@ -3,58 +3,57 @@
 The child sees what it would have seen without us: our standard input, the descriptors that we were
 started with, default signals (Python's ignored SIGPIPE and SIGXFSZ are put back), and ignored ones
 only where we were started with them ignored, as under `nohup`. Only its standard output and
-standard error are pipes of ours, and its process group is its own.
+standard error are pipes of ours, or one pseudo-terminal, and its process group is its own.
 """
 
 import errno
 import fcntl
 import os
-import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from tooltrail.cli._process.child import Child
-from tooltrail.cli._process.outcome import CANNOT_RUN, NOT_FOUND, SpawnFailure
-from tooltrail.records import ErrorKind
+from tooltrail.cli._process.outcome import CANNOT_RUN, NOT_FOUND, SpawnFailure, StreamName
+from tooltrail.cli._process.pseudo_terminal import PseudoTerminal
 
 # Linux lets an unprivileged process have 1 MiB per pipe, until it holds many of them.
 _PIPE_SIZES = (1 << 20, 1 << 18)
 _DEFAULT_PIPE_SIZE = 1 << 16
 
 
-@dataclass(frozen=True)
-class Source:
-    """The read end of a pipe, non-blocking, and how many bytes the pipe holds."""
+class Source(NamedTuple):
+    """The read end of a pipe or a terminal, non-blocking, and how many bytes it holds."""
 
     fd: int
     capacity: int
 
 
-@dataclass(frozen=True)
-class Spawned:
-    """A started child and where its output comes from; whoever gets it closes both sources."""
+class Spawned(NamedTuple):
+    """A started child and where its output comes from; the caller closes the sources."""
 
     child: Child
-    stdout: Source
-    stderr: Source
+    sources: dict[StreamName, Source]
 
 
-def spawn(argv: Sequence[str], cwd: str | None, env: Mapping[str, str] | None) -> Spawned:
-    """Start `argv` in a process group of its own.
+def spawn(argv: Sequence[str], cwd: str | None, pty: PseudoTerminal | None) -> Spawned:
+    """Start `argv` in a process group of its own, on a pseudo-terminal if one is given.
 
     Raises:
         SpawnFailure: the folder or the command is at fault, or the system is out of means.
     """
     fds: list[int] = []
     try:
+        if pty is not None:
+            child = Child(_popen(argv, cwd, **pty.plan()))
+            return Spawned(child, {"stdout": Source(pty.start_reading(), _DEFAULT_PIPE_SIZE)})
         for _ in range(2):
             fds += os.pipe()
-        child = Child(_popen(argv, cwd, env, stdout=fds[1], stderr=fds[3]))
-        return Spawned(child, _source(fds.pop(0)), _source(fds.pop(1)))
+        child = Child(_popen(argv, cwd, stdout=fds[1], stderr=fds[3], process_group=0))
+        return Spawned(child, {"stdout": _source(fds.pop(0)), "stderr": _source(fds.pop(1))})
     except OSError as error:
-        raise failure_of(error, argv, cwd, env) from error
+        raise failure_of(error, argv, cwd) from error
     except ValueError as error:
         raise _refusal(error, argv, cwd) from error
     finally:
@@ -62,27 +61,13 @@ def spawn(argv: Sequence[str], cwd: str | None, env: Mapping[str, str] | None) -
             os.close(fd)
 
 
-def _popen(
-    argv: Sequence[str],
-    cwd: str | None,
-    env: Mapping[str, str] | None,
-    *,
-    stdout: int,
-    stderr: int,
-) -> subprocess.Popen[bytes]:
+def _popen(argv: Sequence[str], cwd: str | None, **plan: Any) -> subprocess.Popen[bytes]:
     if not argv:
         raise ValueError("there is no command")
-    return subprocess.Popen(
-        list(argv),
-        cwd=cwd,
-        env=env,
-        stdout=stdout,
-        stderr=stderr,
-        process_group=0,
-        restore_signals=True,
-        # Shells pass descriptors by number: `diff <(a) <(b)`, make's job server. Ours are all
-        # opened close-on-exec and stay with us.
-        close_fds=False,
+    # Shells pass descriptors by number: `diff <(a) <(b)`, make's job server. Ours are all opened
+    # close-on-exec and stay with us.
+    return subprocess.Popen[bytes](
+        list(argv), cwd=cwd, restore_signals=True, close_fds=False, **plan
     )
 
 
@@ -104,35 +89,29 @@ def _refusal(error: ValueError, argv: Sequence[str], cwd: str | None) -> SpawnFa
     """A request that the system cannot even express, such as an argument with a NUL in it."""
     if cwd is not None and "\0" in cwd:
         message = f"the working folder {cwd!r} cannot exist: {error}"
-        return SpawnFailure(ErrorKind.WORKDIR_NOT_FOUND, CANNOT_RUN, message)
+        return SpawnFailure("workdir_not_found", CANNOT_RUN, message)
     name = repr(argv[0]) if argv else "nothing"
-    return SpawnFailure(ErrorKind.COMMAND_SPAWN_FAILED, CANNOT_RUN, f"cannot run {name}: {error}")
+    return SpawnFailure("command_spawn_failed", CANNOT_RUN, f"cannot run {name}: {error}")
 
 
-def failure_of(
-    error: OSError, argv: Sequence[str], cwd: str | None, env: Mapping[str, str] | None
-) -> SpawnFailure:
+def failure_of(error: OSError, argv: Sequence[str], cwd: str | None) -> SpawnFailure:
     """What kept a command from being started, told apart as a shell does."""
     # Popen names what the failed call was about. A folder may bear the command's name, too.
     if cwd is not None and error.filename == cwd and not _can_enter(cwd):
         message = f"cannot enter the working folder {cwd!r}: {_reason(error)}"
-        return SpawnFailure(ErrorKind.WORKDIR_NOT_FOUND, CANNOT_RUN, message)
+        return SpawnFailure("workdir_not_found", CANNOT_RUN, message)
     program = argv[0]
-    if error.errno == errno.EACCES and not _is_seen(program, env):
+    if error.errno == errno.EACCES and not _is_seen(program):
         # A folder of PATH that we may not enter hides nothing: shells say "not found" then, too.
-        return SpawnFailure(
-            ErrorKind.COMMAND_SPAWN_FAILED, NOT_FOUND, f"command {program!r} is not found"
-        )
+        return SpawnFailure("command_spawn_failed", NOT_FOUND, f"command {program!r} is not found")
     # An empty name is looked for in the folders of PATH and finds the folders themselves.
     if error.errno != errno.ENOENT and program:
         message = f"cannot run {program!r}: {_reason(error)}"
-        return SpawnFailure(ErrorKind.COMMAND_SPAWN_FAILED, CANNOT_RUN, message)
-    if _is_there(program, cwd, env):
+        return SpawnFailure("command_spawn_failed", CANNOT_RUN, message)
+    if _is_there(program, cwd):
         message = f"cannot run {program!r}: the interpreter that it names is not found"
-        return SpawnFailure(ErrorKind.COMMAND_SPAWN_FAILED, CANNOT_RUN, message)
-    return SpawnFailure(
-        ErrorKind.COMMAND_SPAWN_FAILED, NOT_FOUND, f"command {program!r} is not found"
-    )
+        return SpawnFailure("command_spawn_failed", CANNOT_RUN, message)
+    return SpawnFailure("command_spawn_failed", NOT_FOUND, f"command {program!r} is not found")
 
 
 def _reason(error: OSError) -> str:
@@ -143,17 +122,18 @@ def _can_enter(folder: str) -> bool:
     return os.path.isdir(folder) and os.access(folder, os.X_OK)  # noqa: PTH112 - plain strings here
 
 
-def _is_seen(program: str, env: Mapping[str, str] | None) -> bool:
+def _is_seen(program: str) -> bool:
     """Whether a program is named by its path, or any folder of PATH shows a file of its name."""
     if not program or "/" in program:
         return True
-    return any(os.path.exists(os.path.join(f, program)) for f in os.get_exec_path(env))  # noqa: PTH110, PTH118 - the same
+    return any(os.path.exists(os.path.join(f, program)) for f in os.get_exec_path())  # noqa: PTH110, PTH118 - the same
 
 
-def _is_there(program: str, cwd: str | None, env: Mapping[str, str] | None) -> bool:
+def _is_there(program: str, cwd: str | None) -> bool:
     if not program:
         return False
     if "/" in program:
         return os.path.exists(os.path.join(cwd or "", program))  # noqa: PTH110, PTH118 - the same
-    path = os.pathsep.join(os.get_exec_path(env))
-    return shutil.which(program, path=path) is not None
+    import shutil  # noqa: PLC0415  few commands cannot be started
+
+    return shutil.which(program) is not None

@@ -10,6 +10,7 @@ from tooltrail.cli._location import Location
 from tooltrail.cli._options import count_option, output_options, store_options, time_option
 from tooltrail.cli._output import print_table, print_views, say, write
 from tooltrail.cli._times import shown
+from tooltrail.records.errors import SessionClosedError
 
 if TYPE_CHECKING:
     from tooltrail.store import SessionView
@@ -22,19 +23,27 @@ def command() -> None:
 
 @command.command("open")
 @store_options
+@click.option("--name", help="Name by which other programs join the session.")
 @click.option("--title", help="Title of the session.")
 @click.option("--agent", help="Name of the agent.")
 @click.option(
     "--parent", metavar="SESSION", help="Session that starts this session, for a sub-agent."
 )
-def open_(location: Location, title: str | None, agent: str | None, parent: str | None) -> None:
+def open_(
+    *,
+    location: Location,
+    name: str | None,
+    title: str | None,
+    agent: str | None,
+    parent: str | None,
+) -> None:
     """Open a session and print its id.
 
     In a script: export TOOLTRAIL_SESSION=$(tooltrail session open --title build)
     """
-    with location.open(announce=False) as store:
+    with location.open(create=True) as store:
         parent_id = None if parent is None else store.reader.session(parent).id
-        session = store.open_session(title=title, agent=agent, parent=parent_id)
+        session = store.open_session(name=name, title=title, agent=agent, parent=parent_id)
         write(f"{session.id}\n")
 
 
@@ -44,10 +53,12 @@ def open_(location: Location, title: str | None, agent: str | None, parent: str 
 def close(location: Location, name: str) -> None:
     """Close a session, by default $TOOLTRAIL_SESSION.
 
-    A closed session takes no new records. Running invocations may finish.
+    Calls that are recorded later are marked as late.
     """
-    with location.open(announce=False) as store:
+    with location.open() as store:
         view = store.reader.session(name)
+        if view.closed_at is not None:
+            raise SessionClosedError(f"session {view.id} is closed")
         store.join_session(view.id).close()
         say(f"closed session {view.id}")
 
@@ -71,8 +82,9 @@ def ls(
     from tooltrail.store import SessionView
 
     with location.open() as store:
-        last = None if cursor is None else store.reader.session(cursor).id
-        views = store.reader.sessions(limit=count + 1 if count else None, cursor=last)
+        reader = store.reader
+        last = None if cursor is None else reader.session(cursor).id
+        views = reader.sessions(limit=count + 1 if count else None, cursor=last)
     if count and len(views) > count:
         views = views[:count]
         say(f"{count:,} of more; -n 0 for all, --cursor {views[-1].id} for the next")

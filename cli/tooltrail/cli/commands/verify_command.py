@@ -1,4 +1,4 @@
-"""`tooltrail verify`: whether what is stored is still what it was."""
+"""`tooltrail verify`: whether every record is as it was recorded."""
 
 from dataclasses import asdict
 
@@ -6,41 +6,43 @@ import click
 
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import json_option, store_options
-from tooltrail.cli._output import print_array, say, write
+from tooltrail.cli._output import print_array, printable, say, write
 
 
 @click.command("verify")
 @store_options
-@click.option("--receipts", is_flag=True, help="Check only receipts.")
-@click.option("--session", metavar="SESSION", help="Check only this session.")
+@click.option("--receipts", is_flag=True, help="Also make every result and receipt again.")
+@click.option("--no-artifacts", "is_quick", is_flag=True, help="Do not read the artifacts.")
 @json_option
-def command(location: Location, receipts: bool, session: str | None, as_json: bool) -> int:
-    """Check invocations, messages, receipts and artifacts, and print one line per problem.
+def command(location: Location, receipts: bool, is_quick: bool, as_json: bool) -> int:
+    """Compare every record with the ledger, and print one line per problem.
 
-    Records: every invocation has its three surfaces. The surfaces, the input and the state match
-    the ledger. Messages: text, document, provider bytes and offered tools match the ledger.
-    Receipts: today's renderer gives the stored text for the stored canonical result and policy;
-    `show ID --rerender` prints a difference. Artifacts: every artifact is read, as `artifact
-    verify` does. Changes nothing.
+    The hash chain of each journal is computed again. Every column and text of every invocation,
+    message and session is compared with the fact that it comes from, and every body and artifact
+    with its digest. A removed invocation, message, session or end of a journal is found. With
+    --receipts, results and receipts that the ingester made are made again and compared. Changes
+    nothing.
 
-    Not checked yet: the chain of the ledger, sessions, and columns of lists such as the exit
-    status. Use `db check` to check the database itself.
+    Exits with 1 when a record was altered, removed or added, and with 4 when something is
+    incomplete: an invocation that has not ended, or a fact that could not be applied.
     """
-    from tooltrail.cli._verification import CHECKS, Tally, findings_of
+    from tooltrail.cli._verification import code_of, summary_of
+    from tooltrail.store.verify import Totals, verify
 
-    names = ["receipt"] if receipts else CHECKS
-    tally = Tally(names)
+    totals = Totals()
     with location.open() as store:
-        only = None if session is None else store.reader.session(session).id
-        found = tally.counting(
-            finding for name in names for finding in findings_of(store, name, only)
+        _ = store.reader  # catches up
+        found = verify(
+            store.database,
+            store.archive,
+            families=store.families if receipts else None,
+            with_artifacts=not is_quick,
+            totals=totals,
         )
         if as_json:
             print_array(map(asdict, found))
         else:
-            for finding in found:
-                if finding.state != "ok":
-                    write(finding.line)
-    for summary in tally.summaries():
-        say(summary)
-    return tally.code
+            for one in found:
+                write(f"{one.kind:10} {printable(one.message)}\n")
+    say(summary_of(totals))
+    return code_of(totals)

@@ -107,6 +107,8 @@ CREATE INDEX ix_invocations_error_kind_started_at ON invocations USING btree (er
 
 CREATE INDEX ix_invocations_exit_status_started_at ON invocations USING btree (exit_status, started_at) WHERE exit_status <> 0;
 
+CREATE INDEX ix_invocations_family_started_at ON invocations (family, started_at);
+
 CREATE INDEX ix_invocations_output_size_started_at ON invocations USING btree (output_size, started_at) WHERE output_size >= 32768;
 
 CREATE INDEX ix_invocations_started_at ON invocations (started_at);
@@ -138,7 +140,7 @@ CREATE TABLE ledger_entries (
 	n BIGINT NOT NULL,
 	kind TEXT NOT NULL,
 	subject_id UUID,
-	fact TEXT NOT NULL,
+	fact BYTEA NOT NULL,
 	hash BYTEA NOT NULL,
 	CONSTRAINT pk_ledger_entries PRIMARY KEY (journal_key, n)
 );
@@ -172,6 +174,13 @@ CREATE TABLE omissions (
 	reason TEXT NOT NULL,
 	CONSTRAINT pk_omissions PRIMARY KEY (invocation_key, n),
 	CONSTRAINT ck_omissions_counts CHECK (after_count < before_count)
+);
+
+CREATE TABLE open_answers (
+	message_id UUID NOT NULL,
+	journal_key BIGINT NOT NULL,
+	entry BIGINT NOT NULL,
+	CONSTRAINT pk_open_answers PRIMARY KEY (message_id)
 );
 
 CREATE TABLE pending_artifacts (

@@ -108,6 +108,8 @@ CREATE INDEX ix_invocations_error_kind_started_at ON invocations (error_kind, st
 
 CREATE INDEX ix_invocations_exit_status_started_at ON invocations (exit_status, started_at) WHERE exit_status <> 0;
 
+CREATE INDEX ix_invocations_family_started_at ON invocations (family, started_at);
+
 CREATE INDEX ix_invocations_output_size_started_at ON invocations (output_size, started_at) WHERE output_size >= 32768;
 
 CREATE INDEX ix_invocations_started_at ON invocations (started_at);
@@ -139,7 +141,7 @@ CREATE TABLE ledger_entries (
 	n INTEGER NOT NULL,
 	kind TEXT NOT NULL,
 	subject_id BLOB,
-	fact TEXT NOT NULL,
+	fact BLOB NOT NULL,
 	hash BLOB NOT NULL,
 	CONSTRAINT pk_ledger_entries PRIMARY KEY (journal_key, n)
 )
@@ -176,6 +178,13 @@ CREATE TABLE omissions (
 	CONSTRAINT ck_omissions_counts CHECK (after_count < before_count)
 )
  WITHOUT ROWID;
+
+CREATE TABLE open_answers (
+	message_id BLOB NOT NULL,
+	journal_key INTEGER NOT NULL,
+	entry INTEGER NOT NULL,
+	CONSTRAINT pk_open_answers PRIMARY KEY (message_id)
+);
 
 CREATE TABLE pending_artifacts (
 	digest BLOB NOT NULL,

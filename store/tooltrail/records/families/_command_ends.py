@@ -1,69 +1,12 @@
-"""How a command ended, in words. One wording for summaries, receipts and batches."""
+"""The numbers that say how a command ended."""
 
-from typing import Annotated, Protocol
+from typing import Annotated
 
 from pydantic import Field
-
-from tooltrail.records._durations import seconds
 
 MAX_MS = (1 << 64) - 1
 """The longest time that a counter of any system can tell, in milliseconds."""
 
-_SIGNALS = {
-    1: "SIGHUP",
-    2: "SIGINT",
-    3: "SIGQUIT",
-    4: "SIGILL",
-    5: "SIGTRAP",
-    6: "SIGABRT",
-    8: "SIGFPE",
-    9: "SIGKILL",
-    11: "SIGSEGV",
-    13: "SIGPIPE",
-    14: "SIGALRM",
-    15: "SIGTERM",
-}
-"""Signals that have the same number everywhere; the host's own table would give other bytes on
-another system."""
-
 Milliseconds = Annotated[int, Field(ge=0, le=MAX_MS)]
 ExitStatus = Annotated[int, Field(ge=0, le=255)]
 SignalNumber = Annotated[int, Field(ge=1, le=128)]
-
-
-class Ending(Protocol):
-    """A command that ended, complete or projected."""
-
-    @property
-    def exit_status(self) -> int | None:
-        """The status that it exited with."""
-        ...
-
-    @property
-    def signal(self) -> int | None:
-        """The number of the signal that ended it."""
-        ...
-
-    @property
-    def timed_out(self) -> bool:
-        """Whether it was ended because its time was over."""
-        ...
-
-    @property
-    def timeout_ms(self) -> int | None:
-        """The time that it had."""
-        ...
-
-
-def worded_end(end: Ending, by_itself: str) -> str:
-    """What was done to a command to end it; `by_itself` when it exited with a status."""
-    if end.timed_out and end.timeout_ms is not None:
-        return f"timed out after {seconds(end.timeout_ms)}"
-    if end.signal is not None:
-        return f"killed by {_signal_name(end.signal)}"
-    return "ended, its exit status is not known" if end.exit_status is None else by_itself
-
-
-def _signal_name(number: int) -> str:
-    name = _SIGNALS.get(number)
-    return f"signal {number} ({name})" if name else f"signal {number}"

@@ -9,13 +9,13 @@ from typing import Literal, Self
 
 from pydantic import model_validator
 
+from tooltrail.records._command_words import worded_end
 from tooltrail.records.cutting import Cutter
 from tooltrail.records.envelope import ArtifactReference, CanonicalResult, Facts, FamilyOutput
 from tooltrail.records.families._command_ends import (
     ExitStatus,
     Milliseconds,
     SignalNumber,
-    worded_end,
 )
 from tooltrail.records.families._commands import CommandBudget, CommandSummary, summarize_command
 from tooltrail.records.families._readable import readable

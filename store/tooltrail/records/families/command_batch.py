@@ -11,12 +11,13 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from tooltrail.records._command_words import worded_end
 from tooltrail.records._durations import seconds
 from tooltrail.records._model import Message, Record
 from tooltrail.records.budgets import Budget, PreviewChars, ReceiptChars
 from tooltrail.records.cutting import Cutter
 from tooltrail.records.envelope import ArtifactReference, CanonicalResult, FamilyOutput
-from tooltrail.records.families._command_ends import Milliseconds, worded_end
+from tooltrail.records.families._command_ends import Milliseconds
 from tooltrail.records.families._commands import encodable
 from tooltrail.records.families._readable import readable
 from tooltrail.records.families._receipts import (

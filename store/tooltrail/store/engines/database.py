@@ -183,6 +183,8 @@ def ensure_wal(database: Database) -> None:
     if not database.is_server:
         with database.autocommit() as connection:
             if connection.query_one("PRAGMA journal_mode") != ("wal",):
+                # For an empty file only; later it changes nothing.
+                connection.query(f"PRAGMA page_size = {sqlite.PAGE_BYTES}")
                 connection.query("PRAGMA journal_mode = WAL")
 
 

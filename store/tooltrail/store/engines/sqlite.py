@@ -10,6 +10,9 @@ from tooltrail.store.engines.sqlite_library import sqlite3
 BUSY_TIMEOUT_S: Final = 30.0
 """Seconds that a transaction waits for the lock of another process."""
 
+PAGE_BYTES: Final = 2048
+"""Page size of a new file. Rows with texts of some KiB waste half a page on average."""
+
 _WAL_BYTES: Final = 64 * 1024 * 1024
 """Bytes to which the WAL file shrinks when it begins anew."""
 

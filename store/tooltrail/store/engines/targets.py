@@ -2,16 +2,15 @@
 
 import os
 import re
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from tooltrail.records.errors import InvalidRecordError
+from tooltrail.records.frozen import Frozen
 
 
-@dataclass(frozen=True, slots=True)
-class SqliteTarget:
+class SqliteTarget(Frozen):
     """A database file.
 
     Attributes:
@@ -29,8 +28,7 @@ class SqliteTarget:
         return str(self.path)
 
 
-@dataclass(frozen=True, slots=True)
-class PostgresTarget:
+class PostgresTarget(Frozen):
     """A database of a PostgreSQL server.
 
     Attributes:
@@ -39,11 +37,13 @@ class PostgresTarget:
             which some connection poolers need.
     """
 
-    url: str = field(repr=False)
+    url: str
     prepare_threshold: int | None = 1
 
     def __str__(self) -> str:
         return self.place
+
+    __repr__ = __str__
 
     @property
     def place(self) -> str:

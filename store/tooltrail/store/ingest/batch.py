@@ -15,6 +15,7 @@ from tooltrail.records.canonical_json import decode
 from tooltrail.records.digests import Digest
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.records.facts import (
+    AnswerStarted,
     CallEnded,
     CallStarted,
     Fact,
@@ -30,6 +31,7 @@ from tooltrail.store.ingest.collected import Collected, End, NewMessage, Start, 
 from tooltrail.store.ingest.known import Call, Entry, Known, MessageFact, Session
 from tooltrail.store.ingest.outcomes import Beginning, text_of
 from tooltrail.store.ingest.preparing import Item
+from tooltrail.store.packed_facts import pack_fact, unpack_fact
 
 _NOT_COMPARED: Final = frozenset(
     {"at", "duration_ms", "environment", "owner", "policy", "shown", "title"}
@@ -43,7 +45,7 @@ class Batch:
 
     Attributes:
         rejected_count: facts that could not be applied, and damaged places.
-        ended: the calls that this batch ends.
+        ended: the calls and the answers that this batch ends.
 
     Args:
         connection: the connection.
@@ -75,7 +77,7 @@ class Batch:
                 "n": frame.index,
                 "kind": "unknown" if fact is None else fact.kind,
                 "subject_id": subject,
-                "fact": self._native.text(frame.fact_json.decode("utf-8", "backslashreplace")),
+                "fact": pack_fact(frame.fact_json),
                 "hash": frame.hash,
             }
         )
@@ -113,6 +115,8 @@ class Batch:
                 self._apply_started(item, fact)
             case CallEnded():
                 self._apply_ended(item, fact)
+            case AnswerStarted():
+                self._apply_answer(item, fact)
             case Maintenance():
                 self._keep(item, fact.details)
             case _:
@@ -162,6 +166,15 @@ class Batch:
             "entry": item.frame.index,
         }
         self._out.messages.append(NewMessage(session, row, made.children))
+        if fact.id in self._known.open_answers:
+            self._known.open_answers.discard(fact.id)
+            self._out.end_answer(fact.id)
+            self.ended.append(fact.id)
+
+    def _apply_answer(self, item: Item, fact: AnswerStarted) -> None:
+        if fact.id not in self._known.messages:
+            self._known.open_answers.add(fact.id)
+            self._out.answers[fact.id] = self._entry_of(item)
 
     def _apply_started(self, item: Item, fact: CallStarted) -> None:
         known = self._known.calls.get(fact.id)
@@ -278,7 +291,7 @@ class Batch:
         found = self._native.query(
             "SELECT fact FROM ledger_entries WHERE journal_key = ? AND n = ?", tuple(entry)
         )
-        return str(found[0][0]).encode() if found else b"{}"
+        return unpack_fact(found[0][0]) if found else b"{}"
 
 
 def subject_of(fact: Fact) -> UUID:

@@ -55,6 +55,8 @@ class Collected:
         opened: columns of sessions that this batch opens, by id.
         closed: columns of sessions that this batch closes, by id.
         messages: in the order of the journal.
+        answers: entries of answers that begin, by id.
+        ended_answers: ids of answers of earlier batches that have ended.
         starts: calls that begin, by id, in the order of the journal.
         ends: of calls that an earlier batch started.
         rows: everything else, by table.
@@ -65,6 +67,8 @@ class Collected:
     opened: dict[UUID, Row] = field(default_factory=dict[UUID, Row])
     closed: dict[UUID, tuple[object, ...]] = field(default_factory=dict[UUID, tuple[object, ...]])
     messages: list[NewMessage] = field(default_factory=list[NewMessage])
+    answers: dict[UUID, Entry] = field(default_factory=dict[UUID, Entry])
+    ended_answers: list[UUID] = field(default_factory=list[UUID])
     starts: dict[UUID, Start] = field(default_factory=dict[UUID, Start])
     ends: list[End] = field(default_factory=list[End])
     rows: defaultdict[str, list[Row]] = field(default_factory=lambda: defaultdict(list))
@@ -83,6 +87,7 @@ class Collected:
         connection.insert_once("bodies", made)
         self._write_sessions(connection, sessions)
         self._write_messages(connection)
+        self._write_answers(connection)
         self._write_starts(connection)
         self._write_ends(connection)
         tools = {row["digest"]: row for row in reversed(self.rows.pop("tools", []))}
@@ -123,6 +128,22 @@ class Collected:
                 if table != "tool_offers":
                     owner["session_key"] = new.session.key
                 self.rows[table] += [{**owner, **child} for child in children]
+
+    def end_answer(self, message_id: UUID) -> None:
+        """An answer that began in this batch or in an earlier one has ended."""
+        if self.answers.pop(message_id, None) is None:
+            self.ended_answers.append(message_id)
+
+    def _write_answers(self, connection: Connection) -> None:
+        begun: list[Row] = [
+            {"message_id": connection.uuid(one), "journal_key": entry.journal_key, "entry": entry.n}
+            for one, entry in self.answers.items()
+        ]
+        connection.insert_once("open_answers", begun)
+        connection.update(
+            "DELETE FROM open_answers WHERE message_id = ?",
+            [(connection.uuid(one),) for one in self.ended_answers],
+        )
 
     def _write_starts(self, connection: Connection) -> None:
         keys = _next_keys(connection, "invocations", len(self.starts))

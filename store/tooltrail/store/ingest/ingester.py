@@ -70,7 +70,7 @@ class Ingested:
         rejected_count: those of them that could not be applied, and damaged places.
         pending_count: artifacts that began to wait for the sink.
         published_count: artifacts that waited and are in the sink now.
-        recovered_count: calls that were ended because their program had died.
+        recovered_count: calls and answers that were ended because their program had died.
     """
 
     frame_count: int = 0
@@ -121,8 +121,9 @@ class Ingester:
     def ingest(self, *, thoroughly: bool = False) -> Ingested:
         """Move every fact that was appended before this call into the database.
 
-        Calls whose program died are ended, and artifacts that wait for the sink are published. When
-        nothing was appended since the last run of this ingester, nothing is looked at.
+        Calls and answers whose program died are ended, and artifacts that wait for the sink are
+        published. When nothing was appended since the last run of this ingester, nothing is looked
+        at.
 
         Args:
             thoroughly: whether to look for dead programs and waiting artifacts in any case.
@@ -158,7 +159,7 @@ class Ingester:
             return Ingested()
         done, place = self._ingest_to_end(journal)
         if place.key is not None:
-            done += self._end_dead_calls(journal, place.key)
+            done += self._end_dead(journal, place.key)
             done += Ingested(published_count=self._waiting.publish(place.key, at_once=at_once))
             if is_thorough:
                 self._waiting.sweep(place.key)
@@ -299,12 +300,12 @@ class Ingester:
             batch.write()
         return Ingested(rejected_count=1)
 
-    def _end_dead_calls(self, journal: UUID, journal_key: int) -> Ingested:
-        """End the calls whose program died."""
+    def _end_dead(self, journal: UUID, journal_key: int) -> Ingested:
+        """End the calls and answers whose program died."""
         dead = self._recovery.find_dead(journal_key)
         if not dead:
             return Ingested()
-        # A program may have appended the end of a call just before it died.
+        # A program may have appended an end just before it died.
         done, _ = self._ingest_to_end(journal)
         count = self._recovery.end(journal_key, dead)
         more, _ = self._ingest_to_end(journal)

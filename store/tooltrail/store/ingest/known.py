@@ -9,6 +9,7 @@ from tooltrail.records.digests import Digest
 from tooltrail.records.facts import (
     AgentLeg,
     AgentOutcome,
+    AnswerStarted,
     CallEnded,
     CallStarted,
     Fact,
@@ -78,12 +79,14 @@ class Known:
         calls: by id.
         messages: the entry of each, by id.
         bodies: those of the asked digests that are stored.
+        open_answers: ids of the named messages that are still being streamed.
     """
 
     sessions: dict[UUID, Session]
     calls: dict[UUID, Call]
     messages: dict[UUID, Entry]
     bodies: frozenset[Digest]
+    open_answers: set[UUID]
 
 
 MessageFact = MessageAdded | ToolsOffered | AgentLeg | AgentOutcome
@@ -102,17 +105,18 @@ def load_known(connection: Connection, facts: Iterable[Fact], absent: Iterable[D
     calls: dict[UUID, None] = {}
     messages: dict[UUID, None] = {}
     for fact in facts:
-        if not isinstance(fact, Maintenance):
+        if not isinstance(fact, Maintenance | AnswerStarted):
             sessions[fact.session] = None
         if isinstance(fact, CallStarted | CallEnded):
             calls[fact.id] = None
-        elif isinstance(fact, MessageFact):
+        elif isinstance(fact, MessageFact | AnswerStarted):
             messages[fact.id] = None
     return Known(
         {one.id: one for one in _sessions(connection, list(sessions))},
         dict(_calls(connection, list(calls))),
         dict(_messages(connection, list(messages))),
         _bodies(connection, sorted(set(absent))),
+        _open_answers(connection, list(messages)),
     )
 
 
@@ -175,3 +179,11 @@ def _bodies(connection: Connection, digests: list[Digest]) -> frozenset[Digest]:
         "SELECT digest FROM bodies WHERE digest IN (?)", [connection.sha(one) for one in digests]
     )
     return frozenset(digest_from(digest) for (digest,) in found)
+
+
+def _open_answers(connection: Connection, ids: list[UUID]) -> set[UUID]:
+    found = connection.query_each(
+        "SELECT message_id FROM open_answers WHERE message_id IN (?)",
+        [connection.uuid(one) for one in ids],
+    )
+    return {connection.read_uuid(one) for (one,) in found}

@@ -5,9 +5,8 @@ is projected and the receipt rendered here, with the policy that the fact names:
 gives the same bytes.
 """
 
-import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, Protocol, cast
 
 from pydantic import ValidationError
@@ -38,14 +37,10 @@ from tooltrail.records.facts import (
 from tooltrail.records.plain_text import storable
 from tooltrail.records.policy_documents import first_complaint, stored_policy
 from tooltrail.store.ingest.interruption import with_unshown
+from tooltrail.store.references import has_references, shorten_canonical, shorten_output
 
 VERDICTS: Final = "structured_output"
 """The family whose results are verdicts on a submission, and the name of its renderer."""
-
-RECEIPT_MARK: Final = "$tooltrail.receipt"
-_REFERENCE: Final = re.compile(r'\{"\$tooltrail\.receipt":\[(\d+),(\d+)\]\}')
-_MIN_SHARED_BYTES: Final = 64
-"""A shorter text costs less than a reference saves."""
 
 _VERDICT: Final = frozenset({"schema_digest", "attempt", "valid"})
 
@@ -274,31 +269,6 @@ def text_of(data: bytes) -> tuple[str, bool]:
     return (text, True) if "\0" not in text else (storable(text), False)
 
 
-def shorten_canonical(canonical: str, content: bytes, offset: int) -> str:
-    """Canonical JSON in which a text that stands in the receipt is a reference into it.
-
-    The reference is `{"$tooltrail.receipt":[OFFSET,SIZE]}`, both in bytes. Canonical JSON writes no
-    other key like that: `canonical_json` gives a foreign one another `$`.
-    """
-    if len(content) < _MIN_SHARED_BYTES:
-        return canonical
-    try:
-        quoted = encode_text(content.decode())
-    except UnicodeDecodeError:
-        return canonical
-    return canonical.replace(quoted, f'{{"{RECEIPT_MARK}":[{offset},{len(content)}]}}')
-
-
-def whole_canonical(canonical: str, receipt: bytes) -> str:
-    """The reverse of `shorten_canonical`, for all references."""
-
-    def text(found: re.Match[str]) -> str:
-        offset, size = int(found[1]), int(found[2])
-        return encode_text(receipt[offset : offset + size].decode("utf-8", "replace"))
-
-    return _REFERENCE.sub(text, canonical)
-
-
 def _filled(value: object, streams: Mapping[str, StreamRecord]) -> object:
     """A result with its streams where its JSON names them."""
     match value:
@@ -357,8 +327,9 @@ def _assembled(
     attached: Mapping[Digest, StreamRecord],
 ) -> Outcome:
     texts = [text_of(one) for one in (document, canonical, receipt)]
-    if RECEIPT_MARK in texts[1][0]:
-        texts[1] = (texts[1][0], False)  # a foreign reference, which must not be followed
+    for n, (text, _) in enumerate(texts[:2]):
+        if has_references(text):
+            texts[n] = (text, False)  # a foreign reference, which must not be followed
     stored: dict[Digest, bytes] = {
         digest_of(data): data
         for data, (_, is_exact) in zip((document, canonical, receipt), texts, strict=True)
@@ -371,7 +342,6 @@ def _assembled(
         shown = digest_of(made)
         if not is_exact:
             stored[shown] = made
-    canonical_text = texts[1][0]
     placed: list[tuple[StreamFact, int | None]] = []
     for stream in fact.streams:
         offset = None
@@ -384,13 +354,12 @@ def _assembled(
             found = receipt.find(content) if is_exact and content else -1
             if found >= 0:
                 offset = found
-                canonical_text = shorten_canonical(canonical_text, content, offset)
             else:
                 stored[stream.digest] = content
         placed.append((stream, offset))
     return Outcome(
-        output=texts[0][0],
-        canonical=canonical_text,
+        output=shorten_output(texts[0][0], fact.streams) if is_exact else texts[0][0],
+        canonical=shorten_canonical(texts[1][0], receipt) if is_exact else texts[1][0],
         receipt=texts[2][0],
         renderer=renderer[0],
         renderer_version=renderer[1],
@@ -422,10 +391,10 @@ def made_shown(
         renderer=storable(renderer[0]),
         renderer_version=renderer[1],
         omissions=tuple(
-            replace(one, field=storable(one.field), reason=storable(one.reason))
+            one.replaced(field=storable(one.field), reason=storable(one.reason))
             for one in omissions
         ),
-        artifacts=tuple(replace(one, role=storable(one.role)) for one in artifacts),
+        artifacts=tuple(one.replaced(role=storable(one.role)) for one in artifacts),
     )
 
 

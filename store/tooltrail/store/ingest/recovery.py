@@ -1,64 +1,73 @@
-"""Ends the calls whose program died: appends the fact that the program could not append.
+"""Ends the calls and answers whose program died: appends the facts that the program could not.
 
-A call names the owner lock of its program. Where the lock is free, the program is dead, and what it
-left in the spool is all there will be. Whether a program is dead is asked before the journal is
-read to its end, so an end that the program appended at the last moment is seen.
+A call and a streamed answer name the owner lock of their program. Where the lock is free, the
+program is dead, and what it left in the spool is all there will be. Whether a program is dead is
+asked before the journal is read to its end, so an end that the program appended at the last moment
+is seen.
 """
 
-import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from tooltrail.artifacts import CapturedStream, salvage
+from tooltrail.artifacts import CapturedStream
 from tooltrail.journal import Entry, JournalLog, is_alive, remove_owner
 from tooltrail.journal.clock import now
-from tooltrail.journal.segments import sync_folder
-from tooltrail.records import InvalidRecordError, UnavailableError
+from tooltrail.journal.frames import MAX_FRAME_BYTES
+from tooltrail.records import InvalidRecordError
 from tooltrail.records.digests import digest_of
-from tooltrail.records.facts import CallEnded, StreamFact
+from tooltrail.records.facts import AnswerStarted, CallEnded, StreamFact, read_fact
 from tooltrail.records.tool_errors import ErrorKind
+from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.database import Database
 from tooltrail.store.ingest.interruption import interrupted_output
-
-DAMAGED: Final = "damaged"
-"""Folder of the spool for files that could not be read to their end: evidence, kept for people."""
+from tooltrail.store.ingest.left_output import read_left_output
 
 _REASON: Final = "the program that recorded the call ended before the call did"
-_SUFFIX: Final = ".zst"
-_RECOVERED: Final = ".recovered.zst"
 _INLINE_BYTES: Final = 16 << 10
 """Longest stream that travels inside a frame."""
-
-_EDGE_BYTES: Final = 4 << 10
-"""Nobody reads the ends that the capture keeps: the ingester reads the file again."""
 
 
 class OpenCall(NamedTuple):
     """A call that has not ended.
 
     Attributes:
-        key: of its row.
         id: of the invocation.
         session: id of its session.
         tool_name: name of the tool.
         owner: name of its owner lock.
     """
 
-    key: int
     id: UUID
     session: UUID
     tool_name: str
     owner: str
 
 
+class OpenAnswer(NamedTuple):
+    """An answer that is being streamed.
+
+    Attributes:
+        id: of the message that it becomes.
+        owner: name of its owner lock.
+        started: the fact that it began.
+    """
+
+    id: UUID
+    owner: str
+    started: AnswerStarted
+
+
+Open = OpenCall | OpenAnswer
+
+
 class Recovery:
-    """Recovers the calls of one journal, whose ingest lock is held. For one thread.
+    """Recovers the calls and answers of one journal, whose ingest lock is held. For one thread.
 
     Args:
-        database: with the calls.
+        database: with the calls and answers.
         spool: the folder with owner locks and captured streams.
         log: the journal.
     """
@@ -68,18 +77,18 @@ class Recovery:
         self._spool = spool
         self._log = log
 
-    def find_dead(self, journal_key: int) -> list[OpenCall]:
-        """The open calls of a journal whose program is dead.
+    def find_dead(self, journal_key: int) -> list[Open]:
+        """The open calls and answers of a journal whose program is dead.
 
         Raises:
             UnavailableError: the database or an owner lock cannot be read now.
         """
-        calls = self._open_calls(journal_key)
-        alive = {one.owner for one in calls if self._is_alive(one.owner)}
-        return [one for one in calls if one.owner not in alive]
+        found = self._open(journal_key)
+        alive = {one.owner for one in found if self._is_alive(one.owner)}
+        return [one for one in found if one.owner not in alive]
 
-    def end(self, journal_key: int, dead: Sequence[OpenCall]) -> int:
-        """Append the end of those calls that are still open.
+    def end(self, journal_key: int, dead: Sequence[Open]) -> int:
+        """Append the end of those calls and answers that are still open.
 
         Returns:
             How many.
@@ -88,36 +97,25 @@ class Recovery:
             UnavailableError: the database, the journal or the spool cannot be used now.
         """
         names = {one.id for one in dead}
-        found = [one for one in self._open_calls(journal_key) if one.id in names]
-        for call in found:
-            self._log.record([self._ended(call)])
+        found = [one for one in self._open(journal_key) if one.id in names]
+        for one in found:
+            self._log.record(
+                [self._ended(one)] if isinstance(one, OpenCall) else self._messages(one)
+            )
         return len(found)
 
-    def remove_owners(self, journal_key: int, dead: Sequence[OpenCall]) -> None:
-        """Remove the lock files of programs that have no open call any more."""
-        needed = {one.owner for one in self._open_calls(journal_key)}
+    def remove_owners(self, journal_key: int, dead: Sequence[Open]) -> None:
+        """Remove the lock files of programs that have nothing open any more."""
+        needed = {one.owner for one in self._open(journal_key)}
         for name in {one.owner for one in dead} - needed:
             with suppress(InvalidRecordError):
                 remove_owner(self._spool, name)
 
-    def _open_calls(self, journal_key: int) -> list[OpenCall]:
+    def _open(self, journal_key: int) -> list[Open]:
         with self._database.read() as connection:
-            rows = connection.query(
-                # The first condition is that of the index. A call whose end was rejected did end.
-                "SELECT i.key, i.id, s.id, i.tool_name, i.owner FROM invocations AS i"
-                " JOIN sessions AS s ON s.key = i.session_key"
-                " WHERE i.state <> 'success' AND i.state = 'started' AND i.journal_key = ?"
-                " AND i.owner IS NOT NULL AND NOT EXISTS (SELECT 1 FROM rejected_facts AS r"
-                " JOIN ledger_entries AS l ON l.journal_key = r.journal_key AND l.n = r.n"
-                " WHERE r.subject_id = i.id AND l.kind = 'call.ended')",
-                (journal_key,),
-            )
-        return [
-            OpenCall(
-                key, connection.read_uuid(call), connection.read_uuid(session), tool_name, owner
-            )
-            for key, call, session, tool_name, owner in rows
-        ]
+            found: list[Open] = [*_open_calls(connection, journal_key)]
+            found += _open_answers(connection, journal_key)
+        return found
 
     def _is_alive(self, owner: str) -> bool:
         try:
@@ -127,7 +125,7 @@ class Recovery:
 
     def _ended(self, call: OpenCall) -> Entry:
         """The fact that ends a call, with the output that its program left."""
-        captured = self._salvaged(call)
+        captured = read_left_output(self._spool, call.id, inline_bytes=_INLINE_BYTES)
         records = [one.record for one in captured]
         document = interrupted_output(call.tool_name, _REASON, records).to_json()
         fact = CallEnded(
@@ -157,50 +155,46 @@ class Recovery:
             spooled=spooled,
         )
 
-    def _salvaged(self, call: OpenCall) -> list[CapturedStream]:
-        folder = self._spool / str(call.id)
-        try:
-            files = sorted(folder.glob(f"*{_SUFFIX}"))
-            found = list[CapturedStream]()
-            for file in files:
-                if not file.name.endswith(_RECOVERED):
-                    found += self._salvage(call, file)
-            if found:
-                sync_folder(folder)
-        except OSError as error:
-            raise UnavailableError(f"{folder} cannot be read: {error.strerror}") from error
-        return found
+    def _messages(self, answer: OpenAnswer) -> list[Entry]:
+        """The facts of an answer, as far as it had come."""
+        # Most ingesters never read an answer, and start without the wire formats.
+        from tooltrail.journal.answer_messages import PAYLOAD, cut_off_entries  # noqa: PLC0415
 
-    def _salvage(self, call: OpenCall, file: Path) -> list[CapturedStream]:
-        """What can be decoded of a file; it is captured once more, and synced."""
-        role = file.name.removesuffix(_SUFFIX)
-        kept = self._spool / DAMAGED / f"{call.id}-{file.name}"
-        staged = file.with_name(f"{role}{_RECOVERED}")
-        # An ingester that was killed may have left one.
-        staged.unlink(missing_ok=True)
-        try:
-            salvaged = salvage(
-                file,
-                role,
-                staged,
-                edge_bytes=_EDGE_BYTES,
-                inline_bytes=_INLINE_BYTES,
-                moves_to=kept,
-            )
-        except InvalidRecordError:
-            return []  # not the file of a stream
-        if salvaged.problem is not None:
-            kept.parent.mkdir(mode=0o700, exist_ok=True)
-            with suppress(FileExistsError):
-                kept.hardlink_to(file)
-        if salvaged.captured.staged is not None:
-            _sync(salvaged.captured.staged)
-        return [salvaged.captured]
+        captured = read_left_output(self._spool, answer.id, inline_bytes=MAX_FRAME_BYTES)
+        payloads = [one.record.content for one in captured if one.record.role == PAYLOAD]
+        return cut_off_entries(answer.started, b"".join(one for one in payloads if one))
 
 
-def _sync(file: Path) -> None:
-    descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def _open_calls(connection: Connection, journal_key: int) -> Iterator[OpenCall]:
+    rows = connection.query(
+        # The first condition is that of the index. A call whose end was rejected did end.
+        "SELECT i.id, s.id, i.tool_name, i.owner FROM invocations AS i"
+        " JOIN sessions AS s ON s.key = i.session_key"
+        " WHERE i.state <> 'success' AND i.state = 'started' AND i.journal_key = ?"
+        f" AND i.owner IS NOT NULL AND {_not_rejected('i.id', 'call.ended')}",
+        (journal_key,),
+    )
+    for call, session, tool_name, owner in rows:
+        yield OpenCall(connection.read_uuid(call), connection.read_uuid(session), tool_name, owner)
+
+
+def _open_answers(connection: Connection, journal_key: int) -> Iterator[OpenAnswer]:
+    rows = connection.query(
+        "SELECT e.fact FROM open_answers AS a"
+        " JOIN ledger_entries AS e ON e.journal_key = a.journal_key AND e.n = a.entry"
+        f" WHERE a.journal_key = ? AND {_not_rejected('a.message_id', 'message')}",
+        (journal_key,),
+    )
+    for (document,) in rows:
+        with suppress(InvalidRecordError):  # `verify` names the ledger entry
+            fact = read_fact(str(document).encode())
+            if isinstance(fact, AnswerStarted) and fact.owner is not None:
+                yield OpenAnswer(fact.id, fact.owner, fact)
+
+
+def _not_rejected(subject: str, kind: str) -> str:
+    return (
+        "NOT EXISTS (SELECT 1 FROM rejected_facts AS r"
+        " JOIN ledger_entries AS l ON l.journal_key = r.journal_key AND l.n = r.n"
+        f" WHERE r.subject_id = {subject} AND l.kind = '{kind}')"
+    )

@@ -68,21 +68,21 @@ class WaitingRoom:
         return done
 
     def sweep(self, journal_key: int) -> None:
-        """Remove folders of calls that ended, which a killed ingester left.
+        """Remove folders of calls and answers that ended, which a killed ingester left.
 
         Raises:
             UnavailableError: the database or the spool cannot be used now.
         """
         self._discard(journal_key, self._streams.folders())
 
-    def discard(self, journal_key: int, calls: Iterable[UUID]) -> None:
-        """Remove the folders of calls that this ingester ended.
+    def discard(self, journal_key: int, ended: Iterable[UUID]) -> None:
+        """Remove the folders of calls and answers that this ingester ended.
 
         Raises:
             UnavailableError: the database or the spool cannot be used now.
         """
-        ended = {str(one) for one in calls}
-        self._discard(journal_key, [one for one in self._streams.folders() if one in ended])
+        names = {str(one) for one in ended}
+        self._discard(journal_key, [one for one in self._streams.folders() if one in names])
 
     def _publish(self, journal_key: int, waiting: Waiting) -> None:
         content = None
@@ -105,7 +105,7 @@ class WaitingRoom:
         self._discard(journal_key, [one for one in self._streams.folders() if one in names])
 
     def _discard(self, journal_key: int, folders: list[str]) -> None:
-        """Remove those of some folders whose call ended and of which nothing waits."""
+        """Remove those of some folders whose call or answer ended and of which nothing waits."""
         ids = {name: UUID(name) for name in folders}
         if not ids:
             return
@@ -113,7 +113,7 @@ class WaitingRoom:
             named = [connection.uuid(one) for one in ids.values()]
             ended = connection.query_each(
                 "SELECT id FROM invocations WHERE state <> 'started' AND id IN (?)", named
-            )
+            ) + connection.query_each("SELECT id FROM messages WHERE id IN (?)", named)
             # The bytes that a rejected fact names are in its folder alone.
             rejected = connection.query_each(
                 "SELECT subject_id FROM rejected_facts WHERE subject_id IN (?)", named

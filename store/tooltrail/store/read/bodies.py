@@ -1,77 +1,77 @@
-"""Bodies: short byte strings in the database, by digest."""
+"""Bodies: short byte strings in the database, by digest; and what retention removed of them."""
 
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, select
+from tooltrail.records.digests import EMPTY, Digest
+from tooltrail.records.errors import DamageError, NotFoundError
+from tooltrail.store.engines.connection import Connection
+from tooltrail.store.read.columns import Columns, damage_of
+from tooltrail.store.read.rows import Sql, fetch_each, sha
+from tooltrail.store.views import Erasure
 
-from tooltrail.records import DamageError, Digest
-from tooltrail.records.digests import EMPTY
-from tooltrail.store._recording.bodies import decode_body
-from tooltrail.store.read.rows import AnySelect, Columns, damage_of, fetch
-from tooltrail.store.schema import bodies
-
-_BODY: Final = Columns(bodies.c.digest, bodies.c.size, bodies.c.encoding, bodies.c.data)
-_AT_ONCE: Final = 500
-"""Digests in one query."""
+_BODY: Final = Columns("bodies: digest size encoding data")
+_TOMBSTONE: Final = Columns("tombstones: digest reason rule removed_at")
 
 
-class Body:
-    """One body, or why it cannot be read."""
+class Body(NamedTuple):
+    """One body, or why there is none.
 
-    def __init__(self, data: bytes | None, problem: DamageError | None) -> None:
-        self._data = data
-        self._problem = problem
+    Attributes:
+        data: the bytes.
+        erasure: who removed them and why.
+        damage: why they cannot be read, where nobody removed them.
+    """
+
+    data: bytes | None = None
+    erasure: Erasure | None = None
+    damage: DamageError | None = None
 
     def read(self) -> bytes:
         """The bytes.
 
         Raises:
-            DamageError: they are missing, erased or altered.
+            NotFoundError: they are erased.
+            DamageError: they are missing or altered.
         """
-        if self._problem is not None or self._data is None:
-            raise self._problem or DamageError("a body is missing", path="bodies")
-        return self._data
-
-
-def select_bodies(digests: Iterable[Digest]) -> AnySelect:
-    """The bodies of some digests."""
-    return select(*_BODY.selected).where(bodies.c.digest.in_(list(digests)))
+        if self.data is not None:
+            return self.data
+        if self.erasure is not None:
+            raise NotFoundError(self.erasure.sentence)
+        raise self.damage or DamageError("a body is missing", path="bodies")
 
 
 def load_bodies(connection: Connection, digests: Iterable[Digest]) -> Mapping[Digest, Body]:
     """Each body of some digests; damage of one is kept until that one is read."""
-    wanted = list(dict.fromkeys(digests))
-    found = {one: Body(None, _missing(one)) for one in wanted}
-    found[EMPTY] = Body(b"", None)
-    for begin in range(0, len(wanted), _AT_ONCE):
-        for row in fetch(connection, select_bodies(wanted[begin : begin + _AT_ONCE])):
-            problems: list[str] = []
-            digest, size, encoding, data = _BODY.read(row, problems)
-            found[digest] = _checked(digest, size, encoding, data, problems)
+    found = {one: Body(damage=DamageError(f"body {one} is missing", path=one)) for one in digests}
+    wanted = [sha(one) for one in found]
+    found[EMPTY] = Body(b"")
+    query = Sql(f"SELECT {_BODY.sql} FROM bodies WHERE ")
+    for row in fetch_each(connection, query, "digest", wanted):
+        problems: list[str] = []
+        digest, *values = _BODY.read(row, problems)
+        damage = damage_of("bodies", digest, problems)
+        if damage is not None:
+            found[digest] = Body(damage=DamageError(damage, path=digest))
+        elif values[-1] is not None:
+            found[digest] = _decoded(digest, *values)
+    lost = [sha(one) for one, body in found.items() if body.data is None]
+    query = Sql(f"SELECT {_TOMBSTONE.sql} FROM tombstones WHERE ")
+    for row in fetch_each(connection, query, "digest", lost, " ORDER BY key"):
+        digest, *values = _TOMBSTONE.read(row, [])
+        found[digest] = Body(erasure=Erasure(f"body {digest}", *values))
     return found
 
 
 def read_body(connection: Connection, digest: Digest) -> bytes:
-    """The bytes of one body.
-
-    Raises:
-        DamageError: they are missing, erased or altered.
-    """
+    """The bytes of one body; see `Body.read`."""
     return load_bodies(connection, [digest])[digest].read()
 
 
-def _checked(
-    digest: Digest, size: int, encoding: str, data: bytes | None, problems: list[str]
-) -> Body:
-    damage = damage_of(bodies.name, digest, problems)
-    if damage is not None:
-        return Body(None, DamageError(damage, path=digest))
+def _decoded(digest: Digest, size: int, encoding: str, data: Any) -> Body:
+    from tooltrail.store.bodies import decode_body  # noqa: PLC0415  zstandard is slow to import
+
     try:
-        return Body(decode_body(digest, size, encoding, data), None)
+        return Body(decode_body(digest, size, encoding, data))
     except DamageError as error:
-        return Body(None, error)
-
-
-def _missing(digest: Digest) -> DamageError:
-    return DamageError(f"body {digest} is missing", path=digest)
+        return Body(damage=error)

@@ -4,114 +4,97 @@ A partial index is used only where the SQL says in the words of the index that n
 for. So these conditions say that, although another condition implies it.
 
 SQLite keeps no statistics of a store and would take any index that fits. Where a page is led by one
-list of a filter, the conditions of the others are written so that SQLite cannot use an index for
-them.
+list of a filter, the conditions of the others have a hint that keeps SQLite from their indexes.
 """
 
 from collections.abc import Sequence
 from typing import Any, Final
 
-from sqlalchemy import Column, ColumnElement, literal_column, select
-
 from tooltrail.store.filters import STATES_OF_STATUS, InvocationFilter
-from tooltrail.store.read.hints import unindexed
-from tooltrail.store.schema import LARGE_BYTES, invocations, sessions
+from tooltrail.store.read.columns import LARGE_BYTES
+from tooltrail.store.read.rows import Sql, is_in
 
-Condition = ColumnElement[bool]
-
-LISTS: Final = (
-    "invocations",
-    "sessions",
-    "exit_statuses",
-    "error_kinds",
-    "states",
-    "statuses",
-    "tools",
-    "families",
-    "agents",
-)
-"""The lists of a filter."""
-
-_COLUMNS: Final[dict[str, Column[Any]]] = {
-    "invocations": invocations.c.id,
-    "exit_statuses": invocations.c.exit_status,
-    "error_kinds": invocations.c.error_kind,
-    "states": invocations.c.state,
-    "tools": invocations.c.tool_name,
-    "families": invocations.c.family,
+_COLUMNS: Final = {
+    "invocations": "id",
+    "sessions": "session_key",
+    "exit_statuses": "exit_status",
+    "error_kinds": "error_kind",
+    "states": "state",
+    "statuses": "state",
+    "tools": "tool_name",
+    "families": "family",
+    "agents": "session_key",
 }
 
+LISTS: Final = tuple(_COLUMNS)
+"""The lists of a filter."""
 
-def conditions_of(where: InvocationFilter, *, lead: str | None = None) -> list[Condition]:
+
+def conditions_of(filters: InvocationFilter, *, lead: str | None = None) -> list[Sql]:
     """The conditions of a filter; all of them must hold. Empty for the filter of all.
 
     Args:
-        where: the filter.
+        filters: the filter.
         lead: the member of the filter whose index SQLite is to use; of any when None.
     """
-    found: list[Condition] = []
-    for name in LISTS:
-        values: Sequence[Any] = getattr(where, name)
-        if values:
-            found += list_conditions(name, values, indexed=lead in (None, name))
-    if where.min_size is not None:
-        found += size_conditions(where.min_size, indexed=lead in (None, "min_size"))
-    return [*found, *time_conditions(where, indexed=lead not in ("agents", "min_size"))]
+    found: list[Sql] = []
+    for name in (*LISTS, "min_size"):
+        found += member_conditions(filters, name, indexed=lead in (None, name))
+    return [*found, *time_conditions(filters, indexed=lead not in ("agents", "min_size"))]
 
 
-def list_conditions(name: str, values: Sequence[Any], *, indexed: bool = True) -> list[Condition]:
-    """The conditions of one list of a filter."""
-    if name in ("sessions", "agents"):
-        return [_of_sessions(name, values, indexed=indexed)]
-    if name == "statuses":
-        name, values = "states", [one for each in values for one in STATES_OF_STATUS[each]]
-    column = _column(_COLUMNS[name], indexed=indexed)
-    found: list[Condition] = [column == values[0] if len(values) == 1 else column.in_(values)]
-    if name == "states" and "success" not in values:
-        found.append(column != literal_column("'success'"))
-    if name == "exit_statuses" and 0 not in values:
-        found.append(column != literal_column("0"))
-    return found
+def member_conditions(filters: InvocationFilter, name: str, *, indexed: bool = True) -> list[Sql]:
+    """The conditions of one list of a filter, or of `min_size`."""
+    value: Any = getattr(filters, name)
+    if name == "min_size":
+        return [] if value is None else _size_conditions(value, indexed=indexed)
+    return _list_conditions(name, value, indexed=indexed) if value else []
 
 
-def size_conditions(least: int, *, indexed: bool = True) -> list[Condition]:
-    """The conditions of a least size."""
-    size = _column(invocations.c.output_size, indexed=indexed)
-    found: list[Condition] = [size >= least]
-    if least >= LARGE_BYTES:
-        found.append(size >= literal_column(str(LARGE_BYTES)))
-    return found
-
-
-def time_conditions(where: InvocationFilter, *, indexed: bool = True) -> list[Condition]:
+def time_conditions(filters: InvocationFilter, *, indexed: bool = True) -> list[Sql]:
     """The conditions of `since` and `until`."""
-    started_at = _column(invocations.c.started_at, indexed=indexed)
-    found: list[Condition] = []
-    if where.since is not None:
-        found.append(started_at >= where.since)
-    if where.until is not None:
-        found.append(started_at < where.until)
+    started_at = _column("started_at", indexed=indexed)
+    found: list[Sql] = []
+    if filters.since is not None:
+        found.append(Sql(f"{started_at} >= ?", (filters.since,)))
+    if filters.until is not None:
+        found.append(Sql(f"{started_at} < ?", (filters.until,)))
     return found
 
 
-def is_held_by(agents: Sequence[str]) -> Condition:
+def is_held_by(agents: Sequence[str]) -> Sql:
     """Whether an agent held the session of an invocation; for a look at few invocations.
 
     An agent has very many sessions, and to list all of them takes longer.
     """
-    mine = sessions.c.key == invocations.c.session_key
-    held = select(sessions.c.key).where(mine, sessions.c.agent.in_(agents))
-    return held.correlate(invocations).exists()
+    mine = "SELECT 1 FROM sessions AS held WHERE held.key = invocations.session_key AND "
+    return Sql(f"EXISTS ({mine}") + is_in("held.agent", agents) + ")"
 
 
-def _of_sessions(name: str, values: Sequence[Any], *, indexed: bool) -> Condition:
-    column = sessions.c.id if name == "sessions" else sessions.c.agent
-    key = _column(invocations.c.session_key, indexed=indexed)
-    if name == "sessions" and len(values) == 1:
-        only = select(sessions.c.key).where(column == values[0])
-        return key == only.scalar_subquery()
-    return key.in_(select(sessions.c.key).where(column.in_(values)))
+def _list_conditions(name: str, values: Sequence[Any], *, indexed: bool) -> list[Sql]:
+    column = _column(_COLUMNS[name], indexed=indexed)
+    if name in ("sessions", "agents"):
+        source = "id" if name == "sessions" else "agent"
+        keys = Sql("(SELECT key FROM sessions WHERE ") + is_in(source, values) + ")"
+        is_one = name == "sessions" and len(values) == 1
+        return [Sql(f"{column} {'=' if is_one else 'IN'} ") + keys]
+    if name == "statuses":
+        values = [state for status in values for state in STATES_OF_STATUS[status]]
+    found = [is_in(column, values)]
+    if _COLUMNS[name] == "state" and "success" not in values:
+        found.append(Sql(f"{column} <> 'success'"))
+    if name == "exit_statuses" and 0 not in values:
+        found.append(Sql(f"{column} <> 0"))
+    return found
 
 
-def _column(column: Column[Any], *, indexed: bool) -> ColumnElement[Any]:
-    return column if indexed else unindexed(column)
+def _size_conditions(least: int, *, indexed: bool) -> list[Sql]:
+    size = _column("output_size", indexed=indexed)
+    found = [Sql(f"{size} >= ?", (least,))]
+    if least >= LARGE_BYTES:
+        found.append(Sql(f"{size} >= {LARGE_BYTES}"))
+    return found
+
+
+def _column(name: str, *, indexed: bool) -> str:
+    return f"{'' if indexed else '+'}invocations.{name}"

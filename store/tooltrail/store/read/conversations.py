@@ -6,79 +6,48 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, select, union_all
-from sqlalchemy.sql.selectable import CompoundSelect
-
-from tooltrail.records import DamageError, InvalidRecordError, read_leg_fact
 from tooltrail.records.digests import Digest
+from tooltrail.records.errors import InvalidRecordError
+from tooltrail.store.engines.connection import Connection
 from tooltrail.store.read.bodies import Body, load_bodies
-from tooltrail.store.read.details import details_of_session
-from tooltrail.store.read.rows import AnyRow, AnySelect, AnyUnion, Columns, damage_of, fetch
+from tooltrail.store.read.columns import Columns, damage_of
+from tooltrail.store.read.details import details_of
+from tooltrail.store.read.rows import Row, Sql, fetch
 from tooltrail.store.read.texts import text_from
 from tooltrail.store.read.tools import OFFERING, offers_of
-from tooltrail.store.schema import agent_legs, agent_outcomes, invocations, messages
-from tooltrail.store.views import InvocationDetail, MessageView
+from tooltrail.store.views import Erasure, InvocationDetail, MessageView, ToolView
 
 AGENT_RUN: Final = "agent"
 """The role of messages that tell a fact about a leg of an agent run."""
 
 _LEG_ROLES: Final = ("agent_leg", "agent_outcome")
 
-_MESSAGE: Final = Columns(
-    messages.c.key,
-    messages.c.id,
-    messages.c.seq,
-    messages.c.role,
-    messages.c.created_at,
-    messages.c.text,
-    messages.c.document,
-    messages.c.payload,
-    messages.c.wire_format,
-)
+_MESSAGE: Final = Columns("messages: key id seq role created_at text document payload wire_format")
+_MESSAGES: Final = f"SELECT {_MESSAGE.sql} FROM messages WHERE session_key = ? ORDER BY seq"
+
+_LEGS: Final = """
+SELECT message_key FROM agent_legs WHERE session_key = ?
+UNION ALL SELECT message_key FROM agent_outcomes WHERE session_key = ?"""
+
+# Journal, ledger entry and place of every entry of a session, in the order of the ledger.
+_BEGINNINGS: Final = """
+SELECT journal_key, entry, seq FROM messages WHERE session_key = ?
+UNION ALL SELECT journal_key, start_entry, seq FROM invocations WHERE session_key = ?
+ORDER BY 1, 2"""
+
+# Another journal than that of the start may have the end.
+_ENDS: Final = """
+SELECT seq, end_journal_key, end_entry FROM invocations
+WHERE session_key = ? AND end_entry IS NOT NULL"""
 
 
 class _Message(NamedTuple):
-    """One message whose row is read."""
+    """One message whose row is read; its bodies by the names of their columns."""
 
     key: int
     view: MessageView
-    text: Digest
-    document: Digest | None
-    payload: Digest | None
+    digests: Mapping[str, Digest]
     problems: list[str]
-
-
-def select_messages(session_key: int) -> AnySelect:
-    """The messages of a session, in their order."""
-    query = select(*_MESSAGE.selected).where(messages.c.session_key == session_key)
-    return query.order_by(messages.c.seq)
-
-
-def select_legs(session_key: int) -> CompoundSelect[int]:
-    """Keys of the messages of a session that tell of a leg of an agent run."""
-    tables = (agent_legs, agent_outcomes)
-    return union_all(
-        *(select(one.c.message_key).where(one.c.session_key == session_key) for one in tables)
-    )
-
-
-def select_beginnings(session_key: int) -> AnyUnion:
-    """Journal, ledger entry and place of every entry of a session, in the order of the ledger."""
-    begun = (
-        select(one.c.journal_key, entry, one.c.seq).where(one.c.session_key == session_key)
-        for one, entry in (
-            (messages, messages.c.entry),
-            (invocations, invocations.c.start_entry.label("entry")),
-        )
-    )
-    return union_all(*begun).order_by("journal_key", "entry")
-
-
-def select_ends(session_key: int) -> AnySelect:
-    """Id, journal and ledger entry of the end of every invocation of a session that has ended."""
-    row = invocations.c
-    mine = (row.session_key == session_key, row.end_entry.is_not(None))
-    return select(row.seq, row.journal_key, row.end_entry).where(*mine)
 
 
 def messages_of(
@@ -91,18 +60,16 @@ def messages_of(
         session_key: of the session.
         payloads: whether to read what providers sent of the messages, too.
     """
-    read = [_read(row) for row in fetch(connection, select_messages(session_key))]
+    rows = fetch(connection, Sql(_MESSAGES, (session_key,)))
+    read = [_read(row, payloads=payloads) for row in rows]
     roles = {one.view.role for one in read}
     legs: set[int] = set()
     if not roles.isdisjoint(_LEG_ROLES):
-        legs = {row[0] for row in connection.execute(select_legs(session_key))}
-    offers: Mapping[int, Any] = {}
+        legs = {row[0] for row in fetch(connection, Sql(_LEGS, (session_key,) * 2))}
+    offers: Mapping[int, Sequence[ToolView]] = {}
     if OFFERING in roles:
-        offers = offers_of(connection, messages.c.session_key == session_key)
-    digests = [one for message in read for one in (message.text, message.document)]
-    if payloads:
-        digests += [message.payload for message in read]
-    bodies = load_bodies(connection, (one for one in digests if one is not None))
+        offers = offers_of(connection, Sql("messages.session_key = ?", (session_key,)))
+    bodies = load_bodies(connection, (digest for one in read for digest in one.digests.values()))
     return [
         _leg_view(one, bodies) if one.key in legs else _view(one, bodies, offers.get(one.key, ()))
         for one in read
@@ -112,9 +79,9 @@ def messages_of(
 def invocations_of(connection: Connection, session_key: int) -> list[InvocationDetail]:
     """All invocations of a session in their order, each with `ended_at_seq`."""
     ends = _ends(connection, session_key)
+    mine = Sql("invocations.session_key = ?", (session_key,))
     return [
-        replace(one, ended_at_seq=ends.get(one.summary.seq))
-        for one in details_of_session(connection, session_key)
+        replace(one, ended_at_seq=ends.get(one.summary.seq)) for one in details_of(connection, mine)
     ]
 
 
@@ -122,58 +89,63 @@ def _ends(connection: Connection, session_key: int) -> Mapping[int, int]:
     """For each `seq` of an ended invocation, the `seq` of the first entry that began later.
 
     By the order of the ledger; clocks of several machines differ. Entries of other journals than
-    that of the invocation say nothing.
+    that of the end say nothing.
     """
     entries: dict[int, list[int]] = defaultdict(list)
     last_seqs: dict[int, list[int]] = defaultdict(list)
-    for journal, entry, seq in _counts(fetch(connection, select_beginnings(session_key))):
+    beginnings = fetch(connection, Sql(_BEGINNINGS, (session_key,) * 2))
+    for journal, entry, seq in _integers(beginnings):
         entries[journal].append(entry)
         last_seqs[journal].append(max(seq, last_seqs[journal][-1] if last_seqs[journal] else 0))
     ends: dict[int, int] = {}
-    for seq, journal, end in _counts(fetch(connection, select_ends(session_key))):
+    for seq, journal, end in _integers(fetch(connection, Sql(_ENDS, (session_key,)))):
         begun = bisect_left(entries[journal], end)
         ends[seq] = last_seqs[journal][begun - 1] + 1 if begun else seq + 1
     return ends
 
 
-def _counts(rows: Sequence[AnyRow]) -> list[AnyRow]:
+def _integers(rows: Sequence[Row]) -> list[Row]:
     """The rows that hold integers and nothing else; others are damaged, and named elsewhere."""
     return [row for row in rows if all(isinstance(value, int) for value in row)]
 
 
-def _read(row: AnyRow) -> _Message:
+def _read(row: Row, *, payloads: bool) -> _Message:
     problems: list[str] = []
     key, *small, text, document, payload, wire_format = _MESSAGE.read(row, problems)
     message_id, seq, role, created_at = small
     view = MessageView(message_id, seq, role, "", created_at, wire_format=wire_format)
-    return _Message(key, view, text, document, payload, problems)
+    digests = {"text": text, "document": document, "payload": payload if payloads else None}
+    named = {name: digest for name, digest in digests.items() if digest is not None}
+    return _Message(key, view, named, problems)
 
 
-def _view(one: _Message, bodies: Mapping[Digest, Body], tools: Sequence[Any]) -> MessageView:
+def _view(one: _Message, bodies: Mapping[Digest, Body], tools: Sequence[ToolView]) -> MessageView:
     problems = list(one.problems)
-    text = _body(one.text, bodies, "text", problems)
-    document = _body(one.document, bodies, "document", problems)
-    payload = _body(one.payload, bodies, "payload", problems)
+    found, erased = _contents(one, bodies, problems)
+    text = found.get("text", b"")
     offers = bool(tools) or (one.view.role == OFFERING and not text)
     problems += [f"tool {tool.name}: {tool.damage}" for tool in tools if tool.damage]
     return replace(
         one.view,
-        text=text_from(text or b""),
-        document=document,
-        payload=payload,
+        text=text_from(text),
+        document=found.get("document"),
+        payload=found.get("payload"),
         tools=tuple(tools) if offers else None,
-        damage=damage_of(messages.name, one.key, problems),
+        damage=damage_of("messages", one.key, problems),
+        erased=erased,
     )
 
 
 def _leg_view(one: _Message, bodies: Mapping[Digest, Body]) -> MessageView:
     """A message that tells of a leg. Its text is for people alone."""
+    from tooltrail.records.agent_runs import read_leg_fact  # noqa: PLC0415  imports pydantic
+
     problems = list(one.problems)
-    document = _body(one.document, bodies, "document", problems)
+    found, erased = _contents(one, bodies, problems)
     leg = None
-    if document is not None:
+    if "document" in found:
         try:
-            leg = read_leg_fact(text_from(document))
+            leg = read_leg_fact(text_from(found["document"]))
         except InvalidRecordError as error:
             problems.append(str(error))
     return replace(
@@ -181,18 +153,23 @@ def _leg_view(one: _Message, bodies: Mapping[Digest, Body]) -> MessageView:
         role=AGENT_RUN,
         text="" if leg is None else leg.sentence,
         leg=leg,
-        damage=damage_of(messages.name, one.key, problems),
+        damage=damage_of("messages", one.key, problems),
+        erased=erased,
     )
 
 
-def _body(
-    digest: Digest | None, bodies: Mapping[Digest, Body], name: str, problems: list[str]
-) -> bytes | None:
-    """A body that was asked for."""
-    if digest is None or digest not in bodies:
-        return None
-    try:
-        return bodies[digest].read()
-    except DamageError as error:
-        problems.append(f"its {name} cannot be read ({error})")
-        return None
+def _contents(
+    one: _Message, bodies: Mapping[Digest, Body], problems: list[str]
+) -> tuple[dict[str, bytes], tuple[Erasure, ...]]:
+    """The bytes of the bodies of a message, and those that are erased."""
+    found: dict[str, Any] = {}
+    erased: list[Erasure] = []
+    for name, digest in one.digests.items():
+        body = bodies[digest]
+        if body.data is not None:
+            found[name] = body.data
+        elif body.erasure is not None:
+            erased.append(replace(body.erasure, name=name))
+        else:
+            problems.append(f"its {name} cannot be read ({body.damage})")
+    return found, tuple(erased)

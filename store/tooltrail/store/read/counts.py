@@ -1,43 +1,24 @@
 """Totals of a store; each reads every row of the table that it counts."""
 
-from typing import Any
+from typing import Any, Final
 
-from sqlalchemy import BigInteger, ColumnElement, Connection, case, cast, func, select
-
-from tooltrail.store.read.rows import AnySelect, fetch
-from tooltrail.store.schema import artifacts, bodies, invocations, sessions
+from tooltrail.store.engines.connection import Connection
+from tooltrail.store.read.rows import Sql, fetch, fetch_value
 from tooltrail.store.views import StoreCounts
 
 
-def select_invocation_totals() -> AnySelect:
-    """By state: number, produced bytes, lost bytes, number of those that lost some."""
-    row = invocations.c
-    is_lossy = case((row.lost_size > 0, 1), else_=0)
-    return select(
-        row.state,
-        func.count(),
-        _sum_of(row.output_size),
-        _sum_of(row.lost_size),
-        _sum_of(is_lossy),
-    ).group_by(row.state)
+def _sum(of: str) -> str:
+    """The sum, 0 of no rows; an integer, where PostgreSQL gives a decimal."""
+    return f"CAST(coalesce(sum({of}), 0) AS bigint)"
 
 
-def select_artifact_totals() -> AnySelect:
-    """Number, plain bytes, stored bytes of the artifacts."""
-    row = artifacts.c
-    return select(func.count(), _sum_of(row.size), _sum_of(row.stored_size)).select_from(artifacts)
-
-
-def select_body_totals() -> AnySelect:
-    """Number, plain bytes, stored bytes of the bodies."""
-    row = bodies.c
-    stored = _sum_of(func.length(row.data))
-    return select(func.count(), _sum_of(row.size), stored).select_from(bodies)
-
-
-def select_session_total() -> AnySelect:
-    """The number of sessions."""
-    return select(func.count()).select_from(sessions)
+_INVOCATIONS: Final = Sql(
+    f"SELECT state, count(*), {_sum('output_size')}, {_sum('lost_size')},"
+    f" {_sum('CASE WHEN lost_size > 0 THEN 1 ELSE 0 END')} FROM invocations GROUP BY state"
+)
+_ARTIFACTS: Final = Sql(f"SELECT count(*), {_sum('size')}, {_sum('stored_size')} FROM artifacts")
+_BODIES: Final = Sql(f"SELECT count(*), {_sum('size')}, {_sum('length(data)')} FROM bodies")
+_SESSIONS: Final = Sql("SELECT count(*) FROM sessions")
 
 
 def count_store(connection: Connection, *, with_bodies: bool) -> StoreCounts:
@@ -45,22 +26,15 @@ def count_store(connection: Connection, *, with_bodies: bool) -> StoreCounts:
 
     A number that is damaged counts as 0.
     """
-    by_state = [tuple(row) for row in fetch(connection, select_invocation_totals())]
+    by_state = fetch(connection, _INVOCATIONS)
     produced, lost, lossy = (sum(row[n] for row in by_state) for n in (2, 3, 4))
-    body_totals: Any = (None, None, None)
-    if with_bodies:
-        body_totals = fetch(connection, select_body_totals())[0]
+    bodies: Any = fetch(connection, _BODIES)[0] if with_bodies else (None, None, None)
     return StoreCounts(
-        fetch(connection, select_session_total())[0][0],
+        fetch_value(connection, _SESSIONS),
         {str(row[0]): row[1] for row in by_state},
         produced,
         lost,
         lossy,
-        *body_totals,
-        *fetch(connection, select_artifact_totals())[0],
+        *bodies,
+        *fetch(connection, _ARTIFACTS)[0],
     )
-
-
-def _sum_of(column: ColumnElement[Any]) -> ColumnElement[int]:
-    """The sum, 0 of no rows; an integer, where PostgreSQL gives a decimal."""
-    return cast(func.coalesce(func.sum(column), 0), BigInteger)

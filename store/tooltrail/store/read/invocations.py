@@ -2,43 +2,23 @@
 
 from typing import Any, Final
 
-from sqlalchemy import FromClause, Join
-
-from tooltrail.store.read.rows import AnyRow, Columns, damage_of
-from tooltrail.store.schema import invocations, sessions
+from tooltrail.store.read.columns import Columns, Computed, damage_of
+from tooltrail.store.read.rows import Row
 from tooltrail.store.views import InvocationView
 
 SMALL: Final = Columns(
-    invocations.c.key,
-    invocations.c.id,
-    # The session may be lost. Its invocations must not be lost with it.
-    sessions.c.id.label("session_id"),
-    invocations.c.seq,
-    invocations.c.call_id,
-    invocations.c.tool_name,
-    invocations.c.family,
-    invocations.c.state,
-    invocations.c.arguments_preview,
-    invocations.c.started_at,
-    invocations.c.finished_at,
-    invocations.c.duration_ms,
-    invocations.c.error_kind,
-    invocations.c.exit_status,
-    invocations.c.signal,
-    invocations.c.timed_out,
-    invocations.c.output_size,
-    invocations.c.truncated,
-    invocations.c.lost_size,
+    "invocations: key id",
+    Computed("sessions.id", "session_id", "id"),
+    "invocations: seq call_id tool_name family state arguments_preview started_at finished_at"
+    " duration_ms error_kind exit_status signal timed_out output_size truncated lost_size",
 )
 """The key, and what an `InvocationView` holds in its order."""
 
-
-def with_session(invocation: FromClause = invocations) -> Join:
-    """Invocations, each with its session where the session is not lost."""
-    return invocation.outerjoin(sessions, sessions.c.key == invocation.c.session_key)
+# The session may be lost. Its invocations must not be lost with it.
+WITH_SESSION: Final = "invocations LEFT JOIN sessions ON sessions.key = invocations.session_key"
 
 
-def invocation_view(row: AnyRow) -> InvocationView:
+def invocation_view(row: Row) -> InvocationView:
     """The view of a row that begins with `SMALL`."""
     problems: list[str] = []
     key, *values = SMALL.read(row, problems)
@@ -47,5 +27,4 @@ def invocation_view(row: AnyRow) -> InvocationView:
 
 def view_of(key: int, values: list[Any], problems: list[str]) -> InvocationView:
     """The view of values that `SMALL` read."""
-    values.append(damage_of(invocations.name, key, problems))
-    return InvocationView(*values)
+    return InvocationView(*[*values, damage_of("invocations", key, problems)])

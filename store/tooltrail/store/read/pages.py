@@ -14,22 +14,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Column, ColumnElement, Connection, Select, func, or_, select, union_all
-
-from tooltrail.records import InvalidRecordError
+from tooltrail.records.errors import InvalidRecordError
+from tooltrail.store.engines.connection import Connection
 from tooltrail.store.filters import STATES_OF_STATUS, InvocationFilter
+from tooltrail.store.read.columns import LARGE_BYTES
 from tooltrail.store.read.conditions import (
     LISTS,
     conditions_of,
     is_held_by,
-    list_conditions,
-    size_conditions,
+    member_conditions,
     time_conditions,
 )
-from tooltrail.store.read.hints import unindexed
-from tooltrail.store.read.invocations import SMALL, invocation_view, with_session
-from tooltrail.store.read.rows import AnyRow, AnySelect, fetch
-from tooltrail.store.schema import LARGE_BYTES, invocations
+from tooltrail.store.read.invocations import SMALL, WITH_SESSION, invocation_view
+from tooltrail.store.read.rows import Row, Sql, fetch, fetch_value, joined, limited, where
 from tooltrail.store.views import InvocationView, Page
 
 MAX_KEY_DIGITS: Final = 18
@@ -44,8 +41,10 @@ _COUNTED: Final = 20_000
 _MOST_MERGED: Final = 16
 """Values of a list that are read from an index one by one."""
 
-_ORDERED: Final = ("exit_statuses", "error_kinds", "states", "tools")
+_ORDERED: Final = ("exit_statuses", "error_kinds", "states", "tools", "families")
 """Lists of a filter with an index in the order of a page."""
+
+_SELECTED: Final = f"SELECT {SMALL.sql} FROM {WITH_SESSION}"
 
 
 class Order(NamedTuple):
@@ -58,33 +57,37 @@ class Order(NamedTuple):
         indexed: whether SQLite is to read an index in this order.
     """
 
-    column: Column[Any]
+    column: str
     oldest_first: bool
     after: int | None
     indexed: bool = True
 
-    def clauses(self) -> list[ColumnElement[Any]]:
-        """For ORDER BY."""
-        columns = (self._place(), invocations.c.key)
-        return [one.asc() if self.oldest_first else one.desc() for one in columns]
+    @property
+    def clause(self) -> str:
+        """ORDER BY."""
+        way = "ASC" if self.oldest_first else "DESC"
+        return f" ORDER BY {self._place} {way}, invocations.key {way}"
 
-    def conditions(self) -> list[ColumnElement[bool]]:
+    def conditions(self) -> list[Sql]:
         """What follows the page before. The database compares even times that are no times."""
         if self.after is None:
             return []
-        place, key, last = self._place(), invocations.c.key, invocations.alias("last")
-        at = select(last.c[self.column.name]).where(last.c.key == self.after).scalar_subquery()
-        if self.oldest_first:
-            return [place >= at, or_(place > at, key > self.after)]
-        return [place <= at, or_(place < at, key < self.after)]
+        sign = ">" if self.oldest_first else "<"
+        at = f"(SELECT last.{self.column} FROM invocations AS last WHERE last.key = ?)"
+        place, after = self._place, (self.after,)
+        return [
+            Sql(f"{place} {sign}= {at}", after),
+            Sql(f"({place} {sign} {at} OR invocations.key {sign} ?)", after * 2),
+        ]
 
-    def _place(self) -> ColumnElement[Any]:
-        return self.column if self.indexed else unindexed(self.column)
+    @property
+    def _place(self) -> str:
+        return f"{'' if self.indexed else '+'}invocations.{self.column}"
 
 
 def page(
     connection: Connection,
-    where: InvocationFilter,
+    filters: InvocationFilter,
     limit: int | None,
     cursor: str | None,
     *,
@@ -97,11 +100,10 @@ def page(
     """
     check_limit(limit)
     after = None if cursor is None else _key_of(cursor)
-    where = _simplified(where)
-    is_one_session = len(where.sessions) == 1
-    column = invocations.c.seq if is_one_session else invocations.c.started_at
+    filters = _simplified(filters)
+    column = "seq" if len(filters.sessions) == 1 else "started_at"
     order = Order(column, oldest_first, after)
-    rows = _found(connection, where, order, None if limit is None else limit + 1)
+    rows = _found(connection, filters, order, None if limit is None else limit + 1)
     if not rows and after is not None:
         _check_cursor(connection, after)
     shown = rows if limit is None else rows[:limit]
@@ -110,105 +112,91 @@ def page(
 
 
 def _found(
-    connection: Connection, where: InvocationFilter, order: Order, limit: int | None
-) -> Sequence[AnyRow]:
+    connection: Connection, filters: InvocationFilter, order: Order, limit: int | None
+) -> Sequence[Row]:
     if limit is None:
-        return fetch(connection, select_all(where, order))
-    leads = leads_of(where)
-    if not _is_direct(where, leads):
-        rows = fetch(connection, select_nearby(where, order, limit))
+        conditions = [*conditions_of(filters), *order.conditions()]
+        return fetch(connection, _selected(conditions, order, None))
+    leads = _leads_of(filters)
+    if not _is_direct(filters, leads):
+        rows = fetch(connection, _select_nearby(filters, order, limit))
         if len(rows) == limit:
             return rows
     lead = leads[0] if leads else None
     if len(leads) > 1:
-        numbers = fetch(connection, select_numbers(where, leads))[0]
+        numbers = fetch(connection, _select_numbers(filters, leads))[0]
         lead = leads[min(range(len(leads)), key=numbers.__getitem__)]
-    return fetch(connection, select_page(where, order, limit, lead))
+    return fetch(connection, _select_page(filters, order, limit, lead))
 
 
-def select_all(where: InvocationFilter, order: Order) -> AnySelect:
-    """All invocations that a filter means, `SMALL` of each."""
-    return _selected(order).where(*conditions_of(where), *order.conditions())
-
-
-def select_page(
-    where: InvocationFilter, order: Order, limit: int, lead: str | None = None
-) -> AnySelect:
+def _select_page(
+    filters: InvocationFilter, order: Order, limit: int, lead: str | None = None
+) -> Sql:
     """The first invocations that a filter means, `SMALL` of each.
 
     Args:
-        where: the filter.
+        filters: the filter.
         order: of the page.
         limit: at most so many.
         lead: the member of the filter whose index is read; by order when None.
     """
+    parts = [filters]
     if lead in _ORDERED:
-        values: Sequence[Any] = getattr(where, lead)
-        each: list[dict[str, Any]] = [{lead: (value,)} for value in values]
-        parts = [replace(where, **one) for one in each]
+        changes: list[dict[str, Any]] = [{lead: (one,)} for one in getattr(filters, lead)]
+        parts = [replace(filters, **one) for one in changes]
     else:
-        parts = [where]
         order = order._replace(indexed=lead is None or lead == "sessions")
-    if len(parts) == 1:
-        keys = _select_keys(where, order, limit, lead).subquery("page")
-    else:
-        merged = (_select_keys(part, order, limit, lead).subquery() for part in parts)
-        keys = union_all(*(select(one.c.key) for one in merged)).subquery("page")
-    few = invocations.c.key.in_(select(keys.c.key))
-    return _selected(order).where(few).limit(limit)
+    keys = [
+        Sql("SELECT key FROM (") + _select_keys(part, order, limit, lead) + f") AS part{n}"
+        for n, part in enumerate(parts)
+    ]
+    few = Sql("invocations.key IN (") + joined(" UNION ALL ", keys) + ")"
+    return _selected([few], order, limit)
 
 
-def select_nearby(where: InvocationFilter, order: Order, limit: int) -> AnySelect:
-    """As `select_page`, among the next `NEARBY` invocations; finds none where there are fewer."""
-    started_at = invocations.c.started_at
+def _select_nearby(filters: InvocationFilter, order: Order, limit: int) -> Sql:
+    """As `_select_page`, among the next `NEARBY` invocations; finds none where there are fewer."""
     end = (
-        select(started_at)
-        .where(*time_conditions(where), *order.conditions())
-        .order_by(*order.clauses())
-        .limit(1)
-        .offset(NEARBY)
-        .correlate(None)
-        .scalar_subquery()
+        Sql("SELECT invocations.started_at FROM invocations")
+        + where([*time_conditions(filters), *order.conditions()])
+        + order.clause
+        + Sql(" LIMIT 1 OFFSET ?", (NEARBY,))
     )
-    is_near = started_at < end if order.oldest_first else started_at > end
+    is_near = Sql(f"invocations.started_at {'<' if order.oldest_first else '>'} (") + end + ")"
     # Of two bounds on one side SQLite uses the first; the nearer one implies the other.
     one_bound: dict[str, Any] = {"until": None} if order.oldest_first else {"since": None}
-    fits = conditions_of(replace(where, agents=(), **one_bound))
-    if where.agents:
-        fits.append(is_held_by(where.agents))
-    return _selected(order).where(*fits, *order.conditions(), is_near).limit(limit)
+    fits = conditions_of(replace(filters, agents=(), **one_bound))
+    if filters.agents:
+        fits.append(is_held_by(filters.agents))
+    return _selected([*fits, *order.conditions(), is_near], order, limit)
 
 
-def select_numbers(where: InvocationFilter, leads: Sequence[str]) -> AnySelect:
+def _select_numbers(filters: InvocationFilter, leads: Sequence[str]) -> Sql:
     """How many invocations some members of a filter mean, each by itself; `_COUNTED` at most."""
-    counted: list[ColumnElement[int]] = []
-    for name in leads:
-        value = getattr(where, name)
-        fits = size_conditions(value) if name == "min_size" else list_conditions(name, value)
-        some = select(invocations.c.key).where(*fits).limit(_COUNTED).subquery()
-        counted.append(select(func.count()).select_from(some).scalar_subquery())
-    return select(*counted)
+    counted = [
+        Sql("(SELECT count(*) FROM (SELECT invocations.key FROM invocations")
+        + where(member_conditions(filters, name))
+        + f" LIMIT {_COUNTED}) AS counted)"
+        for name in leads
+    ]
+    return Sql("SELECT ") + joined(", ", counted)
 
 
-def count(connection: Connection, where: InvocationFilter) -> int:
+def count(connection: Connection, filters: InvocationFilter) -> int:
     """How many invocations a filter means."""
-    return connection.scalars(select_count(where)).one()
+    query = Sql("SELECT count(*) FROM invocations") + where(conditions_of(filters))
+    return int(fetch_value(connection, query))
 
 
-def select_count(where: InvocationFilter) -> Select[int]:
-    """The number of invocations that a filter means."""
-    return select(func.count()).select_from(invocations).where(*conditions_of(where))
-
-
-def leads_of(where: InvocationFilter) -> list[str]:
+def _leads_of(filters: InvocationFilter) -> list[str]:
     """Members of a filter with an index; one of them may lead a page."""
     for name in ("invocations", "sessions"):
-        if getattr(where, name):
+        if getattr(filters, name):
             return [name]
-    found = [name for name in _ORDERED if _is_ordered(name, getattr(where, name))]
-    if where.agents:
+    found = [name for name in _ORDERED if _is_ordered(name, getattr(filters, name))]
+    if filters.agents:
         found.append("agents")
-    if where.min_size is not None and where.min_size >= LARGE_BYTES:
+    if filters.min_size is not None and filters.min_size >= LARGE_BYTES:
         found.append("min_size")
     return found
 
@@ -223,36 +211,30 @@ def check_limit(limit: int | None) -> None:
         raise InvalidRecordError(f"a list of at most {limit} rows shows nothing; ask for 1 or more")
 
 
-def _selected(order: Order) -> AnySelect:
-    return select(*SMALL.selected).select_from(with_session()).order_by(*order.clauses())
+def _selected(conditions: Sequence[Sql], order: Order, limit: int | None) -> Sql:
+    return Sql(_SELECTED) + where(conditions) + order.clause + limited(limit)
 
 
-def _select_keys(
-    where: InvocationFilter, order: Order, limit: int, lead: str | None
-) -> Select[int]:
+def _select_keys(filters: InvocationFilter, order: Order, limit: int, lead: str | None) -> Sql:
     """The keys of the first invocations that a filter means, read from an index if possible."""
-    return (
-        select(invocations.c.key)
-        .where(*conditions_of(where, lead=lead), *order.conditions())
-        .order_by(*order.clauses())
-        .limit(limit)
-    )
+    conditions = [*conditions_of(filters, lead=lead), *order.conditions()]
+    keys = Sql("SELECT invocations.key FROM invocations")
+    return keys + where(conditions) + order.clause + limited(limit)
 
 
-def _simplified(where: InvocationFilter) -> InvocationFilter:
+def _simplified(filters: InvocationFilter) -> InvocationFilter:
     """The same filter without values that stand there twice, and without statuses if possible.
 
     Each status is a few states.
     """
-    once: dict[str, Any] = {name: tuple(dict.fromkeys(getattr(where, name))) for name in LISTS}
-    named = [state for one in where.statuses for state in STATES_OF_STATUS[one]]
+    once: dict[str, Any] = {name: tuple(dict.fromkeys(getattr(filters, name))) for name in LISTS}
+    named = [state for one in filters.statuses for state in STATES_OF_STATUS[one]]
     states = once["states"]
-    if named:
-        both = tuple(one for one in named if not states or one in states)
-        # Where no state has the status, both stay, and nothing fits.
-        if both:
-            once |= {"states": both, "statuses": ()}
-    return replace(where, **once)
+    both = tuple(one for one in named if not states or one in states)
+    # Where no state has the status, both stay, and nothing fits.
+    if both:
+        once |= {"states": both, "statuses": ()}
+    return replace(filters, **once)
 
 
 def _is_ordered(name: str, values: Sequence[Any]) -> bool:
@@ -261,12 +243,12 @@ def _is_ordered(name: str, values: Sequence[Any]) -> bool:
     return 0 < len(values) <= _MOST_MERGED and (name not in common or common[name] not in values)
 
 
-def _is_direct(where: InvocationFilter, leads: Sequence[str]) -> bool:
+def _is_direct(filters: InvocationFilter, leads: Sequence[str]) -> bool:
     """Whether the page is read from one index, without a filter that passes many entries over."""
     if leads and leads[0] in ("invocations", "sessions"):
         return True
-    members = [name for name in LISTS if getattr(where, name)]
-    if where.min_size is not None:
+    members = [name for name in LISTS if getattr(filters, name)]
+    if filters.min_size is not None:
         members.append("min_size")
     return not members or (members == list(leads) and members[0] in _ORDERED and len(members) == 1)
 
@@ -278,6 +260,5 @@ def _key_of(cursor: str) -> int:
 
 
 def _check_cursor(connection: Connection, key: int) -> None:
-    query = select(invocations.c.key).where(invocations.c.key == key)
-    if connection.scalar(query) is None:
+    if fetch_value(connection, Sql("SELECT 1 FROM invocations WHERE key = ?", (key,))) is None:
         raise InvalidRecordError(f"not a cursor of this list: {key}")

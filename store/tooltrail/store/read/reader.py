@@ -1,18 +1,22 @@
-"""Reading a store: lists by key, one invocation with all its surfaces, a stream's bytes."""
+"""Reading a store: lists by key, one invocation with all its surfaces, a stream's bytes.
+
+Each question imports its own room, so that a list does not wait for what only a transcript needs.
+"""
 
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 from uuid import UUID
 
-from tooltrail.artifacts import ArtifactArchive, artifact_path
-from tooltrail.records import DamageError, Digest, MissingArtifactError, UnavailableError
-from tooltrail.store._engines.database import Database
+from tooltrail.artifacts.paths import artifact_path
+from tooltrail.records.digests import Digest
+from tooltrail.records.errors import (
+    DamageError,
+    MissingArtifactError,
+    NotFoundError,
+    UnavailableError,
+)
+from tooltrail.store.engines.database import Database
 from tooltrail.store.filters import ALL, InvocationFilter
-from tooltrail.store.read import artifacts, names, pages, sessions, streams, tools
-from tooltrail.store.read.bodies import read_body
-from tooltrail.store.read.conversations import invocations_of, messages_of
-from tooltrail.store.read.counts import count_store
-from tooltrail.store.read.details import detail_of
 from tooltrail.store.views import (
     ArtifactView,
     InvocationDetail,
@@ -27,6 +31,14 @@ from tooltrail.store.views import (
 )
 
 
+class ArtifactSource(Protocol):
+    """Where the bytes of artifacts are read; an `ArtifactArchive`, which is slow to import."""
+
+    def open(self, path: str, *, size: int | None = None) -> BinaryIO:
+        """All bytes of an artifact; see `ArtifactArchive.open`."""
+        ...
+
+
 class Reader:
     """Questions to a store. Each answer is one snapshot; safe to share between threads.
 
@@ -34,12 +46,17 @@ class Reader:
     Every method raises `UnavailableError` when the store cannot be reached, and `DamageError` when
     the only thing that it was asked for is not what was recorded.
 
+    An invocation is named by its id, a unique beginning or end of it, `SESSION#SEQ`, `@last` or
+    `@last:TOOL`. A session is named by its id, the name by which producers join it, a unique
+    beginning or end of its id, or `@last`. A method that takes a name raises `NotFoundError` where
+    nothing has this name, and `AmbiguousNameError` where several have.
+
     Attributes:
         database: where it asks.
         spool: where output may wait that is not stored yet.
     """
 
-    def __init__(self, database: Database, archive: ArtifactArchive, spool: Path) -> None:
+    def __init__(self, database: Database, archive: ArtifactSource, spool: Path) -> None:
         self.database = database
         self.spool = spool
         self._archive = archive
@@ -60,33 +77,34 @@ class Reader:
         Raises:
             InvalidRecordError: a cursor that no page gave, or a limit below 1.
         """
+        from tooltrail.store.read import pages
+
         with self.database.read() as connection:
             return pages.page(connection, where, limit, cursor, oldest_first=oldest_first)
 
     def count_invocations(self, where: InvocationFilter = ALL) -> int:
         """How many invocations a filter means; reads an index, or all rows for some filters."""
+        from tooltrail.store.read import pages
+
         with self.database.read() as connection:
             return pages.count(connection, where)
 
     def invocation(self, name: str | UUID) -> InvocationDetail:
         """One invocation with all its surfaces.
 
-        Args:
-            name: its id, a unique beginning or end of it, `SESSION#SEQ`, `@last`, `@last:TOOL`.
-
         Raises:
-            NotFoundError: no invocation has this name; AmbiguousNameError: several have.
             DamageError: a row or a text of it is not what was recorded.
         """
+        from tooltrail.store.read import names
+        from tooltrail.store.read.details import detail_of
+
         with self.database.read() as connection:
             return detail_of(connection, names.find_invocation(connection, str(name)))
 
     def session(self, name: str | UUID) -> SessionView:
-        """One session by its id, its name, a unique beginning or end of its id, or `@last`.
+        """One session."""
+        from tooltrail.store.read import names, sessions
 
-        Raises:
-            NotFoundError: no session has this name; AmbiguousNameError: several have.
-        """
         with self.database.read() as connection:
             return sessions.session_view(connection, names.find_session(connection, str(name)))
 
@@ -103,6 +121,8 @@ class Reader:
             InvalidRecordError: a limit below 1.
             NotFoundError: there is no session of that id.
         """
+        from tooltrail.store.read import sessions
+
         with self.database.read() as connection:
             return sessions.list_sessions(connection, limit=limit, cursor=cursor)
 
@@ -112,12 +132,12 @@ class Reader:
         """Everything of one session, each part in the order of its `seq`, from one snapshot.
 
         Args:
-            name: as for `session`.
+            name: of the session.
             payloads: whether to read what providers sent of the messages, too.
-
-        Raises:
-            NotFoundError: no session has this name; AmbiguousNameError: several have.
         """
+        from tooltrail.store.read import names, sessions
+        from tooltrail.store.read.conversations import invocations_of, messages_of
+
         with self.database.read() as connection:
             key = names.find_session(connection, str(name))
             return (
@@ -133,18 +153,15 @@ class Reader:
             name: of one tool; all when None.
             latest: whether to give of each tool only the version that was offered last.
         """
+        from tooltrail.store.read import tools
+
         with self.database.read() as connection:
             return tools.list_tools(connection, name, latest=latest)
 
     def offered_tools(self, session: str | UUID) -> list[ToolView]:
-        """The tools that a session offered last, in its order.
+        """The tools that a session offered last, in its order."""
+        from tooltrail.store.read import names, tools
 
-        Args:
-            session: as for `session`.
-
-        Raises:
-            NotFoundError: no session has this name; AmbiguousNameError: several have.
-        """
         with self.database.read() as connection:
             return tools.offered_tools(connection, names.find_session(connection, str(session)))
 
@@ -152,19 +169,39 @@ class Reader:
         """The canonical JSON of a policy that shaped a record.
 
         Raises:
+            NotFoundError: it is erased.
             DamageError: it is missing or altered.
         """
+        from tooltrail.store.read.bodies import read_body
+
         with self.database.read() as connection:
             return read_body(connection, digest).decode()
+
+    def stream(self, name: str | UUID, role: str) -> StreamView:
+        """One stream of an invocation, without reading the texts of the invocation.
+
+        Raises:
+            NotFoundError: the invocation has no such stream.
+        """
+        from tooltrail.store.read import names, streams
+
+        with self.database.read() as connection:
+            key = names.find_invocation(connection, str(name))
+            return streams.find_stream(connection, key, role)
 
     def open_stream(self, stream: StreamView) -> BinaryIO:
         """The bytes of a stream, checked against its digest and size while they are read.
 
         Raises:
+            NotFoundError: the bytes are erased.
             UnavailableError: they wait in this spool, see `repair`; or the sink cannot be reached.
-            DamageError: the bytes are missing, cut, altered or erased; here or at a later read.
+            DamageError: the bytes are missing, cut or altered; here or at a later read.
                 `MissingArtifactError` when they were not stored and are not in this spool either.
         """
+        from tooltrail.store.read import streams
+
+        if stream.erasure is not None:
+            raise NotFoundError(f"stream {stream.erasure.sentence}")
         path = artifact_path(stream.digest)
         if stream.artifact_path is not None:
             if stream.artifact_path != path:
@@ -207,6 +244,8 @@ class Reader:
         Raises:
             InvalidRecordError: a limit below 1, or a cursor that is not the path of an artifact.
         """
+        from tooltrail.store.read import artifacts
+
         with self.database.read() as connection:
             return artifacts.list_artifacts(
                 connection,
@@ -222,8 +261,10 @@ class Reader:
 
         They are in the spool where they were recorded, from which `repair` stores them.
         """
+        from tooltrail.store.read import names, streams
+
         with self.database.read() as connection:
-            key = None if session is None else sessions.session_key(connection, session)
+            key = None if session is None else names.session_key(connection, session)
             return streams.waiting_streams(connection, key)
 
     def artifact_owners(self, path: str) -> list[UUID]:
@@ -232,6 +273,8 @@ class Reader:
         Raises:
             InvalidRecordError: not the path of an artifact.
         """
+        from tooltrail.store.read import artifacts
+
         with self.database.read() as connection:
             return artifacts.artifact_owners(connection, path)
 
@@ -241,5 +284,7 @@ class Reader:
         Args:
             with_bodies: count the bodies too, by far the largest of them.
         """
+        from tooltrail.store.read.counts import count_store
+
         with self.database.read() as connection:
             return count_store(connection, with_bodies=with_bodies)

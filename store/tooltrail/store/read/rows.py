@@ -1,190 +1,124 @@
-"""Rows as the driver gives them: fetched whatever they hold, and each value checked.
+"""Statements that are put together of pieces, and their rows, whatever these hold."""
 
-SQLite keeps a text in a column of integers when somebody writes one there. So a query selects plain
-driver values, and `Columns.read` makes Python values of one row: what is not of the kind of its
-column is replaced by a neutral value of that kind and named as damage. A damaged row never hides
-another.
-"""
-
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
-from typing import Any, Final, NamedTuple, TypeAlias
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, TypeAlias
 from uuid import UUID
 
-from sqlalchemy import (
-    Boolean,
-    Column,
-    ColumnElement,
-    CompoundSelect,
-    Connection,
-    Integer,
-    LargeBinary,
-    Select,
-    Text,
-    type_coerce,
-)
-from sqlalchemy.exc import DataError, DBAPIError, OperationalError
-from sqlalchemy.types import NullType, TypeEngine
+from tooltrail.records.digests import Digest, hex_of
+from tooltrail.records.errors import DamageError, InvalidRecordError
+from tooltrail.store.engines.connection import Connection
 
-from tooltrail.records.digests import ALGORITHM, EMPTY, Digest
-from tooltrail.store.column_types import EPOCH, Moment, Sha256
-from tooltrail.store.tables._types import AnyText, Uuid16
+Row: TypeAlias = Sequence[Any]
 
-AnySelect: TypeAlias = Select[*tuple[Any, ...]]
-AnyUnion: TypeAlias = CompoundSelect[*tuple[Any, ...]]
-AnyRow: TypeAlias = Sequence[Any]
-
-NO_ID: Final = UUID(int=0)
-"""Stands where an id cannot be read."""
-
-_DIGEST_BYTES: Final = 32
+_AT_ONCE: Final = 500
+"""Values in one query; older versions of SQLite take 999."""
 
 
-class Kind(NamedTuple):
-    """What the values of a column are.
+@dataclass(frozen=True, slots=True)
+class Sql:
+    """A piece of SQL, and the values of its `?`.
 
-    Attributes:
-        name: for people.
-        read: makes the value; raises `ValueError`, `TypeError` or `OverflowError` for another kind.
-        neutral: stands for a value that cannot be read.
+    A `+` before a column keeps SQLite from using an index for it, as SQLite's documentation of the
+    query planner says. `fetch` removes these hints for PostgreSQL. No piece has another `+`.
     """
 
-    name: str
-    read: Callable[[Any], Any]
-    neutral: object
+    text: str
+    values: tuple[object, ...] = ()
+
+    def __add__(self, other: "Sql | str") -> "Sql":
+        """Both, one behind the other."""
+        if isinstance(other, str):
+            return Sql(self.text + other, self.values)
+        return Sql(self.text + other.text, self.values + other.values)
 
 
-def _read_text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError
-    return value
+def joined(separator: str, pieces: Iterable[Sql]) -> Sql:
+    """Pieces with a separator between."""
+    every = tuple(pieces)
+    values = tuple(value for one in every for value in one.values)
+    return Sql(separator.join(one.text for one in every), values)
 
 
-def _read_count(value: object) -> int:
-    if not isinstance(value, int):
-        raise TypeError
-    return value
+def where(conditions: Sequence[Sql]) -> Sql:
+    """The clause for conditions that must all hold."""
+    return Sql(" WHERE ") + joined(" AND ", conditions) if conditions else Sql("")
 
 
-def _read_flag(value: object) -> bool:
-    if value not in (0, 1):
-        raise ValueError
-    return bool(value)
+def limited(limit: int | None) -> Sql:
+    """The clause for at most so many rows; all when None."""
+    return Sql("") if limit is None else Sql(" LIMIT ?", (limit,))
 
 
-def _read_bytes(value: object) -> bytes:
-    if not isinstance(value, bytes):
-        raise TypeError
-    return value
+def is_in(column: str, values: Sequence[object]) -> Sql:
+    """The condition that a column has one of some values."""
+    marks = "= ?" if len(values) == 1 else f"IN ({', '.join('?' * len(values))})"
+    return Sql(f"{column} {marks}", tuple(values))
 
 
-def _read_digest(value: object) -> Digest:
-    if not isinstance(value, bytes) or len(value) != _DIGEST_BYTES:
-        raise ValueError
-    return Digest(f"{ALGORITHM}:{value.hex()}")
+def sha(digest: Digest) -> bytes:
+    """A digest as a value of a statement."""
+    return bytes.fromhex(hex_of(digest))
 
 
-def _read_id(value: object) -> UUID:
-    return value if isinstance(value, UUID) else UUID(bytes=_read_bytes(value))
-
-
-def _read_moment(value: object) -> datetime:
-    if isinstance(value, datetime):
-        return value.astimezone(UTC)
-    return EPOCH + timedelta(microseconds=_read_count(value))
-
-
-_KINDS: Final[Mapping[type[TypeEngine[Any]], Kind]] = {
-    Uuid16: Kind("id", _read_id, NO_ID),
-    Moment: Kind("time", _read_moment, EPOCH),
-    Sha256: Kind("digest", _read_digest, EMPTY),
-    AnyText: Kind("text", _read_text, ""),
-    Text: Kind("text", _read_text, ""),
-    Boolean: Kind("flag", _read_flag, False),
-    LargeBinary: Kind("bytes", _read_bytes, b""),
-    # Behind `Boolean`, which is none of its subclasses; all sorts of integers are.
-    Integer: Kind("integer", _read_count, 0),
-}
-
-
-class Columns:
-    """Columns of a query, and how their driver values are read. Unchanged once made.
-
-    Args:
-        columns: with their types. A column of a table may be NULL where the table says so; anything
-            else may not.
-        optional: further ones that may be NULL, such as those of an outer join.
-    """
-
-    def __init__(
-        self, *columns: ColumnElement[Any], optional: Sequence[ColumnElement[Any]] = ()
-    ) -> None:
-        every = (*columns, *optional)
-        self.selected = tuple(type_coerce(one, NullType()).label(_name_of(one)) for one in every)
-        """What a query selects, in this order: driver values, by name."""
-        self._readers = tuple(
-            (_name_of(one), _kind_of(one), n >= len(columns) or _may_be_null(one))
-            for n, one in enumerate(every)
-        )
-
-    def __len__(self) -> int:
-        return len(self.selected)
-
-    def read(self, row: AnyRow, problems: list[str]) -> list[Any]:
-        """The values at the front of a row.
-
-        Args:
-            row: driver values, in the order of `selected`; there may be more behind them.
-            problems: what cannot be read is added, as `duration_ms holds no integer`.
-        """
-        values: list[Any] = []
-        for (name, kind, is_optional), value in zip(self._readers, row, strict=False):
-            if value is None and is_optional:
-                values.append(None)
-                continue
-            try:
-                values.append(kind.read(value))
-            except (ValueError, TypeError, OverflowError):
-                problems.append(f"{name} holds no {kind.name}")
-                values.append(None if is_optional else kind.neutral)
-        return values
-
-
-def damage_of(table: str, key: object, problems: Sequence[str]) -> str | None:
-    """The damage of a row in one sentence; None where nothing is wrong."""
-    if not problems:
-        return None
-    return f"row {key} of {table} is damaged: {', '.join(dict.fromkeys(problems))}"
-
-
-def fetch(connection: Connection, statement: AnySelect | AnyUnion) -> Sequence[AnyRow]:
+def fetch(connection: Connection, statement: Sql) -> Sequence[Row]:
     """All rows of a query, whatever they hold.
 
     A text that is not UTF-8 comes as bytes, a time beyond those of Python as text. The usual way of
     the driver is several times as fast, and is tried first.
     """
+    text = statement.text if connection.is_sqlite else statement.text.replace("+", "")
+    values = [_driver_value(connection, one) for one in statement.values]
     try:
-        return connection.execute(statement).all()
-    except (OperationalError, DataError) as error:
+        return connection.query(text, values)
+    except (DamageError, InvalidRecordError) as error:
         if not _is_about_a_value(error):
             raise
         with _lenient(connection):
-            return connection.execute(statement).all()
+            return list(connection.iterate(text, values))
 
 
-def _is_about_a_value(error: DBAPIError) -> bool:
+def fetch_each(
+    connection: Connection, query: Sql, column: str, values: Sequence[object], order: str = ""
+) -> list[Row]:
+    """All rows of a query whose last condition, a column with any of many values, is missing."""
+    parts = (values[begin : begin + _AT_ONCE] for begin in range(0, len(values), _AT_ONCE))
+    return [row for part in parts for row in fetch(connection, query + is_in(column, part) + order)]
+
+
+def fetch_value(connection: Connection, statement: Sql) -> Any:
+    """The first value of the first row; None when there is no row."""
+    rows = fetch(connection, statement)
+    return rows[0][0] if rows else None
+
+
+def _driver_value(connection: Connection, value: object) -> object:
+    match value:
+        case str():
+            return connection.text(value)
+        case UUID():
+            return connection.uuid(value)
+        case datetime():
+            return connection.moment(value)
+        case _:
+            return value
+
+
+def _is_about_a_value(error: Exception) -> bool:
     """Whether a driver could not make a Python value of what a row holds."""
-    if isinstance(error, OperationalError):
-        return str(error.orig).startswith("Could not decode")
+    cause = error.__cause__
+    if isinstance(cause, UnicodeDecodeError) or str(cause).startswith("Could not decode"):
+        return True
     # An error of the server has a code.
-    return getattr(error.orig, "sqlstate", None) is None
+    return getattr(cause, "sqlstate", "") is None
 
 
 @contextmanager
 def _lenient(connection: Connection) -> Generator[None]:
-    driver: Any = connection.connection.driver_connection
-    if connection.dialect.name == "sqlite":
+    driver: Any = connection.driver
+    if connection.is_sqlite:
         before, driver.text_factory = driver.text_factory, _text_or_bytes
         try:
             yield
@@ -213,15 +147,3 @@ def _text_or_bytes(value: bytes) -> str | bytes:
         return value.decode()
     except UnicodeDecodeError:
         return value
-
-
-def _name_of(column: ColumnElement[Any]) -> str:
-    return str(getattr(column, "name", column.key))
-
-
-def _kind_of(column: ColumnElement[Any]) -> Kind:
-    return next(kind for of, kind in _KINDS.items() if isinstance(column.type, of))
-
-
-def _may_be_null(column: ColumnElement[Any]) -> bool:
-    return isinstance(column, Column) and bool(column.nullable)

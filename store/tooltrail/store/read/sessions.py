@@ -4,54 +4,30 @@ from collections.abc import Sequence
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Connection, and_, func, or_, select
-
-from tooltrail.records import DamageError, NotFoundError
+from tooltrail.records.errors import DamageError, NotFoundError
+from tooltrail.store.engines.connection import Connection
 from tooltrail.store.read.bodies import load_bodies
-from tooltrail.store.read.names import select_by_id
+from tooltrail.store.read.columns import Columns, Computed, damage_of
+from tooltrail.store.read.names import session_key
 from tooltrail.store.read.pages import check_limit
-from tooltrail.store.read.rows import AnyRow, AnySelect, Columns, damage_of, fetch
-from tooltrail.store.schema import invocations, sessions
+from tooltrail.store.read.rows import Row, Sql, fetch, limited, where
 from tooltrail.store.views import SessionView
 
 _NO_ENVIRONMENT: Final = "{}"
 """The environment of a session whose opening the store has not seen, or says nothing of one."""
 
-_MINE = invocations.c.session_key == sessions.c.key
-_COUNTED = select(func.count()).select_from(invocations).where(_MINE).correlate(sessions)
-_IS_OPEN = and_(invocations.c.state != "success", invocations.c.state == "started")
+_COUNTED: Final = "(SELECT count(*) FROM invocations AS i WHERE i.session_key = sessions.key{})"
+_IS_OPEN: Final = " AND i.state <> 'success' AND i.state = 'started'"
 
 _SESSION: Final = Columns(
-    sessions.c.key,
-    sessions.c.id,
-    sessions.c.parent_id,
-    sessions.c.title,
-    sessions.c.agent,
-    sessions.c.environment,
-    sessions.c.opened_at,
-    sessions.c.closed_at,
-    _COUNTED.scalar_subquery().label("invocation_count"),
-    _COUNTED.where(_IS_OPEN).scalar_subquery().label("open_count"),
-    sessions.c.name,
-    sessions.c.close_reason,
+    "sessions: key id parent_id title agent environment opened_at closed_at",
+    Computed(_COUNTED.format(""), "invocation_count", "integer"),
+    Computed(_COUNTED.format(_IS_OPEN), "open_count", "integer"),
+    "sessions: name close_reason",
 )
-
-
-def select_sessions(after: int | None, limit: int | None) -> AnySelect:
-    """Sessions, the newest first.
-
-    Args:
-        after: the key of the last session of the page before.
-        limit: at most so many.
-    """
-    newest = (sessions.c.opened_at.desc(), sessions.c.key.desc())
-    query = select(*_SESSION.selected).order_by(*newest).limit(limit)
-    return query if after is None else query.where(*_behind(after))
-
-
-def select_session(key: int) -> AnySelect:
-    """One session."""
-    return select(*_SESSION.selected).where(sessions.c.key == key)
+_SELECTED: Final = Sql(f"SELECT {_SESSION.sql} FROM sessions")
+_ENVIRONMENT: Final = 5
+"""Place of the environment in `_SESSION`."""
 
 
 def list_sessions(
@@ -64,49 +40,43 @@ def list_sessions(
         NotFoundError: there is no session of that id.
     """
     check_limit(limit)
-    after = None if cursor is None else session_key(connection, cursor)
-    return _views(connection, fetch(connection, select_sessions(after, limit)))
+    behind: list[Sql] = []
+    if cursor is not None:
+        after = session_key(connection, cursor)
+        at = "(SELECT last.opened_at FROM sessions AS last WHERE last.key = ?)"
+        behind = [
+            Sql(f"sessions.opened_at <= {at}", (after,)),
+            Sql(f"(sessions.opened_at < {at} OR sessions.key < ?)", (after, after)),
+        ]
+    newest = " ORDER BY sessions.opened_at DESC, sessions.key DESC"
+    return _views(
+        connection, fetch(connection, _SELECTED + where(behind) + newest + limited(limit))
+    )
 
 
 def session_view(connection: Connection, key: int) -> SessionView:
     """One session."""
-    return _views(connection, fetch(connection, select_session(key)))[0]
+    one = Sql(" WHERE sessions.key = ?", (key,))
+    return _views(connection, fetch(connection, _SELECTED + one))[0]
 
 
-def session_key(connection: Connection, session_id: UUID) -> int:
-    """The key of a session.
-
-    Raises:
-        NotFoundError: there is no such session.
-    """
-    key = connection.scalar(select_by_id(sessions, session_id))
-    if key is None:
-        raise NotFoundError(f"no session has the id {session_id}")
-    return key
-
-
-def _behind(after: int) -> list[ColumnElement[bool]]:
-    last = sessions.alias("last")
-    at = select(last.c.opened_at).where(last.c.key == after).scalar_subquery()
-    opened_at = sessions.c.opened_at
-    return [opened_at <= at, or_(opened_at < at, sessions.c.key < after)]
-
-
-def _views(connection: Connection, rows: Sequence[AnyRow]) -> list[SessionView]:
+def _views(connection: Connection, rows: Sequence[Row]) -> list[SessionView]:
     read: list[tuple[list[Any], list[str]]] = []
     for row in rows:
         problems: list[str] = []
         read.append((_SESSION.read(row, problems), problems))
-    environments = load_bodies(connection, {v[5] for v, _ in read if v[5] is not None})
+    digests = (values[_ENVIRONMENT] for values, _ in read)
+    environments = load_bodies(connection, (one for one in digests if one is not None))
     views: list[SessionView] = []
-    for (key, *values), problems in read:
-        digest = values[4]
-        values[4] = _NO_ENVIRONMENT
-        if digest is not None:
-            try:
-                values[4] = environments[digest].read().decode()
-            except (DamageError, UnicodeDecodeError):
-                problems.append("environment names a body that is missing or damaged")
-        values.append(damage_of(sessions.name, key, problems))
-        views.append(SessionView(*values))
+    for values, problems in read:
+        digest, values[_ENVIRONMENT] = values[_ENVIRONMENT], _NO_ENVIRONMENT
+        try:
+            if digest is not None:
+                values[_ENVIRONMENT] = environments[digest].read().decode()
+        except NotFoundError:
+            pass  # erased
+        except (DamageError, UnicodeDecodeError):
+            problems.append("environment names a body that is missing or damaged")
+        damage = damage_of("sessions", values[0], problems)
+        views.append(SessionView(*[*values[1:], damage]))
     return views

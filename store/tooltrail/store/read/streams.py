@@ -5,95 +5,126 @@ spool.
 """
 
 import io
-from typing import BinaryIO, Final
+from collections.abc import Mapping
+from typing import Any, BinaryIO, Final
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Connection, select
-
-from tooltrail.artifacts import artifact_path
-from tooltrail.records import DamageError, Digest, DigestMismatchError, digest_of
+from tooltrail.artifacts.paths import artifact_path
+from tooltrail.records.digests import Digest, digest_of
+from tooltrail.records.errors import DamageError, DigestMismatchError, NotFoundError
+from tooltrail.store.engines.connection import Connection
 from tooltrail.store.read.bodies import read_body
-from tooltrail.store.read.rows import AnyRow, AnySelect, Columns, fetch
-from tooltrail.store.schema import (
-    artifacts,
-    bodies,
-    invocations,
-    pending_artifacts,
-    streams,
-    surfaces,
-)
-from tooltrail.store.views import StreamView, WaitingStream
+from tooltrail.store.read.columns import Columns, Computed, damage_of
+from tooltrail.store.read.rows import Row, Sql, fetch, fetch_value, sha, where
+from tooltrail.store.views import Erasure, StreamView, WaitingStream
 
-STREAM: Final = Columns(
-    streams.c.invocation_key,
-    streams.c.role,
-    streams.c.digest,
-    streams.c.size,
-    streams.c.line_count,
-    streams.c.produced_size,
-    streams.c.produced_line_count,
-    streams.c.loss_reason,
-    streams.c.receipt_offset,
+_STREAM: Final = Columns(
+    "streams: invocation_key role digest size line_count produced_size produced_line_count"
+    " loss_reason receipt_offset",
+    Computed("bodies.data IS NOT NULL", "has_body", "flag"),
     optional=(
-        bodies.c.key.label("body_key"),
-        artifacts.c.key.label("artifact_key"),
-        pending_artifacts.c.reason.label("pending_reason"),
+        Computed("bodies.key", "body_key", "integer"),
+        Computed("artifacts.key", "artifact_key", "integer"),
+        Computed("pending_artifacts.reason", "pending_reason", "text"),
+        "tombstones: reason rule removed_at",
     ),
 )
+_STREAMS: Final = f"""
+SELECT {_STREAM.sql} FROM streams
+JOIN invocations ON invocations.key = streams.invocation_key
+LEFT JOIN bodies ON bodies.digest = streams.digest
+LEFT JOIN artifacts ON artifacts.digest = streams.digest
+LEFT JOIN pending_artifacts ON pending_artifacts.digest = streams.digest
+    AND pending_artifacts.journal_key = (
+        SELECT min(p.journal_key) FROM pending_artifacts AS p WHERE p.digest = streams.digest)
+LEFT JOIN tombstones ON tombstones.key = (
+    SELECT max(t.key) FROM tombstones AS t WHERE t.digest = streams.digest)"""
 
 _WAITING: Final = Columns(
-    invocations.c.id,
-    streams.c.role,
-    streams.c.digest,
-    pending_artifacts.c.reason,
-    invocations.c.finished_at,
-    pending_artifacts.c.spooled,
+    "invocations: id",
+    "streams: role digest",
+    "pending_artifacts: reason",
+    "invocations: finished_at",
+    "pending_artifacts: spooled",
 )
-_RECEIPT: Final = Columns(surfaces.c.receipt)
+_WAITS: Final = f"""
+SELECT {_WAITING.sql} FROM pending_artifacts
+JOIN streams ON streams.digest = pending_artifacts.digest
+JOIN invocations ON invocations.key = streams.invocation_key"""
+# Not `NOT IN`, which finds nothing beside a NULL.
+_IS_NOT_STORED: Final = (
+    "NOT EXISTS (SELECT 1 FROM artifacts AS a WHERE a.digest = pending_artifacts.digest)"
+)
+_RECEIPT: Final = """
+SELECT surfaces.receipt FROM invocations
+JOIN surfaces ON surfaces.invocation_key = invocations.key WHERE invocations.id = ?"""
+_OWNER: Final = Columns("invocations: id")
+_ORDER: Final = " ORDER BY streams.invocation_key, streams.n"
 
 
-def select_streams(which: ColumnElement[bool]) -> AnySelect:
+def select_streams(which: Sql) -> Sql:
     """The streams of some invocations, in their order."""
-    return (
-        select(*STREAM.selected)
-        .select_from(streams)
-        .join(invocations, invocations.c.key == streams.c.invocation_key)
-        .outerjoin(bodies, bodies.c.digest == streams.c.digest)
-        .outerjoin(artifacts, artifacts.c.digest == streams.c.digest)
-        .outerjoin(pending_artifacts, pending_artifacts.c.digest == streams.c.digest)
-        .where(which)
-        .order_by(streams.c.invocation_key, streams.c.n)
+    return Sql(_STREAMS) + where([which]) + _ORDER
+
+
+def stream_view(
+    row: Row, owner: UUID, problems: list[str], erasures: Mapping[str, Erasure]
+) -> StreamView:
+    """The view of a row of `select_streams`.
+
+    Args:
+        row: the row.
+        owner: id of the invocation.
+        problems: what cannot be read is added.
+        erasures: of the texts of the invocation, by name.
+    """
+    _, *values, offset, has_body, body, artifact, reason, why, rule, at = _STREAM.read(
+        row, problems
     )
-
-
-def stream_view(row: AnyRow, owner: UUID, problems: list[str]) -> StreamView:
-    """The view of a row of `select_streams`."""
-    _, *values, offset, body, artifact, reason = STREAM.read(row, problems)
-    digest: Digest = values[1]
+    role, digest = values[:2]
     is_alone = offset is None and body is None
     path = artifact_path(digest) if is_alone and artifact is not None else None
     waits = is_alone and artifact is None
-    values += [path, reason if waits else None, offset, owner]
+    erasure = None
+    if offset is not None:
+        erasure = erasures.get("receipt")
+    elif at is not None and not has_body:
+        erasure = Erasure(role, why or "", rule or "", at)
+    values += [path, reason if waits else None, offset, owner, erasure]
     return StreamView(*values)
 
 
-def select_receipt(invocation: UUID) -> AnySelect:
-    """The receipt of an invocation, as its column has it."""
-    mine = invocations.c.key == surfaces.c.invocation_key
-    query = select(*_RECEIPT.selected).select_from(surfaces).join(invocations, mine)
-    return query.where(invocations.c.id == invocation)
+def find_stream(connection: Connection, invocation_key: int, role: str) -> StreamView:
+    """One stream of an invocation.
+
+    Raises:
+        NotFoundError: the invocation has no such stream.
+        DamageError: the row is damaged.
+    """
+    owner = Sql("SELECT id FROM invocations WHERE key = ?", (invocation_key,))
+    (invocation,) = _OWNER.read(fetch(connection, owner)[0], [])
+    mine = Sql("streams.invocation_key = ? AND streams.role = ?", (invocation_key, role))
+    rows = fetch(connection, select_streams(mine))
+    if not rows:
+        raise NotFoundError(f"invocation {invocation} has no stream {role!r}")
+    problems: list[str] = []
+    found = stream_view(rows[0], invocation, problems, {})
+    damage = damage_of("streams", f"{invocation} {role}", problems)
+    if damage is not None:
+        raise DamageError(damage, path=str(invocation))
+    return found
 
 
 def open_in_database(connection: Connection, stream: StreamView) -> BinaryIO:
     """The bytes of a stream that is a part of a receipt, or a body.
 
     Raises:
-        DamageError: the bytes are missing, altered or erased.
+        NotFoundError: the bytes are erased.
+        DamageError: the bytes are missing or altered.
     """
     if stream.receipt_offset is None or stream.invocation_id is None:
         return io.BytesIO(read_body(connection, stream.digest))
-    rows = fetch(connection, select_receipt(stream.invocation_id))
-    receipt = rows[0][0] if rows else None
+    receipt: Any = fetch_value(connection, Sql(_RECEIPT, (stream.invocation_id,)))
     if not isinstance(receipt, str):
         raise DamageError(
             f"stream {stream.role} is damaged: its receipt is erased, lost or no text",
@@ -108,24 +139,14 @@ def open_in_database(connection: Connection, stream: StreamView) -> BinaryIO:
     return io.BytesIO(data)
 
 
-def select_waiting(session_key: int | None, digest: Digest | None) -> AnySelect:
-    """Streams that wait in a spool, the oldest first."""
-    query = (
-        select(*_WAITING.selected)
-        .select_from(pending_artifacts)
-        .join(streams, streams.c.digest == pending_artifacts.c.digest)
-        .join(invocations, invocations.c.key == streams.c.invocation_key)
-        .where(pending_artifacts.c.digest.not_in(select(artifacts.c.digest)))
-        .order_by(streams.c.invocation_key, streams.c.n)
-    )
-    if session_key is not None:
-        query = query.where(invocations.c.session_key == session_key)
-    return query if digest is None else query.where(pending_artifacts.c.digest == digest)
-
-
 def waiting_streams(
     connection: Connection, session_key: int | None = None, digest: Digest | None = None
 ) -> list[WaitingStream]:
     """The streams whose bytes are in a spool and not in the sink yet, the oldest first."""
-    rows = fetch(connection, select_waiting(session_key, digest))
+    conditions = [Sql(_IS_NOT_STORED)]
+    if session_key is not None:
+        conditions.append(Sql("invocations.session_key = ?", (session_key,)))
+    if digest is not None:
+        conditions.append(Sql("pending_artifacts.digest = ?", (sha(digest),)))
+    rows = fetch(connection, Sql(_WAITS) + where(conditions) + _ORDER)
     return [WaitingStream(*_WAITING.read(row, [])) for row in rows]

@@ -1,132 +1,95 @@
-"""The texts of an invocation, byte for byte, checked against the facts of its ledger entries.
+"""The texts of invocations, byte for byte, checked against the facts of their ledger entries.
 
 A column of `surfaces` holds the exact text, unless no database can store it. The exact bytes are
 then a body, by the digest that the fact names. The same digest shows a text that was altered.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
 from uuid import UUID
 
-from tooltrail.records import (
-    DamageError,
-    Digest,
-    DigestMismatchError,
-    InvalidRecordError,
-    digest_of,
-)
-from tooltrail.records.facts import CallEnded, CallStarted, read_fact
-from tooltrail.store.ingest.outcomes import whole_canonical
-from tooltrail.store.read.bodies import Body
+from tooltrail.records.canonical_json import decode
+from tooltrail.records.digests import Digest, digest_of, parse_digest
+from tooltrail.records.errors import DamageError, InvalidRecordError
+from tooltrail.store.engines.connection import Connection
+from tooltrail.store.read.bodies import Body, load_bodies
+from tooltrail.store.references import has_references, whole_canonical, whole_output
+from tooltrail.store.views import Erasure
 
 
 class Surfaces(NamedTuple):
-    """The texts of an invocation; of one that has not ended, the arguments alone."""
+    """The texts of an invocation by name, those that are erased, and what is wrong with them."""
 
-    arguments: bytes
-    output: bytes | None
-    canonical: bytes | None
-    receipt: bytes | None
+    texts: Mapping[str, bytes]
+    erased: tuple[Erasure, ...] = ()
+    damage: str | None = None
 
 
-@dataclass
-class StoredTexts:
+class StoredTexts(NamedTuple):
     """The texts of one invocation as its row of `surfaces` has them, and its two facts.
 
     Attributes:
         id: of the invocation.
+        has_ended: whether the row of the invocation says so.
         arguments: column of the row; None where it is erased or lost.
         output: likewise, and None until the call has ended.
         canonical: likewise, with references into the receipt.
         receipt: likewise.
-        start_fact: JSON of the fact that started the call; None where its ledger entry is lost.
-        end_fact: JSON of the fact that ended it.
-        has_ended: whether the row of the invocation says so.
-        wanted: digests of bodies that `read` missed.
+        shown: digest of what the ingester made, where the fact does not say what was shown.
+        start_fact: the packed fact that started the call; None where its ledger entry is lost.
+        end_fact: the packed fact that ended it.
     """
 
     id: UUID
+    has_ended: bool
     arguments: str | None
     output: str | None
     canonical: str | None
     receipt: str | None
-    start_fact: str | None
-    end_fact: str | None
-    has_ended: bool
-    wanted: set[Digest] = field(default_factory=set[Digest])
+    shown: Digest | None
+    start_fact: bytes | None
+    end_fact: bytes | None
 
-    def read(self, bodies: Mapping[Digest, Body]) -> Surfaces:
-        """The exact texts.
 
-        Args:
-            bodies: those of `wanted`; what is missing here is added to `wanted`.
+class _Text(NamedTuple):
+    """One text: the name and the bytes of its column, and the digest of the exact bytes.
 
-        Raises:
-            DamageError: a text is lost or erased, or is not the text that was recorded.
-        """
-        start = self._fact(self.start_fact)
-        if not isinstance(start, CallStarted):
-            raise self._damage("start_entry names no start of this call")
-        arguments = self._exact("arguments", self.arguments, start.arguments, bodies)
-        found = Surfaces(arguments, None, None, None)
-        if self.has_ended:
-            found = self._ended(arguments, bodies)
-        if not self.wanted <= bodies.keys():
-            raise self._damage("bodies of it are not read yet")
-        return found
+    Without a digest the column is all there is. `tombstone` is the digest by which retention names
+    the text.
+    """
 
-    def _ended(self, arguments: bytes, bodies: Mapping[Digest, Body]) -> Surfaces:
-        end = self._fact(self.end_fact)
-        if not isinstance(end, CallEnded):
-            raise self._damage("end_entry names no end of this call")
-        shown = None if end.shown is None else end.shown.canonical
-        seen = None if end.shown is None else end.shown.receipt
-        receipt = self._exact("receipt", self.receipt, seen, bodies)
-        canonical = self.canonical
-        if canonical is not None:
-            canonical = whole_canonical(canonical, receipt)
-        return Surfaces(
-            arguments,
-            self._exact("output", self.output, end.output, bodies),
-            self._exact("canonical", canonical, shown, bodies),
-            receipt,
-        )
+    name: str
+    stored: bytes | None
+    digest: Digest | None
+    tombstone: Digest | None
 
-    def _fact(self, document: str | None) -> object:
-        if document is None:
-            return None
+    def body(self, bodies: Mapping[Digest, Body]) -> Body:
+        """The exact bytes, or why there are none; damage without words."""
+        stored = self.stored
+        if stored is not None and (self.digest is None or digest_of(stored) == self.digest):
+            return Body(stored)
+        if self.digest is not None and bodies[self.digest].data is not None:
+            return bodies[self.digest]
+        if stored is not None or self.tombstone is None:
+            return Body()
+        return Body(erasure=bodies[self.tombstone].erasure)
+
+
+def read_texts(connection: Connection, rows: Sequence[StoredTexts]) -> list[Surfaces]:
+    """The exact texts of some invocations; of a damaged one, none."""
+    # What the ingester made is a body only where the columns cannot hold the exact texts.
+    made = load_bodies(connection, (one.shown for one in rows if one.shown is not None))
+    found: list[list[_Text] | str] = []
+    for row in rows:
         try:
-            fact = read_fact(document.encode())
-        except InvalidRecordError as error:
-            raise self._damage(f"a ledger entry of it is no fact: {error}") from error
-        is_mine = isinstance(fact, CallStarted | CallEnded) and fact.id == self.id
-        return fact if is_mine else None
-
-    def _exact(
-        self, name: str, text: str | None, digest: Digest | None, bodies: Mapping[Digest, Body]
-    ) -> bytes:
-        """One text; without a digest, as this program rendered it, the column is all there is."""
-        stored = None if text is None else text.encode()
-        if stored is not None and (digest is None or digest_of(stored) == digest):
-            return stored
-        if digest is None:
-            raise self._damage(f"{name} is erased or lost")
-        if digest not in bodies:
-            self.wanted.add(digest)
-            return b""
-        try:
-            return bodies[digest].read()
-        except DamageError as error:
-            if stored is None:
-                raise self._damage(f"{name} is erased or lost") from error
-            raise DigestMismatchError(
-                f"invocation {self.id} is damaged: {name} is not the text that was recorded",
-                path=str(self.id),
-            ) from error
-
-    def _damage(self, problem: str) -> DamageError:
-        return DamageError(f"invocation {self.id} is damaged: {problem}", path=str(self.id))
+            found.append(_texts_of(row, made))
+        except (DamageError, InvalidRecordError, LookupError, TypeError) as error:
+            found.append(f"a ledger entry of it is no fact: {error}")
+    named = (text for texts in found if not isinstance(texts, str) for text in texts)
+    digests = (one for text in named for one in (text.digest, text.tombstone) if one is not None)
+    bodies = load_bodies(connection, digests)
+    return [_surfaces(row.id, texts, bodies) for row, texts in zip(rows, found, strict=True)]
 
 
 def text_from(data: bytes) -> str:
@@ -139,3 +102,68 @@ def text_from(data: bytes) -> str:
         return data.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:
         return data.decode("utf-8", "surrogateescape")
+
+
+def _texts_of(row: StoredTexts, made: Mapping[Digest, Body]) -> list[_Text] | str:
+    """The texts of a row, each with the digest that a fact names; or what is wrong."""
+    start = _fact(row, row.start_fact, "call.started")
+    if not start:
+        return "start_entry names no start of this call"
+    arguments = _text("arguments", row.arguments, parse_digest(start["arguments"]))
+    if not row.has_ended:
+        return [arguments]
+    end = _fact(row, row.end_fact, "call.ended")
+    if not end:
+        return "end_entry names no end of this call"
+    document = None if row.output is None else whole_output(row.output, end["streams"])
+    output = _text("output", document, parse_digest(end["output"]))
+    shown = end.get("shown")
+    if shown is None and row.shown is not None and made[row.shown].data is not None:
+        shown = decode(made[row.shown].read())
+    digests = [shown and parse_digest(shown[name]) for name in ("receipt", "canonical")]
+    receipt = _text("receipt", row.receipt, digests[0], row.shown)
+    canonical = _text("canonical", row.canonical, digests[1], row.shown)
+    if row.canonical is not None and has_references(row.canonical):
+        if receipt.stored is None:
+            # A part of the canonical result is erased or lost with the receipt.
+            canonical = receipt._replace(name="canonical")
+        else:
+            whole = whole_canonical(row.canonical, receipt.stored)
+            canonical = canonical._replace(stored=whole.encode())
+    return [arguments, output, receipt, canonical]
+
+
+def _text(
+    name: str, column: str | None, digest: Digest | None, shown: Digest | None = None
+) -> _Text:
+    return _Text(name, None if column is None else column.encode(), digest, digest or shown)
+
+
+def _fact(row: StoredTexts, packed: bytes | None, kind: str) -> dict[str, Any]:
+    """The members of a fact about the call; none where there is no such fact.
+
+    Reads JSON alone, since the classes of facts take longer to import than a page takes to read.
+    """
+    from tooltrail.store.packed_facts import unpack_fact  # noqa: PLC0415  zstandard, as in `bodies`
+
+    members: Any = None if packed is None else decode(unpack_fact(packed))
+    is_mine = isinstance(members, dict) and (members["kind"], members["id"]) == (kind, str(row.id))
+    return members if is_mine else {}
+
+
+def _surfaces(owner: UUID, texts: list[_Text] | str, bodies: Mapping[Digest, Body]) -> Surfaces:
+    if isinstance(texts, str):
+        return Surfaces({}, damage=f"invocation {owner} is damaged: {texts}")
+    found: dict[str, bytes] = {}
+    erased: list[Erasure] = []
+    for text in texts:
+        body = text.body(bodies)
+        if body.data is not None:
+            found[text.name] = body.data
+        elif body.erasure is not None:
+            erased.append(replace(body.erasure, name=text.name))
+        else:
+            is_lost = text.stored is None
+            words = "is erased or lost" if is_lost else "is not the text that was recorded"
+            return Surfaces({}, damage=f"invocation {owner} is damaged: {text.name} {words}")
+    return Surfaces(found, tuple(erased))

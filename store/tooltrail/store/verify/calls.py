@@ -234,6 +234,7 @@ def _check_end(
     """Compare what is known of a call when it has ended."""
     connection, subject, key = checking.connection, call.subject, call.row[0]
     texts, children = call.texts, call.children
+    texts.streams = fact.streams
     texts.check(checking, "output", fact.output)
     shown = texts.check_shown(
         checking, fact, children[schema.omissions], children[schema.invocation_artifacts]

@@ -15,6 +15,7 @@ from tooltrail.store import schema
 from tooltrail.store.bodies import decode_body
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.ingest.batch import compared_members
+from tooltrail.store.packed_facts import unpack_fact
 from tooltrail.store.verify.findings import Finding, FindingKind, Totals
 from tooltrail.store.verify.source import Source, Unreadable, Values
 
@@ -283,8 +284,8 @@ class Checking:
         where = {"journal_key": journal}
         rows = self.source.rows(schema.ledger_entries, ("fact",), "n", [n], where)
         try:
-            return read_fact(str(rows[0][0]).encode()) if rows else None
-        except ValueError:
+            return read_fact(unpack_fact(rows[0][0])) if rows else None
+        except (ValueError, TypeError, DamageError):
             return None
 
     def is_removed(self, digest: Digest) -> bool:
@@ -304,11 +305,12 @@ def _compare_repeat(repeat: Repeat, stored: Any) -> Literal["same", "conflict", 
     if isinstance(stored, Unreadable):
         return "same"
     (journal, n), (here_journal, here_n) = repeat.place, repeat.here
-    if not isinstance(stored, str) or (journal == here_journal and n >= here_n):
+    if not isinstance(stored, bytes) or (journal == here_journal and n >= here_n):
         return "altered"
     try:
-        before, now = compared_members(stored.encode()), compared_members(repeat.json)
-    except ValueError:
+        before = compared_members(unpack_fact(stored))
+        now = compared_members(repeat.json)
+    except (ValueError, DamageError):
         return "altered"
     if before == now:
         return "same"

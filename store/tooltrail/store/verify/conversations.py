@@ -1,7 +1,6 @@
 """Compares sessions and messages with their facts."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 from sqlalchemy import Table
@@ -10,6 +9,7 @@ from tooltrail.records.digests import EMPTY, Digest
 from tooltrail.records.facts import (
     AgentLeg,
     AgentOutcome,
+    AnswerStarted,
     Maintenance,
     SessionClosed,
     SessionOpened,
@@ -52,7 +52,7 @@ def check_sessions(
 ) -> None:
     """Compare the sessions that facts name: what they are, and when they began and ended."""
     for n, fact, json in entries:
-        if isinstance(fact, Maintenance):
+        if isinstance(fact, Maintenance | AnswerStarted):
             continue
         subject = f"session {fact.session}"
         row = checking.session(fact.session)
@@ -184,7 +184,7 @@ def _rows_of(checking: Checking, fact: MessageFact) -> rows.MessageRows | None:
     connection = checking.connection
     bodies: dict[Digest, bytes] = {}
     if isinstance(fact, ToolsOffered):
-        made = rows.message_rows(connection, replace(fact, tools=()), bodies)
+        made = rows.message_rows(connection, fact.replaced(tools=()), bodies)
         offers = [{"position": n, "tool": connection.sha(one)} for n, one in enumerate(fact.tools)]
         return rows.MessageRows(made.columns, {"tool_offers": offers}, [])
     if isinstance(fact, AgentLeg | AgentOutcome):

@@ -7,20 +7,17 @@ from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from tooltrail.journal.frames import FIRST_HASH, Frame, link
-from tooltrail.records.errors import InvalidRecordError
+from tooltrail.records.errors import DamageError, InvalidRecordError
 from tooltrail.records.facts import Fact, NewerFactError, body_digests, read_fact
-from tooltrail.records.plain_text import storable
 from tooltrail.store import schema
 from tooltrail.store.ingest.batch import subject_of
+from tooltrail.store.packed_facts import unpack_fact
 from tooltrail.store.verify.checking import Checking
 from tooltrail.store.verify.source import Unreadable
 
 BATCH_ENTRIES: Final = 512
 _MAX_HOLES: Final = 1_000
 """Holes of one journal that are reported one by one."""
-
-_MAX_TRIED: Final = 4096
-"""Bytes that a fact which is no UTF-8 may be shorter than its spelling."""
 
 _COLUMNS: Final = ("n", "kind", "subject_id", "fact", "hash")
 _REJECTED: Final = ("n", "subject_id", "reason", "data")
@@ -94,9 +91,9 @@ def read_entries(checking: Checking, journal: Journal) -> Iterator[list[Entry]]:
 def _read_entry(
     checking: Checking, journal: Journal, chain: _Chain, row: Any, rejected: Any
 ) -> Entry | None:
-    n, kind, subject_id, text, stored = row
+    n, kind, subject_id, packed, stored = row
     subject = f"entry {n} of {journal.name}"
-    data = _fact_bytes(text, rejected)
+    data = _unpacked(checking, subject, packed)
     is_linked = _follow(checking, subject, chain, n, data, stored)
     try:
         fact = None if data is None else read_fact(data)
@@ -214,15 +211,12 @@ def _is_kept(fact: Fact | None, data: bytes, kept: Any) -> bool:
     return fact is None or bodies.keys() <= set(body_digests(fact))
 
 
-def _fact_bytes(text: Any, rejected: Any) -> bytes | None:
-    """The bytes of a fact; a rejected one may be no UTF-8."""
-    if not isinstance(text, str):
-        return None if isinstance(text, Unreadable) else b""
-    data = text.encode("utf-8", "surrogateescape")
-    if rejected is None or not isinstance(rejected[2], bytes) or rejected[2].startswith(data):
-        return data
-    kept: bytes = rejected[2]
-    for end in range(len(data), max(0, len(data) - _MAX_TRIED), -1):
-        if storable(kept[:end].decode("utf-8", "backslashreplace")) == text:
-            return kept[:end]
-    return data
+def _unpacked(checking: Checking, subject: str, packed: Any) -> bytes | None:
+    """The bytes of a fact; None where they cannot be read, which is reported."""
+    if isinstance(packed, Unreadable):
+        return None
+    try:
+        return unpack_fact(packed if isinstance(packed, bytes) else b"")
+    except DamageError:
+        checking.damage(subject, LEDGER, "fact", f"the fact of {subject} cannot be unpacked")
+        return None

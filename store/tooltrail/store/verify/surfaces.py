@@ -24,8 +24,8 @@ from tooltrail.store.ingest.outcomes import (
     made_shown,
     text_of,
     verdict_of,
-    whole_canonical,
 )
+from tooltrail.store.references import stream_members, whole_canonical, whole_output
 from tooltrail.store.verify.bodies import Needed, Unplaced
 from tooltrail.store.verify.checking import Checking
 from tooltrail.store.verify.source import Unreadable, Values
@@ -55,6 +55,7 @@ class Texts:
         exact: the exact bytes of each text that is right.
         inexact: the texts whose columns hold substitutes.
         unknown: the texts that are damaged or removed.
+        streams: what the fact of the end says of the streams.
     """
 
     subject: str
@@ -62,6 +63,7 @@ class Texts:
     exact: dict[str, bytes] = field(default_factory=dict[str, bytes])
     inexact: set[str] = field(default_factory=set[str])
     unknown: set[str] = field(default_factory=set[str])
+    streams: Sequence[StreamFact] = ()
 
     def check(self, checking: Checking, name: str, digest: Digest) -> None:
         """Compare a text with its digest."""
@@ -163,6 +165,8 @@ class Texts:
         if name == "canonical":
             receipt = self.exact.get("receipt")
             stored = whole_canonical(stored, receipt if receipt is not None else b"")
+        if name == "output":
+            stored = whole_output(stored, [stream_members(one) for one in self.streams])
         return stored.encode("utf-8", "surrogateescape")
 
     def _check_made(

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from tooltrail.artifacts import ArtifactArchive
 from tooltrail.records import FamilyRegistry
 from tooltrail.records.errors import DamageError, InvalidRecordError
-from tooltrail.records.facts import Maintenance, body_digests
+from tooltrail.records.facts import AnswerStarted, Maintenance, body_digests
 from tooltrail.store import schema
 from tooltrail.store.engines.database import Database
 from tooltrail.store.verify.bodies import Needed, check_artifacts, check_bodies, check_pending
@@ -86,7 +86,7 @@ def _check_batch(checking: Checking, journal: Journal, entries: list[Entry], rer
     """Compare what the facts of a batch made, and what they name."""
     needed = Needed()
     checking.load_sessions(
-        one.fact.session for one in entries if not isinstance(one.fact, Maintenance)
+        one.fact.session for one in entries if not isinstance(one.fact, Maintenance | AnswerStarted)
     )
     check_sessions(checking, journal.key, entries, needed)
     places = check_messages(checking, journal.key, entries, needed)

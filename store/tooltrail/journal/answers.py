@@ -7,22 +7,27 @@ The message is recorded with the provider's own bytes before its calls are hande
 call knows its message and its place in it; so a call is recorded with the batch that it is of.
 """
 
+import asyncio
 import json
 import threading
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass, replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Generic, Self, TypeVar, cast
+from typing import Final, Generic, Self, TypeVar, cast
 from uuid import UUID
 
-from tooltrail.records import (
-    CallBlock,
-    InvalidRecordError,
-    Message,
-    ToolCall,
+from tooltrail.artifacts import Capture, CaptureLimits
+from tooltrail.journal.answer_messages import (
+    PAYLOAD,
+    answer_entries,
+    messages_of,
+    with_message_ids,
 )
-from tooltrail.store._recording.answer_journal import AnswerBeginning
-from tooltrail.store._recording.answers import messages_of
+from tooltrail.journal.clock import new_id, now
+from tooltrail.journal.log import Entry
+from tooltrail.journal.session import Session
+from tooltrail.records import InvalidRecordError, ToolCall
+from tooltrail.records.facts import AnswerStarted
 from tooltrail.wire import (
     Chunk,
     JsonObject,
@@ -34,10 +39,12 @@ from tooltrail.wire import (
 )
 from tooltrail.wire.sturdy import TOO_DEEP, bounded_event, is_bounded
 
-if TYPE_CHECKING:
-    from tooltrail.store.recorder import Session
-
 ChunkT = TypeVar("ChunkT", bound=Chunk)
+
+_ENDED: Final = (
+    "the answer is recorded as far as it had come, and no more of it is recorded: a loop that is "
+    "left early and the loop that goes on must be in one `with` block"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +64,9 @@ class RecordedAnswer:
 
 
 def record_response(
-    session: "Session", format_name: str, payload: Chunk, *, provider: str | None = None
+    session: Session, format_name: str, payload: Chunk, *, provider: str | None = None
 ) -> RecordedAnswer:
-    """Record an answer that was not streamed; durable when this returns.
+    """Record an answer that was not streamed; acknowledged when this returns.
 
     Args:
         session: that it belongs to.
@@ -71,11 +78,11 @@ def record_response(
     Raises:
         NotFoundError: there is no such format.
         InvalidRecordError: the payload is no JSON object.
-        SessionClosedError, UnavailableError: see `Session.record_message`.
+        SessionClosedError, UnavailableError: see `Session.start`.
     """
     known = wire_format(format_name)
     data, response = _bytes_of(payload), _read(known, payload)
-    return _Recording(session, session.begin_answer(format_name, provider)).record(response, data)
+    return _record(session, _started(session, format_name, provider), response, data)
 
 
 class RecordedStream(Generic[ChunkT]):
@@ -89,8 +96,8 @@ class RecordedStream(Generic[ChunkT]):
     left. Without one a loop that is left has ended the answer, and nothing more of it is handed on;
     of an asynchronous stream only once the event loop closes it, so that needs a block.
 
-    Each chunk is in the spool before it is handed on: of a program that is killed meanwhile,
-    `repair` records what had come.
+    Each chunk is in the spool before it is handed on. When the program is killed meanwhile, the
+    ingester records what had come.
 
     Attributes:
         answer: what was recorded.
@@ -98,7 +105,7 @@ class RecordedStream(Generic[ChunkT]):
 
     def __init__(
         self,
-        session: "Session",
+        session: Session,
         format_name: str,
         chunks: Iterable[ChunkT] | AsyncIterable[ChunkT],
         *,
@@ -110,24 +117,31 @@ class RecordedStream(Generic[ChunkT]):
         self._later: AsyncIterator[ChunkT] | None = None
         self._stream = ResponseStream(wire_format(format_name))
         self._data: list[bytes] = []
-        self._beginning = session.begin_answer(format_name, provider)
-        self._journal = session.journal_answer(self._beginning)
+        self._started = _started(session, format_name, provider)
+        self._is_begun = False
+        self._capture = Capture(
+            PAYLOAD,
+            session.recorder.spool / str(self._started.id) / f"{PAYLOAD}.zst",
+            edge_bytes=0,
+            inline_bytes=0,
+            limits=CaptureLimits(free_bytes=session.recorder.free_bytes),
+        )
         self._response: Response | None = None
         # A loop that is left early may be closed by the interpreter while the caller does the same.
         self._closing = threading.RLock()
         self._is_closing = False
         self._is_managed = False
-        self._recording = _Recording(session, self._beginning)
         self._answer: RecordedAnswer | None = None
 
     def __iter__(self) -> Iterator[ChunkT]:
         if not isinstance(self._chunks, Iterable):
             raise TypeError("the stream is asynchronous: use `async for`")
+        self._begin()
         # One for all loops, which go on where the one before was left.
         self._ahead = self._ahead or iter(self._chunks)
         try:
             for chunk in self._ahead:
-                self._take(chunk)
+                self._keep(chunk)
                 yield chunk
         except GeneratorExit:
             if not self._is_managed:
@@ -141,10 +155,11 @@ class RecordedStream(Generic[ChunkT]):
     async def __aiter__(self) -> AsyncIterator[ChunkT]:
         if not isinstance(self._chunks, AsyncIterable):
             raise TypeError("the stream is not asynchronous: use `for`")
+        await asyncio.to_thread(self._begin)
         self._later = self._later or aiter(self._chunks)
         try:
             async for chunk in self._later:
-                self._take(chunk)
+                self._keep(chunk)
                 yield chunk
         except GeneratorExit:
             if not self._is_managed:
@@ -156,33 +171,32 @@ class RecordedStream(Generic[ChunkT]):
         await self.aclose()
 
     def close(self) -> None:
-        """Record what has come; nothing to do where that is recorded.
+        """Record what has come; does nothing when the answer is recorded.
 
         Raises:
-            SessionClosedError, UnavailableError: see `Session.record_message`. It can be tried
-                again, and what has come stays in the spool.
+            SessionClosedError, UnavailableError: see `Session.start`. It can be tried again, and
+                what has come stays in the spool.
         """
         with self._closing:
             if self._answer is not None or self._is_closing:
                 return
             self._is_closing = True
             try:
-                self._journal.close()
+                self._capture.close()
                 self._response = self._response or self._stream.finish()
                 data = b"".join(self._data)
-                self._answer = self._recording.record(self._response, data)
-                self._journal.remove()
+                self._answer = _record(self._session, self._started, self._response, data)
             finally:
                 self._is_closing = False
 
     async def aclose(self) -> None:
-        """As `close`, for a task: it is done in a thread of the store, and the loop goes on."""
-        await self._session.run_in_thread(self.close)
+        """Like `close`, without blocking the event loop."""
+        await asyncio.to_thread(self.close)
 
     @property
     def message_id(self) -> UUID:
         """Of the message that the first choice becomes."""
-        return self._beginning.id
+        return self._started.id
 
     @property
     def is_recorded(self) -> bool:
@@ -200,19 +214,25 @@ class RecordedStream(Generic[ChunkT]):
             raise InvalidRecordError("the stream has not ended: iterate over it, or close it")
         return self._answer
 
-    def _take(self, chunk: ChunkT) -> None:
+    def _begin(self) -> None:
+        """Record that an answer comes, before its first chunk is asked for."""
+        if not self._is_begun and self._response is None:
+            owner = self._session.recorder.owner.name()
+            self._session.append([Entry(replace(self._started, owner=owner))])
+            self._is_begun = True
+
+    def _keep(self, chunk: ChunkT) -> None:
         if self._response is not None:
-            raise InvalidRecordError(
-                "the answer is recorded as far as it had come, and takes no more: a loop that is "
-                "left and the one that goes on behind it are to be in the same `with` block"
-            )
+            raise InvalidRecordError(_ENDED)
         is_event = not isinstance(chunk, bytes | str)
         # What a client's object says is asked of it once.
-        told = event_of(chunk) if is_event else chunk
-        data = _bytes_of(told) + (b"\n" if is_event else b"")
-        self._journal.append(data)
+        said = event_of(chunk) if is_event else chunk
+        data = _bytes_of(said) + (b"\n" if is_event else b"")
+        # A spool that cannot be written costs nobody the answer: the capture says what it lost.
+        self._capture.write(data)
+        self._capture.flush()
         self._data.append(data)
-        self._stream.feed(told)
+        self._stream.feed(said)
 
     def __enter__(self) -> Self:
         self._is_managed = True
@@ -240,7 +260,7 @@ class RecordedStream(Generic[ChunkT]):
 
 
 def record_stream(
-    session: "Session",
+    session: Session,
     format_name: str,
     chunks: Iterable[ChunkT] | AsyncIterable[ChunkT],
     *,
@@ -261,50 +281,24 @@ def record_stream(
     return RecordedStream(session, format_name, chunks, provider=provider)
 
 
-@dataclass
-class _Recording:
-    """Records one answer, a message for each choice; may be tried again.
-
-    Attributes:
-        session: that it belongs to.
-        beginning: what was known before anything of it came.
-        count: of the messages that are recorded.
-    """
-
-    session: "Session"
-    beginning: AnswerBeginning
-    count: int = 0
-
-    def record(self, response: Response, data: bytes) -> RecordedAnswer:
-        """Record the messages that are not yet.
-
-        Raises:
-            SessionClosedError, UnavailableError: see `Session.record_message`.
-        """
-        named, provider = self.beginning.wire_format, self.beginning.provider
-        messages = [*messages_of(response, named, provider, self.beginning.id)]
-        for message_id, message in messages[self.count :]:
-            # The bytes are of all choices, and kept once.
-            payload = data if message_id == self.beginning.id else None
-            self.session.record_message(message, payload=payload, message_id=message_id)
-            self.count += 1
-        told = tuple(_knowing(message, message_id) for message_id, message in messages)
-        ids = tuple(message_id for message_id, _ in messages)
-        read = replace(response, messages=told if response.messages else ())
-        return RecordedAnswer(read, ids, told[0].calls)
-
-
-def _knowing(message: Message, message_id: UUID) -> Message:
-    """The message with calls that know that they are of it."""
-    if not message.calls:
-        return message
-    blocks = tuple(
-        block.model_copy(update={"call": block.call.model_copy(update={"message_id": message_id})})
-        if isinstance(block, CallBlock)
-        else block
-        for block in message.blocks
+def _started(session: Session, format_name: str, provider: str | None) -> AnswerStarted:
+    return AnswerStarted(
+        session=session.id,
+        id=new_id(),
+        at=now(),
+        wire_format=format_name,
+        provider=provider,
     )
-    return message.model_copy(update={"blocks": blocks})
+
+
+def _record(
+    session: Session, started: AnswerStarted, response: Response, data: bytes
+) -> RecordedAnswer:
+    messages = messages_of(started, response)
+    session.append(answer_entries(started, messages, data))
+    named = with_message_ids(response, messages)
+    calls = named.messages[0].calls if named.messages else ()
+    return RecordedAnswer(named, tuple(message_id for message_id, _ in messages), calls)
 
 
 def _read(known: WireFormat, payload: Chunk) -> Response:
@@ -335,6 +329,6 @@ def _bytes_of(chunk: Chunk) -> bytes:
     event = event_of(chunk)
     if is_bounded(event):
         return json.dumps(event, separators=(",", ":")).encode()
-    # A line that is no JSON goes with it, so that no call runs when `repair` reads it either.
+    # A line that is no JSON goes with it, so that no call runs when the bytes are read again.
     spelled = json.dumps(bounded_event(event), separators=(",", ":"))
     return f"{spelled}\n[{TOO_DEEP}]".encode()

@@ -1,13 +1,15 @@
 """Loops over a streamed answer that are left before its end."""
 
 import gc
-from collections.abc import AsyncIterator, Iterator
-from typing import Any
+from collections.abc import AsyncIterator, Iterator, Sequence
 
 import pytest
+from tests.support.lean_store import LeanStore
 
+from tooltrail.journal.answers import record_stream
+from tooltrail.journal.log import Entry
+from tooltrail.journal.session import Session
 from tooltrail.records import InvalidRecordError, Message, UnavailableError
-from tooltrail.store import Session, Store, record_stream
 
 CHUNKS = [
     b'data: {"choices":[{"index":0,"delta":{"content":"Hel"}}]}\n\n',
@@ -17,7 +19,7 @@ CHUNKS = [
 ]
 
 
-def recorded(store: Store, session: Session) -> list[tuple[str, bool, bytes]]:
+def recorded(store: LeanStore, session: Session) -> list[tuple[str, bool, bytes]]:
     views = store.reader.conversation(session.id, payloads=True)[1]
     return [
         (view.text, Message.from_json(view.document or "").is_complete, view.payload or b"")
@@ -25,7 +27,7 @@ def recorded(store: Store, session: Session) -> list[tuple[str, bool, bytes]]:
     ]
 
 
-def test_another_loop_in_the_block_goes_on_where_the_first_was_left(store: Store) -> None:
+def test_another_loop_in_the_block_goes_on_where_the_first_was_left(store: LeanStore) -> None:
     with store.open_session() as session:
         with record_stream(session, "openai", iter(CHUNKS)) as stream:
             first = next(iter(stream))
@@ -36,24 +38,24 @@ def test_another_loop_in_the_block_goes_on_where_the_first_was_left(store: Store
     assert recorded(store, session) == [("Hello you", True, b"".join(CHUNKS))]
 
 
-def test_a_block_that_is_left_records_what_had_come(store: Store) -> None:
+def test_a_block_that_is_left_records_what_had_come(store: LeanStore) -> None:
     with store.open_session() as session, record_stream(session, "openai", iter(CHUNKS)) as stream:
         for _ in stream:
             break
     assert recorded(store, session) == [("Hel", False, CHUNKS[0])]
 
 
-def test_without_a_block_nothing_is_handed_on_that_is_not_recorded(store: Store) -> None:
+def test_without_a_block_nothing_is_handed_on_that_is_not_recorded(store: LeanStore) -> None:
     with store.open_session() as session:
         stream = record_stream(session, "openai", iter(CHUNKS))
         assert next(iter(stream)) == CHUNKS[0]
         gc.collect()
-        with pytest.raises(InvalidRecordError, match="in the same `with` block"):
+        with pytest.raises(InvalidRecordError, match="in one `with` block"):
             list(stream)
     assert recorded(store, session) == [("Hel", False, CHUNKS[0])]
 
 
-def test_a_list_of_chunks_is_gone_through_once(store: Store) -> None:
+def test_a_list_of_chunks_is_gone_through_once(store: LeanStore) -> None:
     with store.open_session() as session:
         with record_stream(session, "openai", CHUNKS) as stream:
             for _ in stream:
@@ -68,7 +70,7 @@ async def _later() -> AsyncIterator[bytes]:
 
 
 @pytest.mark.anyio
-async def test_the_same_of_an_asynchronous_stream(store: Store) -> None:
+async def test_the_same_of_an_asynchronous_stream(store: LeanStore) -> None:
     with store.open_session() as session:
         async with record_stream(session, "openai", _later()) as stream:
             taken = [await anext(aiter(stream))]
@@ -77,7 +79,7 @@ async def test_the_same_of_an_asynchronous_stream(store: Store) -> None:
     assert recorded(store, session) == [("Hello you", True, b"".join(CHUNKS))]
 
 
-def test_what_the_consumer_raises_ends_the_answer_there(store: Store) -> None:
+def test_what_the_consumer_raises_ends_the_answer_there(store: LeanStore) -> None:
     def broken() -> Iterator[bytes]:
         yield CHUNKS[0]
         raise ConnectionError("reset")
@@ -89,7 +91,7 @@ def test_what_the_consumer_raises_ends_the_answer_there(store: Store) -> None:
 
 
 def test_an_answer_of_several_choices_can_be_recorded_again_where_it_was_left(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+    store: LeanStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     two = [
         b'data: {"choices":[{"index":0,"delta":{"content":"a"}},',
@@ -98,19 +100,22 @@ def test_an_answer_of_several_choices_can_be_recorded_again_where_it_was_left(
         b'{"index":1,"delta":{},"finish_reason":"stop"}]}\n\n',
     ]
     times: list[int] = []
-    really = Session.record_message
+    really = Session.append
 
-    def away_once(session: Session, *given: Any, **named: Any) -> object:
+    def fails_at_the_end(session: Session, entries: Sequence[Entry]) -> None:
         times.append(1)
         if len(times) == 2:
             raise UnavailableError("away")
-        return really(session, *given, **named)
+        really(session, entries)
 
-    monkeypatch.setattr(Session, "record_message", away_once)
+    monkeypatch.setattr(Session, "append", fails_at_the_end)
     with store.open_session() as session:
         stream = record_stream(session, "openai", iter(two))
         with pytest.raises(UnavailableError):
             list(stream)
+        assert store.captured() == [str(stream.message_id)]
         stream.close()
         assert len(stream.answer.message_ids) == 2
-    assert [text for text, _, _ in recorded(store, session)] == ["a", "b"]
+    # The choice that the conversation goes on with comes last.
+    assert [text for text, _, _ in recorded(store, session)] == ["b", "a"]
+    assert [payload for _, _, payload in recorded(store, session)] == [b"", b"".join(two)]

@@ -1,18 +1,17 @@
-"""A provider's answers put into a session as they come, and results told back."""
+"""A provider's answers put into a session as they come, and messages that carry results back."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import anthropic
 import openai
 import pytest
+from tests.support.lean_store import LeanStore
 from tests.support.wire.fake_provider import fake_provider, request_problems
 
+from tooltrail.journal.answers import RecordedStream, record_response
+from tooltrail.journal.tool_results import tool_results_message
 from tooltrail.records import InvalidRecordError, Message, NotFoundError, ToolCall, invoke
-from tooltrail.store import Store
-from tooltrail.store.told_results import tool_results_message
-from tooltrail.store.traffic import RecordedStream, record_response
 from tooltrail.transcripts import conversation_of, export_transcript, load_transcript
 from tooltrail.wire import ExportPolicy
 
@@ -53,14 +52,14 @@ def add(arguments: dict[str, Any]) -> str:
     return str(arguments["a"] + 1)
 
 
-def test_the_official_client_goes_round_with_three_lines(store: Store) -> None:
+def test_the_official_client_goes_round_with_three_lines(store: LeanStore) -> None:
     messages: list[Any] = [{"role": "user", "content": "add"}]
     with fake_provider() as provider, store.open_session() as session:
         provider.will_answer(ANSWER)
         provider.will_answer(DONE)
         client = openai.OpenAI(base_url=f"{provider.url}/v1", api_key="x", max_retries=0)
         with client:
-            session.add_message("user", "add")
+            session.message(Message.of("user", "add"))
             asked = client.chat.completions.create(model="m", messages=messages)
             answer = record_response(session, "openai", asked)
             finished = [invoke(add, call, session.start(call).finish) for call in answer.calls]
@@ -82,7 +81,7 @@ def test_the_official_client_goes_round_with_three_lines(store: Store) -> None:
     assert [len(message.calls) for message in conversation.messages] == [0, 2, 0, 0]
 
 
-def test_bytes_are_kept_as_they_came(store: Store) -> None:
+def test_bytes_are_kept_as_they_came(store: LeanStore) -> None:
     payload = json.dumps(ANSWER, indent=3).encode()
     with store.open_session() as session:
         answer = record_response(session, "openai", payload, provider="local")
@@ -94,7 +93,7 @@ def test_bytes_are_kept_as_they_came(store: Store) -> None:
     assert (message.origin.provider, message.origin.model) == ("local", "m")
 
 
-def test_a_call_knows_its_message_and_its_place(store: Store) -> None:
+def test_a_call_knows_its_message_and_its_place(store: LeanStore) -> None:
     with store.open_session() as session:
         answer = record_response(session, "openai", ANSWER)
         first, second = answer.calls
@@ -119,7 +118,7 @@ def output(call: ToolCall) -> Any:
     return CompleteOutput.success(call.tool_name, GenericOutput.of(call.arguments_raw))
 
 
-def test_calls_without_ids_get_ids_that_no_other_call_has(store: Store) -> None:
+def test_calls_without_ids_get_ids_that_no_other_call_has(store: LeanStore) -> None:
     part = {"functionCall": {"name": "add", "args": {"a": 1}}}
     payload = {"candidates": [{"content": {"parts": [part, part]}, "finishReason": "STOP"}]}
     with store.open_session() as session:
@@ -129,9 +128,9 @@ def test_calls_without_ids_get_ids_that_no_other_call_has(store: Store) -> None:
         finished = [invoke(add, call, session.start(call).finish) for call in calls]
     assert len({call.call_id for call in calls}) == 4
     assert all("id_synthesised" in call.flags for call in calls)
-    # The provider that sent none is told none, others are told these.
-    (told,) = tool_results_message("gemini", finished[:2])
-    assert "id" not in json.dumps(told).replace("inlineData", "")
+    # The provider that sent no ids gets none; others get the ids that were made.
+    (message,) = tool_results_message("gemini", finished[:2])
+    assert "id" not in json.dumps(message).replace("inlineData", "")
     others: Any = tool_results_message("openai", finished[:2])
     assert [one["tool_call_id"] for one in others] == [call.call_id for call in calls[:2]]
 
@@ -149,7 +148,7 @@ STREAM = (
 )
 
 
-def test_a_stream_passes_through_and_is_recorded_at_its_end(store: Store) -> None:
+def test_a_stream_passes_through_and_is_recorded_at_its_end(store: LeanStore) -> None:
     with store.open_session() as session:
         stream = RecordedStream(session, "openai", STREAM)
         with pytest.raises(InvalidRecordError, match="has not ended"):
@@ -162,7 +161,7 @@ def test_a_stream_passes_through_and_is_recorded_at_its_end(store: Store) -> Non
     assert view.payload == b"".join(STREAM)
 
 
-def test_a_stream_that_is_left_early_is_recorded_as_far_as_it_came(store: Store) -> None:
+def test_a_stream_that_is_left_early_is_recorded_as_far_as_it_came(store: LeanStore) -> None:
     with store.open_session() as session:
         with RecordedStream(session, "openai", iter(STREAM)) as stream:
             for _ in stream:
@@ -173,7 +172,7 @@ def test_a_stream_that_is_left_early_is_recorded_as_far_as_it_came(store: Store)
     assert view.payload == STREAM[0]
 
 
-def test_a_client_s_stream_of_events_is_recorded_as_their_json(store: Store) -> None:
+def test_a_client_s_stream_of_events_is_recorded_as_their_json(store: LeanStore) -> None:
     events = (
         (
             b'event: message_start\ndata: {"type":"message_start","message":{"id":"m",'
@@ -213,7 +212,7 @@ def test_a_client_s_stream_of_events_is_recorded_as_their_json(store: Store) -> 
     assert [json.loads(line)["type"] for line in (view.payload or b"").splitlines()] == kinds
 
 
-def test_an_answer_that_is_an_error_is_part_of_the_record(store: Store) -> None:
+def test_an_answer_that_is_an_error_is_part_of_the_record(store: LeanStore) -> None:
     payload = b'{"error":{"message":"no","type":"overloaded"}}'
     with store.open_session() as session:
         answer = record_response(session, "openai", payload)
@@ -223,7 +222,7 @@ def test_an_answer_that_is_an_error_is_part_of_the_record(store: Store) -> None:
     assert view.payload == payload
 
 
-def test_what_no_record_can_hold_keeps_no_answer_from_being_recorded(store: Store) -> None:
+def test_what_no_record_can_hold_keeps_no_answer_from_being_recorded(store: LeanStore) -> None:
     deep: Any = []
     for _ in range(400):
         deep = [deep]
@@ -246,7 +245,7 @@ def test_what_no_record_can_hold_keeps_no_answer_from_being_recorded(store: Stor
 
 
 @pytest.mark.parametrize("odd", ["1" * 5_000, "[" * 9_000 + "]" * 9_000], ids=["long", "deep"])
-def test_json_that_this_program_cannot_read_is_kept_all_the_same(store: Store, odd: str) -> None:
+def test_json_that_this_program_cannot_read_is_kept(store: LeanStore, odd: str) -> None:
     payload = f'{{"choices":[],"odd":{odd}}}'.encode()
     with store.open_session() as session:
         answer = record_response(session, "openai", payload)
@@ -258,7 +257,7 @@ def test_json_that_this_program_cannot_read_is_kept_all_the_same(store: Store, o
 
 
 @pytest.mark.parametrize("payload", [b"no", b"[]", "{", b"\xff"])
-def test_what_is_no_answer_is_refused(store: Store, payload: bytes | str) -> None:
+def test_what_is_no_answer_is_refused(store: LeanStore, payload: bytes | str) -> None:
     with store.open_session() as session:
         with pytest.raises(InvalidRecordError, match="the answer is no JSON"):
             record_response(session, "openai", payload)
@@ -266,47 +265,17 @@ def test_what_is_no_answer_is_refused(store: Store, payload: bytes | str) -> Non
             record_response(session, "x", payload)
 
 
-def test_a_message_waits_in_the_outbox_with_all_of_it(tmp_path: Path) -> None:
-    from tooltrail.journal.clock import new_id
-    from tooltrail.store.entries import MessageAdded, entry_json, read_entry
-
-    whole = MessageAdded(
-        session=new_id(),
-        role="assistant",
-        text="x",
-        document=Message.of("assistant", "x").to_json().decode(),
-        payload=b"\xff\0",
-        wire_format="openai",
-    )
-    line = entry_json(whole)
-    assert json.loads(line)["v"] == 3
-    assert read_entry(line) == whole
-    plain = MessageAdded(session=new_id(), role="user", text="x")
-    # Programs of before read what they have always read.
-    assert set(json.loads(entry_json(plain))) == {
-        "v",
-        "kind",
-        "session",
-        "role",
-        "text",
-        "id",
-        "at",
-    }
-    assert json.loads(entry_json(plain))["v"] == 1
-    assert read_entry(entry_json(plain)) == plain
-
-
-def test_a_batch_without_ids_is_told_as_text_or_gets_ids(store: Store) -> None:
+def test_the_results_of_a_batch_without_ids_are_text_or_get_ids(store: LeanStore) -> None:
     with store.open_session() as session:
         finished = [
             invoke(add, call, session.start(call).finish)
             for call in (ToolCall.of("add", {"a": 1}), ToolCall.of("add", {"a": 2}, call_id="b"))
         ]
-    (told_as_text,) = tool_results_message("openai", finished)
-    assert told_as_text == {
+    (as_text,) = tool_results_message("openai", finished)
+    assert as_text == {
         "role": "user",
         "content": '<tool_result name="add" status="ok">\n2\n\n</tool_result>\n\n'
         '<tool_result id="b" name="add" status="ok">\n3\n\n</tool_result>',
     }
-    told: Any = tool_results_message("openai", finished, ExportPolicy(ids="synthesise"))
-    assert [one["content"] for one in told] == ["2\n", "3\n"]
+    results: Any = tool_results_message("openai", finished, ExportPolicy(ids="synthesise"))
+    assert [one["content"] for one in results] == ["2\n", "3\n"]

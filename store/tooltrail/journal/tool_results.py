@@ -1,8 +1,8 @@
-"""Results told back to the provider whose answer asked for the calls.
+"""Results of tools, as messages for the provider whose answer asked for the calls.
 
     messages += tool_results_message("openai", finished)
 
-The caller has the answer itself from its provider; what is made here is what goes behind it.
+The caller has the answer from its provider. The messages that are made here go behind the answer.
 """
 
 from collections.abc import Iterable
@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from pydantic import JsonValue
 
+from tooltrail.journal.invocation import Finished
 from tooltrail.records import (
     CallBlock,
     Conversation,
@@ -18,7 +19,6 @@ from tooltrail.records import (
     TextBlock,
     result_status,
 )
-from tooltrail.store.finished import Finished
 from tooltrail.wire import (
     DEFAULT_EXPORT_POLICY,
     ChangeKind,
@@ -29,10 +29,10 @@ from tooltrail.wire import (
 )
 from tooltrail.wire.members import list_in, object_in
 
-_OF_THE_ASKING: frozenset[ChangeKind] = frozenset(
+_CHANGES_OF_ANSWER: frozenset[ChangeKind] = frozenset(
     {"arguments_wrapped", "id_dropped", "message_added", "provider_data_dropped"}
 )
-"""Changes of the message that asked, which is not sent: the caller has it from its provider."""
+"""Changes of the answer that asked, which is not sent: the caller has it from its provider."""
 
 
 def tool_results_message(
@@ -40,17 +40,17 @@ def tool_results_message(
     finished: Iterable[Finished],
     policy: ExportPolicy = DEFAULT_EXPORT_POLICY,
 ) -> list[JsonValue]:
-    """What the next request tells of calls that have ended: items for its messages.
+    """The messages of the next request that carry the results of calls.
 
-    They go behind the answer that asked for the calls, which the caller has from its provider: one
-    message for each result, or one for all, as the format wants it. The model is shown the
-    receipts. Ids and names are those of the answer, whatever the format says of such.
+    They go behind the answer that asked for the calls: one message for each result, or one for all,
+    as the format wants it. The model is shown the receipts. Ids and names are those of the answer,
+    whatever the format says of such.
 
     Args:
         format_name: of the wire format.
         finished: the calls of one answer, in their order, as they were recorded.
-        policy: see `tooltrail.wire`. A call without an id, where the format needs one, has its
-            result told as text, and all others of the batch with it.
+        policy: see `tooltrail.wire`. When the format needs ids and a call has none, all results of
+            the batch become text.
 
     Raises:
         NotFoundError: there is no such format.
@@ -58,15 +58,15 @@ def tool_results_message(
     """
     known, ended = wire_format(format_name), list(finished)
     asked = Message(role="assistant", blocks=tuple(_asked(one) for one in ended))
-    told = Message(role="tool", blocks=tuple(result_block(one) for one in ended))
+    results = Message(role="tool", blocks=tuple(result_block(one) for one in ended))
     lax = replace(policy, strict=False, identifiers="keep")
-    export = known.write_history(Conversation.of([asked, told]), lax)
+    export = known.write_history(Conversation.of([asked, results]), lax)
     if policy.strict:
         _refuse_changes(export.report)
     histories = (list_in(value) for value in export.request.values() if isinstance(value, list))
     items: list[JsonValue] = next(histories, list[JsonValue]())
     if export.report.of_kind("batch_as_text"):
-        # The calls as text, which the caller has in the answer, and then the results.
+        # The calls as text, which the caller has in the answer, then the results.
         return items[-1:]
     return [item for item in items if known.is_result(object_in(item))]
 
@@ -74,7 +74,7 @@ def tool_results_message(
 def _refuse_changes(report: ExportReport) -> None:
     refused = ExportReport()
     for change in report:
-        if change.kind not in _OF_THE_ASKING:
+        if change.kind not in _CHANGES_OF_ANSWER:
             refused.add(change.kind, change.where, change.detail)
     if refused:
         raise ExportRefusedError(refused)
@@ -83,7 +83,7 @@ def _refuse_changes(report: ExportReport) -> None:
 def _asked(finished: Finished) -> CallBlock:
     call = finished.call
     if call.kind == "function":
-        # Its arguments and what else was said of it stand in the answer.
+        # The answer has its arguments and everything else of it.
         flags = tuple(flag for flag in call.flags if flag == "id_synthesised")
         call = call.model_copy(update={"arguments_raw": "{}", "flags": flags, "extras": {}})
     return CallBlock(call=call, key=str(finished.invocation_id))

@@ -6,15 +6,14 @@ from typing import Any
 
 import pytest
 from pydantic import JsonValue
+from tests.support.lean_store import LeanStore
 
+from tooltrail.journal.answers import record_response
+from tooltrail.journal.ended_calls import EndedCall
+from tooltrail.journal.invocation import Finished
+from tooltrail.journal.session import Session
+from tooltrail.journal.tool_results import tool_results_message
 from tooltrail.records import ToolCall, invoke
-from tooltrail.store import (
-    Finished,
-    Session,
-    Store,
-    record_response,
-    tool_results_message,
-)
 from tooltrail.wire import ExportPolicy, ExportRefusedError, JsonObject
 
 VLLM = "chatcmpl-tool-3206ba48d1f84cb0b1e1a0c6ab8c6c1e"
@@ -31,11 +30,11 @@ def ended(session: Session, name: str, payload: JsonObject) -> list[Finished]:
 
 
 def chat(*calls: tuple[str, str]) -> JsonObject:
-    told: list[JsonValue] = [
+    spelled: list[JsonValue] = [
         {"id": call_id, "type": "function", "function": {"name": name, "arguments": "{}"}}
         for call_id, name in calls
     ]
-    message: JsonObject = {"role": "assistant", "content": None, "tool_calls": told}
+    message: JsonObject = {"role": "assistant", "content": None, "tool_calls": spelled}
     return {"choices": [{"index": 0, "finish_reason": "tool_calls", "message": message}]}
 
 
@@ -72,11 +71,11 @@ def gemini(name: str) -> JsonObject:
     ],
 )
 def test_ids_and_names_are_those_of_the_answer(
-    store: Store, name: str, payload: JsonObject, member: str, expected: Sequence[str]
+    store: LeanStore, name: str, payload: JsonObject, member: str, expected: Sequence[str]
 ) -> None:
     with store.open_session() as session:
-        told = tool_results_message(name, ended(session, name, payload))
-    assert [value for item in told for value in members(item, member)] == list(expected)
+        results = tool_results_message(name, ended(session, name, payload))
+    assert [value for item in results for value in members(item, member)] == list(expected)
 
 
 def members(value: JsonValue, name: str) -> list[JsonValue]:
@@ -98,8 +97,8 @@ def members(value: JsonValue, name: str) -> list[JsonValue]:
         ("gemini", gemini("f")),
     ],
 )
-def test_a_strict_policy_takes_results_that_are_told_as_they_are(
-    store: Store, name: str, payload: JsonObject
+def test_a_strict_policy_accepts_results_that_nothing_changes(
+    store: LeanStore, name: str, payload: JsonObject
 ) -> None:
     strict = ExportPolicy(strict=True)
     with store.open_session() as session:
@@ -107,7 +106,7 @@ def test_a_strict_policy_takes_results_that_are_told_as_they_are(
     assert tool_results_message(name, finished, strict) == tool_results_message(name, finished)
 
 
-def test_a_strict_policy_refuses_results_that_are_not(store: Store) -> None:
+def test_a_strict_policy_refuses_results_that_would_be_changed(store: LeanStore) -> None:
     def fails(_: dict[str, Any]) -> str:
         raise ValueError("no")
 
@@ -119,7 +118,7 @@ def test_a_strict_policy_refuses_results_that_are_not(store: Store) -> None:
     assert [change.kind for change in refused.value.report] == ["error_as_prefix"]
 
 
-def test_a_call_that_was_recorded_before_under_its_key_is_the_same_call(store: Store) -> None:
+def test_a_call_that_was_recorded_before_under_its_key_is_the_same_call(store: LeanStore) -> None:
     from tooltrail.records import CompleteOutput, GenericOutput
 
     call = ToolCall(
@@ -131,9 +130,9 @@ def test_a_call_that_was_recorded_before_under_its_key_is_the_same_call(store: S
     )
     output = CompleteOutput.success("sql", GenericOutput.of("1"))
     with store.open_session() as session:
-        first = session.record(call, output, idempotency_key="k")
-        again = session.record(call, output, idempotency_key="k")
+        first = session.record(EndedCall(call, output, idempotency_key="k"))
+        again = session.record(EndedCall(call, output, idempotency_key="k"))
     assert again.invocation_id == first.invocation_id
     assert again.call == first.call == call
-    (told,) = tool_results_message("openai-responses", [again])
-    assert members(told, "type") == ["custom_tool_call_output"]
+    (result,) = tool_results_message("openai-responses", [again])
+    assert members(result, "type") == ["custom_tool_call_output"]

@@ -1,17 +1,20 @@
 """Answers that an asynchronous client streams are recorded as those of any other."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Sequence
 
 import openai
 import pytest
 from tests.support.cut_off_answers import CHUNKS
-from tests.support.spools import left_in
+from tests.support.lean_store import LeanStore
 from tests.support.wire.fake_provider import fake_provider
 
+from tooltrail.journal.answers import RecordedStream, record_stream
+from tooltrail.journal.log import Entry
+from tooltrail.journal.session import Session
 from tooltrail.records import Message
-from tooltrail.store import MessageView, Session, Store
-from tooltrail.store.traffic import RecordedStream, record_stream
+from tooltrail.store.views import MessageView
 
 BODY = b"".join(CHUNKS)
 
@@ -33,13 +36,13 @@ async def standing_still() -> AsyncIterator[bytes]:
     await asyncio.sleep(3600)
 
 
-def the_message(store: Store, session: Session) -> MessageView:
+def the_message(store: LeanStore, session: Session) -> MessageView:
     (view,) = store.reader.conversation(session.id, payloads=True)[1]
-    assert left_in(store.spool) == []
+    assert store.captured() == []
     return view
 
 
-def test_chunks_pass_through_and_are_recorded_at_their_end(store: Store) -> None:
+def test_chunks_pass_through_and_are_recorded_at_their_end(store: LeanStore) -> None:
     async def hear(session: Session) -> RecordedStream[bytes]:
         stream = record_stream(session, "openai", coming())
         assert tuple([chunk async for chunk in stream]) == CHUNKS
@@ -52,7 +55,7 @@ def test_chunks_pass_through_and_are_recorded_at_their_end(store: Store) -> None
     assert the_message(store, session).payload == BODY
 
 
-def test_the_official_client_s_stream_is_recorded(store: Store) -> None:
+def test_the_official_client_s_stream_is_recorded(store: LeanStore) -> None:
     async def hear(url: str, session: Session) -> list[str]:
         client = openai.AsyncOpenAI(base_url=f"{url}/v1", api_key="x", max_retries=0)
         async with client:
@@ -73,7 +76,7 @@ def test_the_official_client_s_stream_is_recorded(store: Store) -> None:
     assert [call.arguments_raw for call in message.calls] == ['{"a":1}']
 
 
-def test_what_is_left_early_is_recorded_as_far_as_it_came(store: Store) -> None:
+def test_what_is_left_early_is_recorded_as_far_as_it_came(store: LeanStore) -> None:
     async def hear(session: Session) -> None:
         async with RecordedStream(session, "openai", coming()) as stream:
             async for _ in stream:
@@ -84,7 +87,7 @@ def test_what_is_left_early_is_recorded_as_far_as_it_came(store: Store) -> None:
     assert the_message(store, session).payload == CHUNKS[0]
 
 
-def test_what_breaks_is_recorded_as_far_as_it_came(store: Store) -> None:
+def test_what_breaks_is_recorded_as_far_as_it_came(store: LeanStore) -> None:
     async def hear(session: Session) -> None:
         async for _ in RecordedStream(session, "openai", breaking()):
             pass
@@ -96,7 +99,7 @@ def test_what_breaks_is_recorded_as_far_as_it_came(store: Store) -> None:
     assert not Message.from_json(view.document or b"").is_complete
 
 
-def test_what_is_cancelled_is_recorded_as_far_as_it_came(store: Store) -> None:
+def test_what_is_cancelled_is_recorded_as_far_as_it_came(store: LeanStore) -> None:
     async def hear(session: Session, came: asyncio.Event) -> None:
         async for _ in RecordedStream(session, "openai", standing_still()):
             came.set()
@@ -114,7 +117,7 @@ def test_what_is_cancelled_is_recorded_as_far_as_it_came(store: Store) -> None:
     assert the_message(store, session).payload == CHUNKS[0]
 
 
-def test_the_wrong_loop_is_refused(store: Store) -> None:
+def test_the_wrong_loop_is_refused(store: LeanStore) -> None:
     async def hear(session: Session) -> None:
         async for _ in RecordedStream(session, "openai", CHUNKS):
             pass
@@ -127,7 +130,7 @@ def test_the_wrong_loop_is_refused(store: Store) -> None:
     assert store.reader.conversation(session.id)[1] == []
 
 
-def test_two_who_close_it_record_it_once(store: Store) -> None:
+def test_two_who_close_it_record_it_once(store: LeanStore) -> None:
     async def hear(session: Session) -> None:
         stream = RecordedStream(session, "openai", coming())
         chunks = stream.__aiter__()
@@ -137,3 +140,26 @@ def test_two_who_close_it_record_it_once(store: Store) -> None:
     with store.open_session() as session:
         asyncio.run(hear(session))
     assert the_message(store, session).payload == CHUNKS[0]
+
+
+def test_a_disk_that_stands_still_does_not_block_the_event_loop(
+    store: LeanStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    goes_on, really = threading.Event(), Session.append
+
+    def waits(session: Session, entries: Sequence[Entry]) -> None:
+        assert goes_on.wait(30)
+        really(session, entries)
+
+    async def hear(session: Session) -> None:
+        stream = record_stream(session, "openai", coming())
+        closing = asyncio.create_task(stream.aclose())
+        await asyncio.sleep(0.01)
+        assert not closing.done()
+        goes_on.set()
+        await closing
+
+    with store.open_session() as session:
+        monkeypatch.setattr(Session, "append", waits)
+        asyncio.run(hear(session))
+    assert the_message(store, session).payload == b""

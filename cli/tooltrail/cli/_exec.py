@@ -1,0 +1,157 @@
+"""The work of `tooltrail exec`: record the start, run, record the end, mirror the status.
+
+Once the start is recorded, nothing about the record changes what happens to the command. Only the
+standard library and the journal are loaded: a short command must not wait for its recorder.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from tooltrail.cli._exec_options import (
+    ARGUMENTS,
+    Request,
+    UsageProblem,
+    read_request,
+)
+from tooltrail.cli._exit_codes import ExitCode
+from tooltrail.cli._location import default_database
+from tooltrail.cli._output import say
+from tooltrail.cli._process import (
+    ChildExit,
+    SpawnFailure,
+    held_signals,
+    is_on_terminal,
+    run_child,
+)
+from tooltrail.cli._recording import Recording, used_policy
+from tooltrail.cli._standard import drop_unwritten, open_missing
+from tooltrail.cli._streams import StreamCapture
+from tooltrail.journal.log import Position
+from tooltrail.records.errors import InvalidRecordError, TooltrailError
+from tooltrail.store.engines.targets import SqliteTarget, parse_target
+from tooltrail.store.spools import default_spool
+
+_MOST_WAITING = 64
+"""Frames that may wait before `exec` ingests them."""
+
+_HINT = "ingested"
+"""File of the journal with the index of the frame at which `exec` last ingested."""
+
+
+def main(arguments: Sequence[str]) -> int | None:
+    """Run and record the command of a command line.
+
+    Returns:
+        The exit code, which mirrors the command's; None when the help text is asked for.
+    """
+    open_missing()
+    try:
+        request = read_request(arguments, os.environ)
+        return None if request is None else run_recorded(request)
+    except UsageProblem as problem:
+        say(f"Usage: tooltrail exec [OPTIONS] {ARGUMENTS}")
+        say(f"Try 'tooltrail exec -h' for help.\n\nError: {problem}")
+        return ExitCode.USAGE
+    except InvalidRecordError as error:
+        say(f"tooltrail: {error}")
+        return ExitCode.USAGE
+    except TooltrailError as error:
+        say(f"tooltrail: {error}; the command was not run")
+        return ExitCode.UNAVAILABLE
+    finally:
+        drop_unwritten()
+
+
+def run_recorded(request: Request) -> int:
+    """Run a command and record it; the exit code mirrors the command's.
+
+    Raises:
+        UsageProblem: the policy cannot be used.
+        InvalidRecordError: the store or the session cannot be what was named.
+        UnavailableError: the start cannot be recorded. Nothing was run.
+    """
+    target = parse_target(request.db or default_database())
+    spool = Path(request.spool) if request.spool else default_spool(target)
+    is_new = isinstance(target, SqliteTarget) and not (
+        target.path.exists() or (spool / "journal").exists()
+    )
+    with Recording(request, spool, used_policy(request)) as recording:
+        recording.start()
+        if is_new:
+            say(f"tooltrail: a new store begins at {target}")
+        code = _run(request, recording)
+        if recording.end_position is not None:
+            ingest_when_due(request, spool, recording.end_position)
+    return code
+
+
+def _run(request: Request, recording: Recording) -> int:
+    has_terminal = request.tty == "always" or (request.tty == "auto" and is_on_terminal())
+    streams = StreamCapture(recording.capture, has_terminal=has_terminal)
+    try:
+        ended = run_child(
+            request.argv,
+            on_chunk=streams.write,
+            on_idle=streams.flush,
+            cwd=request.cwd,
+            timeout_s=request.timeout,
+            grace_s=request.grace,
+            has_terminal=has_terminal,
+            inherited=recording.owner_descriptor,
+        )
+    except SpawnFailure as failure:
+        say(f"tooltrail: {failure.message}")
+        with held_signals():
+            recording.fail(failure.kind, failure.message)
+        return failure.exit_code
+    _say_faults(ended)
+    with held_signals():
+        recording.end(ended, streams.close())
+    return _code_of(ended)
+
+
+def _code_of(ended: ChildExit) -> int:
+    """The command's own code, unless that would call an output complete that is not."""
+    lost = ended.tee_error is not None and ended.mirrored in (ExitCode.OK, ExitCode.BROKEN_PIPE)
+    return ExitCode.INCOMPLETE if lost else ended.mirrored
+
+
+def _say_faults(ended: ChildExit) -> None:
+    if ended.recorder_error is not None:
+        say(f"tooltrail: recording stopped early: {ended.recorder_error}")
+    if ended.tee_error is not None:
+        say(f"tooltrail: output could not be passed on: {ended.tee_error.strerror}")
+
+
+def ingest_when_due(request: Request, spool: Path, position: Position) -> None:
+    """Move the facts of the journal into the database when many wait.
+
+    The command has ended and its output is passed on. A failure is not said: the facts are safe in
+    the journal, and the next reader meets the same failure and says so.
+
+    Args:
+        request: names the store.
+        spool: of the store.
+        position: of the newest fact.
+    """
+    hint = spool / "journal" / _HINT
+    try:
+        before = int(hint.read_bytes())
+    except (OSError, ValueError):
+        before = 0
+    if position.index - before < _MOST_WAITING:
+        return
+    sys.stdout.flush()
+    try:
+        # Also where the database is away: the next attempt comes as many frames later.
+        hint.write_bytes(b"%d" % position.index)
+        from tooltrail.store.opening import open_store  # noqa: PLC0415  heavy, and seldom needed
+
+        with open_store(
+            request.db or default_database(), artifacts=request.artifacts, spool=spool
+        ) as store:
+            store.ingest()
+    except (TooltrailError, OSError):
+        return

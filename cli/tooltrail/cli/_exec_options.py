@@ -1,0 +1,263 @@
+"""The command line of `tooltrail exec`: one table of options, and how it is read.
+
+`exec` starts without click, whose import takes longer than a short command. The help text is made
+from this table too; see `commands/exec_command.py`.
+"""
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from tooltrail.records.frozen import Frozen
+
+_MOST_NAME_CHARS: Final = 256
+"""Characters of a tool name that a record takes."""
+
+_MOST_SECONDS: Final = 1_000_000_000
+"""Some thirty years; more than a clock of milliseconds need carry."""
+
+_BYTES: Final = re.compile(r"([0-9]{1,19})([KMGT]?)", re.IGNORECASE)
+
+ARGUMENTS: Final = "-- COMMAND [ARG]..."
+HELP_OPTIONS: Final = ("-h", "--help")
+
+
+class UsageProblem(Exception):  # noqa: N818  a mistake of the caller, which `main` words
+    """The command line cannot be read; the message says why."""
+
+
+class Request(Frozen):
+    """What to run, and how to record it. The members are named after the options."""
+
+    argv: tuple[str, ...]
+    db: str | None = None
+    artifacts: str | None = None
+    spool: str | None = None
+    session: str | None = None
+    tool: str = "exec"
+    call_id: str | None = None
+    cwd: str | None = None
+    timeout: float | None = None
+    grace: float = 5.0
+    tty: str = "auto"
+    policy: str | None = None
+    free_bytes: int | None = None
+    acknowledge: str = "journal"
+    v: bool = False
+
+    @property
+    def timeout_ms(self) -> int | None:
+        """The timeout as it is recorded."""
+        return None if self.timeout is None else round(self.timeout * 1000)
+
+
+class Option(NamedTuple):
+    """One option.
+
+    Attributes:
+        flag: as it is written.
+        metavar: name of the value in the help; None for an option without a value.
+        help: one or two sentences.
+        variable: the environment variable that stands for the option.
+        read: makes the value of a text; raises `ValueError` for a wrong one.
+        is_name: whether an empty text names nothing, as if the option had not been given.
+    """
+
+    flag: str
+    metavar: str | None
+    help: str
+    variable: str | None = None
+    read: Callable[[str], object] = str
+    is_name: bool = False
+
+    @property
+    def member(self) -> str:
+        """The member of a `Request` that has the value."""
+        return self.flag.lstrip("-").replace("-", "_")
+
+
+def read_seconds(text: str) -> float:
+    """A number of seconds that a timer can be set to."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 <= seconds <= _MOST_SECONDS:
+        raise ValueError(f"{text!r} is not a number of seconds from 0 to {_MOST_SECONDS:,}")
+    return seconds
+
+
+def read_timeout(text: str) -> float:
+    """A number of seconds above zero."""
+    if not (seconds := read_seconds(text)):
+        raise ValueError(f"{text!r} is not above 0")
+    return seconds
+
+
+def read_tool_name(text: str) -> str:
+    """A name that a record can hold."""
+    if not 1 <= len(text) <= _MOST_NAME_CHARS or text.isspace():
+        raise ValueError(f"a tool name has 1 to {_MOST_NAME_CHARS} characters, not all white space")
+    if text != text.encode("utf-8", "replace").decode():
+        raise ValueError(f"{text!r} is not valid UTF-8")
+    return text
+
+
+def read_byte_count(text: str) -> int:
+    """A number of bytes: digits, or with a suffix for a power of 1024."""
+    match = _BYTES.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is not a number of bytes such as 1000000, 64K, 200M, 1G")
+    return int(match[1]) << 10 * " KMGT".index(match[2].upper() or " ")
+
+
+def one_of(*choices: str) -> Callable[[str], str]:
+    """A reader of one of several words."""
+
+    def read(text: str) -> str:
+        if text not in choices:
+            raise ValueError(f"{text!r} is not one of {', '.join(choices)}")
+        return text
+
+    return read
+
+
+OPTIONS: Final = (
+    Option(
+        "--db",
+        "PATH|URL",
+        "Database of the store: a file, sqlite:///PATH or postgresql://… ($TOOLTRAIL_DB).",
+        "TOOLTRAIL_DB",
+        is_name=True,
+    ),
+    Option(
+        "--artifacts",
+        "PATH|URL",
+        "Artifact root, if it was moved since the store recorded it ($TOOLTRAIL_ARTIFACTS).",
+        "TOOLTRAIL_ARTIFACTS",
+        is_name=True,
+    ),
+    Option(
+        "--spool",
+        "PATH",
+        "Local folder of the journal and of output during capture ($TOOLTRAIL_SPOOL).",
+        "TOOLTRAIL_SPOOL",
+        is_name=True,
+    ),
+    Option(
+        "--session",
+        "ID|NAME",
+        "Session to record into: its id, or any name, which opens a session when it is new"
+        " ($TOOLTRAIL_SESSION). By default, a session of its own.",
+        "TOOLTRAIL_SESSION",
+        is_name=True,
+    ),
+    Option("--tool", "NAME", "Tool name to record.  [default: exec]", read=read_tool_name),
+    Option("--call-id", "ID", "Id that the provider gave the call."),
+    Option("--cwd", "PATH", "Working directory of the command."),
+    Option("--timeout", "SECONDS", "Seconds the command may run.", read=read_timeout),
+    Option(
+        "--grace",
+        "SECONDS",
+        "Seconds between SIGTERM and SIGKILL after the timeout.  [default: 5]",
+        read=read_seconds,
+    ),
+    Option(
+        "--tty",
+        "[auto|always|never]",
+        "Give the command a terminal, which makes one stream of stdout and stderr. auto: when both"
+        " go to a terminal.  [default: auto]",
+        read=one_of("auto", "always", "never"),
+    ),
+    Option(
+        "--policy",
+        "FILE",
+        "TOML file with the budgets of results and receipts ($TOOLTRAIL_POLICY).",
+        "TOOLTRAIL_POLICY",
+        is_name=True,
+    ),
+    Option(
+        "--free-bytes",
+        "BYTES",
+        "Bytes to keep free on the disk of the spool. By default, 1/1000 of the disk, at most"
+        " 64 MiB. 64K, 200M, 1G, 2T are powers of 1024 ($TOOLTRAIL_FREE_BYTES).",
+        "TOOLTRAIL_FREE_BYTES",
+        read=read_byte_count,
+    ),
+    Option(
+        "--acknowledge",
+        "[journal|process]",
+        "What the record survives: a power loss (journal), or only the end of this program"
+        " (process) ($TOOLTRAIL_ACKNOWLEDGE).  [default: journal]",
+        "TOOLTRAIL_ACKNOWLEDGE",
+        read=one_of("journal", "process"),
+    ),
+    Option("-v", None, "Print the id of the invocation on stderr."),
+)
+
+_BY_FLAG: Final = {option.flag: option for option in OPTIONS}
+
+
+def read_request(arguments: Sequence[str], environment: Mapping[str, str]) -> Request | None:
+    """Read the arguments behind `exec`. Options end at the first word that is none, or at `--`.
+
+    Returns:
+        What to run; None when the help text is asked for.
+
+    Raises:
+        UsageProblem: an option is unknown, has no or a wrong value, or the command is missing.
+    """
+    given: dict[str, str] = {}
+    waiting = list(arguments)
+    while waiting and waiting[0].startswith("-") and waiting[0] != "-":
+        word = waiting.pop(0)
+        if word == "--":
+            break
+        if word in HELP_OPTIONS:
+            return None
+        option, value = _split(word)
+        if option.metavar is not None and value is None:
+            if not waiting:
+                raise UsageProblem(f"Option {option.flag!r} requires an argument.")
+            value = waiting.pop(0)
+        given[option.flag] = value or ""
+    members = dict(_members(given, environment))
+    if not waiting:
+        raise UsageProblem(f"Missing argument {ARGUMENTS!r}.")
+    return Request(argv=tuple(waiting), **members)
+
+
+def _members(given: Mapping[str, str], environment: Mapping[str, str]) -> list[tuple[str, Any]]:
+    """Names and values of the options that are given, here or in the environment."""
+    members: list[tuple[str, Any]] = []
+    for option in OPTIONS:
+        text = given.get(option.flag)
+        if text is None or (option.is_name and not text):
+            text = environment.get(option.variable or "") or None
+        if text is None:
+            continue
+        try:
+            value = True if option.metavar is None else option.read(text)
+        except ValueError as error:
+            raise UsageProblem(f"Invalid value for {option.flag!r}: {error}.") from error
+        members.append((option.member, value))
+    return members
+
+
+def _split(word: str) -> tuple[Option, str | None]:
+    """The option that a word names, and the value behind its `=`."""
+    flag, separator, value = word.partition("=") if word.startswith("--") else (word, "", "")
+    option = _BY_FLAG.get(flag)
+    if option is None:
+        raise UsageProblem(f"No such option {flag!r}.{_similar(flag)}")
+    if separator and option.metavar is None:
+        raise UsageProblem(f"Option {flag!r} does not take a value.")
+    return option, value if separator else None
+
+
+def _similar(flag: str) -> str:
+    import difflib  # noqa: PLC0415  for mistakes only
+
+    found = difflib.get_close_matches(flag, _BY_FLAG, n=1)
+    return f" Did you mean {found[0]!r}?" if found else ""

@@ -1,0 +1,50 @@
+from .answers import RecordedAnswer, RecordedStream, record_response, record_stream
+from .ended_calls import EndedCall
+from .frames import FIRST_HASH, Frame
+from .invocation import Finished, Invocation
+from .log import Entry, JournalLog, Position
+from .owners import Owner, is_alive, remove_owner
+from .reading import (
+    Cursor,
+    Gap,
+    cursor_behind,
+    delete_segments,
+    has_frames,
+    read_journal,
+    read_journal_id,
+    sync_segment,
+)
+from .recorder import Recorder
+from .session import Session
+from .tool_results import tool_results_message
+from .work import Acknowledge
+
+__all__ = [
+    "FIRST_HASH",
+    "Acknowledge",
+    "Cursor",
+    "EndedCall",
+    "Entry",
+    "Finished",
+    "Frame",
+    "Gap",
+    "Invocation",
+    "JournalLog",
+    "Owner",
+    "Position",
+    "RecordedAnswer",
+    "RecordedStream",
+    "Recorder",
+    "Session",
+    "cursor_behind",
+    "delete_segments",
+    "has_frames",
+    "is_alive",
+    "read_journal",
+    "read_journal_id",
+    "record_response",
+    "record_stream",
+    "remove_owner",
+    "sync_segment",
+    "tool_results_message",
+]

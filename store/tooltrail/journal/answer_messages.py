@@ -1,0 +1,116 @@
+"""The messages of a provider's answer: one for each choice, and the answer's bytes with the first.
+
+The ids of the messages follow from the id of the answer. So whoever records an answer, its program
+or the ingester after the program died, records the same messages.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from tooltrail.journal.log import Entry
+from tooltrail.journal.session_facts import message_entry
+from tooltrail.records import CallBlock, Message, MessageBlock, NotFoundError, Origin
+from tooltrail.records.facts import AnswerStarted
+from tooltrail.wire import Response, read_stream, wire_format
+
+PAYLOAD: Final = "payload"
+"""Role of the captured bytes of an answer; its file is `<spool>/<message id>/payload.zst`."""
+
+
+class AnswerMessage(NamedTuple):
+    """A message of an answer, and its id."""
+
+    id: UUID
+    message: Message
+
+
+def messages_of(started: AnswerStarted, response: Response) -> list[AnswerMessage]:
+    """The messages of an answer, at least one. An answer that is nothing but an error has one, too.
+
+    Each call has an id; an id that was made is flagged.
+    """
+    origin = Origin(wire_format=started.wire_format)
+    nothing = Message(role="assistant", origin=origin, is_complete=False)
+    found: list[AnswerMessage] = []
+    for number, message in enumerate(response.messages or (nothing,)):
+        message_id = UUID(int=started.id.int + number)
+        named = _with_ids(_with_provider(message, started.provider), message_id)
+        found.append(AnswerMessage(message_id, named))
+    return found
+
+
+def answer_entries(
+    started: AnswerStarted, messages: Sequence[AnswerMessage], payload: bytes
+) -> list[Entry]:
+    """The facts of the messages of an answer, in the order in which they must be appended.
+
+    The first choice comes last. Its message has the id of the answer and says that the answer has
+    ended; an append that was cut off in the middle must not say so.
+    """
+    return [
+        message_entry(
+            started.session,
+            message_id,
+            message,
+            payload=payload if message_id == started.id else None,
+            at=started.at,
+        )
+        for message_id, message in reversed(messages)
+    ]
+
+
+def cut_off_entries(started: AnswerStarted, payload: bytes) -> list[Entry]:
+    """The facts of an answer whose program died, from the bytes that had come.
+
+    An answer in a format that this program does not know is kept as bytes.
+    """
+    try:
+        response = read_stream(wire_format(started.wire_format), [payload])
+    except NotFoundError as error:
+        response = Response.of(unread=[str(error)])
+    return answer_entries(started, messages_of(started, response), payload)
+
+
+def with_message_ids(response: Response, messages: Sequence[AnswerMessage]) -> Response:
+    """The response with its recorded messages, whose calls name the message that asked."""
+    named = tuple(_naming(message, message_id) for message_id, message in messages)
+    return replace(response, messages=named if response.messages else ())
+
+
+def _naming(message: Message, message_id: UUID) -> Message:
+    if not message.calls:
+        return message
+    blocks = tuple(
+        block.model_copy(update={"call": block.call.model_copy(update={"message_id": message_id})})
+        if isinstance(block, CallBlock)
+        else block
+        for block in message.blocks
+    )
+    return message.model_copy(update={"blocks": blocks})
+
+
+def _with_provider(message: Message, provider: str | None) -> Message:
+    if provider is None or message.origin is None:
+        return message
+    origin = message.origin.model_copy(update={"provider": provider})
+    return message.model_copy(update={"origin": origin})
+
+
+def _with_ids(message: Message, message_id: UUID) -> Message:
+    """The message with an id for each call, made of its own where it has none."""
+    if all(call.call_id for call in message.calls):
+        return message
+    blocks = tuple(
+        _with_id(block, f"call_{message_id.hex}_{place}")
+        for place, block in enumerate(message.blocks)
+    )
+    return message.model_copy(update={"blocks": blocks})
+
+
+def _with_id(block: MessageBlock, call_id: str) -> MessageBlock:
+    if not isinstance(block, CallBlock) or block.call.call_id:
+        return block
+    made = {"call_id": call_id, "flags": (*block.call.flags, "id_synthesised")}
+    return block.model_copy(update={"call": block.call.model_copy(update=made)})

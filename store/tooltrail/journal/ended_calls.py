@@ -1,0 +1,145 @@
+"""Calls that ended before they are recorded: both facts of each are made at once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from tooltrail.journal.clock import new_id, now
+from tooltrail.journal.invocation import Finished
+from tooltrail.journal.log import Entry
+from tooltrail.journal.making import Ended, check_times, ended_entry, started_entry
+from tooltrail.journal.recorder import Recorder
+from tooltrail.journal.work import Acknowledge, Work
+from tooltrail.records import CompleteOutput, Family, InvalidRecordError, Policy, ToolCall
+from tooltrail.records.ids import keyed_id
+
+
+@dataclass(frozen=True, slots=True)
+class EndedCall:
+    """A call that ended before it is recorded, and all that came of it.
+
+    Attributes:
+        call: what the model asked for.
+        output: what the tool gave; its streams carry their content.
+        family: name of the family of the result; None for the one that serves the tool.
+        policy: other budgets than the recorder's.
+        started_at: when it started, aware; None when nobody knows.
+        finished_at: when it ended, aware; None when nobody knows.
+        idempotency_key: a name under which it is recorded once, however often it is given.
+        seen: the text that the model was really shown; None to render one.
+    """
+
+    call: ToolCall
+    output: CompleteOutput
+    family: str | None = None
+    policy: Policy | None = None
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    idempotency_key: str | None = None
+    seen: str | None = None
+
+
+class _Made(NamedTuple):
+    invocation_id: UUID
+    of: EndedCall
+    ended: Ended
+
+
+@dataclass(frozen=True, slots=True)
+class EndedBatch:
+    """Calls that ended, as facts to append together.
+
+    Attributes:
+        work: the facts.
+        made: what each call came to.
+    """
+
+    work: Work
+    made: Sequence[_Made]
+
+    def acknowledged(self, level: Acknowledge) -> list[Finished]:
+        """The calls, once their facts are acknowledged."""
+        return [
+            Finished(
+                one.invocation_id,
+                one.of.call,
+                one.of.output.final_state,
+                one.ended.canonical,
+                one.ended.receipt,
+                level,
+            )
+            for one in self.made
+        ]
+
+
+def ended_batch(recorder: Recorder, session: UUID, calls: Sequence[EndedCall]) -> EndedBatch:
+    """The facts of calls that ended.
+
+    Raises:
+        NotFoundError, InvalidRecordError, UnavailableError: see `Session.record`.
+    """
+    made: list[_Made] = []
+    entries: list[Entry] = []
+    for one in calls:
+        start, new = _facts_of(recorder, session, one)
+        entries += [start, new.ended.entry]
+        made.append(new)
+
+    def sync() -> None:
+        for new in made:
+            new.ended.sync()
+
+    return EndedBatch(Work(entries, sync), made)
+
+
+def family_of(recorder: Recorder, call: ToolCall, name: str | None, policy: Policy) -> Family:
+    """The family of the result of a call.
+
+    Raises:
+        NotFoundError: there is no family of this name.
+    """
+    if name is not None:
+        return recorder.families.named(name)
+    return policy.family_of(call.tool_name, recorder.families)
+
+
+def _facts_of(recorder: Recorder, session: UUID, one: EndedCall) -> tuple[Entry, _Made]:
+    at, key = now(), one.idempotency_key
+    check_times(one.started_at, one.finished_at, at)
+    if one.output.tool_name != one.call.tool_name:
+        raise InvalidRecordError(
+            f"the call is of {one.call.tool_name!r}, not of {one.output.tool_name!r}"
+        )
+    invocation_id = new_id() if key is None else keyed_id("call", key)
+    finished_at = one.finished_at or max(at, one.started_at or at)
+    started_at = one.started_at or finished_at
+    policy = one.policy or recorder.policy
+    family = family_of(recorder, one.call, one.family, policy)
+    start = started_entry(
+        session,
+        one.call,
+        family,
+        policy,
+        invocation=invocation_id,
+        at=started_at,
+        owner=None,
+    )
+    is_timed = one.started_at is not None and one.finished_at is not None
+    elapsed = finished_at - started_at
+    ended = ended_entry(
+        session,
+        one.output,
+        family,
+        policy,
+        spool=recorder.spool,
+        families=recorder.families,
+        invocation=invocation_id,
+        at=finished_at,
+        duration_ms=round(elapsed.total_seconds() * 1000) if is_timed else None,
+        captured={},
+        streams=one.output.streams,
+        seen=one.seen,
+    )
+    return start, _Made(invocation_id, one, ended)

@@ -1,0 +1,75 @@
+"""Immutable values whose classes cost nothing to make.
+
+The standard dataclasses generate and compile code for each class. A program that records one
+command would spend more time on that than on the record.
+"""
+
+from typing import Any, ClassVar, NoReturn, Self, dataclass_transform, get_origin
+
+_SHARED: object = ClassVar
+
+
+@dataclass_transform(frozen_default=True)
+class Frozen:
+    """The base of a value: its annotated members are set once, and equality is by member.
+
+    >>> class Point(Frozen):
+    ...     x: int
+    ...     y: int = 0
+    >>> Point(1) == Point(x=1, y=0)
+    True
+    """
+
+    member_names: ClassVar[tuple[str, ...]] = ()
+    _known: ClassVar[frozenset[str]] = frozenset()
+    _required: ClassVar[frozenset[str]] = frozenset()
+
+    def __init_subclass__(cls) -> None:
+        """Learn the members of a new class."""
+        annotations: dict[str, object] = cls.__annotations__
+        names = tuple(name for name, kind in annotations.items() if get_origin(kind) is not _SHARED)
+        cls.member_names = names
+        cls._known = frozenset(names)
+        cls._required = frozenset(name for name in names if not hasattr(cls, name))
+
+    def __init__(self, *values: Any, **members: Any) -> None:
+        """Take the members in their order, or by name. Members with a default may be left out.
+
+        Raises:
+            TypeError: a member is missing, unknown, or given twice.
+        """
+        count = len(values) + len(members)
+        if values:
+            members.update(zip(self.member_names, values, strict=False))
+        given = members.keys()
+        if not (given >= self._required and given <= self._known and len(given) == count):
+            wrong = sorted((self._required - given) | (given - self._known)) or ["given twice"]
+            raise TypeError(f"{type(self).__name__} has wrong members: {', '.join(wrong)}")
+        self.__dict__.update(members)
+
+    def replaced(self, **members: Any) -> Self:
+        """The same value with other members."""
+        return type(self)(
+            **{**dict(zip(self.member_names, self._values(), strict=True)), **members}
+        )
+
+    def _values(self) -> tuple[Any, ...]:
+        return tuple([getattr(self, name) for name in self.member_names])
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Frozen) or type(self) is not type(other):
+            return NotImplemented
+        return self._values() == other._values()
+
+    def __hash__(self) -> int:
+        return hash(self._values())
+
+    def __repr__(self) -> str:
+        members = zip(self.member_names, self._values(), strict=True)
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in members)})"
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"{type(self).__name__}.{name} cannot be changed")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"{type(self).__name__}.{name} cannot be deleted")

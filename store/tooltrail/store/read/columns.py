@@ -1,0 +1,175 @@
+"""What the columns of the tables hold, and how values are read that may be of any other kind.
+
+SQLite keeps a text in a column of integers when somebody writes one there. `Columns.read` replaces
+such a value by a neutral one, and names it as damage. A damaged row never hides another.
+
+`tooltrail.store.schema` defines the tables, and takes a quarter of a second to import. A test
+compares both.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple
+from uuid import UUID
+
+from tooltrail.records.digests import EMPTY, Digest
+from tooltrail.store.engines.values import EPOCH, digest_from, moment_of
+
+LARGE_BYTES: Final = 32_768
+"""Outputs of this size and more are indexed."""
+
+NO_ID: Final = UUID(int=0)
+"""Stands where an id cannot be read."""
+
+_DIGEST_BYTES: Final = 32
+
+
+class Kind(NamedTuple):
+    """What the values of a column are.
+
+    Attributes:
+        name: for people.
+        read: makes the value; raises `ValueError`, `TypeError` or `OverflowError` for another kind.
+        neutral: stands for a value that cannot be read.
+    """
+
+    name: str
+    read: Callable[[Any], Any]
+    neutral: object
+
+
+def _read_as(kind: type, value: object) -> Any:
+    if not isinstance(value, kind):
+        raise TypeError
+    return value
+
+
+def _read_flag(value: object) -> bool:
+    if value not in (0, 1):
+        raise ValueError
+    return bool(value)
+
+
+def _read_digest(value: object) -> Digest:
+    if not isinstance(value, bytes) or len(value) != _DIGEST_BYTES:
+        raise ValueError
+    return digest_from(value)
+
+
+def _read_id(value: object) -> UUID:
+    return value if isinstance(value, UUID) else UUID(bytes=_read_as(bytes, value))
+
+
+def _read_time(value: object) -> datetime:
+    return value.astimezone(UTC) if isinstance(value, datetime) else moment_of(_read_as(int, value))
+
+
+_KINDS: Final = {
+    one.name: one
+    for one in (
+        Kind("id", _read_id, NO_ID),
+        Kind("time", _read_time, EPOCH),
+        Kind("digest", _read_digest, EMPTY),
+        Kind("text", lambda value: _read_as(str, value), ""),
+        Kind("flag", _read_flag, neutral=False),
+        Kind("bytes", lambda value: _read_as(bytes, value), b""),
+        Kind("integer", lambda value: _read_as(int, value), 0),
+    )
+}
+
+_TABLES: Final = {
+    "artifacts": "key:integer digest:digest size:integer stored_size:integer line_count:integer"
+    " created_at:time",
+    "bodies": "key:integer digest:digest size:integer encoding:text data:bytes?",
+    "invocation_artifacts": "invocation_key:integer role:text digest:digest",
+    "invocations": "key:integer id:id seq:integer state:text tool_name:text family:text"
+    " call_id:text? message_id:id? position:integer policy:digest arguments_preview:text"
+    " started_at:time finished_at:time? duration_ms:integer? error_kind:text?"
+    " exit_status:integer? signal:integer? timed_out:flag? output_size:integer?"
+    " lost_size:integer? truncated:flag?",
+    "messages": "key:integer id:id seq:integer role:text text:digest document:digest?"
+    " payload:digest? wire_format:text? created_at:time",
+    "omissions": "invocation_key:integer stage:text field:text unit:text before_count:integer"
+    " after_count:integer reason:text",
+    "pending_artifacts": "spooled:text? reason:text",
+    "sessions": "key:integer id:id name:text? parent_id:id? title:text? agent:text?"
+    " environment:digest? opened_at:time closed_at:time? close_reason:text?",
+    "streams": "invocation_key:integer role:text digest:digest size:integer line_count:integer"
+    " produced_size:integer produced_line_count:integer loss_reason:text? receipt_offset:integer?",
+    "surfaces": "arguments:text? output:text? canonical:text? receipt:text? renderer:text?"
+    " renderer_version:integer? shown:digest? is_exact:flag",
+    "tombstones": "digest:digest reason:text rule:text removed_at:time",
+    "tools": "digest:digest name:text created_at:time",
+}
+"""The columns that are read. A `?` marks those that may be NULL."""
+
+COLUMNS: Final[Mapping[str, tuple[Kind, bool]]] = {
+    f"{table}.{name}": (_KINDS[kind.rstrip("?")], kind.endswith("?"))
+    for table, columns in _TABLES.items()
+    for name, _, kind in (one.partition(":") for one in columns.split())
+}
+"""Kind of each column, and whether the column may be NULL."""
+
+
+class Computed(NamedTuple):
+    """A column of a query that is not a column of a table: its SQL, name and kind."""
+
+    sql: str
+    name: str
+    kind: str
+
+
+class Columns:
+    """Columns of a query, and how their driver values are read. Unchanged once made.
+
+    Args:
+        columns: as `table: name name …`, or computed. A column may be NULL where the table says so;
+            a computed one may not.
+        optional: further ones that may be NULL, such as those of an outer join.
+    """
+
+    def __init__(self, *columns: str | Computed, optional: Sequence[str | Computed] = ()) -> None:
+        self._readers: list[tuple[str, Kind, bool]] = []
+        sources: list[str] = []
+        for number, column in enumerate((*columns, *optional)):
+            is_optional = number >= len(columns)
+            if isinstance(column, Computed):
+                self._readers.append((column.name, _KINDS[column.kind], is_optional))
+                sources.append(column.sql)
+                continue
+            table, _, names = column.partition(": ")
+            for name in names.split():
+                kind, may_be_null = COLUMNS[f"{table}.{name}"]
+                self._readers.append((name, kind, is_optional or may_be_null))
+                sources.append(f"{table}.{name}")
+        self.sql = ", ".join(sources)
+        """What a query selects."""
+
+    def __len__(self) -> int:
+        return len(self._readers)
+
+    def read(self, row: Sequence[Any], problems: list[str]) -> list[Any]:
+        """The values at the front of a row.
+
+        Args:
+            row: driver values; there may be more behind them.
+            problems: what cannot be read is added, as `duration_ms holds no integer`.
+        """
+        values: list[Any] = []
+        for (name, kind, is_optional), value in zip(self._readers, row, strict=False):
+            if value is None and is_optional:
+                values.append(None)
+                continue
+            try:
+                values.append(kind.read(value))
+            except (ValueError, TypeError, OverflowError):
+                problems.append(f"{name} holds no {kind.name}")
+                values.append(None if is_optional else kind.neutral)
+        return values
+
+
+def damage_of(table: str, key: object, problems: Sequence[str]) -> str | None:
+    """The damage of a row in one sentence; None where nothing is wrong."""
+    if not problems:
+        return None
+    return f"row {key} of {table} is damaged: {', '.join(dict.fromkeys(problems))}"

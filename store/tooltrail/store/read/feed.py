@@ -1,0 +1,72 @@
+"""Which invocations began or ended since the last look, for those who follow a store."""
+
+from typing import Final
+
+from tooltrail.store.engines.connection import Connection
+from tooltrail.store.filters import ALL, InvocationFilter
+from tooltrail.store.read.conditions import conditions_of
+from tooltrail.store.read.invocations import SMALL, WITH_SESSION, invocation_view
+from tooltrail.store.read.reader import Reader
+from tooltrail.store.read.rows import Sql, fetch, fetch_each, fetch_value, joined
+from tooltrail.store.views import InvocationView
+
+_LOOK_BACK: Final = 1_000
+"""Keys before the newest that are read again. On PostgreSQL, a smaller key may be committed later
+than a greater one."""
+
+# The first condition is that of the partial index.
+_OPEN: Final = Sql("SELECT key FROM invocations WHERE state <> 'success' AND state = 'started'")
+
+_ORDER: Final = " ORDER BY invocations.key"
+
+
+class InvocationFeed:
+    """What begins and ends in a store from the first look on. One thread.
+
+    Each look costs two index scans, whatever the size of the store.
+
+    Args:
+        reader: of the store.
+        where: give these alone, each as it is when it is given.
+    """
+
+    def __init__(self, reader: Reader, where: InvocationFilter = ALL) -> None:
+        self._database = reader.database
+        self._where = where
+        self._newest: int | None = None
+        self._recent: set[int] = set()
+        self._open: set[int] = set()
+
+    def poll(self) -> list[InvocationView]:
+        """The invocations that began or ended since the last look, in the order of their keys.
+
+        The first look gives none. An invocation that began and ended since is given once.
+
+        Raises:
+            DamageError, UnavailableError: see `Reader`.
+        """
+        # No index of the filter: the keys are few.
+        fits = [one + " AND " for one in conditions_of(self._where, lead="key")]
+        query = Sql(f"SELECT {SMALL.sql} FROM {WITH_SESSION} WHERE ") + joined("", fits)
+        with self._database.read() as connection:
+            keys = sorted(self._changes(connection))
+            rows = fetch_each(connection, query, "invocations.key", keys, _ORDER)
+            return [invocation_view(row) for row in rows]
+
+    def _changes(self, connection: Connection) -> set[int]:
+        """The keys of what began or ended."""
+        still_open = _keys(connection, _OPEN)
+        ended, self._open = self._open - still_open, still_open
+        newest, is_first = self._newest, self._newest is None
+        if newest is None:
+            newest = fetch_value(connection, Sql("SELECT max(key) FROM invocations")) or 0
+        behind = Sql("SELECT key FROM invocations WHERE key > ?", (newest - _LOOK_BACK,))
+        recent = _keys(connection, behind)
+        began = recent - self._recent
+        self._newest = max(recent, default=newest)
+        self._recent = {key for key in recent if key > self._newest - _LOOK_BACK}
+        return set() if is_first else began | ended
+
+
+def _keys(connection: Connection, query: Sql) -> set[int]:
+    return {row[0] for row in fetch(connection, query)}

@@ -1,0 +1,102 @@
+"""Stored documents without the parts that stand elsewhere in the same row.
+
+A canonical result mostly repeats the receipt, and a complete output describes streams that its fact
+describes, too. So a long text that stands in the receipt is stored there alone, and a stream by its
+number. Canonical JSON writes no other key like these: `canonical_json` gives a foreign one another
+`$`.
+
+    {"$tooltrail.receipt":[OFFSET,SIZE]}    a text: SIZE bytes of the receipt from byte OFFSET on
+    {"$tooltrail.stream":N}                 what the fact says of stream N, without where it is
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from tooltrail.records.canonical_json import encode, encode_text
+
+if TYPE_CHECKING:
+    from tooltrail.records.facts import StreamFact
+
+_PREFIX: Final = '{"$tooltrail.'
+_TEXT: Final = re.compile(r'"(?:[^"\\]|\\.)*":?')
+"""A text, or a key with its colon."""
+
+_RECEIPT: Final = re.compile(r'\{"\$tooltrail\.receipt":\[(\d+),(\d+)\]\}')
+_STREAM: Final = re.compile(r'\{"\$tooltrail\.stream":(\d+)\}')
+_MEMBERS: Final = (
+    "role",
+    "digest",
+    "size",
+    "line_count",
+    "produced_size",
+    "produced_line_count",
+    "loss_reason",
+)
+_MIN_CHARS: Final = 64
+"""A shorter text costs less than a reference saves."""
+
+
+def has_references(document: str) -> bool:
+    """Whether a document has references, or foreign text that looks like one."""
+    return _PREFIX in document
+
+
+def shorten_canonical(canonical: str, receipt: bytes) -> str:
+    """A canonical result in which long texts are references into the receipt."""
+
+    def reference(found: re.Match[str]) -> str:
+        quoted = found[0]
+        if len(quoted) < _MIN_CHARS or quoted[-1] == ":":
+            return quoted
+        text = json.loads(quoted).encode("utf-8", "surrogatepass")
+        offset = receipt.find(text)
+        if offset < 0:
+            return quoted
+        return f'{{"$tooltrail.receipt":[{offset},{len(text)}]}}'
+
+    return _TEXT.sub(reference, canonical)
+
+
+def whole_canonical(canonical: str, receipt: bytes) -> str:
+    """The reverse of `shorten_canonical`."""
+
+    def text(found: re.Match[str]) -> str:
+        offset, size = int(found[1]), int(found[2])
+        return encode_text(receipt[offset : offset + size].decode("utf-8", "replace"))
+
+    return _RECEIPT.sub(text, canonical)
+
+
+def shorten_output(document: str, streams: Sequence["StreamFact"]) -> str:
+    """A complete output in which streams are numbers."""
+    for n, stream in enumerate(streams):
+        spelled = _spelled(stream_members(stream))
+        document = document.replace(spelled, f'{{"$tooltrail.stream":{n}}}', 1)
+    return document
+
+
+def whole_output(document: str, streams: Sequence[Mapping[str, Any]]) -> str:
+    """The reverse of `shorten_output`.
+
+    Args:
+        document: as it is stored.
+        streams: the members of the streams in the fact.
+    """
+
+    def spelled(found: re.Match[str]) -> str:
+        n = int(found[1])
+        return _spelled(streams[n]) if n < len(streams) else found[0]
+
+    return _STREAM.sub(spelled, document)
+
+
+def stream_members(stream: "StreamFact") -> dict[str, Any]:
+    """The members of a stream that a complete output spells."""
+    return {name: getattr(stream, name) for name in _MEMBERS}
+
+
+def _spelled(stream: Mapping[str, Any]) -> str:
+    """A stream as a complete output spells it; see `StreamRecord`."""
+    return encode({name: stream.get(name) for name in _MEMBERS}).decode()

@@ -1,0 +1,319 @@
+"""A program may be killed at any moment of an answer: what had come is recorded, and once."""
+
+import json
+import random
+import shutil
+from functools import partial
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from tests.support.cut_off_answers import CHUNKS, cut_off_answer, new_recorder
+from tests.support.effort import times
+from tests.support.killing import Said, count_moments, run_and_kill
+from tests.support.lean_store import LeanStore, new_ingester
+
+from tooltrail.journal import Entry
+from tooltrail.journal.answers import RecordedStream, record_stream
+from tooltrail.journal.clock import new_id
+from tooltrail.journal.session import Session
+from tooltrail.records import InvalidRecordError, Message, UnavailableError
+from tooltrail.records.facts import AnswerStarted
+from tooltrail.store.verify.verifying import verify
+from tooltrail.store.views import MessageView
+
+KILLS = times(12)
+"""Kills of a program."""
+
+BODY = b"".join(CHUNKS)
+
+LONG = (*CHUNKS[:1] * 30, *CHUNKS[1:])
+
+
+def messages_in(store: LeanStore, session: UUID) -> list[MessageView]:
+    return list(store.reader.conversation(session, payloads=True)[1])
+
+
+def check_evidence(store: LeanStore) -> None:
+    assert [one.message for one in verify(store.database, store.archive)] == []
+    assert store.rows("SELECT reason FROM rejected_facts") == []
+    assert store.rows("SELECT * FROM open_answers") == []
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_what_had_come_when_the_program_was_killed_is_recorded(
+    store: LeanStore, count: int
+) -> None:
+    session = store.open_session().id
+    cut_off_answer(store.spool, session, count)
+    store.ingest()
+    (view,) = messages_in(store, session)
+    assert view.payload == b"".join(CHUNKS[:count])
+    message = Message.from_json(view.document or b"")
+    assert (message.text, message.is_complete) == ("Let me add.", count == 4)
+    assert [call.arguments_raw for call in message.calls] == {
+        1: [],
+        2: ['{"a":'],
+        4: ['{"a":1}'],
+    }[count]
+    assert store.captured() == []
+    assert store.ingest().recovered_count == 0
+    assert len(messages_in(store, session)) == 1
+    check_evidence(store)
+
+
+def test_an_answer_that_was_never_asked_for_leaves_nothing(store: LeanStore) -> None:
+    session = store.open_session().id
+    cut_off_answer(store.spool, session, 0)
+    assert store.ingest().recovered_count == 0
+    assert messages_in(store, session) == []
+
+
+def test_an_answer_is_recovered_under_the_id_that_it_was_to_have(store: LeanStore) -> None:
+    session = store.open_session().id
+    cut_off_answer(store.spool, session, 2)
+    (name,) = store.captured()
+    assert store.ingest().recovered_count == 1
+    (view,) = messages_in(store, session)
+    assert str(view.id) == name
+
+
+def test_what_no_record_can_hold_keeps_no_answer_from_being_recorded(store: LeanStore) -> None:
+    session = store.open_session().id
+    nested = "[" * 400 + "]" * 400
+    chunks = [
+        f"data: {event}\n\n".encode()
+        for event in (
+            '{"type":"message_start","message":{"type":"message","role":"assistant","content":[]}}',
+            f'{{"type":"content_block_start","index":0,"content_block":{{"type":"x","a":{nested}}}}}',
+            '{"type":"content_block_start","index":1,"content_block":{"type":"text","text":"so"}}',
+        )
+    ]
+    cut_off_answer(store.spool, session, 3, chunks=chunks, wire_format="anthropic")
+    (view,) = messages_in(store, session)
+    assert view.payload == b"".join(chunks)
+    assert Message.from_json(view.document or b"").text == "so"
+
+
+def test_no_call_runs_of_what_a_client_gave_and_no_record_can_hold(store: LeanStore) -> None:
+    session = store.open_session().id
+    deep: Any = []
+    for _ in range(400):
+        deep = [deep]
+    call = {"function": {"name": "f", "arguments": {"deep": deep, "long": 10**5_000}}}
+    event: Any = {"message": {"role": "assistant", "tool_calls": [call]}, "done": True}
+    cut_off_answer(store.spool, session, 1, chunks=[event], wire_format="ollama")
+    (view,) = messages_in(store, session)
+    (recorded,) = Message.from_json(view.document or b"").calls
+    assert (recorded.tool_name, recorded.is_executable) == ("f", False)
+
+
+def test_an_answer_of_several_choices_is_recovered_with_all_of_them(store: LeanStore) -> None:
+    session = store.open_session().id
+    chunk = (
+        b'data: {"choices":[{"index":0,"delta":{"content":"a"}},'
+        b'{"index":1,"delta":{"content":"b"}}]}\n\n'
+    )
+    cut_off_answer(store.spool, session, 1, chunks=[chunk])
+    views = messages_in(store, session)
+    assert [(view.text, view.payload) for view in views] == [("b", None), ("a", chunk)]
+    check_evidence(store)
+
+
+def test_a_recovery_that_was_cut_off_between_two_choices_goes_on(store: LeanStore) -> None:
+    session = store.open_session().id
+    chunk = (
+        b'data: {"choices":[{"index":0,"delta":{"content":"a"}},'
+        b'{"index":1,"delta":{"content":"b"}}]}\n\n'
+    )
+    stream = record_stream(store.join_session(session), "openai", iter([chunk]))
+    written: list[Entry] = []
+    with pytest.MonkeyPatch.context() as patched:
+
+        def killed(_: Session, entries: list[Entry]) -> None:
+            written.extend(entries)
+
+        next(chunks := iter(stream))
+        patched.setattr(Session, "append", killed)
+        chunks.close()  # type: ignore[attr-defined]  a generator
+    store.recorder.log.record(written[:1])
+    store.ingest()
+    assert [view.text for view in messages_in(store, session)] == ["b"]
+    store.recorder.owner.release()
+    store.ingest()
+    assert [view.text for view in messages_in(store, session)] == ["b", "a"]
+    check_evidence(store)
+
+
+def test_a_program_that_lives_is_left_alone(store: LeanStore) -> None:
+    with store.open_session() as session, RecordedStream(session, "openai", CHUNKS) as stream:
+        chunks = iter(stream)
+        next(chunks)
+        assert store.ingest().recovered_count == 0
+        assert store.captured() == [str(stream.message_id)]
+        assert [*verify(store.database, store.archive)] == []
+        assert (*CHUNKS[:1], *chunks) == CHUNKS
+    assert len(messages_in(store, session.id)) == 1
+    assert store.captured() == []
+    check_evidence(store)
+
+
+def test_a_session_that_nobody_opened_may_hold_an_answer_alone(store: LeanStore) -> None:
+    joined = store.join_session("nightly")
+    with RecordedStream(joined, "openai", CHUNKS) as stream:
+        next(iter(stream))
+        store.ingest()
+        assert [*verify(store.database, store.archive)] == []
+        assert store.reader.sessions() == []
+    assert len(messages_in(store, joined.id)) == 1
+    check_evidence(store)
+
+
+def test_what_was_recorded_before_the_kill_is_not_recorded_again(store: LeanStore) -> None:
+    session = store.open_session().id
+    cut_off_answer(store.spool, session, 2)
+    (name,) = store.captured()
+    kept = store.spool.parent / "kept"
+    shutil.copytree(store.spool / name, kept)
+    store.ingest()
+    # As if the ingester had been killed before the folder went.
+    shutil.copytree(kept, store.spool / name)
+    with new_ingester(store) as ingester:
+        assert ingester.ingest(thoroughly=True).recovered_count == 0
+    assert len(messages_in(store, session)) == 1
+    assert store.captured() == []
+
+
+def test_an_answer_in_a_format_that_this_program_does_not_know_is_kept_as_bytes(
+    store: LeanStore,
+) -> None:
+    session, owner = store.open_session().id, new_recorder(store.spool).owner
+    fact = AnswerStarted(
+        session=session,
+        id=new_id(),
+        at=store.reader.session(session).opened_at,
+        wire_format="telepathy",
+        provider="local",
+        owner=owner.name(),
+    )
+    store.recorder.log.record([Entry(fact)])
+    owner.release()
+    store.ingest()
+    (view,) = messages_in(store, session)
+    assert (view.id, view.wire_format, view.payload) == (fact.id, "telepathy", b"")
+    assert not Message.from_json(view.document or b"").is_complete
+
+
+def test_a_spool_that_cannot_take_the_bytes_costs_nobody_the_answer(store: LeanStore) -> None:
+    with store.open_session() as session:
+        stream = RecordedStream(session, "openai", CHUNKS)
+        # A file where the folder should be.
+        (store.spool / str(stream.message_id)).write_bytes(b"")
+        assert tuple(stream) == CHUNKS
+    (view,) = messages_in(store, session.id)
+    assert view.payload == BODY
+
+
+def test_a_spool_that_cannot_be_written_is_an_error_before_the_first_chunk(
+    sqlite_store: LeanStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*_: Any) -> None:
+        raise UnavailableError("away")
+
+    chunks = iter(CHUNKS)
+    with sqlite_store.open_session() as session:
+        stream = RecordedStream(session, "openai", chunks)
+        with monkeypatch.context() as patched:
+            patched.setattr(Session, "append", away)
+            with pytest.raises(UnavailableError):
+                next(iter(stream))
+        assert (*stream,) == CHUNKS
+
+
+def test_an_answer_that_could_not_be_recorded_is_recorded_later(
+    store: LeanStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with store.open_session() as session:
+        stream = RecordedStream(session, "openai", CHUNKS)
+        chunks = iter(stream)
+        next(chunks)
+
+        def away(*_: Any) -> None:
+            raise UnavailableError("away")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(Session, "append", away)
+            with pytest.raises(UnavailableError):
+                tuple(chunks)
+            with pytest.raises(InvalidRecordError, match="has not ended"):
+                _ = stream.answer
+        assert store.captured() == [str(stream.message_id)]
+        stream.close()
+        assert stream.answer.calls[0].arguments == {"a": 1}
+    (view,) = messages_in(store, session.id)
+    assert view.payload == BODY
+    assert store.captured() == []
+
+
+def test_a_damaged_file_is_kept_as_evidence(sqlite_store: LeanStore) -> None:
+    store = sqlite_store
+    session = store.open_session().id
+    cut_off_answer(store.spool, session, 4)
+    (name,) = store.captured()
+    file = store.spool / name / "payload.zst"
+    data = bytearray(file.read_bytes())
+    data[2] ^= 0xFF
+    file.write_bytes(data)
+    store.ingest()
+    (view,) = messages_in(store, session)
+    assert BODY.startswith(view.payload or b"")
+    assert not Message.from_json(view.document or b"").is_complete
+    assert (store.spool / "damaged" / f"{name}-payload.zst").read_bytes() == data
+
+
+def hear(spool: Path, session: UUID, said: Said) -> None:
+    """Record an answer, and say what was handed on of it."""
+    recorder = new_recorder(spool)
+    stream = RecordedStream(Session.join(recorder, session), "openai", LONG)
+    for number, _ in enumerate(stream):
+        said(f"passed {number + 1}")
+    said(f"recorded {stream.answer.message_ids[0]}")
+    recorder.close()
+
+
+def recover(store: LeanStore) -> None:
+    with new_ingester(store) as ingester:
+        ingester.ingest(thoroughly=True)
+
+
+@pytest.mark.timeout(600)
+def test_a_kill_at_any_moment_of_an_answer_or_of_its_recovery_loses_nothing(
+    sqlite_store: LeanStore, tmp_path: Path
+) -> None:
+    store = sqlite_store
+    session, said = store.open_session().id, Said(tmp_path / "said")
+    moments = count_moments(partial(hear, store.spool, session, said))
+    store.ingest()
+    cut_off, killed_recoveries, body = 0, 0, b"".join(LONG)
+    for part in range(KILLS):
+        session, said = store.open_session().id, Said(tmp_path / "said")
+        moment = int(moments * (part + random.random()) / KILLS) + 1
+        run_and_kill(partial(hear, store.spool, session, said), moment)
+        killed_recoveries += not run_and_kill(partial(recover, store), random.randrange(1, moments))
+        store.ingest()
+        assert store.captured() == []
+        passed = max(map(int, said.of("passed")), default=0)
+        views = messages_in(store, session)
+        if said.of("recorded"):
+            assert [str(view.id) for view in views] == said.of("recorded")
+        assert len(views) in ((1,) if passed else (0, 1))
+        for view in views:
+            assert body.startswith(view.payload or b"")
+            assert len(view.payload or b"") >= len(b"".join(LONG[:passed]))
+            is_whole = view.payload == body
+            assert json.loads(view.document or b"").get("is_complete", True) == is_whole
+            cut_off += not is_whole
+    assert cut_off >= KILLS // 10
+    assert killed_recoveries >= KILLS // 10
+    check_evidence(store)
