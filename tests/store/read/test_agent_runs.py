@@ -13,6 +13,7 @@ from tests.support.agents.recorded import (
     version,
 )
 from tests.support.altering import alter
+from tests.support.evidence import problems_of
 from tests.support.recording import say
 
 from tooltrail.records import (
@@ -34,15 +35,9 @@ from tooltrail.store import (
     agent_versions,
     iter_accepted_values,
     iter_legs,
-    verify,
 )
 
 MISSING = ("findings[0].files", "missing field `findings[0].files`")
-
-
-def problems(store: Store) -> list[str]:
-    store.ingest()
-    return [one.message for one in verify(store.database, store.archive)]
 
 
 def test_a_leg_is_read_as_it_was_recorded(store: Store) -> None:
@@ -66,7 +61,7 @@ def test_a_leg_is_read_as_it_was_recorded(store: Store) -> None:
     ]
     assert leg.attempts[0].errors == (SchemaViolation(path=MISSING[0], message=MISSING[1]),)
     assert [one.error_count for one in leg.attempts] == [1, 0, 0]
-    assert problems(store) == []
+    assert problems_of(store) == []
 
 
 def test_more_errors_than_are_listed_are_counted(store: Store) -> None:
@@ -161,9 +156,9 @@ def test_a_submission_that_is_recorded_whole_has_a_verdict_too(store: Store) -> 
 )
 def test_what_was_altered_behind_its_back_is_named(sqlite_store: Store, statement: str) -> None:
     record_leg(sqlite_store, values=[({"a": 1}, ())])
-    assert problems(sqlite_store) == []
+    assert problems_of(sqlite_store) == []
     alter(sqlite_store, statement)
-    assert problems(sqlite_store)
+    assert problems_of(sqlite_store)
 
 
 @pytest.mark.parametrize("name", ["agent", "document"])
