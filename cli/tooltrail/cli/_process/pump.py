@@ -94,7 +94,7 @@ class Pump:
         return any(outlet.is_pending for outlet in self._outlets.values())
 
     def stop_reading(self) -> None:
-        """Record and queue what the pipes hold now, then close them, also where another process holds them."""
+        """Record and queue what the pipes hold now, then close them, whatever still writes."""
         for feed in self._open_feeds():
             self._drain(feed)
             self._end(feed)

@@ -13,7 +13,7 @@ from tooltrail.cli._process.outcome import ChildExit, ChunkHandler
 from tooltrail.cli._process.outlet import STANDARD_FDS, open_outlets
 from tooltrail.cli._process.pump import Pump, Recorder
 from tooltrail.cli._process.relay import SignalRelay
-from tooltrail.cli._process.spawn import spawn
+from tooltrail.cli._process.spawn import failure_of, spawn
 
 
 def run_child(
@@ -65,7 +65,10 @@ def run_child(
         if has_terminal:
             from tooltrail.cli._process.pseudo_terminal import PseudoTerminal  # noqa: PLC0415  few have one
 
-            pty = PseudoTerminal(selector)
+            try:
+                pty = PseudoTerminal(selector)
+            except OSError as error:
+                raise failure_of(error, argv, cwd) from error
             stack.callback(pty.close)
         with _inherited(inherited):
             child, sources = spawn(argv, cwd, pty)
