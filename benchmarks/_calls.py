@@ -20,6 +20,7 @@ from tooltrail.store import EndedCall, Session
 _SIZES = ((0.5, 20, 400), (0.9, 400, 5_000), (0.99, 5_000, 33_000), (1.0, 33_000, 60_000))
 """Bytes of outputs by quantile, as of real tools: half have up to 400, nine tenths up to 5,000."""
 
+_FAMILIES = default_families()
 _LINE = "tests/store/test_%05d.py::test_case[%d-%08x] PASSED\n"
 _LINE_BYTES = 48
 
@@ -28,10 +29,11 @@ Documents: TypeAlias = tuple[str, str, bytes]
 
 
 class Call(NamedTuple):
-    """A call with its output."""
+    """A call of a command with its output."""
 
     arguments: dict[str, Any]
     output: bytes
+    exit_status: int = 0
 
     def tool_call(self) -> ToolCall:
         """What the model asked for."""
@@ -41,7 +43,7 @@ class Call(NamedTuple):
         """The output as a runtime makes it of a command's."""
         result = CommandOutput(
             command=self.arguments["command"],
-            exit_status=0,
+            exit_status=self.exit_status,
             stdout=StreamRecord.from_bytes("stdout", self.output),
             stderr=StreamRecord.from_bytes("stderr", b""),
         )
@@ -75,7 +77,7 @@ def record(session: Session, calls: Sequence[Call]) -> None:
 def documents_of(call: Call) -> Documents:
     """The documents that a raw writer is given ready-made."""
     output = call.complete_output()
-    family = default_families().of_tool("Bash")
+    family = _FAMILIES.of_tool("Bash")
     canonical = project(output, family, DEFAULT_POLICY, _NamingPublisher()).canonical
     receipt = render(canonical, family, DEFAULT_POLICY)
     return output.to_json().decode(), canonical.to_json().decode(), receipt.to_bytes()

@@ -1,6 +1,7 @@
 """Interleaved rounds and medians, so that a noisy machine disturbs both sides alike."""
 
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -12,6 +13,7 @@ from typing import TypeAlias
 
 Action: TypeAlias = Callable[[], object]
 
+TOOLTRAIL = (sys.executable, "-m", "tooltrail.cli")
 NO_TARGET = "-"
 
 
@@ -47,7 +49,9 @@ class Line:
     detail: str
 
     def __str__(self) -> str:
-        return f"{self.subject:52} {self.ratio:9.2f} {self.target:>8}  {self.baseline}: {self.detail}"
+        return (
+            f"{self.subject:52} {self.ratio:9.2f} {self.target:>8}  {self.baseline}: {self.detail}"
+        )
 
 
 Report: TypeAlias = Iterator[Line | str]
@@ -75,10 +79,10 @@ def compare(subject: Action, baseline: Action, rounds: int) -> Times:
 
 
 def speed(
-    subject: str, baseline: str, times: Times, amount: float, unit: str = "/s", target: str = NO_TARGET
+    subject: str, baseline: str, times: Times, amount: float = 1, target: str = NO_TARGET
 ) -> Line:
     """A ratio of speeds: 1 is as fast as the baseline, 2 is twice as fast."""
-    detail = f"{_short(amount / times.subject)} and {_short(amount / times.baseline)} {unit}"
+    detail = f"{_short(amount / times.subject)} and {_short(amount / times.baseline)} a second"
     return Line(subject, times.baseline / times.subject, target, baseline, detail)
 
 

@@ -9,8 +9,8 @@ from tooltrail.store.engines.sqlite_library import sqlite3
 _SCHEMA = """
 PRAGMA journal_mode = WAL;
 PRAGMA synchronous = FULL;
-CREATE TABLE IF NOT EXISTS calls (key INTEGER PRIMARY KEY, id BLOB, session_key INTEGER, seq INTEGER,
-    tool_name TEXT, arguments TEXT, started_at TEXT, state TEXT, finished_at TEXT);
+CREATE TABLE IF NOT EXISTS calls (key INTEGER PRIMARY KEY, id BLOB, session_key INTEGER,
+    seq INTEGER, tool_name TEXT, arguments TEXT, started_at TEXT, state TEXT, finished_at TEXT);
 CREATE TABLE IF NOT EXISTS outputs (key INTEGER PRIMARY KEY, document TEXT, digest TEXT);
 CREATE TABLE IF NOT EXISTS streams (key INTEGER, n INTEGER, role TEXT, digest TEXT, data BLOB,
     PRIMARY KEY (key, n)) WITHOUT ROWID;

@@ -1,25 +1,54 @@
-"""Capturing 256 MB of real text, beside `zstd -3 -T1` on the same input."""
+"""Capturing 256 MB of real text and reading parts of it, beside `zstd` and the plain programs."""
 
-import shutil
+import shlex
 import subprocess
-import sys
 import sysconfig
+from functools import partial
 from pathlib import Path
 
-import zstandard
-
-from benchmarks._measure import Ratio, compare
-from tooltrail.artifacts import ArtifactArchive, Capture, open_sink
-from tooltrail.store import create_store
+from benchmarks._measure import NO_TARGET, TOOLTRAIL, Report, Times, compare, scratch_folder, speed
+from tooltrail.artifacts import ArtifactArchive, Capture, StoredArtifact, open_reader, open_sink
 
 SIZE = 256 * 1024 * 1024
+GIANT_TIMES = 16
 ROUNDS = 5
+LINES = 100
 
+_PACK = "zstd -3 -T1"
+_TAIL = f"zstd -dc FILE | tail -n {LINES}"
 _CHUNK = 1 << 20
 """Bytes of one write: as many as `exec` reads from a full pipe."""
 
+_PATTERNS = {
+    "a rare literal": ("importlib.util", "F"),
+    "a common literal": ("self", "F"),
+    "a letter": ("e", "F"),
+    "an expression": ("^def ", "E"),
+}
 
-def make_input(path: Path) -> None:
+
+def lines(*, is_full: bool) -> Report:
+    """Capturing, by this process and by `exec`; ends and searches; the end of 4 GB."""
+    with scratch_folder() as folder:
+        source = folder / "input"
+        _make_input(source)
+        archive = ArtifactArchive(open_sink(str(folder / "sink"), create=True))
+        pack = shlex.split(f"{_PACK} -q -f {source} -o {folder / 'packed'}")
+        execute = [*TOOLTRAIL, "exec", "--db", str(folder / "tooltrail.db"), "--"]
+        size = SIZE / 1_000_000
+        times = compare(lambda: _capture(source, archive), lambda: _run(pack), ROUNDS)
+        yield speed("capture 256 MB, durable", _PACK, times, size, "≥ 0.9")
+        times = compare(lambda: _run([*execute, "cat", str(source)]), lambda: _run(pack), ROUNDS)
+        yield speed("exec -- cat of 256 MB, whole process", _PACK, times, size)
+        stored = _capture(source, archive, keep=True)
+        yield from _read_parts(archive, stored, folder / "sink" / stored.path)
+        if is_full:
+            stored = _capture(source, archive, GIANT_TIMES, keep=True)
+            times = _measure_tail(archive, stored, folder / "sink" / stored.path)
+            yield speed(f"the last {LINES} lines of 4 GB", _TAIL, times)
+
+
+def _make_input(path: Path) -> None:
     """Real text: the standard library's sources, again and again."""
     files = sorted(Path(sysconfig.get_path("stdlib")).rglob("*.py"))
     with path.open("wb") as target:
@@ -29,46 +58,52 @@ def make_input(path: Path) -> None:
         target.truncate(SIZE)
 
 
-def measure_capture(folder: Path) -> Ratio:
-    """Hash, count, compress, publish durably, in this process."""
-    source = folder / "input"
-    archive = ArtifactArchive(open_sink(str(folder / "sink"), create=True))
-
-    def subject() -> None:
-        capture = Capture("stdout", folder / "stdout.zst", edge_bytes=128_000, inline_bytes=16_384)
+def _capture(
+    source: Path, archive: ArtifactArchive, times: int = 1, *, keep: bool = False
+) -> StoredArtifact:
+    """Hash, count, compress and publish durably."""
+    spooled = source.with_name("stdout.zst")
+    capture = Capture("stdout", spooled, edge_bytes=128_000, inline_bytes=16_384)
+    for _ in range(times):
         with source.open("rb") as stream:
             while chunk := stream.read(_CHUNK):
                 capture.write(chunk)
-        stored = archive.publish(capture.close())
+    stored = archive.publish(capture.close())
+    if not keep:
         archive.sink.delete(stored.path)
-        capture.discard()
-
-    return compare(subject, lambda: _zstd(source, folder / "baseline.zst"), ROUNDS)
-
-
-def measure_exec(folder: Path) -> Ratio:
-    """The whole program: `tooltrail exec -- cat FILE`, beside the same `zstd`."""
-    source = folder / "input"
-    database = folder / "store" / "tooltrail.db"
-    create_store(database).close()
-    command = [sys.executable, "-m", "tooltrail.cli", "exec", "--db", str(database), "--"]
-
-    def subject() -> None:
-        subprocess.run([*command, "cat", str(source)], check=True, stdout=subprocess.DEVNULL)
-        shutil.rmtree(folder / "store" / "artifacts" / "sha256")
-
-    return compare(subject, lambda: _zstd(source, folder / "baseline.zst"), ROUNDS)
+    capture.discard()
+    return stored
 
 
-def baseline_name() -> str:
-    """What the baseline is on this machine."""
-    return "zstd -3 -T1" if shutil.which("zstd") else "python-zstandard level 3, one thread"
+def _read_parts(archive: ArtifactArchive, stored: StoredArtifact, file: Path) -> Report:
+    times = _measure_tail(archive, stored, file)
+    yield speed(f"the last {LINES} lines of 256 MB", _TAIL, times)
+    for name, (pattern, kind) in _PATTERNS.items():
+        count = partial(_count, archive, stored, pattern, is_literal=kind == "F")
+        grep = partial(_pipe, file, f"grep -{kind} -c '{pattern}'")
+        assert count() == int(grep())
+        times, target = compare(count, grep, ROUNDS), "≥ 1" if kind == "F" else NO_TARGET
+        yield speed(f"count {name} in 256 MB", f"zstd -dc | grep -{kind} -c", times, target=target)
 
 
-def _zstd(source: Path, target: Path) -> None:
-    if shutil.which("zstd"):
-        command = ["zstd", "-3", "-T1", "-q", "-f", str(source), "-o", str(target)]
-        subprocess.run(command, check=True)
-        return
-    with source.open("rb") as plain, target.open("wb") as packed:
-        zstandard.ZstdCompressor(level=3).copy_stream(plain, packed)
+def _count(
+    archive: ArtifactArchive, stored: StoredArtifact, pattern: str, *, is_literal: bool
+) -> int:
+    return open_reader(archive.sink, stored.path).count_matches(pattern, literal=is_literal)
+
+
+def _measure_tail(archive: ArtifactArchive, stored: StoredArtifact, file: Path) -> Times:
+    return compare(
+        lambda: open_reader(archive.sink, stored.path).tail(LINES),
+        lambda: _pipe(file, f"tail -n {LINES}"),
+        ROUNDS,
+    )
+
+
+def _run(command: list[str]) -> None:
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+
+def _pipe(file: Path, then: str) -> bytes:
+    command = ["sh", "-c", f'zstd -dc "$0" | {then}', str(file)]
+    return subprocess.run(command, check=True, capture_output=True).stdout

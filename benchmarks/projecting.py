@@ -2,57 +2,27 @@
 
 import json
 
-from benchmarks._measure import Ratio, compare
-from tooltrail.records import (
-    DEFAULT_POLICY,
-    ArtifactReference,
-    CanonicalResult,
-    CommandOutput,
-    CompleteOutput,
-    StreamRecord,
-    default_families,
-    project,
-    render,
-)
+from benchmarks._calls import Call, documents_of
+from benchmarks._measure import Report, compare, speed
 
 REPEATS = 2_000
-ROUNDS = 15
-_OUTPUT = b"".join(b"tests/test_module_%03d.py::test_something PASSED\n" % n for n in range(45))[
-    :2000
-]
+ROUNDS = 9
+_OUTPUT = b"".join(b"tests/test_module_%03d.py::test_something PASSED\n" % n for n in range(45))
 
 
-class _NoPublisher:
-    """Nothing of 2 KB is published."""
-
-    def publish(self, stream: StreamRecord) -> ArtifactReference:
-        raise NotImplementedError
-
-
-def measure_projecting() -> Ratio:
-    """Validate, project and render 2 KB of output, whose streams the capture has described."""
-    family = default_families().of_tool("Bash")
-    stdout = StreamRecord.from_bytes("stdout", _OUTPUT)
-    stderr = StreamRecord.from_bytes("stderr", b"")
-    publisher = _NoPublisher()
-
-    def surfaces() -> CanonicalResult:
-        result = CommandOutput(
-            command="pytest -q", cwd="/src", exit_status=0, stdout=stdout, stderr=stderr
-        )
-        output = CompleteOutput.success("Bash", result)
-        projection = project(output, family, DEFAULT_POLICY, publisher)
-        render(projection.canonical, family, DEFAULT_POLICY)
-        return projection.canonical
-
-    record = json.loads(surfaces().to_json())
+def lines(*, is_full: bool) -> Report:
+    """Validate, project, render and spell 2 KB of output."""
+    del is_full
+    call = Call({"command": "pytest -q"}, _OUTPUT[:2000])
+    record = [json.loads(document) for document in documents_of(call)[:2]]
 
     def subject() -> None:
         for _ in range(REPEATS):
-            surfaces()
+            documents_of(call)
 
     def baseline() -> None:
         for _ in range(REPEATS):
             json.loads(json.dumps(record))
 
-    return compare(subject, baseline, ROUNDS)
+    times = compare(subject, baseline, ROUNDS)
+    yield speed("project and render 2 KB", "json.dumps + json.loads of it", times, REPEATS)

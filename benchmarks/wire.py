@@ -1,10 +1,10 @@
 """Reading what providers send, beside `json.loads` of the same bytes."""
 
 import json
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias
 
-from benchmarks._measure import Ratio, compare
+from benchmarks._measure import Report, Times, compare, speed
 from tooltrail.wire import read_stream, wire_format
 
 Event: TypeAlias = dict[str, Any]
@@ -13,59 +13,34 @@ ROUNDS = 9
 REPEATS = 20
 CALLS = 4
 FRAGMENTS = 120
-TOKENS = 400
 _CHUNK = 1_400
 """Bytes of a piece, as a network hands them on."""
 
 _ARGUMENTS = json.dumps({"path": "src/module.py", "content": "line of code\n" * 90})
-_PIECES = [
-    _ARGUMENTS[at : at + len(_ARGUMENTS) // FRAGMENTS + 1]
-    for at in range(0, len(_ARGUMENTS), len(_ARGUMENTS) // FRAGMENTS + 1)
-]
-_WORDS = ["word "] * TOKENS
+_STEP = len(_ARGUMENTS) // FRAGMENTS + 1
+_PIECES = [_ARGUMENTS[at : at + _STEP] for at in range(0, len(_ARGUMENTS), _STEP)]
+_WORDS = ["word "] * 400
 
 
-@dataclass(frozen=True)
-class Subject:
-    """A stream of one format: some text, token by token, and calls whose arguments are streamed.
-
-    Attributes:
-        format_name: of the format.
-        events: as JSON, in their order.
-    """
-
-    format_name: str
-    events: tuple[str, ...]
-
-    def body(self) -> bytes:
-        """The stream as the server sends it."""
-        if self.format_name == "ollama":
-            return "".join(f"{event}\n" for event in self.events).encode()
-        return "".join(f"data: {event}\n\n" for event in self.events).encode()
+def lines(*, is_full: bool) -> Report:
+    """A stream of each format: some text, word by word, and calls whose arguments are streamed."""
+    del is_full
+    for name, make in _STREAMS.items():
+        events = [json.dumps(event, separators=(",", ":")) for event in make()]
+        frame = "{}\n" if name == "ollama" else "data: {}\n\n"
+        body = "".join(map(frame.format, events)).encode()
+        size = len(body) * REPEATS / 1_000_000
+        times = _measure(name, events, body)
+        yield speed(f"a stream of {name}", "json.loads of its events", times, size, "≥ 0.25")
 
 
-def subjects() -> list[Subject]:
-    """One stream of each format."""
-    made = {
-        "openai": _chat(),
-        "openai-responses": _responses(),
-        "anthropic": _anthropic(),
-        "gemini": _gemini(),
-        "ollama": _ollama(),
-    }
-    return [
-        Subject(name, tuple(json.dumps(event, separators=(",", ":")) for event in events))
-        for name, events in made.items()
-    ]
-
-
-def measure_stream(subject: Subject) -> Ratio:
+def _measure(name: str, events: list[str], body: bytes) -> Times:
     """Frame, assemble and read a whole stream, cut as a network does."""
-    known, body = wire_format(subject.format_name), subject.body()
+    known = wire_format(name)
     chunks = [body[at : at + _CHUNK] for at in range(0, len(body), _CHUNK)]
     found = read_stream(known, chunks).calls
     if len(found) != CALLS or not all(call.is_executable for call in found):
-        raise AssertionError(f"{subject.format_name}: {len(found)} calls")
+        raise AssertionError(f"{name}: {len(found)} calls")
 
     def ours() -> None:
         for _ in range(REPEATS):
@@ -73,100 +48,92 @@ def measure_stream(subject: Subject) -> Ratio:
 
     def raw() -> None:
         for _ in range(REPEATS):
-            for event in subject.events:
+            for event in events:
                 json.loads(event)
 
     return compare(ours, raw, ROUNDS)
 
 
-def _chat() -> list[Event]:
+def _chat() -> Iterator[Event]:
+    head = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+
     def chunk(delta: Event, finish: str | None = None) -> Event:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
-        head = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
         return {**head, "system_fingerprint": "fp", "choices": [choice]}
 
-    events = [chunk({"content": word}) for word in _WORDS]
-    for index in range(CALLS):
+    yield from (chunk({"content": word}) for word in _WORDS)
+    for n in range(CALLS):
         function = {"name": "write", "arguments": ""}
-        call = {"index": index, "id": f"call_{index}", "type": "function", "function": function}
-        events.append(chunk({"tool_calls": [call]}))
+        call = {"index": n, "id": f"call_{n}", "type": "function", "function": function}
+        yield chunk({"tool_calls": [call]})
         for piece in _PIECES:
-            fragment = {"index": index, "function": {"arguments": piece}}
-            events.append(chunk({"tool_calls": [fragment]}))
-    return [*events, chunk({}, "tool_calls")]
+            yield chunk({"tool_calls": [{"index": n, "function": {"arguments": piece}}]})
+    yield chunk({}, "tool_calls")
 
 
-def _responses() -> list[Event]:
+def _responses() -> Iterator[Event]:
+    def item(n: int, whole: Event, kind: str, pieces: Iterable[str]) -> Iterator[Event]:
+        yield {"type": "response.output_item.added", "output_index": n, "item": {**whole, **begun}}
+        at = {"type": kind, "output_index": n, "content_index": 0, "item_id": whole["id"]}
+        yield from ({**at, "delta": piece} for piece in pieces)
+        yield {"type": "response.output_item.done", "output_index": n, "item": whole}
+
+    begun: Event = {"status": "in_progress", "content": []}
+    content = [{"type": "output_text", "text": "".join(_WORDS), "annotations": []}]
     said = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed"}
-    text: Event = {"type": "output_text", "text": "".join(_WORDS), "annotations": []}
-    items: list[Event] = [{**said, "content": [text]}]
-    events: list[Event] = [{"type": "response.created", "response": {"id": "r", "output": []}}]
-    place = {"output_index": 0, "content_index": 0, "item_id": "msg_1"}
-    events.append({"type": "response.output_item.added", "output_index": 0, "item": said})
-    spoken = {"type": "response.output_text.delta", **place}
-    events.extend({**spoken, "delta": word} for word in _WORDS)
-    events.append({"type": "response.output_item.done", "output_index": 0, "item": items[0]})
-    for number in range(CALLS):
-        at = {"output_index": number + 1}
-        call = {"type": "function_call", "id": f"fc_{number}", "call_id": f"call_{number}"}
-        whole = {**call, "name": "write", "arguments": _ARGUMENTS, "status": "completed"}
-        items.append(whole)
-        begun = {**whole, "arguments": "", "status": "in_progress"}
-        events.append({"type": "response.output_item.added", **at, "item": begun})
-        written = {
-            "type": "response.function_call_arguments.delta",
-            "item_id": f"fc_{number}",
-            **at,
-        }
-        events.extend({**written, "delta": piece} for piece in _PIECES)
-        events.append({"type": "response.output_item.done", **at, "item": whole})
+    items: list[Event] = [{**said, "content": content}]
+    yield {"type": "response.created", "response": {"id": "r", "output": []}}
+    yield from item(0, items[0], "response.output_text.delta", _WORDS)
+    begun = {"status": "in_progress", "arguments": ""}
+    for n in range(1, CALLS + 1):
+        call = {"type": "function_call", "id": f"fc_{n}", "call_id": f"call_{n}", "name": "write"}
+        items.append({**call, "arguments": _ARGUMENTS, "status": "completed"})
+        yield from item(n, items[n], "response.function_call_arguments.delta", _PIECES)
     response = {"id": "r", "status": "completed", "output": items}
-    return [*events, {"type": "response.completed", "response": response}]
+    yield {"type": "response.completed", "response": response}
 
 
-def _anthropic() -> list[Event]:
-    message: Event = {
-        "id": "msg_1",
-        "type": "message",
-        "role": "assistant",
-        "model": "m",
-        "content": [],
-    }
-    events: list[Event] = [{"type": "message_start", "message": message}]
+def _anthropic() -> Iterator[Event]:
+    def block(n: int, begun: Event, deltas: Iterable[Event]) -> Iterator[Event]:
+        yield {"type": "content_block_start", "index": n, "content_block": begun}
+        for delta in deltas:
+            yield {"type": "content_block_delta", "index": n, "delta": delta}
+        yield {"type": "content_block_stop", "index": n}
 
-    def block(index: int, begun: Event, deltas: list[Event]) -> None:
-        events.append({"type": "content_block_start", "index": index, "content_block": begun})
-        begins = {"type": "content_block_delta", "index": index}
-        events.extend({**begins, "delta": delta} for delta in deltas)
-        events.append({"type": "content_block_stop", "index": index})
-
-    block(0, {"type": "text", "text": ""}, [{"type": "text_delta", "text": one} for one in _WORDS])
-    for number in range(CALLS):
-        call: Event = {"type": "tool_use", "id": f"toolu_{number}", "name": "write", "input": {}}
-        pieces = [{"type": "input_json_delta", "partial_json": piece} for piece in _PIECES]
-        block(number + 1, call, [*pieces])
-    events.append({"type": "message_delta", "delta": {"stop_reason": "tool_use"}})
-    return [*events, {"type": "message_stop"}]
+    said = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": []}
+    yield {"type": "message_start", "message": said}
+    words = ({"type": "text_delta", "text": word} for word in _WORDS)
+    yield from block(0, {"type": "text", "text": ""}, words)
+    for n in range(1, CALLS + 1):
+        call = {"type": "tool_use", "id": f"toolu_{n}", "name": "write", "input": {}}
+        pieces = ({"type": "input_json_delta", "partial_json": piece} for piece in _PIECES)
+        yield from block(n, call, pieces)
+    yield {"type": "message_delta", "delta": {"stop_reason": "tool_use"}}
+    yield {"type": "message_stop"}
 
 
-def _gemini() -> list[Event]:
-    def event(part: Event, finish: str | None = None) -> Event:
-        candidate: Event = {"content": {"role": "model", "parts": [part]}, "index": 0}
-        if finish:
-            candidate["finishReason"] = finish
-        return {"candidates": [candidate], "modelVersion": "m", "responseId": "r"}
-
+def _gemini() -> Iterator[Event]:
     call = {"functionCall": {"name": "write", "args": json.loads(_ARGUMENTS)}}
-    said = [event({"text": word}) for word in _WORDS]
-    return [*said, *[event(call)] * CALLS, event({"text": ""}, "STOP")]
+    for part in (*({"text": word} for word in _WORDS), *[call] * CALLS, {"text": ""}):
+        candidate: Event = {"content": {"role": "model", "parts": [part]}, "index": 0}
+        if part == {"text": ""}:
+            candidate["finishReason"] = "STOP"
+        yield {"candidates": [candidate], "modelVersion": "m", "responseId": "r"}
 
 
-def _ollama() -> list[Event]:
-    def line(**message: Any) -> Event:
-        head = {"model": "m", "created_at": "2026-01-01T00:00:00Z"}
-        return {**head, "message": {"role": "assistant", "content": "", **message}, "done": False}
-
+def _ollama() -> Iterator[Event]:
+    head = {"model": "m", "created_at": "2026-01-01T00:00:00Z", "done": False}
+    said = {"role": "assistant", "content": ""}
     call = {"function": {"name": "write", "arguments": json.loads(_ARGUMENTS)}}
-    last = {"model": "m", "message": {"role": "assistant", "content": ""}, "done": True}
-    said = [line(content=word) for word in _WORDS]
-    return [*said, *[line(tool_calls=[call])] * CALLS, {**last, "done_reason": "stop"}]
+    yield from ({**head, "message": {**said, "content": word}} for word in _WORDS)
+    yield from [{**head, "message": {**said, "tool_calls": [call]}}] * CALLS
+    yield {**head, "message": said, "done": True, "done_reason": "stop"}
+
+
+_STREAMS: dict[str, Callable[[], Iterator[Event]]] = {
+    "openai": _chat,
+    "openai-responses": _responses,
+    "anthropic": _anthropic,
+    "gemini": _gemini,
+    "ollama": _ollama,
+}

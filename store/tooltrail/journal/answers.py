@@ -195,7 +195,7 @@ class RecordedStream(Generic[ChunkT]):
 
     @property
     def message_id(self) -> UUID:
-        """Of the message that the first choice becomes."""
+        """Of the message that the answer becomes; of its last choice where it has several."""
         return self._started.id
 
     @property

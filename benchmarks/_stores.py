@@ -1,0 +1,90 @@
+"""Stores of very many calls, recorded the ordinary way and made once in a run."""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from pathlib import Path
+
+from benchmarks._calls import Call
+from tooltrail.journal.recorder import Recorder
+from tooltrail.journal.work import Acknowledge, Work
+from tooltrail.records import CompleteOutput, GenericOutput, ToolCall, ToolError
+from tooltrail.records.facts import CallEnded
+from tooltrail.store import EndedCall, Session, create_store
+
+FEW = 10_000
+MANY, MANY_IN_FULL = 50_000, 1_000_000
+BEGINNING = datetime(2025, 1, 1, tzinfo=UTC)
+LONG_SESSION = 10_000
+"""Calls of the longest session, which is the newest one of a store of many."""
+
+RARE_AGENT, RARE_TOOL, RARE_STATUS = "archivist", "Rare", 42
+"""Of the oldest calls alone, so that a search from the newest passes all others."""
+
+_SESSION = 100
+"""Calls of every other session."""
+
+_AGENTS = ("coder", "planner", None)
+_folders: list[tempfile.TemporaryDirectory[str]] = []
+
+
+class _UnseenRecorder(Recorder):
+    """Records calls whose receipt nobody saw, as `exec` does: the ingester makes the receipt."""
+
+    def append(self, work: Work) -> Acknowledge:
+        entries = [
+            entry._replace(fact=entry.fact.replaced(shown=None))
+            if isinstance(entry.fact, CallEnded)
+            else entry
+            for entry in work.entries
+        ]
+        return super().append(Work(entries, work.sync))
+
+
+@cache
+def stored_calls(count: int) -> Path:
+    """The database of a store with so many calls; removed when the program ends."""
+    _folders.append(tempfile.TemporaryDirectory(prefix="tooltrail-bench-"))
+    database = Path(_folders[-1].name) / "tooltrail.db"
+    with create_store(database) as store:
+        recorder = _UnseenRecorder(
+            store.spool, policy=store.policy, families=store.families, acknowledge="process"
+        )
+        with closing(recorder):
+            for number, (first, last) in enumerate(_sessions(count)):
+                agent = _AGENTS[number % len(_AGENTS)] if number else RARE_AGENT
+                at = BEGINNING + timedelta(seconds=first)
+                session = Session.open(recorder, agent=agent, at=at)
+                for _ in session.record_many(map(_call, range(first, last))):
+                    pass
+                store.ingest()
+    return database
+
+
+def _sessions(count: int) -> Iterator[tuple[int, int]]:
+    """The numbers of the first call of each session and of the first one behind it."""
+    short = count - (LONG_SESSION if count >= 2 * LONG_SESSION else _SESSION)
+    yield from ((first, first + _SESSION) for first in range(0, short, _SESSION))
+    yield short, count
+
+
+def _call(number: int) -> EndedCall:
+    output, at = _output(number), BEGINNING + timedelta(seconds=number)
+    call = ToolCall.of(output.tool_name, {"n": number})
+    return EndedCall(call, output, started_at=at, finished_at=at)
+
+
+def _output(number: int) -> CompleteOutput:
+    """Most are commands that succeeded with a short output."""
+    line = f"tests/store/test_{number:08}.py::test_case PASSED\n"
+    if number == 0:
+        return CompleteOutput.success(RARE_TOOL, GenericOutput.of(line))
+    if number % 40 == 7:
+        return CompleteOutput.failure("Lookup", ToolError(kind="tool_failed", message=line))
+    if number % 10 == 7:
+        return CompleteOutput.success("Lookup", GenericOutput.of(line * 4))
+    status = RARE_STATUS if number == 1 else int(number % 20 == 3)
+    size = 1_000 if number % 200 == 3 else 8
+    return Call({"command": "pytest"}, line.encode() * size, status).complete_output()
