@@ -9,11 +9,16 @@ from contextlib import ExitStack, contextmanager
 
 from tooltrail.cli._process.jobs import Job, is_in_foreground, open_terminal
 from tooltrail.cli._process.loop import Agenda, Loop
-from tooltrail.cli._process.outcome import ChildExit, ChunkHandler
+from tooltrail.cli._process.outcome import (
+    CANNOT_RUN,
+    ChildExit,
+    ChunkHandler,
+    SpawnFailure,
+)
 from tooltrail.cli._process.outlet import STANDARD_FDS, open_outlets
 from tooltrail.cli._process.pump import Pump, Recorder
 from tooltrail.cli._process.relay import SignalRelay
-from tooltrail.cli._process.spawn import failure_of, spawn
+from tooltrail.cli._process.spawn import spawn
 
 
 def run_child(
@@ -68,7 +73,8 @@ def run_child(
             try:
                 pty = PseudoTerminal(selector)
             except OSError as error:
-                raise failure_of(error, argv, cwd) from error
+                message = f"no terminal can be opened for {argv[0]!r}: {error.strerror}"
+                raise SpawnFailure("command_spawn_failed", CANNOT_RUN, message) from error
             stack.callback(pty.close)
         with _inherited(inherited):
             child, sources = spawn(argv, cwd, pty)
