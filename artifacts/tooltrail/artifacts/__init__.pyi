@@ -3,11 +3,12 @@ from ._private import PRIVATE_FILE, PRIVATE_FOLDER, create_private, make_private
 from .archive import ArtifactArchive, Outcome, StoredArtifact
 from .capture import Capture
 from .captured import CapturedStream
-from .codec import FRAME_SIZE, FrameWriter, encode, open_plain
+from .codec import FrameWriter, encode, open_plain
 from .following import FOLLOW_INTERVAL_S, StreamFollower, follow
 from .frame_index import FrameIndex
 from .fsspec_sink import FsspecSink, defer_sink, open_sink
 from .grep import Match
+from .sink import FRAME_SIZE
 from .limits import CaptureLimits, DiskRoom
 from .paths import artifact_path, check_path, digest_of_path, path_beginning
 from .reading import ArtifactReader, open_reader
