@@ -1,14 +1,13 @@
 """`exec` keeps the beginning of what is too long, passes all of it on, and says what is missing."""
 
 import json
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.cli import Cli, python
 
-from tooltrail.cli._options import ByteCount
+from tooltrail.cli._exec_options import read_byte_count
 from tooltrail.records import ToolCall
 
 PRINTED = 300_000
@@ -50,33 +49,6 @@ def test_bytes_that_must_stay_free_are_not_taken(cli: Cli) -> None:
     assert stream(cli)["produced_size"] == PRINTED
 
 
-@pytest.mark.parametrize("limit", ["stream", "free"])
-def test_a_limit_holds_for_what_is_set_aside_and_is_in_the_record_when_it_is_stored(
-    cli: Cli, limit: str
-) -> None:
-    file = cli.folder / "policy.toml"
-    file.write_text("[tools.exec]\nstream_bytes = 60\n")
-    held = f"{1 << 60:,} are held back"
-    flags, size, reason = {
-        "stream": (["--policy", str(file)], 60, "longer than the limit of 60 bytes for one stream"),
-        "free": (["--free-bytes", str(1 << 60)], 0, held),
-    }[limit]
-    away = Path(f"{cli.database}-wal")
-    away.mkdir()
-    ended = cli.exec(*flags, "--", *NOISE)
-    away.rmdir()
-    assert (ended.code, len(ended.stdout)) == (0, PRINTED)
-    said = [line for line in ended.message.splitlines() if line.startswith("tooltrail: stdout: ")]
-    assert [f"{PRINTED - size:,} bytes not kept: " in line for line in said] == [True]
-    assert reason in said[0]
-    assert [row["outcome"] for row in cli.ok("repair", "--json").records] == ["recorded"]
-    assert stream(cli) == {"size": size, "produced_size": PRINTED}
-    assert reason in cli.ok("show", "--surface", "receipt").text
-    (row,) = cli.ok("log", "--json").records
-    assert (row["truncated"], row["lost_size"]) == (True, PRINTED - size)
-    assert cli.ok("verify").code == 0
-
-
 @pytest.mark.parametrize("value", ["-1", "1.5", "10 GB", "1GB", "K", "\u0663", ""])
 def test_what_is_no_number_of_bytes_is_refused_before_anything_runs(cli: Cli, value: str) -> None:
     marker = cli.folder / "ran"
@@ -97,8 +69,8 @@ def test_a_number_of_bytes_may_have_a_suffix(cli: Cli, how: str) -> None:
 def test_suffixes_are_powers_of_1024(count: int, suffix: str, is_small: bool) -> None:
     power = 1 + "KMGT".index(suffix)
     written = f"{count}{suffix.lower() if is_small else suffix}"
-    assert ByteCount().convert(written, None, None) == count * 1024**power
-    assert ByteCount().convert(str(count), None, None) == count
+    assert read_byte_count(written) == count * 1024**power
+    assert read_byte_count(str(count)) == count
 
 
 def test_what_was_not_kept_is_said_by_log_and_status(cli: Cli) -> None:

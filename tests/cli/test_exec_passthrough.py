@@ -61,7 +61,8 @@ def test_three_megabytes_of_noise_pass_through_and_come_back_from_the_artifact(c
     assert artifact["size"] == 3_000_000
     assert cli.ok("artifact", "cat", artifact["path"]).stdout == ended.stdout
     assert ended.stderr == b""
-    assert not names_in(cli.folder / "spool")
+    assert names_in(cli.folder / "spool") == ["journal", "owners"]
+    assert not names_in(cli.folder / "spool" / "owners")
 
 
 def test_a_command_that_says_nothing_adds_nothing(cli: Cli) -> None:

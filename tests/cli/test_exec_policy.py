@@ -1,8 +1,6 @@
 """`exec --policy`: budgets from a file, stored with what they shaped."""
 
 import json
-import re
-from pathlib import Path
 
 import pytest
 from tests.support.cli import Cli, python
@@ -55,15 +53,6 @@ def test_the_file_is_found_by_the_environment_and_stored_with_the_record(
         assert canonical_json.decode(store.reader.policy_json(policy.digest)) == (
             canonical_json.decode(policy.to_json())
         )
-
-
-def test_a_record_that_is_set_aside_keeps_the_policy_for_later(cli: Cli, policy_file: str) -> None:
-    ended = cli.exec("--db", "postgresql://127.0.0.1:1/none", "--policy", policy_file, "--", "true")
-    assert ended.code == 0
-    (folder,) = re.findall(r"the record is kept in (.+?);", ended.message)
-    record = json.loads(Path(folder, "record.json").read_bytes())
-    policy = policy_from_toml(POLICY, default_families())
-    assert record["policy"] == json.loads(policy.to_json())
 
 
 @pytest.mark.parametrize(

@@ -6,15 +6,19 @@ import subprocess
 import time
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.support.cli import HANG_S, Cli, kill_group, on_a_terminal
-from tests.support.recording import run_command
-from tests.support.upkeep import folder_digest, make_older, publish, runs_of, scatter
+from tests.support.keeping import (
+    accounts,
+    folder_digests,
+    ingested,
+    make_older,
+    publish,
+    scatter,
+)
 
 from tooltrail.cli._times import lasting, parse_duration
-from tooltrail.store import PruningPlan, Store, plan_pruning
 
 BIG = b"a line of a long output\n" * 5_000
 STRAY = b"nobody refers to it\n" * 5_000
@@ -25,16 +29,15 @@ POLL_S = 0.001
 @pytest.fixture
 def root(cli: Cli) -> Path:
     """The artifact root, with an object that is referred to and one that is not."""
-    with cli.open() as store, store.open_session() as session:
-        run_command(session, BIG)
-        stray = publish(store, STRAY)
+    with cli.open() as store:
+        stray = publish(ingested(store, BIG), STRAY)
     folder = cli.folder / "artifacts"
     make_older(folder / stray, timedelta(hours=25))
     return folder
 
 
 def test_without_yes_it_only_says_what_it_would_do(cli: Cli, root: Path) -> None:
-    before = folder_digest(root)
+    before = folder_digests(root)
 
     ended = cli.ok("gc")
 
@@ -48,9 +51,9 @@ def test_without_yes_it_only_says_what_it_would_do(cli: Cli, root: Path) -> None
         ["foreign", "0"],
     ]
     assert ended.message.startswith("dry run, nothing was deleted: --yes prunes 1 object, ")
-    assert folder_digest(root) == before
+    assert folder_digests(root) == before
     with cli.open() as store:
-        assert runs_of(store) == []
+        assert accounts(store) == []
 
 
 def test_with_yes_it_does_it_and_leaves_an_account(cli: Cli, root: Path) -> None:
@@ -59,10 +62,11 @@ def test_with_yes_it_does_it_and_leaves_an_account(cli: Cli, root: Path) -> None
     assert len(list(root.rglob("*.zst"))) == 1
     cli.ok("artifact", "verify")
     with cli.open() as store:
-        assert [(run.outcome, run.object_count) for run in runs_of(store)] == [("finished", 1)]
+        ((action, details),) = accounts(store)
+        assert (action, details["unreferenced_count"]) == ("gc", 1)
     assert cli.ok("gc", "--yes").message == "there is nothing to prune\n"
     with cli.open() as store:
-        assert len(runs_of(store)) == 1
+        assert len(accounts(store)) == 1
 
 
 def test_json_has_every_number(cli: Cli, root: Path) -> None:
@@ -83,7 +87,7 @@ def test_json_has_every_number(cli: Cli, root: Path) -> None:
 def test_a_run_that_has_nothing_to_delete_leaves_no_account(cli: Cli) -> None:
     cli.ok("gc", "--yes")
     with cli.open() as store:
-        assert runs_of(store) == []
+        assert accounts(store) == []
 
 
 def test_the_grace_decides_what_is_young(cli: Cli, root: Path) -> None:
@@ -127,27 +131,6 @@ def test_a_store_that_is_not_there_is_unavailable(nowhere: Cli) -> None:
     assert nowhere.run("gc").code == 5
 
 
-def test_what_a_record_has_adopted_meanwhile_is_said(
-    cli: Cli, root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    scatter(root, 1)
-
-    def plan_and_adopt(store: Store, grace: timedelta, **more: Any) -> PruningPlan:
-        plan = plan_pruning(store, grace, **more)
-        with store.open_session() as session:
-            run_command(session, STRAY)
-        for file in scatter(root, 1):
-            file.unlink()
-        return plan
-
-    monkeypatch.setattr("tooltrail.cli._pruning.plan_pruning", plan_and_adopt)
-    message = cli.ok("gc", "--grace", "0s", "--yes").message
-    assert message == (
-        "pruned 0 objects, 0 B; 1 object left, since a record refers to it by now; "
-        "1 object gone already\n"
-    )
-
-
 def test_an_interrupted_run_says_what_it_has_done(cli: Cli, root: Path) -> None:
     objects = len(list(root.rglob("*.zst")))
     files = scatter(root, 2_000)
@@ -166,10 +149,10 @@ def test_an_interrupted_run_says_what_it_has_done(cli: Cli, root: Path) -> None:
     assert last.exists()
     gone = objects + len(files) - len(list(root.rglob("*.zst")))
     with cli.open() as store:
-        (run,) = runs_of(store)
-    assert (run.outcome, run.object_count) == ("interrupted", gone)
+        ((_, details),) = accounts(store)
+    assert details["unreferenced_count"] == gone
     said = errors.decode()
-    assert said.startswith(f"interrupted: {run.object_count:,} objects, ")
+    assert said.startswith(f"interrupted: {gone:,} objects, ")
     assert said.endswith(" pruned so far\n")
 
 
@@ -190,22 +173,22 @@ def test_ignored_interruptions_stay_ignored(cli: Cli, root: Path) -> None:
     assert errors.decode().startswith("pruned 501 objects, ")
 
 
-def test_two_runs_at_once_are_not_possible(cli: Cli, root: Path) -> None:
+def test_of_two_runs_at_once_one_waits(cli: Cli, root: Path) -> None:
     holder = subprocess.Popen(
-        [
-            *("flock", f"{cli.database}-maintenance", "sh", "-c", "echo locked; read -r _"),
-        ],
+        ["flock", f"{cli.database}-ingest.lock", "sh", "-c", "echo locked; read -r _"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )
     with holder:
         assert holder.stdout
         assert holder.stdout.readline() == b"locked\n"
-        ended = cli.run("gc", "--yes")
-        assert ended.code == 5
-        assert "another run of gc, relocate or repair is under way" in ended.sentence
-        holder.communicate(b"\n")
-    assert cli.ok("gc", "--yes").message.startswith("pruned 1 object")
+        with cli.start("gc", "--yes") as process:
+            with pytest.raises(subprocess.TimeoutExpired):
+                process.wait(1)
+            assert len(list(root.rglob("*.zst"))) == 2
+            holder.communicate(b"\n")
+            _, errors = process.communicate(timeout=HANG_S)
+    assert errors.decode().startswith("pruned 1 object")
 
 
 def test_a_terminal_shows_a_bar_and_then_no_trace_of_it(cli: Cli, root: Path) -> None:

@@ -7,10 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.cli import HANG_S, Cli, on_a_terminal
-from tests.support.recording import run_command
-from tests.support.upkeep import runs_of
-
-from tooltrail.records import UnavailableError
+from tests.support.keeping import accounts, ingested
 
 BIG = b"a line of a long output\n" * 5_000
 POLL_S = 0.001
@@ -20,8 +17,8 @@ POLL_S = 0.001
 @pytest.fixture
 def old(cli: Cli) -> Path:
     """The artifact root of a store with two artifacts."""
-    with cli.open() as store, store.open_session() as session:
-        run_command(session, BIG, BIG[1:])
+    with cli.open() as store:
+        ingested(store, BIG, BIG[1:])
     return cli.folder / "artifacts"
 
 
@@ -81,7 +78,6 @@ def test_json_is_one_record(cli: Cli, old: Path, new: Path) -> None:
         "switched": True,
         "deleted_count": 0,
         "deleted_bytes": 0,
-        "mark_stays": None,
     }
 
 
@@ -108,39 +104,6 @@ def test_what_is_wrong_is_named_and_nothing_is_changed_until_it_is_allowed(
     assert cli.run("artifact", "verify").code == code
 
 
-def test_a_mark_that_cannot_be_taken_back_is_said_beside_what_is_wrong(
-    cli: Cli, old: Path, new: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    wrong = min(old.rglob("*.zst"))
-    wrong.unlink()
-    monkeypatch.setattr("tooltrail.store.relocating.unmark_root", refuses)
-    ended = cli.run("artifact", "relocate", str(new))
-    assert (ended.code, ended.lines) == (4, [f"missing    {wrong.relative_to(old)}"])
-    mark = next(file.name for file in new.iterdir() if file.is_file())
-    _, stays, mark_stays = ended.message.splitlines()
-    assert stays.startswith(f"not moved: the artifacts stay in file://{old}; ")
-    assert mark_stays == f"the mark {mark} stays in file://{new}: access denied"
-
-
-def test_a_mark_that_cannot_be_taken_back_is_said_beside_an_error(
-    cli: Cli, old: Path, new: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tooltrail.store.relocating.ObjectCopier.ensure", refuses)
-    monkeypatch.setattr("tooltrail.store.relocating.unmark_root", refuses)
-    ended = cli.run("artifact", "relocate", str(new), "--json")
-    assert (ended.code, ended.text) == (5, "")
-    (mark,) = (file.name for file in new.iterdir())
-    assert ended.message.splitlines() == [
-        "tooltrail: access denied",
-        f"the mark {mark} stays in file://{new}: access denied",
-    ]
-    assert old.is_dir()
-
-
-def refuses(*_: object) -> None:
-    raise UnavailableError("access denied")
-
-
 def test_a_root_that_cannot_be_is_wrong_usage(cli: Cli, old: Path) -> None:
     for root in (str(old), "memory://x", "nosuch://x"):
         assert cli.run("artifact", "relocate", root).code == 2
@@ -154,7 +117,7 @@ def test_a_root_that_cannot_be_made_is_unavailable(cli: Cli, old: Path, tmp_path
 def test_an_interruption_says_where_the_artifacts_are(
     cli: Cli, old: Path, new: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tooltrail.store._roots import copying
+    from tooltrail.store.keep import copying
 
     def interrupt(*_: object, **__: object) -> bool:
         raise KeyboardInterrupt
@@ -174,7 +137,7 @@ def test_ctrl_c_leaves_the_store_where_it_was_and_an_account(
     for number in range(1_500):
         (evidence / f"{number:064x}-00112233.zst").write_bytes(b"%d" % number)
     with cli.start("artifact", "relocate", str(new)) as process:
-        while not (new / "damaged").exists():
+        while len(list(new.rglob("*.zst"))) < 3:
             assert process.poll() is None
             time.sleep(POLL_S)
         os.kill(process.pid, signal.SIGINT)
@@ -182,7 +145,7 @@ def test_ctrl_c_leaves_the_store_where_it_was_and_an_account(
     assert process.returncode == 130
     assert errors.decode() == f"interrupted; the artifacts are in file://{old}\n"
     with cli.open() as store:
-        assert [run.outcome for run in runs_of(store)] == ["interrupted"]
+        assert accounts(store)[-1][1]["switched"] is False
         assert store.archive.sink.url == f"file://{old}"
 
 

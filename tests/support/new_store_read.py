@@ -8,13 +8,10 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Dialect
-from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.schema import CreateIndex, CreateTable
-
 from tooltrail.artifacts import ArtifactArchive, Capture, open_sink
 from tooltrail.journal import Entry, JournalLog
 from tooltrail.journal.clock import new_id
+from tooltrail.migrations import HEAD_REVISION, statements_of
 from tooltrail.records import (
     CommandOutput,
     CompleteOutput,
@@ -34,7 +31,7 @@ from tooltrail.records.facts import (
     StreamFact,
 )
 from tooltrail.records.states import InvocationState
-from tooltrail.store import guards, schema
+from tooltrail.store import schema
 from tooltrail.store.engines.database import Database, ensure_wal, open_database
 from tooltrail.store.engines.targets import parse_target
 from tooltrail.store.ingest.ingester import Ingested, Ingester
@@ -122,8 +119,9 @@ def read_store(database: str, folder: Path) -> Generator[ReadStore]:
     opened = open_database(parse_target(database), create=True)
     ensure_wal(opened)
     with opened.write() as connection:
-        for statement in schema_ddl(is_sqlite=connection.is_sqlite):
-            connection.execute(statement)
+        dialect = "sqlite" if connection.is_sqlite else "postgresql"
+        for statement in statements_of(HEAD_REVISION, dialect):
+            connection.run(statement)
     archive = ArtifactArchive(open_sink(str(folder / "artifacts"), create=True))
     spool = folder / "spool"
     spool.mkdir(parents=True)
@@ -131,17 +129,6 @@ def read_store(database: str, folder: Path) -> Generator[ReadStore]:
         yield ReadStore(opened, archive, spool)
     finally:
         opened.close()
-
-
-def schema_ddl(*, is_sqlite: bool) -> list[str]:
-    """Statements that make the tables, their indexes and their triggers."""
-    dialect: Dialect = sqlite.dialect() if is_sqlite else postgresql.dialect()
-    made: list[str] = []
-    for table in schema.metadata.sorted_tables:
-        made.append(str(CreateTable(table).compile(dialect=dialect)))
-        indexes = sorted(table.indexes, key=lambda one: str(one.name))
-        made += [str(CreateIndex(one).compile(dialect=dialect)) for one in indexes]
-    return [*made, *guards.guard_ddl("sqlite" if is_sqlite else "postgresql")]
 
 
 @dataclass

@@ -1,15 +1,13 @@
 """Short ways to record something and to read it back, for tests of the store."""
 
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
-from datetime import datetime
-from typing import Any
+from uuid import UUID
 
-import pytest
-from sqlalchemy import Connection, Engine, event
 from tests.support.outputs import returned
 
-from tooltrail.artifacts import StoredArtifact
+from tooltrail.journal.clock import new_id, now
+from tooltrail.journal.invocation import Finished, Invocation
+from tooltrail.journal.log import Entry
+from tooltrail.journal.session import Session
 from tooltrail.records import (
     CommandOutput,
     CompleteOutput,
@@ -17,8 +15,20 @@ from tooltrail.records import (
     ToolCall,
     ToolError,
 )
-from tooltrail.store import Finished, Invocation, InvocationDetail, Reader, Session, StreamView
-from tooltrail.store._recording import finishing
+from tooltrail.records.digests import digest_of
+from tooltrail.records.facts import MessageAdded
+from tooltrail.store.read.reader import Reader
+from tooltrail.store.views import InvocationDetail, StreamView
+
+
+def say(session: Session, role: str, text: str) -> UUID:
+    """Record a message that is its text alone, in any role; give its id."""
+    message_id, data = new_id(), text.encode("utf-8", "surrogatepass")
+    fact = MessageAdded(
+        session=session.id, id=message_id, at=now(), role=role, text=digest_of(data)
+    )
+    session.append([Entry(fact, [data])])
+    return message_id
 
 
 def captured(invocation: Invocation, role: str, data: bytes) -> StreamRecord:
@@ -79,34 +89,3 @@ def stream_of(detail: InvocationDetail, role: str) -> StreamView:
 def content_of(reader: Reader, stream: StreamView) -> bytes:
     with reader.open_stream(stream) as source:
         return source.read()
-
-
-@contextmanager
-def statements_of(engine: Engine | type[Engine]) -> Generator[list[tuple[str, Any]]]:
-    """The statements and parameters that an engine, or any, executes while the block lasts."""
-    seen: list[tuple[str, Any]] = []
-
-    def remember(_c: Connection, _cursor: object, sql: str, parameters: Any, *_: object) -> None:
-        seen.append((sql, parameters))
-
-    event.listen(engine, "before_cursor_execute", remember)
-    try:
-        yield seen
-    finally:
-        event.remove(engine, "before_cursor_execute", remember)
-
-
-def without_housekeeping(statements: Sequence[tuple[str, Any]]) -> list[str]:
-    """Only what asks or changes something: no BEGIN, no setting of the connection."""
-    settings = ("BEGIN", "PRAGMA", "SELECT set_config(")
-    return [sql for sql, _ in statements if not sql.startswith(settings)]
-
-
-def with_frame_index(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have rows of artifacts carry an index of frames, as earlier versions wrote it."""
-
-    def row(artifact: StoredArtifact, created_at: datetime) -> dict[str, object]:
-        return {**finishing_row(artifact, created_at), "frame_index": b"of an earlier version"}
-
-    finishing_row = finishing.artifact_row
-    monkeypatch.setattr(finishing, "artifact_row", row)

@@ -9,7 +9,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from tooltrail.records import DEFAULT_POLICY, InvocationState, digest_of
-from tooltrail.store import (
+from tooltrail.store.views import (
     InvocationDetail,
     InvocationView,
     MessageView,

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
+from tests.support.lean_store import LeanStore, lean_store
 from tests.support.outputs import returned
-from tests.support.recording import fail_tool, run_command, run_tool
-from tests.support.template_stores import make_store
+from tests.support.recording import fail_tool, run_command, run_tool, say
 
 from tooltrail.records import CanonicalResult, CompactionBudget, ToolCall, compact, estimate_tokens
-from tooltrail.store import InvocationDetail, Store
+from tooltrail.store.views import InvocationDetail
 from tooltrail.transcripts import FORMATS, Fitted, Transcript, fit, load_transcript
 
 STYLES = ("text", "markdown", "json")
@@ -20,17 +20,17 @@ SMALLEST = CompactionBudget(max_nodes=0)
 
 
 @pytest.fixture
-def transcript(sqlite_store: Store) -> Transcript:
+def transcript(sqlite_store: LeanStore) -> Transcript:
     """Three long results between short ones, and a call that has not ended."""
     session = sqlite_store.open_session(title="talk")
-    session.add_message("user", "build it")
+    say(session, "user", "build it")
     run_command(session, LOG)
     run_tool(session, "tiny")
     run_command(session, LOG, LOG, exit_status=1)
     fail_tool(session)
     run_command(session, LOG)
     session.start(ToolCall(tool_name="Bash"))
-    session.add_message("assistant", "it was built")
+    say(session, "assistant", "it was built")
     return load_transcript(sqlite_store.reader, "@last")
 
 
@@ -71,14 +71,14 @@ def test_the_oldest_results_go_first_and_only_as_many_as_must(
     writer = FORMATS[style]
     tokens = estimate_tokens(document(transcript, style))
     first = fit(transcript, tokens - 1, writer)
-    assert compacted_places(first) == [1]
+    assert compacted_places(first) == [2]
     assert compactions(first) == [compact(canonical_of(transcript.entries[1]))]
     assert first.token_count == estimate_tokens(document(first.transcript, style))
     assert first.token_count < tokens - 1_000
     second = fit(transcript, first.token_count - 1, writer)
-    assert compacted_places(second) == [1, 3]
+    assert compacted_places(second) == [2, 4]
     third = fit(transcript, second.token_count - 1, writer)
-    assert compacted_places(third) == [1, 3, 5]
+    assert compacted_places(third) == [2, 4, 6]
 
 
 @pytest.mark.parametrize("style", STYLES)
@@ -87,7 +87,7 @@ def test_when_that_is_not_enough_the_essentials_alone_stay(
 ) -> None:
     writer = FORMATS[style]
     least = fit(transcript, 1, writer)
-    assert compacted_places(least) == [1, 3, 5]
+    assert compacted_places(least) == [2, 4, 6]
     assert compactions(least) == [
         compact(canonical_of(transcript.entries[place]), SMALLEST) for place in (1, 3, 5)
     ]
@@ -116,9 +116,9 @@ def test_a_result_that_would_grow_stays_as_the_model_saw_it(transcript: Transcri
     assert "  [no result: the invocation has not ended]\n" in text
 
 
-def test_messages_and_arguments_stay(sqlite_store: Store) -> None:
+def test_messages_and_arguments_stay(sqlite_store: LeanStore) -> None:
     session = sqlite_store.open_session()
-    session.add_message("user", "m" * 4_000)
+    say(session, "user", "m" * 4_000)
     run_command(session, LOG, call=ToolCall(tool_name="Bash", arguments_raw="a" * 4_000))
     fitted = fit(load_transcript(sqlite_store.reader, "@last"), 10, FORMATS["text"])
     text = document(fitted.transcript, "text")
@@ -128,7 +128,7 @@ def test_messages_and_arguments_stay(sqlite_store: Store) -> None:
 
 
 def test_fitting_changes_neither_the_conversation_nor_the_store(
-    sqlite_store: Store, transcript: Transcript
+    sqlite_store: LeanStore, transcript: Transcript
 ) -> None:
     before = document(transcript, "text")
     fit(transcript, 1, FORMATS["text"])
@@ -189,9 +189,10 @@ def test_the_count_is_that_of_the_document_and_fits_whenever_it_can(
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Transcript:
-    with make_store(tmp_path_factory.mktemp("store") / "trail.db") as store:
+    folder = tmp_path_factory.mktemp("store")
+    with lean_store(str(folder / "trail.db"), folder) as store:
         with store.open_session() as session:
-            session.add_message("user", "go")
+            say(session, "user", "go")
             for n in range(8):
                 run_command(session, LOG * (n % 3))
                 call = ToolCall(tool_name="mcp__list")

@@ -23,7 +23,7 @@ from tooltrail.records import (
     TextBlock,
     ToolCall,
 )
-from tooltrail.store import MessageView
+from tooltrail.store.views import MessageView
 from tooltrail.transcripts import Transcript
 
 

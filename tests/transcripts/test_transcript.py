@@ -1,8 +1,10 @@
 """A session as an ordered transcript, on each engine."""
 
 import pytest
-from tests.support.recording import run_command, run_tool
+from tests.support.lean_store import LeanStore
+from tests.support.recording import run_command, run_tool, say
 
+from tooltrail.journal.ended_calls import EndedCall
 from tooltrail.records import (
     AmbiguousNameError,
     CompleteOutput,
@@ -10,17 +12,17 @@ from tooltrail.records import (
     NotFoundError,
     ToolCall,
 )
-from tooltrail.store import InvocationDetail, MessageView, Store
+from tooltrail.store.views import InvocationDetail, MessageView
 from tooltrail.transcripts import Transcript, load_transcript, until
 
 
-def test_messages_and_calls_come_in_the_order_in_which_they_were_recorded(store: Store) -> None:
+def test_messages_and_calls_come_in_the_order_in_which_they_were_recorded(store: LeanStore) -> None:
     session = store.open_session(title="talk")
-    session.add_message("system", "be brief")
-    session.add_message("user", "build it")
+    say(session, "system", "be brief")
+    say(session, "user", "build it")
     first = session.start(ToolCall(tool_name="Bash", title="make"))
     second = run_tool(session, "read").invocation_id
-    session.add_message("assistant", "it was built")
+    say(session, "assistant", "it was built")
     third = run_command(session, b"late\n").invocation_id
     transcript = load_transcript(store.reader, str(session.id))
     assert transcript.session.title == "talk"
@@ -31,20 +33,20 @@ def test_messages_and_calls_come_in_the_order_in_which_they_were_recorded(store:
     assert [
         entry.seq if isinstance(entry, MessageView) else entry.summary.seq
         for entry in transcript.entries
-    ] == list(range(6))
+    ] == [1, 2, 3, 4, 5, 6]
 
 
-def test_a_conversation_holds_its_own_session_alone(store: Store) -> None:
+def test_a_conversation_holds_its_own_session_alone(store: LeanStore) -> None:
     mine, other = store.open_session(), store.open_session()
-    mine.add_message("user", "mine")
-    other.add_message("user", "other")
+    say(mine, "user", "mine")
+    say(other, "user", "other")
     run_command(other)
     (entry,) = load_transcript(store.reader, str(mine.id)).entries
     assert isinstance(entry, MessageView)
     assert entry.text == "mine"
 
 
-def test_a_call_has_what_the_model_was_shown_and_an_open_one_has_nothing(store: Store) -> None:
+def test_a_call_has_what_the_model_was_shown_and_an_open_one_has_nothing(store: LeanStore) -> None:
     with store.open_session() as session:
         run_command(session, b"done\n")
         session.start(ToolCall(tool_name="Bash"))
@@ -56,13 +58,13 @@ def test_a_call_has_what_the_model_was_shown_and_an_open_one_has_nothing(store: 
     assert running.receipt is None
 
 
-def test_an_empty_session_is_an_empty_conversation(store: Store) -> None:
+def test_an_empty_session_is_an_empty_conversation(store: LeanStore) -> None:
     session = store.open_session()
     transcript = load_transcript(store.reader, "@last")
     assert (transcript.session.id, transcript.entries) == (session.id, ())
 
 
-def test_a_session_is_named_as_everywhere(store: Store) -> None:
+def test_a_session_is_named_as_everywhere(store: LeanStore) -> None:
     with pytest.raises(NotFoundError, match="the store has no session yet"):
         load_transcript(store.reader, "@last")
     session = store.open_session()
@@ -85,19 +87,19 @@ def output(text: str) -> CompleteOutput:
     return CompleteOutput.success("f", GenericOutput.of(text))
 
 
-def test_up_to_an_entry_no_result_is_told_that_came_later(store: Store) -> None:
+def test_up_to_an_entry_no_result_is_told_that_came_later(store: LeanStore) -> None:
     with store.open_session() as session:
         first = session.start(ToolCall.of("f", {}, call_id="c1"))
         second = session.start(ToolCall.of("f", {}, call_id="c2"))
-        said = session.add_message("user", "and?")
+        said = say(session, "user", "and?")
         second.finish(output("two"))
-        later = session.add_message("user", "well?")
+        later = say(session, "user", "well?")
         first.finish(output("one"))
-        whole = session.record(ToolCall.of("f", {}), output("three")).invocation_id
-        last = session.add_message("user", "thanks")
+        whole = session.record(EndedCall(ToolCall.of("f", {}), output("three"))).invocation_id
+        last = say(session, "user", "thanks")
     transcript = load_transcript(store.reader, str(session.id))
     wanted = {
-        "#0": [None],
+        "#1": [None],
         str(first.id): [None],
         str(second.id): [None, None],
         str(said): [None, None],
@@ -109,12 +111,12 @@ def test_up_to_an_entry_no_result_is_told_that_came_later(store: Store) -> None:
     assert {name: shown(until(transcript, name)) for name in wanted} == wanted
 
 
-def test_up_to_an_entry_nothing_is_known_of_how_an_open_call_will_end(store: Store) -> None:
+def test_up_to_an_entry_nothing_is_known_of_how_an_open_call_will_end(store: LeanStore) -> None:
     with store.open_session() as session:
         run = session.start(ToolCall(tool_name="Bash", arguments_raw='{"command":"ls"}'))
         before = store.reader.invocation(run.id)
         run.finish(CompleteOutput.success("Bash", GenericOutput.of("a")))
-    transcript = until(load_transcript(store.reader, "@last"), "#0")
+    transcript = until(load_transcript(store.reader, "@last"), "#1")
     assert transcript.entries == (before,)
     view = transcript.session
     assert (view.closed_at, view.invocation_count, view.open_count) == (None, 1, 1)

@@ -13,7 +13,7 @@ import io
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Literal, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, Literal, NamedTuple
 
 from tooltrail.artifacts._checked import CheckedReader
 from tooltrail.artifacts._scratch import Source, copy_of, is_sound, source_of
@@ -26,7 +26,9 @@ from tooltrail.artifacts.reading import ArtifactReader, open_reader
 from tooltrail.artifacts.sink import ArtifactSink, ObjectStat
 from tooltrail.records.digests import Digest, hex_of
 from tooltrail.records.errors import DamageError, MissingArtifactError, UnavailableError
-from tooltrail.records.streams import StreamRecord
+
+if TYPE_CHECKING:
+    from tooltrail.records.streams import StreamRecord
 
 HEAL_ATTEMPTS = 3
 """Replacements of a damaged object before giving up: one, and two races lost to other healers."""
@@ -228,7 +230,7 @@ class ArtifactArchive:
         return self._sink.stat(path).stored_size
 
     def _place(
-        self, path: str, source: Source, record: StreamRecord, scratch: Path | None
+        self, path: str, source: Source, record: "StreamRecord", scratch: Path | None
     ) -> _Placed:
         if self._sink.put(path, source.file):
             return _Placed("created")

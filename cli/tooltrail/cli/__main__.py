@@ -12,6 +12,11 @@ def main() -> None:
     # Python's own handler would print a traceback. `exec` installs handlers of its own.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if sys.argv[1:] == ["--version"]:
+        from tooltrail.cli._version import VERSION  # noqa: PLC0415  before click, see below
+
+        sys.stdout.write(f"tooltrail {VERSION}\n")
+        return
     if sys.argv[1:2] == ["exec"]:
         # Before click is imported, which takes longer than a short command.
         gc.disable()  # the imports leave no garbage, and looking for some takes a tenth of the time

@@ -1,6 +1,7 @@
-"""What `tooltrail db` does and says: checks and backups with a bar, and what a downgrade loses."""
+"""What `tooltrail db` does and says: checks and backups with a bar, and downgrades."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import asdict
 from typing import Any
 
@@ -15,6 +16,8 @@ from tooltrail.store import (
     back_up_store,
     downgrade_store,
     iter_problems,
+    open_existing,
+    parse_target,
     plan_downgrade,
 )
 
@@ -33,11 +36,11 @@ def check_with_bar(location: Location, *, as_json: bool) -> ExitCode:
             yield problem
 
     with (
-        location.open() as store,
+        closing(open_existing(parse_target(location.database))) as database,
         progress_bar("checking", _ALL) as update,
     ):
         found = counting(
-            iter_problems(store.database, lambda done, of: update(done * _ALL // of, 0)),
+            iter_problems(database, lambda done, of: update(done * _ALL // of, 0)),
         )
         if as_json:
             print_array({"problem": problem} for problem in found)
@@ -70,13 +73,11 @@ def say_backup(backup: Backup) -> None:
     )
 
 
-def downgrade_or_plan(
-    location: Location, revision: str, *, yes: bool, lose_data: bool
-) -> Downgrade:
+def downgrade_or_plan(location: Location, revision: str, *, yes: bool) -> Downgrade:
     """Do it when it is confirmed; else only find out what it would do."""
     if not yes:
         return plan_downgrade(location.database, revision)
-    return downgrade_store(location.database, revision, lose_data=lose_data)
+    return downgrade_store(location.database, revision)
 
 
 def downgrade_record(downgrade: Downgrade, *, yes: bool) -> dict[str, Any]:
@@ -90,9 +91,7 @@ def say_downgrade(downgrade: Downgrade, *, yes: bool) -> None:
         say(f"at {downgrade.after} already")
         return
     way = f"from {downgrade.before} to {downgrade.after}"
-    lost = ", ".join(map(str, downgrade.losses)) or "nothing"
     if yes:
-        say(f"downgraded {way}; lost: {lost}")
-        return
-    also = " --lose-data" if downgrade.losses else ""
-    say(f"dry run, nothing was changed: --yes{also} downgrades {way}, and loses {lost}")
+        say(f"downgraded {way}")
+    else:
+        say(f"dry run, nothing was changed: --yes downgrades {way}")

@@ -58,7 +58,10 @@ def main(arguments: Sequence[str]) -> int | None:
         say(f"tooltrail: {error}")
         return ExitCode.USAGE
     except TooltrailError as error:
-        say(f"tooltrail: {error}; the command was not run")
+        say(
+            f"tooltrail: {error}; the command was not run: make the spool writable, or name another"
+            " one with --spool"
+        )
         return ExitCode.UNAVAILABLE
     finally:
         drop_unwritten()

@@ -17,7 +17,7 @@ _MOST_NAME_CHARS: Final = 256
 _MOST_SECONDS: Final = 1_000_000_000
 """Some thirty years; more than a clock of milliseconds need carry."""
 
-_BYTES: Final = re.compile(r"([0-9]{1,19})([KMGT]?)", re.IGNORECASE)
+_BYTES: Final = "([0-9]{1,19})([KMGTkmgt]?)"
 
 ARGUMENTS: Final = "-- COMMAND [ARG]..."
 HELP_OPTIONS: Final = ("-h", "--help")
@@ -106,7 +106,7 @@ def read_tool_name(text: str) -> str:
 
 def read_byte_count(text: str) -> int:
     """A number of bytes: digits, or with a suffix for a power of 1024."""
-    match = _BYTES.fullmatch(text)
+    match = re.fullmatch(_BYTES, text)
     if match is None:
         raise ValueError(f"{text!r} is not a number of bytes such as 1000000, 64K, 200M, 1G")
     return int(match[1]) << 10 * " KMGT".index(match[2].upper() or " ")

@@ -46,9 +46,7 @@ class Location(NamedTuple):
         ) as store:
             yield store
             if store.lag is not None:
-                say(
-                    f"tooltrail: facts wait in {store.spool}, so the newest are missing: {store.lag}"
-                )
+                say(f"tooltrail: the newest facts wait in {store.spool}: {store.lag}")
 
     def _has_journal(self) -> bool:
         from tooltrail.store.engines.targets import parse_target  # noqa: PLC0415  see `open`

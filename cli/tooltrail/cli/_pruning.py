@@ -9,7 +9,7 @@ from tooltrail.cli._output import counted, print_table, say, size_of
 from tooltrail.cli._progress import progress_bar
 from tooltrail.cli._times import lasting
 from tooltrail.store import Amount, PruningPlan, PruningReport, Store, plan_pruning, prune
-from tooltrail.store.pruning_plan import total_of
+from tooltrail.store.keep.pruning_plan import total_of
 
 
 def plan_with_bar(store: Store, grace: timedelta) -> PruningPlan:
@@ -49,8 +49,6 @@ def record_of(plan: PruningPlan, report: PruningReport | None, *, dry_run: bool)
         **dict(_counts(plan)),
         "pruned_count": pruned.count,
         "pruned_bytes": pruned.stored_bytes,
-        "adopted_count": report.adopted.count if report else 0,
-        "vanished_count": report.vanished.count if report else 0,
     }
 
 
@@ -79,15 +77,7 @@ def say_outcome(plan: PruningPlan, report: PruningReport | None, *, dry_run: boo
         work = f"--yes prunes {_amount(plan.total)}" if dry_run and plan.total.count else ""
         say(f"dry run, nothing was deleted: {work}" if work else "there is nothing to prune")
         return
-    notes = "".join(
-        f"; {counted(amount.count, 'object')} {what}"
-        for amount, what in (
-            (report.adopted, "left, since a record refers to it by now"),
-            (report.vanished, "gone already"),
-        )
-        if amount.count
-    )
-    say(f"pruned {_amount(report.total)}{notes}")
+    say(f"pruned {_amount(report.total)}")
 
 
 def _counts(plan: PruningPlan) -> Iterator[tuple[str, int]]:

@@ -4,7 +4,6 @@ from dataclasses import asdict
 from typing import Any
 
 from tooltrail.cli._exit_codes import ExitCode
-from tooltrail.cli._failures import say_notes
 from tooltrail.cli._interruption import interruptible
 from tooltrail.cli._output import counted, printable, say, size_of, write
 from tooltrail.cli._progress import progress_bar
@@ -25,9 +24,8 @@ def relocate_with_bar(
                 delete_old=delete_old,
                 on_progress=update,
             )
-    except KeyboardInterrupt as interrupt:
+    except KeyboardInterrupt:
         say(f"interrupted; the artifacts are in {store.archive.sink.url}")
-        say_notes(interrupt)
         raise
 
 
@@ -61,8 +59,6 @@ def say_outcome(report: RelocationReport) -> None:
             f"not moved: the artifacts stay in {report.root_before}; "
             "--allow-damage moves them as they are"
         )
-        if report.mark_stays is not None:
-            say(report.mark_stays)
         return
     say(f"the artifacts are in {report.root_after}")
     if report.deleted.count:

@@ -11,7 +11,6 @@ from tooltrail.store import Rerendering, RerenderingState, Wording
 CODES: dict[RerenderingState, ExitCode] = {
     "same": ExitCode.OK,
     "drifted": ExitCode.DAMAGED,
-    "damaged": ExitCode.DAMAGED,
     "incomparable": ExitCode.INCOMPLETE,
     "open": ExitCode.INCOMPLETE,
 }

@@ -1,65 +1,48 @@
-"""The facts behind `tooltrail status`."""
+"""What `tooltrail status` prints: the facts, and one warning for each thing that needs attention."""
 
-import os
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
-from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from tooltrail.cli._output import counted, size_of
+from tooltrail.cli._output import counted, printable, size_of
 from tooltrail.cli._times import shown
 from tooltrail.migrations import HEAD_REVISION
 from tooltrail.records.errors import UnavailableError
-from tooltrail.store import (
-    ASIDE_STATES,
-    Backlog,
-    LocalRoom,
-    Store,
-    engine_facts,
-    find_backlog,
-    find_local_room,
-    find_repairable,
-    find_unended,
-    kept_folders,
-    set_aside,
-)
+from tooltrail.store.engines.targets import SqliteTarget
+from tooltrail.store.keep.condition import read_condition
+from tooltrail.store.roots import mark_path, resolve_root
+from tooltrail.store.store import Store
+
+_SAFE_SQLITE: Final = (3, 51, 3)
+"""First SQLite release without the WAL-reset corruption of 3.7.0 to 3.51.2."""
+
+_LISTED: Final = 5
+"""Rejected facts that are printed one by one."""
 
 
-def status_of(
-    store: Store, other_spools: Sequence[Path], *, with_bodies: bool = False
-) -> dict[str, Any]:
-    """Where a store is, what it holds, how much room that takes, and what waits for it.
+def status_of(store: Store, *, with_bodies: bool) -> dict[str, Any]:
+    """Everything that `--json` prints.
 
     Args:
         store: which one.
-        other_spools: where records may be set aside besides its own spool.
-        with_bodies: count the bodies too, which reads all of them.
+        with_bodies: whether to count the bodies, too, which reads all of them.
+
+    Raises:
+        TooltrailError: the store cannot be read.
     """
     counts = store.reader.counts(with_bodies=with_bodies)
-    engine = engine_facts(store.database)
-    room = find_local_room(store)
-    unreadable = _why_unreadable([store.spool, *other_spools])
-    spooled: dict[str, Any] = dict.fromkeys(
-        ("kept", "unsettled", "waiting_streams", "set_aside", "outbox")
-    )
-    if unreadable is None:
-        try:
-            spooled = _spooled(store, other_spools)
-        except UnavailableError as error:
-            unreadable = str(error)
+    info, lag = store.info, store.lag
     return {
         "database": str(store.database.target),
-        "engine": f"{engine.name} {engine.version}",
+        "engine": _engine(store),
         "revision": HEAD_REVISION,
-        "artifact_root": store.archive.sink.url,
-        "artifacts_away": store.find_artifacts(),
+        "artifact_root": resolve_root(store.database.target, info.artifact_root),
+        "artifacts_unavailable": _why_unavailable(store),
         "spool": str(store.spool),
-        "spool_unreadable": unreadable,
-        "is_spool_writable": _is_writable(store.spool),
-        "store_id": store.info.id,
-        "created_at": store.info.created_at,
+        "store_id": info.id,
+        "created_at": info.created_at,
+        "not_ingested": None if lag is None else str(lag),
         "sessions": counts.sessions,
         "invocations": counts.invocations,
         "produced_bytes": counts.produced_bytes,
@@ -71,30 +54,10 @@ def status_of(
         "artifacts": counts.artifact_count,
         "artifact_bytes": counts.artifact_bytes,
         "artifact_stored_bytes": counts.artifact_stored_bytes,
-        "database_bytes": engine.size,
-        "reserve_bytes": room.reserve_size,
-        "spool_bytes": room.spool_size if unreadable is None else None,
-        "room": _room(room),
-        **spooled,
+        "database_bytes": _database_size(store),
+        "spool_bytes": _folder_size(store.spool),
+        "condition": asdict(read_condition(store)),
     }
-
-
-def _spooled(store: Store, other_spools: Sequence[Path]) -> dict[str, Any]:
-    """What can be told of a store only by its spool."""
-    return {
-        "kept": _kept(store, other_spools),
-        "unsettled": asdict(find_unended(store, also=other_spools))
-        | _repairable(store, other_spools),
-        "waiting_streams": _waiting(store),
-        "set_aside": _set_aside(store, other_spools),
-        "outbox": _outbox(store, other_spools),
-    }
-
-
-def _repairable(store: Store, other_spools: Sequence[Path]) -> dict[str, int]:
-    """How many invocations of each kind `repair` would do something about."""
-    kinds = asdict(find_repairable(store, also=other_spools))
-    return {kind: len(ids) for kind, ids in kinds.items()}
 
 
 def lines_of(status: dict[str, Any], *, utc: bool) -> Iterator[str]:
@@ -107,22 +70,58 @@ def lines_of(status: dict[str, Any], *, utc: bool) -> Iterator[str]:
     yield f"created      {shown(status['created_at'], utc=utc)}"
     yield f"sessions     {status['sessions']:,}"
     yield f"invocations  {sum(states.values()):,}{f' ({by_state})' if states else ''}"
-    if status["unsettled"] and status["unsettled"]["running"]:
-        yield f"running      {status['unsettled']['running']:,}"
     yield f"produced     {size_of(status['produced_bytes'])}{_lost(status)}"
     if status["bodies"] is not None:
         stored, plain = size_of(status["body_stored_bytes"]), size_of(status["body_bytes"])
         bodies = "1 body" if status["bodies"] == 1 else f"{status['bodies']:,} bodies"
         yield f"bodies       {bodies}, {stored} for {plain}"
     yield f"on disk      {_on_disk(status)}"
-    if status["kept"] and status["kept"]["invocations"]:
-        of = counted(status["kept"]["invocations"], "invocation")
-        where = ", ".join(status["kept"]["folders"])
-        yield f"kept         files of {of} that are not in the store as they are: {where}"
+
+
+def warnings_of(status: dict[str, Any], *, utc: bool) -> Iterator[str]:
+    """What needs attention."""
+    engine, _, version = status["engine"].partition(" ")
+    if engine == "SQLite" and tuple(map(int, version.split("."))) < _SAFE_SQLITE:
+        yield (
+            f"SQLite {version} has the WAL-reset fault of 3.7.0 to 3.51.2, which can corrupt a "
+            "database that several processes write; "
+            "pip install 'tooltrail[sqlite]' brings a newer one"
+        )
+    found: dict[str, Any] = status["condition"]
+    if (reason := status["not_ingested"]) is not None:
+        waiting = counted(found["waiting_count"], "fact")
+        yield f"{waiting} of this machine not in the database yet: {printable(reason)}"
+    if (reason := status["artifacts_unavailable"]) is not None:
+        yield f"the artifact root is unavailable: {printable(reason)}"
+    if found["pending_count"]:
+        waiting = counted(found["pending_count"], "artifact")
+        since = shown(found["pending"][0]["noticed_at"], utc=utc)
+        size = size_of(found["pending_bytes"])
+        yield f"{waiting} ({size}) wait in a spool for the artifact root, the oldest since {since}"
+    yield from _rejections(found)
+    if found["lossy_count"]:
+        streams = counted(found["lossy_count"], "stream")
+        yield f"{size_of(found['lost_bytes'])} of {streams} were not kept: `tooltrail log` marks them"
+
+
+def is_complete(status: dict[str, Any]) -> bool:
+    """Whether every fact that was recorded could be applied."""
+    found: dict[str, Any] = status["condition"]
+    return not found["rejected_count"] and not found["damaged_count"]
+
+
+def _rejections(found: dict[str, Any]) -> Iterator[str]:
+    count, damaged = found["rejected_count"], found["damaged_count"]
+    if not count and not damaged:
+        return
+    kinds = [counted(count, "fact")] if count else []
+    kinds += [counted(damaged, "damaged place")] if damaged else []
+    yield f"{' and '.join(kinds)} of journals could not be applied; the newest are:"
+    for one in found["rejected"][:_LISTED]:
+        yield printable(f"  {one['subject'] or one['journal']}: {one['reason']}")
 
 
 def _lost(status: dict[str, Any]) -> str:
-    """What was not kept of the output: no warning, since nothing can be done about it any more."""
     if not status["lost_bytes"]:
         return ""
     of = counted(status["lossy_invocations"], "invocation")
@@ -130,101 +129,45 @@ def _lost(status: dict[str, Any]) -> str:
 
 
 def _on_disk(status: dict[str, Any]) -> str:
-    spool = status["spool_bytes"]
-    sizes = ("database_bytes", "reserve_bytes", "artifact_stored_bytes")
-    reserve = status["reserve_bytes"]
-    held_back = f", {size_of(reserve)} held back for a full disk" if reserve else ""
+    sizes = ("database_bytes", "artifact_stored_bytes", "spool_bytes")
     return (
-        f"{size_of(sum(status[size] for size in sizes) + (spool or 0))}: "
-        f"database {size_of(status['database_bytes'])}{held_back}, "
+        f"{size_of(sum(status[size] for size in sizes))}: "
+        f"database {size_of(status['database_bytes'])}, "
         f"{counted(status['artifacts'], 'artifact')} {size_of(status['artifact_stored_bytes'])} "
-        f"for {size_of(status['artifact_bytes'])}, "
-        f"spool {'of unknown size' if spool is None else size_of(spool)}"
+        f"for {size_of(status['artifact_bytes'])}, spool {size_of(status['spool_bytes'])}"
     )
 
 
-def _room(room: LocalRoom) -> dict[str, Any]:
-    """What is free on the disks of the database file and of the spool, and what is held back."""
-    return {
-        "database_free_bytes": room.database_free,
-        "is_database_full": room.is_database_full,
-        "is_reserve_missing": room.is_reserve_missing,
-        "spool_free_bytes": room.spool.free if room.spool else None,
-        "spool_held_back_bytes": room.spool.held_back if room.spool else None,
-    }
+def _engine(store: Store) -> str:
+    is_sqlite = isinstance(store.database.target, SqliteTarget)
+    asked = "sqlite_version()" if is_sqlite else "current_setting('server_version')"
+    with store.database.read() as connection:
+        version = str(connection.query(f"SELECT {asked}")[0][0]).split()[0]
+    return f"{'SQLite' if is_sqlite else 'PostgreSQL'} {version}"
 
 
-def _waiting(store: Store) -> dict[str, Any]:
-    """Streams of invocations that ended while the artifacts were away, here or nowhere."""
-    waiting = store.reader.waiting_streams()
-    here = [stream.finished_at for stream in waiting if stream.is_in(store.spool)]
-    missing = [stream.finished_at for stream in waiting if not stream.is_in(store.spool)]
-    return {
-        "here": len(here),
-        "oldest_at": _oldest(here),
-        "missing": len(missing),
-        "oldest_missing_at": _oldest(missing),
-    }
+def _database_size(store: Store) -> int:
+    target = store.database.target
+    if isinstance(target, SqliteTarget):
+        files = (target.path.with_name(f"{target.path.name}{end}") for end in ("", "-wal", "-shm"))
+        return sum(file.stat().st_size for file in files if file.exists())
+    with store.database.read() as connection:
+        return int(connection.query("SELECT pg_database_size(current_database())")[0][0])
 
 
-def _set_aside(store: Store, other_spools: Sequence[Path]) -> dict[str, Any]:
-    """Records that no store could take, for this store and for others apart."""
-    found = set_aside(store, also=other_spools)
-    counts = Counter(one.state for one in found)
-    mine = [one.started_at for one in found if one.state in ("ready", "unfinished")]
-    foreign = [one.started_at for one in found if one.state == "foreign"]
-    return {
-        **{state: counts[state] for state in ASIDE_STATES},
-        "foreign_databases": sorted({str(one.database) for one in found if one.state == "foreign"}),
-        "oldest_at": _oldest(mine),
-        "oldest_foreign_at": _oldest(foreign),
-    }
-
-
-def _outbox(store: Store, other_spools: Sequence[Path]) -> dict[str, Any]:
-    """Records that were made while the store was away."""
-    return outbox_members(find_backlog(store, also=other_spools))
-
-
-def outbox_members(found: Backlog) -> dict[str, Any]:
-    """What `--json` says of an outbox."""
-    return {
-        "entries": found.entry_count,
-        "bytes": found.size,
-        "oldest_at": found.oldest_at,
-        "unreadable": found.unreadable_count,
-        "dropped": found.dropped_count,
-        "kept": found.kept_count,
-        "kept_in": list(found.kept_in),
-        "foreign": [{**asdict(one), "told": str(one)} for one in found.foreign],
-    }
-
-
-def _oldest(moments: Sequence[datetime | None]) -> datetime | None:
-    return min((moment for moment in moments if moment is not None), default=None)
-
-
-def _kept(store: Store, other_spools: Sequence[Path]) -> dict[str, Any]:
-    """What repairs have put away in the spools, for people to look at."""
-    found = kept_folders(store, also=other_spools)
-    return {"invocations": len(found), "folders": sorted({str(one.parent) for one in found})}
-
-
-def _why_unreadable(spools: Sequence[Path]) -> str | None:
-    """Why one of several spools cannot be read; None when all can, or are not there."""
-    for spool in spools:
+def _folder_size(folder: Path) -> int:
+    total = 0
+    for path in folder.rglob("*"):
         try:
-            os.listdir(spool)  # noqa: PTH208  that it can be is all that is wanted
-            os.stat(f"{spool}/.")  # noqa: PTH116  a path would be without the dot
-        except FileNotFoundError:
-            continue
-        except OSError as error:
-            return f"{spool}: {error.strerror}"
+            total += path.lstat().st_size
+        except OSError:
+            continue  # the ingester deleted the file
+    return total
+
+
+def _why_unavailable(store: Store) -> str | None:
+    try:
+        store.archive.sink.exists(mark_path(store.info.id))
+    except UnavailableError as error:
+        return str(error)
     return None
-
-
-def _is_writable(spool: Path) -> bool:
-    """Whether output can be captured there, as far as rights go; it is made when it is needed."""
-    there = next(f for f in (spool, *spool.absolute().parents) if os.path.exists(f))  # noqa: PTH110  raises nothing
-    # With the dot it is only there if it is a folder.
-    return os.access(f"{there}/.", os.W_OK | os.X_OK)

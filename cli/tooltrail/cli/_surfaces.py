@@ -29,7 +29,7 @@ def as_record(detail: InvocationDetail) -> dict[str, Any]:
         "canonical_result": _parsed(detail.canonical_json),
         "artifacts": [{"role": role, "path": path} for role, path in detail.artifacts],
         "receipt": None if detail.receipt is None else asdict(detail.receipt),
-        "omissions": [omission.model_dump() for omission in detail.omissions],
+        "omissions": [asdict(omission) for omission in detail.omissions],
     }
 
 

@@ -1,7 +1,8 @@
 """The messages of a provider's answer: one for each choice, and the answer's bytes with the first.
 
-The ids of the messages follow from the id of the answer. So whoever records an answer, its program
-or the ingester after the program died, records the same messages.
+The ids of the messages follow from the id of the answer. So its program, and the ingester after the
+program died, record the same messages. The last message has the id of the answer and says that the
+answer has ended: an append that was cut off between two messages must not say so.
 """
 
 from collections.abc import Sequence
@@ -29,12 +30,13 @@ class AnswerMessage(NamedTuple):
 def messages_of(started: AnswerStarted, response: Response) -> list[AnswerMessage]:
     """The messages of an answer, at least one. An answer that is nothing but an error has one, too.
 
-    Each call has an id; an id that was made is flagged.
+    Their ids follow each other, up to the id of the answer. Each call has an id; an id that was made
+    is flagged.
     """
     origin = Origin(wire_format=started.wire_format)
     nothing = Message(role="assistant", origin=origin, is_complete=False)
-    found: list[AnswerMessage] = []
-    for number, message in enumerate(response.messages or (nothing,)):
+    messages, found = response.messages or (nothing,), list[AnswerMessage]()
+    for number, message in enumerate(messages, 1 - len(messages)):
         message_id = UUID(int=started.id.int + number)
         named = _with_ids(_with_provider(message, started.provider), message_id)
         found.append(AnswerMessage(message_id, named))
@@ -44,20 +46,16 @@ def messages_of(started: AnswerStarted, response: Response) -> list[AnswerMessag
 def answer_entries(
     started: AnswerStarted, messages: Sequence[AnswerMessage], payload: bytes
 ) -> list[Entry]:
-    """The facts of the messages of an answer, in the order in which they must be appended.
-
-    The first choice comes last. Its message has the id of the answer and says that the answer has
-    ended; an append that was cut off in the middle must not say so.
-    """
+    """The facts of the messages of an answer."""
     return [
         message_entry(
             started.session,
             message_id,
             message,
-            payload=payload if message_id == started.id else None,
+            payload=payload if number == 0 else None,
             at=started.at,
         )
-        for message_id, message in reversed(messages)
+        for number, (message_id, message) in enumerate(messages)
     ]
 
 

@@ -11,7 +11,7 @@ import asyncio
 import json
 import threading
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Generic, Self, TypeVar, cast
 from uuid import UUID
@@ -195,7 +195,7 @@ class RecordedStream(Generic[ChunkT]):
 
     @property
     def message_id(self) -> UUID:
-        """Of the message that the first choice becomes."""
+        """Of the message that the answer becomes; of its last choice where it has several."""
         return self._started.id
 
     @property
@@ -218,7 +218,7 @@ class RecordedStream(Generic[ChunkT]):
         """Record that an answer comes, before its first chunk is asked for."""
         if not self._is_begun and self._response is None:
             owner = self._session.recorder.owner.name()
-            self._session.append([Entry(replace(self._started, owner=owner))])
+            self._session.append([Entry(self._started.replaced(owner=owner))])
             self._is_begun = True
 
     def _keep(self, chunk: ChunkT) -> None:

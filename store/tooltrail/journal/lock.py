@@ -90,11 +90,7 @@ class JournalLock:
 
     def read_hint(self) -> Tail | None:
         """What the hint says of the end; None where it says nothing readable."""
-        data = os.pread(self._hint, _HINT_SIZE, 0)
-        if len(data) < _HINT_SIZE:
-            return None
-        (crc,) = _CRC.unpack_from(data, _HINT.size)
-        return Tail(*_HINT.unpack_from(data)) if zlib.crc32(data[: _HINT.size]) == crc else None
+        return _tail_in(os.pread(self._hint, _HINT_SIZE, 0))
 
     def write_hint(self, tail: Tail) -> None:
         """Say where the newest segment ends. Without it, the next writer looks for the end."""
@@ -109,6 +105,21 @@ class JournalLock:
         self.descriptor = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | flags)
         hint = self.folder / HINT_NAME
         self._hint = os.open(hint, os.O_RDWR | os.O_CREAT | flags, 0o600)
+
+
+def peek_hint(folder: Path) -> Tail | None:
+    """What the hint says of the end, without the lock; None where it says nothing readable."""
+    try:
+        return _tail_in((folder / HINT_NAME).read_bytes())
+    except OSError:
+        return None
+
+
+def _tail_in(data: bytes) -> Tail | None:
+    if len(data) < _HINT_SIZE:
+        return None
+    (crc,) = _CRC.unpack_from(data, _HINT.size)
+    return Tail(*_HINT.unpack_from(data)) if zlib.crc32(data[: _HINT.size]) == crc else None
 
 
 def make_private_folder(folder: Path) -> None:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from tooltrail.journal import segments
+import tooltrail.journal.segments as segments  # noqa: PLR0402  the package would read its stub
 from tooltrail.journal.ends import OpenSegment, find_end, first_tail, next_head
 from tooltrail.journal.frames import HEADER_SIZE, link, pack_frame
 from tooltrail.journal.lock import JournalLock, Tail, sync_names

@@ -166,7 +166,8 @@ def ended_entry(
         UnavailableError: the spool cannot be written.
     """
     naming = _Naming()
-    projection = project(output, families.of_output(output, family), policy, naming)
+    family = families.of_output(output, family)
+    projection = project(output, family, policy, naming)
     receipt = _receipt(projection, family, policy, seen)
     inline = policy.applied_to(output.tool_name).inline_bytes
     hidden = [one for digest, one in naming.named.items() if digest not in _digests(streams)]

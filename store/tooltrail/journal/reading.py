@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final, Self, TypeAlias
 from uuid import UUID
 
-from tooltrail.journal import segments
+import tooltrail.journal.segments as segments  # noqa: PLR0402  the package would read its stub
 from tooltrail.journal.frames import (
     FIRST_HASH,
     HEADER_SIZE,

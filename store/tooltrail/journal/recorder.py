@@ -2,19 +2,17 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from tooltrail.journal.log import JournalLog, Position
 from tooltrail.journal.owners import Owner
+from tooltrail.journal.segments import JOURNAL_FOLDER
 from tooltrail.journal.tasks import AppendingThread
 from tooltrail.journal.work import Acknowledge, Work
 from tooltrail.records.errors import UnavailableError
 
 if TYPE_CHECKING:
     from tooltrail.records import FamilyRegistry, Policy
-
-JOURNAL_FOLDER: Final = "journal"
-"""Folder of the spool with the segments."""
 
 T = TypeVar("T")
 

@@ -36,6 +36,9 @@ from tooltrail.journal.frames import (
 from tooltrail.records.errors import DamageError
 from tooltrail.records.frozen import Frozen
 
+JOURNAL_FOLDER: Final = "journal"
+"""Folder of the spool with the segments."""
+
 VERSION: Final = 1
 SUFFIX: Final = ".seg"
 SEAL_BYTES: Final = 16 << 20

@@ -36,9 +36,10 @@ MAX_EMBEDDED_DEPTH = MAX_DEPTH - 6
 _FLOAT_MARK = "$tooltrail.float"
 _TEXT_MARK = "$tooltrail.text"
 _KEY_MARK = "$tooltrail.key:"
-_LOOKS_LIKE_MARK = re.compile(r"\$+tooltrail\.")
-_SURROGATE = re.compile("[\ud800-\udfff]")
-_ESCAPE = re.compile(r"\\\\|\\u(d[89a-f][0-9a-f]{2})")
+# Compiled when they are first used, since most programs need none of these.
+_LOOKS_LIKE_MARK = r"\$+tooltrail\."
+_SURROGATE = "[\ud800-\udfff]"
+_ESCAPE = r"\\\\|\\u(d[89a-f][0-9a-f]{2})"
 _NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
@@ -178,25 +179,25 @@ def _sorted_keys(members: Mapping[str, object]) -> list[str]:
 
 
 def _text(text: str) -> str:
-    if text.isascii() or _SURROGATE.search(text) is None:
+    if text.isascii() or re.search(_SURROGATE, text) is None:
         return _quote(text)
     return "{" + _quote(_TEXT_MARK) + ":" + _quote(_escape(text)) + "}"
 
 
 def _key(key: str) -> str:
-    if key.startswith("$") and _LOOKS_LIKE_MARK.match(key):
+    if key.startswith("$") and re.match(_LOOKS_LIKE_MARK, key):
         key = "$" + key
-    if key.isascii() or _SURROGATE.search(key) is None:
+    if key.isascii() or re.search(_SURROGATE, key) is None:
         return key
     return _KEY_MARK + _escape(key)
 
 
 def _escape(text: str) -> str:
-    return _SURROGATE.sub(lambda m: f"\\u{ord(m[0]):04x}", text.replace("\\", "\\\\"))
+    return re.sub(_SURROGATE, lambda m: f"\\u{ord(m[0]):04x}", text.replace("\\", "\\\\"))
 
 
 def _unescape(text: str) -> str:
-    return _ESCAPE.sub(lambda m: chr(int(m[1], 16)) if m[1] else "\\", text)
+    return re.sub(_ESCAPE, lambda m: chr(int(m[1], 16)) if m[1] else "\\", text)
 
 
 def _integer(value: int) -> str:
@@ -277,4 +278,4 @@ def _restore(value: object) -> "JsonValue":
 def _restore_key(key: str) -> str:
     if key.startswith(_KEY_MARK):
         key = _unescape(key.removeprefix(_KEY_MARK))
-    return key[1:] if key.startswith("$$") and _LOOKS_LIKE_MARK.match(key) else key
+    return key[1:] if key.startswith("$$") and re.match(_LOOKS_LIKE_MARK, key) else key

@@ -148,7 +148,7 @@ class AnswerStarted(Frozen):
 
     Attributes:
         session: id of the session.
-        id: of the message that the answer becomes.
+        id: of the message that the answer becomes, the last one of several choices.
         at: when it began, aware.
         wire_format: format of the answer.
         provider: whose server gives it, where the format does not say so.

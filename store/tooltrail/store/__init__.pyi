@@ -17,16 +17,19 @@ from .info import StoreInfo
 from .ingest.ingester import Ingested, Ingester
 from .keep.backing_up import Backup, back_up_store
 from .keep.checking import check_database, iter_problems
+from .keep.condition import (
+    Condition,
+    JournalState,
+    PendingArtifact,
+    RejectedFact,
+    read_condition,
+)
 from .keep.pruning import PruningReport, prune
 from .keep.pruning_plan import DEFAULT_GRACE, Amount, PruningPlan, plan_pruning
 from .keep.relocating import RelocationReport, relocate
-from .keep.upgrading import (
-    Downgrade,
-    downgrade_store,
-    plan_downgrade,
-    upgrade_store,
-)
-from .opening import create_store, open_store, store_revision
+from .keep.rerendering import Rerendering, RerenderingState, Wording, rerender
+from .keep.upgrading import Downgrade, downgrade_store, plan_downgrade, upgrade_store
+from .opening import create_store, open_existing, open_store, store_revision
 from .read.agent_runs import (
     AcceptedValue,
     AgentVersionView,
@@ -65,6 +68,7 @@ __all__ = [
     "ArtifactView",
     "AttemptView",
     "Backup",
+    "Condition",
     "Database",
     "Downgrade",
     "EndedCall",
@@ -77,16 +81,21 @@ __all__ = [
     "InvocationFeed",
     "InvocationFilter",
     "InvocationView",
+    "JournalState",
     "LegView",
     "MessageView",
     "Page",
+    "PendingArtifact",
     "PruningPlan",
     "PruningReport",
     "Reader",
     "ReceiptView",
     "RecordedAnswer",
     "RecordedStream",
+    "RejectedFact",
     "RelocationReport",
+    "Rerendering",
+    "RerenderingState",
     "Session",
     "SessionView",
     "Store",
@@ -96,6 +105,7 @@ __all__ = [
     "ToolView",
     "Totals",
     "WaitingStream",
+    "Wording",
     "agent_version",
     "agent_versions",
     "back_up_store",
@@ -108,14 +118,17 @@ __all__ = [
     "new_id",
     "now",
     "open_database",
+    "open_existing",
     "open_store",
     "parse_target",
     "plan_downgrade",
     "plan_pruning",
     "prune",
+    "read_condition",
     "record_response",
     "record_stream",
     "relocate",
+    "rerender",
     "store_revision",
     "tool_results_message",
     "upgrade_store",

@@ -13,10 +13,9 @@ from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, BinaryIO, Self
 from uuid import UUID
 
-from tooltrail.artifacts import ArtifactArchive, defer_sink
 from tooltrail.records.errors import StoreExistsError, UnavailableError
 from tooltrail.store.engines.database import Database
 from tooltrail.store.info import StoreInfo, check_revision, read_info
@@ -25,6 +24,7 @@ from tooltrail.store.roots import mark_path, named_root, remembered_root, resolv
 from tooltrail.store.settings import Settings
 
 if TYPE_CHECKING:
+    from tooltrail.artifacts import ArtifactArchive
     from tooltrail.journal.recorder import Recorder
     from tooltrail.journal.session import Session
     from tooltrail.records import FamilyRegistry, Policy
@@ -50,7 +50,7 @@ class Store:
         self.spool = spool
         self.settings = settings
         self._archive: ArtifactArchive | None = None
-        self._root: str | None = None
+        self._opened: tuple[str, str] | None = None
 
     @cached_property
     def families(self) -> "FamilyRegistry":
@@ -94,20 +94,25 @@ class Store:
             self._create_if_missing()
         with self.database.read() as connection:
             check_revision(connection)
-            info = read_info(connection)
-        self._follow(info)
-        return info
+            return read_info(connection)
 
     @property
-    def archive(self) -> ArtifactArchive:
-        """The artifacts.
+    def archive(self) -> "ArtifactArchive":
+        """The artifacts, where they are now: `relocate` may have moved them.
 
         Raises:
             TooltrailError: see `info`.
         """
+        from tooltrail.artifacts import ArtifactArchive, defer_sink  # noqa: PLC0415  see `families`
+
+        info, named = self.info, self.settings.artifacts
+        root = info.artifact_root if named is None else named_root(named)
+        where = (resolve_root(self.database.target, root), mark_path(info.id))
         if self._archive is None:
-            _ = self.info
-        assert self._archive is not None
+            self._archive = ArtifactArchive(defer_sink(where[0], mark=where[1]))
+        elif where != self._opened:
+            self._archive.move_to(defer_sink(where[0], mark=where[1]))
+        self._opened = where
         return self._archive
 
     @property
@@ -124,7 +129,7 @@ class Store:
 
         _ = self.info
         self.lag = self._catch_up()
-        return Reader(self.database, self.archive, self.spool)
+        return Reader(self.database, _Artifacts(self), self.spool)
 
     lag: UnavailableError | None = None
     """Why the facts of the journal could not be ingested when `reader` was last asked for."""
@@ -196,7 +201,7 @@ class Store:
         from tooltrail.store.ingest.ingester import Ingester  # noqa: PLC0415  see `families`
 
         def prepare() -> None:
-            _ = self.info
+            _ = self.archive
 
         return Ingester(self.database, self.archive, self.spool, self.families, prepare)
 
@@ -224,19 +229,6 @@ class Store:
         except StoreExistsError:
             return  # another process created it meanwhile
 
-    def _follow(self, info: StoreInfo) -> None:
-        """Use the artifacts where they are now; `relocate` may have moved them."""
-        named = self.settings.artifacts
-        root = info.artifact_root if named is None else named_root(named)
-        if root == self._root:
-            return
-        sink = defer_sink(resolve_root(self.database.target, root), mark=mark_path(info.id))
-        if self._archive is None:
-            self._archive = ArtifactArchive(sink)
-        else:
-            self._archive.move_to(sink)
-        self._root = root
-
     def __enter__(self) -> Self:
         return self
 
@@ -247,3 +239,14 @@ class Store:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+
+class _Artifacts:
+    """The artifacts of a store, opened when one is read."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def open(self, path: str, *, size: int | None = None) -> BinaryIO:
+        """All bytes of an artifact; see `ArtifactArchive.open`."""
+        return self._store.archive.open(path, size=size)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tooltrail.records import CanonicalResult
-from tooltrail.store import InvocationDetail, MessageView
+from tooltrail.store.views import InvocationDetail, MessageView
 from tooltrail.transcripts._pairs import Pairs
 from tooltrail.transcripts._parts import members_of
 from tooltrail.transcripts._wording import arguments, compact_json

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from tooltrail.records import CanonicalResult
-from tooltrail.store import InvocationDetail, MessageView
+from tooltrail.store.views import InvocationDetail, MessageView
 from tooltrail.transcripts._pairs import Pairs
 from tooltrail.transcripts._parts import parts_of
 from tooltrail.transcripts._wording import (

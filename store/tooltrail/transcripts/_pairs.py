@@ -7,7 +7,7 @@ may spell arguments anew. Where neither has an id, tool and arguments decide.
 
 A result of a message belongs to the call with its id; without one, to the first call of its tool in
 the latest answer, of those without an id of their provider's if there are any. All of it is found
-out before anything is told: a result may have been written down before the invocation of its call.
+out first: a result may have been recorded before the invocation of its call.
 """
 
 from collections import defaultdict, deque
@@ -17,12 +17,9 @@ from typing import cast, get_args
 from uuid import UUID
 
 from tooltrail.records import CallBlock, Message, ResultBlock, Role, TextBlock, ToolCall
-from tooltrail.store import InvocationDetail, MessageView
+from tooltrail.store.views import InvocationDetail, MessageView
 from tooltrail.transcripts._wording import arguments
 from tooltrail.transcripts.transcript import Transcript
-
-OFFERING = "tools"
-"""The role of entries that say which tools are on offer, and are no words of anybody."""
 
 _ROLES: frozenset[str] = frozenset(get_args(Role))
 
@@ -116,7 +113,7 @@ class Pairs:
         self.left: set[UUID] = set()
         self._placed: dict[tuple[UUID, int], Asked] = {}
         self._unrun: defaultdict[_Name, _Waiting] = defaultdict(_Waiting)
-        self._untold: defaultdict[_Name, _Waiting] = defaultdict(_Waiting)
+        self._unanswered: defaultdict[_Name, _Waiting] = defaultdict(_Waiting)
         self._early: defaultdict[_Name, list[BlockPlace]] = defaultdict(list)
         self._answers: list[Answer] = []
         for entry in transcript.entries:
@@ -158,7 +155,7 @@ class Pairs:
         mine, other = message.origin, before.origin
         if mine is None or other is None or mine.choice in last.choices:
             return False
-        # Ids that follow each other are those of one answer, see `record_response`.
+        # Ids that follow each other are those of one answer, see `messages_of`.
         follows = view.id.int == last.views[-1].id.int + 1
         is_named_alike = mine.response_id == other.response_id and bool(mine.response_id)
         return mine.wire_format == other.wire_format and (follows or is_named_alike)
@@ -187,7 +184,7 @@ class Pairs:
         """Let results of messages find a call; one that came before its call finds it now."""
         names = _names_of_result(asked.call, key)
         for name in names:
-            self._untold[name].add(asked)
+            self._unanswered[name].add(asked)
         if asked.message_id is None and asked.call.call_id and self._early[names[0]]:
             self.results[self._early[names[0]].pop(0)] = asked
             asked.results += 1
@@ -198,12 +195,12 @@ class Pairs:
             name = ("key", block.key)
         else:
             name = ("id", block.call_id) if block.call_id else ("tool", block.tool_name)
-        asked = self._untold[name].next(_is_untold)
+        asked = self._unanswered[name].next(_is_unanswered)
         if asked is None and name[0] == "tool":
             # Some servers give ids and take results without.
-            asked = self._untold["any", block.tool_name].next(_is_untold)
+            asked = self._unanswered["any", block.tool_name].next(_is_unanswered)
         elif asked is None:
-            asked = self._untold[name].latest
+            asked = self._unanswered[name].latest
         if asked is None:
             self._early[name].append(place)
             return
@@ -213,14 +210,14 @@ class Pairs:
     def _choose(self, until: UUID | None) -> None:
         """Of alternatives those stay whose calls were run, else had results, else the first.
 
-        The one up to which the session is told stays where nobody knew yet which is continued.
+        The choice at which the transcript ends stays where nobody knew yet which is continued.
         """
         run = {one.message_id for one in self.calls.values() if one.run is not None}
-        told = {one.message_id for one in self.calls.values() if one.results}
+        answered = {one.message_id for one in self.calls.values() if one.results}
         for answer in self._answers:
             ids = [view.id for view in answer.views]
             first = until if until in ids else ids[0]
-            kept = run.intersection(ids) or told.intersection(ids) or {first}
+            kept = run.intersection(ids) or answered.intersection(ids) or {first}
             self.left.update(one for one in ids if one not in kept)
 
 
@@ -247,7 +244,7 @@ def repeats_receipt(block: ResultBlock, run: InvocationDetail) -> bool:
     texts = [one.text for one in block.content if isinstance(one, TextBlock)]
     if len(texts) < len(block.content) or run.receipt is None:
         return False
-    # The prefix is the one by which formats without a flag tell a failure.
+    # Formats without a flag mark a failure with this prefix.
     return "".join(texts).strip().removeprefix("ERROR: ") == run.receipt.text.strip()
 
 
@@ -269,5 +266,5 @@ def _is_unrun(asked: Asked) -> bool:
     return asked.run is None
 
 
-def _is_untold(asked: Asked) -> bool:
+def _is_unanswered(asked: Asked) -> bool:
     return asked.results == 0

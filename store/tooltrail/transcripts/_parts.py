@@ -21,7 +21,7 @@ from tooltrail.records import (
     TextBlock,
     ToolCall,
 )
-from tooltrail.store import InvocationDetail, MessageView
+from tooltrail.store.views import InvocationDetail, MessageView
 from tooltrail.transcripts._pairs import Pairs, repeats_receipt
 from tooltrail.transcripts._wording import one_line
 from tooltrail.wire import describe_block
@@ -165,10 +165,10 @@ def _named(call: ToolCall, state: str) -> str:
 
 def _content(result: ResultBlock) -> str:
     """What a result says, a block after the other."""
-    told = [_content_text(block) for block in result.content]
+    texts = [_content_text(block) for block in result.content]
     if result.has_structured:
-        told.append(json.dumps(result.structured, ensure_ascii=False, separators=(",", ":")))
-    return "\n".join(told)
+        texts.append(json.dumps(result.structured, ensure_ascii=False, separators=(",", ":")))
+    return "\n".join(texts)
 
 
 def _content_text(block: TextBlock | MediaBlock | ResourceBlock | ProviderBlock) -> str:

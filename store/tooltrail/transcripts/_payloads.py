@@ -4,7 +4,7 @@ import base64
 import json
 from collections.abc import Iterator
 
-from tooltrail.store import MessageView
+from tooltrail.store.views import MessageView
 from tooltrail.transcripts.transcript import Transcript
 
 

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from tooltrail.records import CanonicalResult
-from tooltrail.store import InvocationDetail
+from tooltrail.store.views import InvocationDetail
 
 OPEN = "[no result: the invocation has not ended]"
 

@@ -1,9 +1,9 @@
-"""A transcript as a conversation: what any provider can be told of a session.
+"""A transcript as a conversation, which any provider can be sent.
 
 Each call stands where a message asked for it. Where no message asked, as of commands that people
-run, the call stands in a message of its own: who asked for what together cannot be told from times.
-What the model was shown of a call is its receipt. Of several answers to one request the one is told
-that was continued. What is not told as it is in the record is listed, as in an export's report.
+run, the call stands in a message of its own: times do not say who asked for what together. What the
+model was shown of a call is its receipt. Of several answers to one request the conversation has the
+one that was continued. Differences from the record are listed, as in an export's report.
 """
 
 from dataclasses import dataclass, field
@@ -17,21 +17,21 @@ from tooltrail.records import (
     TextBlock,
     result_status,
 )
-from tooltrail.store import InvocationDetail, MessageView, ToolView
-from tooltrail.transcripts._pairs import OFFERING, Asked, Pairs, repeats_receipt
+from tooltrail.store.views import InvocationDetail, MessageView, ToolView
+from tooltrail.transcripts._pairs import Asked, Pairs, repeats_receipt
 from tooltrail.transcripts._wording import compact_json
 from tooltrail.transcripts.transcript import Transcript
 from tooltrail.wire import Change, ChangeKind
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What can be told of a session.
+class SessionConversation:
+    """A session as a conversation.
 
     Attributes:
-        conversation: all of that.
-        changes: what is not in it as it is in the record. Where an entry has no place in the
-            conversation, `where` is `#SEQ`.
+        conversation: the messages, and the tools that were offered last.
+        changes: differences from the record. Where an entry has no place in the conversation,
+            `where` is `#SEQ`.
     """
 
     conversation: Conversation
@@ -43,30 +43,30 @@ def conversation_of(transcript: Transcript) -> Conversation:
 
     The tools are those that it offered last.
     """
-    return tell(transcript).conversation
+    return read_conversation(transcript).conversation
 
 
-def tell(transcript: Transcript) -> Told:
-    """The same, and what of the record is not in it."""
+def read_conversation(transcript: Transcript) -> SessionConversation:
+    """The conversation that a session was, and how it differs from the record."""
     building, offered = _Building(transcript), tuple[ToolView, ...]()
     for entry in transcript.entries:
         if isinstance(entry, InvocationDetail):
             building.take_invocation(entry)
         elif entry.tools is not None:
             offered = entry.tools
-        elif entry.leg is None:  # what is recorded of its run, no model was told
+        elif entry.leg is None:  # no model was shown what is recorded of its run
             building.take_message(entry)
     drafts = building.kept()
     messages = [
         draft.message.model_copy(update={"blocks": tuple(draft.blocks)}) for draft in drafts
     ]
     compacted = [
-        Change("result_compacted", f"messages[{index}].results[{number}]", told)
+        Change("result_compacted", f"messages[{index}].results[{number}]", detail)
         for index, draft in enumerate(drafts)
-        for number, told in draft.compacted
+        for number, detail in draft.compacted
     ]
     conversation = Conversation.of(messages, [tool.definition for tool in offered])
-    return Told(conversation, (*building.changes, *compacted))
+    return SessionConversation(conversation, (*building.changes, *compacted))
 
 
 @dataclass(slots=True)
@@ -96,20 +96,17 @@ class _Building:
         return [draft for draft in self._drafts if draft.blocks or draft.message.role != "tool"]
 
     def take_message(self, view: MessageView) -> None:
-        """A message as it was recorded, or what can be made of an older one, which is text."""
+        """A message as it was recorded."""
         message = self._pairs.messages[view.id]
         if view.id in self._pairs.left:
             choice = 0 if message.origin is None else message.origin.choice
             self._leave("alternative_dropped", view, f"choice {choice} was not continued")
             return
-        if view.role == OFFERING and view.document is None:
-            self._leave("block_dropped", view, "it says which tools are on offer, in words alone")
-            return
         draft = self._add(message)
         for number, block in enumerate(message.blocks):
-            told = self._told(view, number, block)
-            if told is not None:
-                draft.blocks.append(told)
+            kept = self._keyed(view, number, block)
+            if kept is not None:
+                draft.blocks.append(kept)
 
     def take_invocation(self, detail: InvocationDetail) -> None:
         """Its call, unless a message asked for it, and what the model was shown."""
@@ -123,7 +120,9 @@ class _Building:
         draft, summary = self._answers(), detail.summary
         if summary.id in self._compacted:
             number = sum(isinstance(block, ResultBlock) for block in draft.blocks)
-            draft.compacted.append((number, "the compaction of its canonical result is told"))
+            draft.compacted.append(
+                (number, "the compaction of its canonical result stands in its place")
+            )
         result = ResultBlock(
             call_id=summary.call_id,
             tool_name=summary.tool_name,
@@ -139,8 +138,8 @@ class _Building:
             return compact_json(compacted)
         return None if detail.receipt is None else detail.receipt.text
 
-    def _told(self, view: MessageView, number: int, block: MessageBlock) -> MessageBlock | None:
-        """A block with the key of its call; None for a result that an invocation tells."""
+    def _keyed(self, view: MessageView, number: int, block: MessageBlock) -> MessageBlock | None:
+        """A block with the key of its call; None for a result that an invocation has."""
         if isinstance(block, CallBlock):
             asked = self._pairs.calls[view.id, number]
             return block if asked.run is None else block.model_copy(update={"key": _key_of(asked)})
@@ -153,8 +152,8 @@ class _Building:
             # A call of which nothing was kept but that it ran: what the message says of it counts.
             return block.model_copy(update={"key": _key_of(found)})
         if not repeats_receipt(block, found.run):
-            told = f"the receipt of #{found.run.summary.seq} is told, and not what this says of it"
-            self._leave("result_repeated", view, told)
+            seq = found.run.summary.seq
+            self._leave("result_repeated", view, f"the receipt of #{seq} stands in its place")
         return None
 
     def _leave(self, kind: ChangeKind, view: MessageView, detail: str) -> None:

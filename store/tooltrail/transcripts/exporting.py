@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tooltrail.transcripts.conversations import tell
+from tooltrail.transcripts.conversations import read_conversation
 from tooltrail.transcripts.formats import Writer
 from tooltrail.transcripts.transcript import Transcript
 from tooltrail.wire import (
@@ -22,22 +22,22 @@ def export_transcript(
 ) -> Export:
     """A session as the messages of a request, each call with what the model was shown.
 
-    What of the session is not in the conversation as it is in the record comes first in the report,
-    and then what the format does not carry.
+    The report lists the differences of the conversation from the record, then what the format does
+    not carry.
 
     Args:
         transcript: of the session; a call that is compacted has its compaction.
         format_name: of a wire format.
-        policy: how what the format cannot carry is told.
+        policy: what becomes of what the format cannot carry.
 
     Raises:
         NotFoundError: there is no such format.
         ExportRefusedError: something would be changed, and the policy is strict.
     """
-    told, report = tell(transcript), ExportReport()
+    read, report = read_conversation(transcript), ExportReport()
     lenient = replace(policy, strict=False)
-    export = wire_format(format_name).write_history(told.conversation, lenient)
-    for change in (*told.changes, *export.report):
+    export = wire_format(format_name).write_history(read.conversation, lenient)
+    for change in (*read.changes, *export.report):
         report.add(change.kind, change.where, change.detail)
     if policy.strict and report:
         raise ExportRefusedError(report)

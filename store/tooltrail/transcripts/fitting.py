@@ -13,7 +13,7 @@ from tooltrail.records import CanonicalResult
 from tooltrail.records.budgets import CompactionBudget
 from tooltrail.records.compaction import DEFAULT_COMPACTION, ESSENTIALS_ONLY, compact
 from tooltrail.records.tokens import text_size, tokens_of_size
-from tooltrail.store import InvocationDetail
+from tooltrail.store.views import InvocationDetail
 from tooltrail.transcripts.formats import Writer
 from tooltrail.transcripts.transcript import Transcript
 

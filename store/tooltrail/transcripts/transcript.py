@@ -6,7 +6,8 @@ from typing import TypeAlias
 from uuid import UUID
 
 from tooltrail.records import AmbiguousNameError, CanonicalResult, NotFoundError
-from tooltrail.store import InvocationDetail, MessageView, Reader, SessionView
+from tooltrail.store.read.reader import Reader
+from tooltrail.store.views import InvocationDetail, MessageView, SessionView
 
 Entry: TypeAlias = MessageView | InvocationDetail
 
@@ -22,7 +23,7 @@ class Transcript:
         session: whose conversation it is.
         entries: messages and tool calls in the order in which they were recorded.
         compacted: what stands in place of the receipt, by invocation, where a call is compacted.
-        until: the last entry of a session that is told up to one; None where all of it is told.
+        until: the last entry of a part of a session; None for all of it.
     """
 
     session: SessionView
@@ -50,8 +51,8 @@ def load_transcript(reader: Reader, session: str, *, payloads: bool = False) -> 
 def until(transcript: Transcript, name: str) -> Transcript:
     """The session as it was when one of its entries began: that one and all before it.
 
-    A call that had not ended by then is told as one that had not, whatever came of it later; so is
-    the one that is named. The session was open then.
+    A call that had not ended by then is open in it, whatever came of it later; so is the one that
+    is named. The session was open then.
 
     Args:
         transcript: the whole of it.

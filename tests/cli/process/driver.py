@@ -9,12 +9,14 @@ import faulthandler
 import json
 import os
 import signal
+import subprocess
 import sys
 import threading
 from pathlib import Path
 from typing import Any
 
-from tooltrail.cli._process import ChildExit, SpawnFailure, loop, run_child
+from tooltrail.cli._process import ChildExit, SpawnFailure, loop, run_child, spawn
+from tooltrail.cli._process.child import Child
 
 _WATCHED = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGTSTP", "SIGCONT", "SIGCHLD")
 
@@ -28,17 +30,17 @@ class Recording:
         self.pids: list[int] = []
         self.idle_count = 0
 
-    def chunk(self, name: str, data: bytes | memoryview) -> None:
-        self.chunks.append((name, bytes(data)))
+    def chunk(self, name: str, data: bytes) -> None:
+        self.chunks.append((name, data))
         if len(self.chunks) == self.spec.get("raise_at_chunk"):
             raise RuntimeError("the record cannot be kept")
 
-    def started(self, pid: int) -> None:
-        self.pids.append(pid)
-        if self.spec.get("raise_at_start"):
-            raise RuntimeError("the start cannot be noted")
+    def child(self, process: subprocess.Popen[bytes]) -> Child:
+        """Make the child as the runner does, and note its process id."""
+        self.pids.append(process.pid)
         if path := self.spec.get("pid_file"):
-            Path(path).write_text(str(pid))
+            Path(path).write_text(str(process.pid))
+        return Child(process)
 
     def idle(self) -> None:
         self.idle_count += 1
@@ -93,11 +95,10 @@ def _run(spec: dict[str, Any], recording: Recording) -> dict[str, Any]:
             spec["argv"],
             on_chunk=recording.chunk,
             cwd=spec.get("cwd"),
-            env=spec.get("env"),
             timeout_s=spec.get("timeout_s"),
             grace_s=spec.get("grace_s", 5.0),
-            on_started=recording.started,
             on_idle=recording.idle,
+            has_terminal=spec.get("has_terminal", False),
         )
     except SpawnFailure as failure:
         return {
@@ -109,21 +110,13 @@ def _run(spec: dict[str, Any], recording: Recording) -> dict[str, Any]:
     return _outcome(found)
 
 
-def _in_thread(spec: dict[str, Any], recording: Recording) -> dict[str, Any]:
-    box: list[dict[str, Any]] = []
-    thread = threading.Thread(target=lambda: box.append(_run(spec, recording)))
-    thread.start()
-    thread.join()
-    return box[0]
-
-
 def _prepare(spec: dict[str, Any]) -> None:
     for name in spec.get("without", []):
         delattr(os, name)
     for name in spec.get("ignore", []):
         signal.signal(getattr(signal, name), signal.SIG_IGN)
-    if "patience_s" in spec:
-        loop.__dict__["PATIENCE_S"] = spec["patience_s"]
+    if "stall_s" in spec:
+        loop.__dict__["STALL_S"] = spec["stall_s"]
 
 
 def main() -> None:
@@ -132,7 +125,8 @@ def main() -> None:
     _prepare(spec)
     recording = Recording(spec)
     before = _state()
-    report = (_in_thread if spec.get("thread") else _run)(spec, recording)
+    spawn.__dict__["Child"] = recording.child
+    report = _run(spec, recording)
     report["left_behind"] = sorted(set(_state()) ^ set(before))
     report["chunks"] = [[name, len(data)] for name, data in recording.chunks]
     report["streams"] = recording.streams()

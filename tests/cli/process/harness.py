@@ -102,6 +102,11 @@ class Terminal:
         self.seen = b""
         self._rest = b""
 
+    @property
+    def descriptor(self) -> int:
+        """Our end of the terminal."""
+        return self._fd
+
     def send(self, text: bytes) -> None:
         os.write(self._fd, text)
 

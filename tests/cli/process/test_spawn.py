@@ -12,9 +12,9 @@ from tooltrail.cli._process import spawn as spawn_module
 from tooltrail.cli._process.spawn import spawn
 
 
-def refusal(argv: list[str], cwd: str | None = None, env: dict[str, str] | None = None) -> str:
+def refusal(argv: list[str], cwd: str | None = None) -> str:
     with pytest.raises(SpawnFailure) as caught:
-        run_child(argv, on_chunk=lambda _name, _data: None, cwd=cwd, env=env)
+        run_child(argv, on_chunk=lambda _name, _data: None, on_idle=lambda: None, cwd=cwd)
     failure = caught.value
     assert failure.message == str(failure)
     return f"{failure.kind} {failure.exit_code}: {failure.message}"
@@ -31,8 +31,11 @@ def test_a_program_that_is_nowhere_is_127() -> None:
     assert said == "command_spawn_failed 127: command 'no-such-program' is not found"
 
 
-def test_a_program_that_the_childs_own_path_does_not_have_is_127(tmp_path: Path) -> None:
-    assert refusal(["sh"], env={"PATH": str(tmp_path)}).startswith("command_spawn_failed 127")
+def test_a_program_that_the_path_does_not_have_is_127(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert refusal(["sh"]).startswith("command_spawn_failed 127")
 
 
 def test_an_empty_program_name_is_127() -> None:
@@ -68,12 +71,15 @@ def test_a_file_of_no_known_format_is_126(tmp_path: Path) -> None:
     assert refusal([path]) == f"command_spawn_failed 126: cannot run {path!r}: exec format error"
 
 
-def test_a_script_whose_interpreter_is_missing_is_126(tmp_path: Path) -> None:
+def test_a_script_whose_interpreter_is_missing_is_126(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = script(tmp_path / "script", "#!/no/such/interpreter\n")
     said = f"cannot run {path!r}: the interpreter that it names is not found"
     assert refusal([path]) == f"command_spawn_failed 126: {said}"
     assert "interpreter" in refusal(["./script"], cwd=str(tmp_path))
-    assert "interpreter" in refusal(["script"], env={"PATH": str(tmp_path)})
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert "interpreter" in refusal(["script"])
 
 
 def test_too_many_arguments_are_126() -> None:
@@ -110,10 +116,11 @@ def test_the_driver_reports_a_failure_and_nothing_is_left_behind(driver: Driver)
 
 
 def test_the_child_gets_folder_environment_and_arguments_as_given(
-    driver: Driver, tmp_path: Path
+    driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("COLOUR", "red")
     code = "import os,sys; print(os.getcwd(), os.environ['COLOUR'], sys.argv[1:], sep='|')"
-    report = driver.run(*python(code), "a b", "*", cwd=str(tmp_path), env={"COLOUR": "red"})
+    report = driver.run(*python(code), "a b", "*", cwd=str(tmp_path))
     expected = f"{tmp_path.resolve()}|red|['a b', '*']\n"
     assert report.stream("stdout").decode() == expected
 
@@ -151,7 +158,7 @@ def test_descriptors_that_we_were_given_reach_the_child(driver: Driver) -> None:
 def capacities() -> list[int]:
     spawned = spawn(["true"], None, None)
     spawned.child.destroy()
-    sources = (spawned.stdout, spawned.stderr)
+    sources = spawned.sources.values()
     for source in sources:
         os.close(source.fd)
     return [source.capacity for source in sources]

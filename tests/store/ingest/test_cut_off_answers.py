@@ -31,6 +31,13 @@ BODY = b"".join(CHUNKS)
 LONG = (*CHUNKS[:1] * 30, *CHUNKS[1:])
 
 
+def a_session(store: LeanStore) -> UUID:
+    """A session that is ingested, with no thread at work that a fork could cut off."""
+    session = store.open_session().id
+    store.background.close()
+    return session
+
+
 def messages_in(store: LeanStore, session: UUID) -> list[MessageView]:
     return list(store.reader.conversation(session, payloads=True)[1])
 
@@ -45,7 +52,7 @@ def check_evidence(store: LeanStore) -> None:
 def test_what_had_come_when_the_program_was_killed_is_recorded(
     store: LeanStore, count: int
 ) -> None:
-    session = store.open_session().id
+    session = a_session(store)
     cut_off_answer(store.spool, session, count)
     store.ingest()
     (view,) = messages_in(store, session)
@@ -64,14 +71,14 @@ def test_what_had_come_when_the_program_was_killed_is_recorded(
 
 
 def test_an_answer_that_was_never_asked_for_leaves_nothing(store: LeanStore) -> None:
-    session = store.open_session().id
+    session = a_session(store)
     cut_off_answer(store.spool, session, 0)
     assert store.ingest().recovered_count == 0
     assert messages_in(store, session) == []
 
 
 def test_an_answer_is_recovered_under_the_id_that_it_was_to_have(store: LeanStore) -> None:
-    session = store.open_session().id
+    session = a_session(store)
     cut_off_answer(store.spool, session, 2)
     (name,) = store.captured()
     assert store.ingest().recovered_count == 1
@@ -80,7 +87,7 @@ def test_an_answer_is_recovered_under_the_id_that_it_was_to_have(store: LeanStor
 
 
 def test_what_no_record_can_hold_keeps_no_answer_from_being_recorded(store: LeanStore) -> None:
-    session = store.open_session().id
+    session = a_session(store)
     nested = "[" * 400 + "]" * 400
     chunks = [
         f"data: {event}\n\n".encode()
@@ -91,58 +98,62 @@ def test_what_no_record_can_hold_keeps_no_answer_from_being_recorded(store: Lean
         )
     ]
     cut_off_answer(store.spool, session, 3, chunks=chunks, wire_format="anthropic")
+    store.ingest()
     (view,) = messages_in(store, session)
     assert view.payload == b"".join(chunks)
     assert Message.from_json(view.document or b"").text == "so"
 
 
 def test_no_call_runs_of_what_a_client_gave_and_no_record_can_hold(store: LeanStore) -> None:
-    session = store.open_session().id
+    session = a_session(store)
     deep: Any = []
     for _ in range(400):
         deep = [deep]
     call = {"function": {"name": "f", "arguments": {"deep": deep, "long": 10**5_000}}}
     event: Any = {"message": {"role": "assistant", "tool_calls": [call]}, "done": True}
     cut_off_answer(store.spool, session, 1, chunks=[event], wire_format="ollama")
+    store.ingest()
     (view,) = messages_in(store, session)
     (recorded,) = Message.from_json(view.document or b"").calls
     assert (recorded.tool_name, recorded.is_executable) == ("f", False)
 
 
 def test_an_answer_of_several_choices_is_recovered_with_all_of_them(store: LeanStore) -> None:
-    session = store.open_session().id
+    session = a_session(store)
     chunk = (
         b'data: {"choices":[{"index":0,"delta":{"content":"a"}},'
         b'{"index":1,"delta":{"content":"b"}}]}\n\n'
     )
     cut_off_answer(store.spool, session, 1, chunks=[chunk])
+    store.ingest()
     views = messages_in(store, session)
-    assert [(view.text, view.payload) for view in views] == [("b", None), ("a", chunk)]
+    assert [(view.text, view.payload) for view in views] == [("a", chunk), ("b", None)]
     check_evidence(store)
 
 
 def test_a_recovery_that_was_cut_off_between_two_choices_goes_on(store: LeanStore) -> None:
-    session = store.open_session().id
+    session = a_session(store)
     chunk = (
         b'data: {"choices":[{"index":0,"delta":{"content":"a"}},'
         b'{"index":1,"delta":{"content":"b"}}]}\n\n'
     )
     stream = record_stream(store.join_session(session), "openai", iter([chunk]))
+    stream.__enter__()
     written: list[Entry] = []
     with pytest.MonkeyPatch.context() as patched:
 
         def killed(_: Session, entries: list[Entry]) -> None:
             written.extend(entries)
 
-        next(chunks := iter(stream))
+        next(iter(stream))
         patched.setattr(Session, "append", killed)
-        chunks.close()  # type: ignore[attr-defined]  a generator
+        stream.close()
     store.recorder.log.record(written[:1])
     store.ingest()
-    assert [view.text for view in messages_in(store, session)] == ["b"]
+    assert [view.text for view in messages_in(store, session)] == ["a"]
     store.recorder.owner.release()
     store.ingest()
-    assert [view.text for view in messages_in(store, session)] == ["b", "a"]
+    assert [view.text for view in messages_in(store, session)] == ["a", "b"]
     check_evidence(store)
 
 
@@ -171,7 +182,7 @@ def test_a_session_that_nobody_opened_may_hold_an_answer_alone(store: LeanStore)
 
 
 def test_what_was_recorded_before_the_kill_is_not_recorded_again(store: LeanStore) -> None:
-    session = store.open_session().id
+    session = a_session(store)
     cut_off_answer(store.spool, session, 2)
     (name,) = store.captured()
     kept = store.spool.parent / "kept"
@@ -258,7 +269,7 @@ def test_an_answer_that_could_not_be_recorded_is_recorded_later(
 
 def test_a_damaged_file_is_kept_as_evidence(sqlite_store: LeanStore) -> None:
     store = sqlite_store
-    session = store.open_session().id
+    session = a_session(store)
     cut_off_answer(store.spool, session, 4)
     (name,) = store.captured()
     file = store.spool / name / "payload.zst"
@@ -292,12 +303,12 @@ def test_a_kill_at_any_moment_of_an_answer_or_of_its_recovery_loses_nothing(
     sqlite_store: LeanStore, tmp_path: Path
 ) -> None:
     store = sqlite_store
-    session, said = store.open_session().id, Said(tmp_path / "said")
+    session, said = a_session(store), Said(tmp_path / "said")
     moments = count_moments(partial(hear, store.spool, session, said))
     store.ingest()
     cut_off, killed_recoveries, body = 0, 0, b"".join(LONG)
     for part in range(KILLS):
-        session, said = store.open_session().id, Said(tmp_path / "said")
+        session, said = a_session(store), Said(tmp_path / "said")
         moment = int(moments * (part + random.random()) / KILLS) + 1
         run_and_kill(partial(hear, store.spool, session, said), moment)
         killed_recoveries += not run_and_kill(partial(recover, store), random.randrange(1, moments))

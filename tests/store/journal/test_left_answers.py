@@ -116,6 +116,5 @@ def test_an_answer_of_several_choices_can_be_recorded_again_where_it_was_left(
         assert store.captured() == [str(stream.message_id)]
         stream.close()
         assert len(stream.answer.message_ids) == 2
-    # The choice that the conversation goes on with comes last.
-    assert [text for text, _, _ in recorded(store, session)] == ["b", "a"]
-    assert [payload for _, _, payload in recorded(store, session)] == [b"", b"".join(two)]
+    assert [text for text, _, _ in recorded(store, session)] == ["a", "b"]
+    assert [payload for _, _, payload in recorded(store, session)] == [b"".join(two), b""]

@@ -16,6 +16,7 @@ from tooltrail.journal.environment import environment_json, git_commit
 from tooltrail.journal.session import Session
 from tooltrail.records import (
     CompleteOutput,
+    GenericOutput,
     InvalidRecordError,
     InvocationFinishedError,
     Message,
@@ -59,6 +60,16 @@ def test_a_finished_call_has_its_three_surfaces_in_one_row(store: LeanStore) -> 
     assert "one\ntwo" in receipt
     assert store.rows("SELECT state, exit_status, output_size FROM invocations") == [
         ("success", 3, 8)
+    ]
+
+
+def test_plain_content_of_a_tool_that_has_a_family_is_content(store: LeanStore) -> None:
+    output = CompleteOutput.success("Read", GenericOutput.of("plain text"))
+    with Session.open(store.recorder) as session:
+        finished = session.start(ToolCall.of("Read", {})).finish(output)
+    assert "plain text" in finished.receipt.text
+    assert store.rows("SELECT family, renderer FROM invocations, surfaces") == [
+        ("file_read", "generic")
     ]
 
 

@@ -129,7 +129,7 @@ def test_of_several_that_make_the_same_store_one_does(database: str, tmp_path: P
             return False
         return True
 
-    assert sorted(at_once(make, make, make)) == [False, False, True]
+    assert at_once(make, make, make).count(True) == 1
     with open_store(database, spool=tmp_path / "spool") as store:
         assert marks(root) == [mark_path(store.info.id)]
         check_whole(store)
@@ -154,9 +154,9 @@ def test_a_store_whose_commit_was_not_answered_keeps_its_mark(
         with pytest.raises(UnavailableError):
             create_store(lossy.url, artifacts=root)
     # Whether it was committed or not, it is the same store that goes on.
-    (mark,) = marks(root) or [None]
+    before = marks(root)
     with open_store(postgres_url, spool=tmp_path / "spool", artifacts=root) as store:
-        assert mark in (None, mark_path(store.info.id))
+        assert before in ([], marks(root))
         assert marks(root) == [mark_path(store.info.id)]
         check_whole(store)
 

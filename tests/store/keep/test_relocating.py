@@ -119,7 +119,9 @@ def test_a_root_beside_the_database_file_is_remembered_relative_to_it(
         assert again.archive.sink.url == f"file://{moved}/objects"
 
 
-def test_open_stores_follow(used: Store, database: str, old: Path, new: Path, tmp_path: Path) -> None:
+def test_open_stores_follow(
+    used: Store, database: str, old: Path, new: Path, tmp_path: Path
+) -> None:
     """One that records, one that waits for the lock to ingest, and one that reads."""
     came, go_on = threading.Event(), threading.Event()
 
@@ -272,7 +274,7 @@ def test_a_root_that_is_the_old_one_or_does_not_last_is_refused(
         with pytest.raises(InvalidRecordError, match="already"):
             relocate(used_file, same)
     for nested in (str(old / "inside"), str(tmp_path)):
-        with pytest.raises(InvalidRecordError, match="inside another"):
+        with pytest.raises(InvalidRecordError, match="is inside the other"):
             relocate(used_file, nested)
     with pytest.raises(InvalidRecordError, match="does not last"):
         relocate(used_file, "memory://elsewhere")
@@ -407,9 +409,7 @@ def test_nothing_is_moved_and_no_root_made_while_the_old_one_is_away(
     assert not new.exists()
 
 
-def test_a_run_whose_lock_is_lost_does_not_move_the_store(
-    postgres_store: Store, new: Path
-) -> None:
+def test_a_run_whose_lock_is_lost_does_not_move_the_store(postgres_store: Store, new: Path) -> None:
     ingested(postgres_store, *OUTPUTS)
     before = postgres_store.info.artifact_root
 

@@ -1,7 +1,5 @@
 """Every view is compared with the facts that were recorded."""
 
-from dataclasses import replace
-
 import pytest
 from tests.support.new_store_read import Call, ReadStore, at, call, entries_of
 
@@ -28,7 +26,9 @@ from tooltrail.records.facts import (
     SessionClosed,
     SessionOpened,
     ToolsOffered,
+    shown_json,
 )
+from tooltrail.store.ingest.outcomes import made_shown
 from tooltrail.store.views import InvocationDetail, InvocationView
 
 LOG = b"a line of a log\n" * 3_000
@@ -154,8 +154,7 @@ def test_a_captured_stream_is_an_artifact_with_an_owner(new_store: ReadStore) ->
     omission = OmissionFact(
         stage="projection", field="stdout", unit="bytes", before=9, after=4, reason="too long"
     )
-    shown = replace(
-        made.ended.shown,
+    shown = made.ended.shown.replaced(
         omissions=(omission,),
         artifacts=(ArtifactFact(role="stdout", digest=digest),),
     )
@@ -181,6 +180,40 @@ def test_a_captured_stream_is_an_artifact_with_an_owner(new_store: ReadStore) ->
     assert reader.artifacts(session=session) == reader.artifacts(invocation=made.started.id)
     assert reader.artifacts(session=other) == []
     assert reader.artifacts(cursor=path) == []
+
+
+def test_texts_that_the_ingester_made_come_back_byte_for_byte(new_store: ReadStore) -> None:
+    made = call(new_id(), stdout=b"out")
+    new_store.record(*made.entries())
+    before = new_store.reader.invocation("@last")
+    assert before.receipt is not None
+    assert before.canonical_json is not None
+    texts = [before.canonical_json.encode(), ODD]
+    shown = shown_json(made_shown(texts[0], texts[1], ("mine", 1), (), ()))
+    new_store.damage("DELETE FROM surfaces")
+    with new_store.database.write() as connection:
+        columns = {"arguments": made.arguments.decode(), "output": before.complete_json}
+        columns |= {"canonical": before.canonical_json, "receipt": "a substitute"}
+        columns |= {"renderer": "mine", "renderer_version": 1}
+        row = {"invocation_key": 1, **columns, "shown": connection.sha(digest_of(shown))}
+        connection.insert("surfaces", [{**row, "is_exact": False}])
+        for data in (ODD, shown):
+            stored = {"digest": connection.sha(digest_of(data)), "size": len(data)}
+            connection.insert_once("bodies", [{**stored, "encoding": "raw", "data": data}])
+    detail = new_store.reader.invocation("@last")
+    assert detail.damage is None
+    assert detail.canonical_json == before.canonical_json
+    assert detail.receipt is not None
+    assert detail.receipt.digest == digest_of(ODD)
+
+
+def test_a_stream_is_found_by_its_invocation_and_role(new_store: ReadStore) -> None:
+    made = call(new_id(), receipt=b"cut", stdout=b"out", stderr=b"err")
+    new_store.record(*made.entries())
+    reader = new_store.reader
+    assert reader.stream("@last", "stderr") == reader.invocation("@last").stream("stderr")
+    with pytest.raises(NotFoundError, match="has no stream 'order'"):
+        reader.stream("@last", "order")
 
 
 def test_a_stream_that_waits_is_named_with_its_reason(new_store: ReadStore) -> None:

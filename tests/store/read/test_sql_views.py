@@ -12,17 +12,10 @@ from tooltrail.journal import Entry
 from tooltrail.journal.clock import new_id
 from tooltrail.records import digest_of
 from tooltrail.records.facts import ArtifactFact, OmissionFact, SessionClosed, SessionOpened, Shown
-from tooltrail.store.sql_views import VIEWS, view_ddl
+from tooltrail.store.references import shorten_output
+from tooltrail.store.sql_views import VIEWS
 
 LOG = b"line\n" * 4_000
-
-
-@pytest.fixture
-def viewed(new_store: ReadStore) -> ReadStore:
-    with new_store.database.write() as connection:
-        for statement in view_ddl("sqlite" if new_store.is_sqlite else "postgresql"):
-            connection.execute(statement)
-    return new_store
 
 
 def rows(store: ReadStore, sql: str) -> list[dict[str, Any]]:
@@ -37,20 +30,20 @@ def spelled(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f") + "Z"
 
 
-def test_every_view_is_empty_in_an_empty_store(viewed: ReadStore) -> None:
+def test_every_view_is_empty_in_an_empty_store(new_store: ReadStore) -> None:
     for name in VIEWS:
-        assert rows(viewed, f"SELECT * FROM {name}") == []
+        assert rows(new_store, f"SELECT * FROM {name}") == []
 
 
-def test_invocations_show_readable_ids_times_and_digests(viewed: ReadStore) -> None:
+def test_invocations_show_readable_ids_times_and_digests(new_store: ReadStore) -> None:
     session, message = new_id(), new_id()
     ended = call(
         session, 12.5, receipt=b"the receipt", start={"call_id": "c/1", "message": message}
     )
     running = call(session, 13, state=None)
     opened = SessionOpened(session=session, at=at(1), name="nightly", agent="tester")
-    viewed.record(Entry(opened), *ended.entries(), *running.entries())
-    first, second = rows(viewed, "SELECT * FROM v_invocations ORDER BY seq")
+    new_store.record(Entry(opened), *ended.entries(), *running.entries())
+    first, second = rows(new_store, "SELECT * FROM v_invocations ORDER BY seq")
     assert ended.ended is not None
     assert {
         "id": str(ended.started.id),
@@ -68,7 +61,7 @@ def test_invocations_show_readable_ids_times_and_digests(viewed: ReadStore) -> N
         "duration_ms": 5,
         "policy": digest_of(ended.policy),
         "arguments": ended.arguments.decode(),
-        "output": ended.document.decode(),
+        "output": shorten_output(ended.document.decode(), ended.ended.streams),
         "receipt": "the receipt",
         "renderer": "seen",
     }.items() <= first.items()
@@ -76,9 +69,9 @@ def test_invocations_show_readable_ids_times_and_digests(viewed: ReadStore) -> N
     assert second["message_id"] is None
 
 
-def test_a_failed_call_has_the_status_error(viewed: ReadStore) -> None:
-    viewed.record(*call(new_id(), receipt=b"no", state="denied").entries())
-    assert rows(viewed, "SELECT state, status FROM v_invocations") == [
+def test_a_failed_call_has_the_status_error(new_store: ReadStore) -> None:
+    new_store.record(*call(new_id(), receipt=b"no", state="denied").entries())
+    assert rows(new_store, "SELECT state, status FROM v_invocations") == [
         {"state": "denied", "status": "error"}
     ]
 
@@ -91,12 +84,12 @@ def test_a_failed_call_has_the_status_error(viewed: ReadStore) -> None:
         datetime(2026, 2, 28, 23, 59, 59, 1, UTC),
     ],
 )
-def test_sessions_show_times_to_the_microsecond(viewed: ReadStore, moment: datetime) -> None:
+def test_sessions_show_times_to_the_microsecond(new_store: ReadStore, moment: datetime) -> None:
     session, parent = new_id(), new_id()
     opened = SessionOpened(session=session, at=moment, title="a title", parent=parent)
     closed = SessionClosed(session=session, at=at(9), reason="done")
-    viewed.record(Entry(opened), *call(session, receipt=b"r").entries(), Entry(closed))
-    assert rows(viewed, "SELECT * FROM v_sessions") == [
+    new_store.record(Entry(opened), *call(session, receipt=b"r").entries(), Entry(closed))
+    assert rows(new_store, "SELECT * FROM v_sessions") == [
         {
             "id": str(session),
             "name": None,
@@ -113,7 +106,7 @@ def test_sessions_show_times_to_the_microsecond(viewed: ReadStore, moment: datet
     ]
 
 
-def test_artifacts_and_omissions_show_their_calls(viewed: ReadStore) -> None:
+def test_artifacts_and_omissions_show_their_calls(new_store: ReadStore) -> None:
     session = UUID(int=7)
     made = call(session, 3, receipt=b"cut", stdout=LOG)
     assert made.ended is not None
@@ -131,9 +124,9 @@ def test_artifacts_and_omissions_show_their_calls(viewed: ReadStore) -> None:
         ),
         artifacts=(ArtifactFact(role="stdout", digest=digest),),
     )
-    made.ended = viewed.spooled(made.ended, "stdout", LOG, shown=shown)
-    viewed.record(Entry(SessionOpened(session=session, at=at(1), name="n")), *entries_of([made]))
-    (artifact,) = rows(viewed, "SELECT * FROM v_artifacts")
+    made.ended = new_store.spooled(made.ended, "stdout", LOG, shown=shown)
+    new_store.record(Entry(SessionOpened(session=session, at=at(1), name="n")), *entries_of([made]))
+    (artifact,) = rows(new_store, "SELECT * FROM v_artifacts")
     owner = {
         "invocation_id": str(made.started.id),
         "tool_name": "bash",
@@ -148,7 +141,7 @@ def test_artifacts_and_omissions_show_their_calls(viewed: ReadStore) -> None:
         "role": "stdout",
         **owner,
     }.items() <= artifact.items()
-    (omission,) = rows(viewed, "SELECT * FROM v_omissions")
+    (omission,) = rows(new_store, "SELECT * FROM v_omissions")
     assert omission == {
         **owner,
         "started_at": spelled(at(3)),

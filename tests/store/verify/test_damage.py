@@ -26,6 +26,7 @@ from tooltrail.store import schema
 from tooltrail.store.engines.sqlite_library import sqlite3
 from tooltrail.store.engines.targets import SqliteTarget
 from tooltrail.store.ingest.outcomes import made_shown
+from tooltrail.store.references import whole_canonical
 
 ARTIFACT = artifact_path(digest_of(LONG * 3))
 UNUSUAL = [
@@ -162,11 +163,12 @@ def test_a_page_that_cannot_be_read_stops_nothing(copied: NewStore) -> None:
 def test_receipts_that_were_rewritten_with_their_digest_show_when_made_anew(
     copied: NewStore,
 ) -> None:
-    ((key, canonical, renderer, version),) = copied.run(
-        "SELECT s.invocation_key, s.canonical, s.renderer, s.renderer_version FROM surfaces AS s"
-        " JOIN invocations AS i ON i.key = s.invocation_key WHERE i.id = ?",
+    ((key, stored, receipt, renderer, version),) = copied.run(
+        "SELECT s.invocation_key, s.canonical, s.receipt, s.renderer, s.renderer_version"
+        " FROM surfaces AS s JOIN invocations AS i ON i.key = s.invocation_key WHERE i.id = ?",
         [LARGE.bytes],
     )
+    canonical = whole_canonical(stored, receipt.encode())
     left_out = copied.run("SELECT * FROM omissions WHERE invocation_key = ?", [key])
     assert left_out
     artifacts = [
@@ -179,8 +181,8 @@ def test_receipts_that_were_rewritten_with_their_digest_show_when_made_anew(
     copied.run("DELETE FROM omissions WHERE invocation_key = ?", [key])
     copied.run("UPDATE invocations SET truncated = 0 WHERE key = ?", [key])
     copied.run(
-        "UPDATE surfaces SET receipt = 'forged', shown = ? WHERE invocation_key = ?",
-        [bytes.fromhex(digest_of(shown_json(forged))[7:]), key],
+        "UPDATE surfaces SET canonical = ?, receipt = 'forged', shown = ? WHERE invocation_key = ?",
+        [canonical, bytes.fromhex(digest_of(shown_json(forged))[7:]), key],
     )
     ((stream,),) = copied.run(
         "SELECT count(*) FROM streams WHERE invocation_key = ? AND receipt_offset IS NOT NULL",

@@ -17,7 +17,6 @@ from typing import Any
 from tooltrail.cli._process.child import Child
 from tooltrail.cli._process.outcome import StreamName
 from tooltrail.cli._process.outlet import STANDARD_FDS, stat_standard
-from tooltrail.cli._process.pseudo_terminal import PseudoTerminal
 from tooltrail.cli._process.relay import stop_self
 
 _WANTS_TERMINAL = frozenset({signal.SIGTTIN, signal.SIGTTOU})
@@ -137,44 +136,6 @@ class Job:
         self.resume()
 
 
-class PseudoTerminalJob(Job):
-    """The child on a pseudo-terminal, in a session of its own, which our shell does not see."""
-
-    def __init__(self, child: Child, pty: PseudoTerminal) -> None:
-        super().__init__(child, None)
-        self._pty = pty
-
-    def start(self) -> None:
-        """Send what is typed to the child."""
-        self._pty.start_typing(self.suspend)
-
-    def on_child_changed(self) -> None:
-        """Nothing: no terminal stops a child that leads its session."""
-
-    def resume(self) -> None:
-        """Let the child go on, with our terminal as it was."""
-        self._pty.start_typing(self.suspend)
-        self._pty.copy_size()
-        self._child.send(signal.SIGCONT)
-
-    def suspend(self) -> None:
-        """Stop the child, and then ourselves, until somebody continues us."""
-        # A session without a shell does not stop for SIGTSTP; a program may tidy up for it first.
-        self._child.send(signal.SIGTSTP)
-        self._child.send(signal.SIGSTOP)
-        self._pty.stop_typing()
-        stop_self(whole_group=True)
-        self.resume()
-
-    def resize(self) -> None:
-        """Pass a new size of our terminal on."""
-        self._pty.copy_size()
-
-    def finish(self) -> None:
-        """Give our terminal its own modes back."""
-        self._pty.stop_typing()
-
-
 @contextmanager
 def open_terminal() -> Generator[Terminal | None]:
     """The controlling terminal, None when there is none (daemons, CI, most agents)."""
@@ -203,3 +164,11 @@ def _is_pipe(name: StreamName) -> bool:
 def _block_background_writes(*, block: bool) -> None:
     how = signal.SIG_BLOCK if block else signal.SIG_UNBLOCK
     signal.pthread_sigmask(how, {signal.SIGTTOU})
+
+
+def is_in_foreground(fd: int) -> bool:
+    """Whether a descriptor is a terminal, and our process group may read it."""
+    try:
+        return os.isatty(fd) and os.tcgetpgrp(fd) == os.getpgrp()
+    except OSError:
+        return False

@@ -7,11 +7,16 @@ each key goes to the pseudo-terminal, which makes signals of Ctrl-C and Ctrl-\ a
 import fcntl
 import os
 import selectors
+import signal
 import termios
 import tty
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
+
+from tooltrail.cli._process.child import Child
+from tooltrail.cli._process.jobs import Job, is_in_foreground
+from tooltrail.cli._process.relay import stop_self
 
 _STDIN: Final = 0
 _STDOUT: Final = 1
@@ -58,6 +63,10 @@ class PseudoTerminal:
         master, self._master = self._master, -1
         os.set_blocking(master, False)
         return master
+
+    def job(self, child: Child) -> Job:
+        """The child as a job."""
+        return PseudoTerminalJob(child, self)
 
     def copy_size(self) -> None:
         """Give the pseudo-terminal the size of our terminal."""
@@ -141,9 +150,39 @@ class PseudoTerminal:
         return modes[_CHARACTERS][termios.VSUSP] if modes[_LOCAL_FLAGS] & termios.ISIG else b""
 
 
-def is_in_foreground(fd: int) -> bool:
-    """Whether a descriptor is a terminal, and our process group may read it."""
-    try:
-        return os.isatty(fd) and os.tcgetpgrp(fd) == os.getpgrp()
-    except OSError:
-        return False
+class PseudoTerminalJob(Job):
+    """The child on a pseudo-terminal, in a session of its own, which our shell does not see."""
+
+    def __init__(self, child: Child, pty: PseudoTerminal) -> None:
+        super().__init__(child, None)
+        self._pty = pty
+
+    def start(self) -> None:
+        """Send what is typed to the child."""
+        self._pty.start_typing(self.suspend)
+
+    def on_child_changed(self) -> None:
+        """Nothing: no terminal stops a child that leads its session."""
+
+    def resume(self) -> None:
+        """Let the child go on, with our terminal as it was."""
+        self._pty.start_typing(self.suspend)
+        self._pty.copy_size()
+        self._child.send(signal.SIGCONT)
+
+    def suspend(self) -> None:
+        """Stop the child, and then ourselves, until somebody continues us."""
+        # A session without a shell does not stop for SIGTSTP; a program may tidy up for it first.
+        self._child.send(signal.SIGTSTP)
+        self._child.send(signal.SIGSTOP)
+        self._pty.stop_typing()
+        stop_self(whole_group=True)
+        self.resume()
+
+    def resize(self) -> None:
+        """Pass a new size of our terminal on."""
+        self._pty.copy_size()
+
+    def finish(self) -> None:
+        """Give our terminal its own modes back."""
+        self._pty.stop_typing()

@@ -7,11 +7,10 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
 
-from tooltrail.cli._process.jobs import Job, PseudoTerminalJob, open_terminal
+from tooltrail.cli._process.jobs import Job, is_in_foreground, open_terminal
 from tooltrail.cli._process.loop import Agenda, Loop
 from tooltrail.cli._process.outcome import ChildExit, ChunkHandler
 from tooltrail.cli._process.outlet import STANDARD_FDS, open_outlets
-from tooltrail.cli._process.pseudo_terminal import PseudoTerminal, is_in_foreground
 from tooltrail.cli._process.pump import Pump, Recorder
 from tooltrail.cli._process.relay import SignalRelay
 from tooltrail.cli._process.spawn import spawn
@@ -62,17 +61,17 @@ def run_child(
         agenda = Agenda(time.monotonic(), timeout_s, grace_s)
         pump = Pump(selector, outlets, recorder)
         stack.callback(pump.close)
-        pty = PseudoTerminal(selector) if has_terminal else None
-        if pty is not None:
+        pty = None
+        if has_terminal:
+            from tooltrail.cli._process.pseudo_terminal import PseudoTerminal  # noqa: PLC0415  few have one
+
+            pty = PseudoTerminal(selector)
             stack.callback(pty.close)
         with _inherited(inherited):
             child, sources = spawn(argv, cwd, pty)
         stack.callback(child.destroy)
         pump.start(sources)
-        if pty is not None:
-            job: Job = PseudoTerminalJob(child, pty)
-        else:
-            job = Job(child, stack.enter_context(open_terminal()))
+        job = pty.job(child) if pty else Job(child, stack.enter_context(open_terminal()))
         stack.callback(job.finish)
         relay.attach(child)
         job.start()

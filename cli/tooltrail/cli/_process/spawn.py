@@ -12,11 +12,13 @@ import os
 import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tooltrail.cli._process.child import Child
 from tooltrail.cli._process.outcome import CANNOT_RUN, NOT_FOUND, SpawnFailure, StreamName
-from tooltrail.cli._process.pseudo_terminal import PseudoTerminal
+
+if TYPE_CHECKING:
+    from tooltrail.cli._process.pseudo_terminal import PseudoTerminal
 
 # Linux lets an unprivileged process have 1 MiB per pipe, until it holds many of them.
 _PIPE_SIZES = (1 << 20, 1 << 18)
@@ -37,7 +39,7 @@ class Spawned(NamedTuple):
     sources: dict[StreamName, Source]
 
 
-def spawn(argv: Sequence[str], cwd: str | None, pty: PseudoTerminal | None) -> Spawned:
+def spawn(argv: Sequence[str], cwd: str | None, pty: "PseudoTerminal | None") -> Spawned:
     """Start `argv` in a process group of its own, on a pseudo-terminal if one is given.
 
     Raises:

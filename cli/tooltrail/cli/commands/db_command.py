@@ -41,7 +41,8 @@ def upgrade(location: Location) -> None:
     """Upgrade the store to the schema revision of this program.
 
     The upgrade is one transaction: a killed upgrade changes nothing. Two upgrades at the same time
-    are safe. Stop programs of an earlier version first; they cannot use the upgraded store.
+    are safe. Programs of an earlier version cannot read or ingest afterwards; what they record
+    waits in their journals.
     """
     from tooltrail.store import upgrade_store
 
@@ -51,24 +52,18 @@ def upgrade(location: Location) -> None:
 
 @command.command()
 @store_options
-@click.option(
-    "--yes", is_flag=True, help="Downgrade. Without --yes, only print what would be lost."
-)
-@click.option("--lose-data", is_flag=True, help="Delete data that REVISION cannot store.")
+@click.option("--yes", is_flag=True, help="Downgrade. Without --yes, nothing is changed.")
 @json_option
 @click.argument("revision")
-def downgrade(
-    *, location: Location, yes: bool, lose_data: bool, as_json: bool, revision: str
-) -> None:
+def downgrade(*, location: Location, yes: bool, as_json: bool, revision: str) -> None:
     """Downgrade the store to an earlier schema REVISION, for an earlier program.
 
-    Without --yes, this is a dry run. Data that REVISION cannot store is listed and counted; the
-    downgrade is refused unless --lose-data is given as well. Deleted data cannot be restored, so
-    make a backup first. The downgrade is one transaction. Stop all other programs first.
+    Without --yes, this is a dry run. The downgrade is one transaction. Stop all other programs
+    first. There is no revision before 0001.
     """
     from tooltrail.cli._databases import downgrade_or_plan, downgrade_record, say_downgrade
 
-    found = downgrade_or_plan(location, revision, yes=yes, lose_data=lose_data)
+    found = downgrade_or_plan(location, revision, yes=yes)
     if as_json:
         print_records([downgrade_record(found, yes=yes)], "json")
     say_downgrade(found, yes=yes)
@@ -80,12 +75,11 @@ def downgrade(
 def check(location: Location, as_json: bool) -> int:
     """Check the database itself, and print one line per problem.
 
-    The schema must be the schema of its revision: tables, columns, constraints, indexes, and every
-    append-only trigger with its rule. The row that identifies the store must exist. On SQLite, all
-    pages are read and every foreign key must lead to a row. On PostgreSQL, no trigger and no
-    foreign key may be disabled. Damage that
-    prevents a check is reported as a problem, and the other checks run. Use `verify` to check
-    the records.
+    The schema must be the schema of its revision, and the row that identifies the store must
+    exist. On SQLite, all pages are read, and the definition of every table, index, trigger and
+    view is compared. On PostgreSQL, the names of tables, columns, indexes, triggers and views are
+    compared, and no trigger may be disabled. Damage that prevents a check is reported as a
+    problem, and the other checks run. Use `verify` to check the records.
 
     Changes nothing. Exits with 1 if there is a problem, with 5 if the store needs an upgrade.
     """
@@ -105,9 +99,9 @@ def backup(location: Location, as_json: bool, target: str) -> None:
     complete and on the disk. Only you can read the file. An existing file is never overwritten. To
     open the copy as a store, pass --artifacts.
 
-    The copy has neither the artifacts nor the output that waits in the spool. Copy the artifacts
-    after the database, so that every artifact that the copy refers to exists. The schema revision
-    does not matter.
+    The copy has neither the artifacts nor what waits in the journal and the spool. Copy the
+    artifacts after the database, so that every artifact that the copy refers to exists. The schema
+    revision does not matter.
 
     For a store on a PostgreSQL server, use pg_dump.
     """

@@ -26,10 +26,14 @@ from tooltrail.cli._times import Duration
 def command(location: Location, grace: timedelta, yes: bool, as_json: bool) -> None:
     """Delete stored objects that no record refers to, such as leftovers of a crash.
 
-    Without --yes, this is a dry run. Programs go on recording while objects are deleted; only the
-    database waits for the end of the run. Objects that a record refers to, damaged objects that
-    were kept as evidence, and files of other programs are never deleted. An artifact root that is
-    marked as the root of another store is refused. What a run deleted is recorded in the ledger.
+    Without --yes, this is a dry run. The command is safe while other programs record and read, on
+    any machine and with any grace period. Programs record into their journals meanwhile; nothing
+    is ingested until the objects are deleted. Objects that a record refers to, damaged objects
+    that were set apart, and files of other programs are never deleted. An artifact root that is
+    marked as the root of another store is refused.
+
+    A run that deleted objects appends a maintenance fact to the journal, with the number of
+    objects and bytes, even if the run fails or is interrupted.
     """
     from tooltrail.cli._pruning import (
         plan_with_bar,

@@ -1,7 +1,5 @@
 """`tooltrail init`: create a store, or say that it is there."""
 
-from dataclasses import replace
-
 import click
 
 from tooltrail.cli._location import Location
@@ -34,5 +32,5 @@ def command(location: Location) -> None:
             )
     except StoreExistsError:
         # With the artifacts where the store remembers them, for nothing was moved.
-        with replace(location, artifacts=None).open() as store:
+        with location._replace(artifacts=None).open() as store:
             say(f"there is a store in {store.database.target} already; nothing was changed")

@@ -31,10 +31,10 @@ def relocate(
     nothing changes unless --allow-damage is given. After an interruption, run the same command
     again: copied objects are read, not copied again.
 
-    Programs that record use NEW_ROOT from their next record on. Restart programs that only read
-    before you delete the old objects. --delete-old also deletes the mark of the old root,
-    `store-ID`. To delete the old objects later, pass the old root as --artifacts with
-    --delete-old.
+    Programs record into their journals meanwhile; nothing is ingested until the store has
+    switched. Open stores find NEW_ROOT when they next read or ingest. --delete-old also deletes
+    the mark of the old root, `store-ID`. To delete the old objects later, pass the old root as
+    --artifacts with --delete-old.
     """
     from tooltrail.cli._relocating import (
         code_of,

@@ -37,7 +37,8 @@ def command(location: Location, as_json: bool) -> int:
         f" {counted(done.published_count, 'artifact')} stored that waited"
     )
     if left.pending_count:
-        say(f"{counted(left.pending_count, 'artifact')} wait: {printable(left.pending_reason)}")
+        reason = printable(left.pending[0].reason)
+        say(f"{counted(left.pending_count, 'artifact')} wait for the artifact root: {reason}")
         return ExitCode.UNAVAILABLE
     if left.rejected_count:
         say(f"{counted(left.rejected_count, 'fact')} could not be applied: see `tooltrail status`")

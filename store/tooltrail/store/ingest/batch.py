@@ -278,7 +278,9 @@ class Batch:
         """
         before = compared_members(self._fact_at(entry))
         now = compared_members(item.frame.fact_json)
-        differing = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
+        # A program that opens a session by its name alone says less than the one that opened it.
+        names = now if what == "session" else {*before, *now}
+        differing = sorted(name for name in names if before.get(name) != now.get(name))
         if differing:
             raise InvalidRecordError(
                 f"{what} {subject} is recorded already, as entry {entry.n:,} of journal "

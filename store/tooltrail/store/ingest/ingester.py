@@ -31,8 +31,7 @@ from tooltrail.journal import (
     sync_segment,
 )
 from tooltrail.journal.clock import now
-from tooltrail.journal.recorder import JOURNAL_FOLDER
-from tooltrail.journal.segments import segment_numbers
+from tooltrail.journal.segments import JOURNAL_FOLDER, segment_numbers
 from tooltrail.records import FamilyRegistry, InvalidRecordError, UnavailableError
 from tooltrail.records.facts import CallEnded, body_digests
 from tooltrail.store.engines.connection import Connection

@@ -8,7 +8,7 @@ from uuid import UUID
 from tooltrail.journal import Entry, JournalLog
 from tooltrail.journal.clock import now
 from tooltrail.journal.environment import environment_json
-from tooltrail.journal.recorder import JOURNAL_FOLDER
+from tooltrail.journal.segments import JOURNAL_FOLDER
 from tooltrail.records.canonical_json import decode, encode
 from tooltrail.records.digests import digest_of
 from tooltrail.records.facts import Maintenance

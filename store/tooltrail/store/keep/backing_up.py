@@ -1,8 +1,8 @@
 """Copying the database of a store into one file while others record and ingest.
 
 SQLite's backup interface copies in steps, within a read transaction. So the copy is of one moment,
-nobody waits for it, and it can be interrupted. Without the transaction SQLite would begin anew after
-each commit of somebody else.
+nobody waits for it, and it can be interrupted. Without the transaction SQLite would begin anew
+after each commit of somebody else.
 
 The file is made under another name, which is locked while somebody writes it. It gets its own name
 when it is whole and on the disk. The next backup to the same place replaces what a killed one left.
@@ -32,7 +32,7 @@ _STEP_PAGES = 1_024
 """Pages between two reports: 4 MiB, some milliseconds."""
 
 _SIDE_FILES = ("-wal", "-shm", "-journal")
-"""What SQLite would take for parts of a database at a name, whatever database they are of."""
+"""What SQLite takes for parts of a database, whatever database they are of."""
 
 _NO_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
 """What file systems say that have no hard links, as those of memory cards."""
@@ -73,9 +73,8 @@ def back_up_store(
 ) -> Backup:
     """Copy the database of a store, of whichever revision, as it is at one moment.
 
-    Safe beside any number of writers and readers; the log of the database grows by what they write
-    until the copy is made. What is there when this returns survives a power cut.
-    Memory is constant.
+    Safe beside any number of ingesters and readers; the log of the database grows by what they
+    write until the copy is made. The file survives a power cut. Memory is constant.
 
     Args:
         database: the file of a store.
@@ -139,7 +138,8 @@ def _copy(connection: Connection, part: Path, on_progress: OnBytes | None) -> No
             on_progress((total - remaining) * page_size, total * page_size)
 
     try:
-        with closing(sqlite3.connect(_uri(part), uri=True, isolation_level=None)) as copy:
+        uri = f"file:{quote(os.fsencode(part))}?mode=rw"
+        with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as copy:
             # Nobody reads it before it is whole, and it is synced then.
             copy.execute("PRAGMA journal_mode = OFF")
             copy.execute("PRAGMA synchronous = OFF")
@@ -176,16 +176,15 @@ def _new_file(path: Path) -> Generator[Path]:
 def _claimed(part: Path) -> int:
     """A new file, open and locked. One that a killed process left is removed first.
 
-    Only who has locked the file that has this name may take the name from it: while somebody waits
-    here it may have become that of another file, which is somebody else's.
-    Not written to: it may be a finished backup, which was killed before it gave up this name.
+    What was left is never written to: it may be a finished backup that has two names.
 
     Raises:
         UnavailableError: somebody is writing it.
         OSError: whatever the file system says.
     """
     while True:
-        descriptor = os.open(part, _MADE, PRIVATE_FILE)
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(part, flags, PRIVATE_FILE)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if _is_at(descriptor, part):
@@ -207,9 +206,6 @@ def _is_at(descriptor: int, path: Path) -> bool:
         return os.path.samestat(os.fstat(descriptor), path.lstat())
     except FileNotFoundError:
         return False
-
-
-_MADE = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def _name(part: Path, path: Path) -> None:
@@ -247,7 +243,3 @@ def _existing(path: Path) -> InvalidRecordError:
 
 def _no_room(folder: Path) -> DiskFullError:
     return DiskFullError(f"{folder}: the disk is full")
-
-
-def _uri(path: Path) -> str:
-    return f"file:{quote(os.fsencode(path))}?mode=rw"

@@ -161,10 +161,12 @@ def _made_on_server() -> Shape:
         ("column", f"{VERSION_TABLE}.version_num"): None,
     }
     for table in schema.metadata.tables.values():
-        keys = [one for one in table.constraints if not isinstance(one, schema.CheckConstraint)]
         shape[("table", table.name)] = None
         shape |= {("column", f"{table.name}.{one.name}"): None for one in table.columns}
-        shape |= {("index", str(one.name)): None for one in (*table.indexes, *keys)}
+        names = {str(one.name) for one in table.indexes}
+        names |= {str(one.name) for one in table.constraints}
+        # A check has no index of its own.
+        shape |= {("index", name): None for name in names if not name.startswith("ck_")}
     for statement in (*guards.guard_ddl("postgresql"), *sql_views.view_ddl("postgresql")):
         if made := _MADE.match(statement):
             kind = made[1].lower()

@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from tooltrail.artifacts import ArtifactArchive, ArtifactSink, artifact_path, open_sink
@@ -130,12 +130,6 @@ def relocate(
     return report
 
 
-class _Artifact(NamedTuple):
-    path: str
-    size: int
-    stored_size: int
-
-
 class _Relocation:
     """One run, step by step, under the ingest lock."""
 
@@ -192,15 +186,15 @@ class _Relocation:
         """Copy what the store refers to, and the damaged objects that were set apart."""
         for stat in self._old.list(f"{DAMAGED}/"):
             self._count(stat.stored_size, is_new=self.copier.ensure_raw(stat.path))
-        for artifact in _artifacts(self._store.database):
+        for path, size, stored_size in _artifacts(self._store.database):
             try:
-                is_new = self.copier.ensure(artifact.path, artifact.size)
+                is_new = self.copier.ensure(path, size)
             except MissingArtifactError:
-                self.report.missing.append(artifact.path)
+                self.report.missing.append(path)
             except DamageError:
-                self.report.damaged.append(artifact.path)
+                self.report.damaged.append(path)
             else:
-                self._count(artifact.stored_size, is_new=is_new)
+                self._count(stored_size, is_new=is_new)
         if allow_damage:
             for path in self.report.damaged:
                 self.copier.ensure_raw(path)
@@ -221,9 +215,9 @@ class _Relocation:
         kept = {*self.report.damaged, *self.report.missing}
         for stat in self._old.list(f"{DAMAGED}/"):
             self._delete(stat.path, stat.stored_size)
-        for artifact in _artifacts(self._store.database):
-            if artifact.path not in kept:
-                self._delete(artifact.path, artifact.stored_size)
+        for path, _, stored_size in _artifacts(self._store.database):
+            if path not in kept:
+                self._delete(path, stored_size)
         # Last: without it nobody could tell what is gone from what is on a disk that is away.
         unmark_root(self._old, self._store_id)
 
@@ -240,8 +234,8 @@ class _Relocation:
             self._on_progress(sum(a.count for a in done), sum(a.stored_bytes for a in done))
 
 
-def _artifacts(database: Database) -> Iterator[_Artifact]:
-    """The artifacts of the store; those erased have no object.
+def _artifacts(database: Database) -> Iterator[tuple[str, int, int]]:
+    """Path, size and stored size of each artifact of the store; those erased have no object.
 
     Page by page: a server ends a transaction that waits for a slow root.
     """
@@ -255,7 +249,7 @@ def _artifacts(database: Database) -> Iterator[_Artifact]:
                 (last, ASKED_AT_ONCE),
             )
         for _, digest, size, stored_size in rows:
-            yield _Artifact(artifact_path(digest_from(digest)), size, stored_size)
+            yield artifact_path(digest_from(digest)), size, stored_size
         if not rows:
             return
         last = rows[-1][0]
@@ -270,8 +264,8 @@ def _refuse_nested(old: str, new: str) -> None:
     ]
     if places[0] == places[1]:
         raise InvalidRecordError(f"the artifacts are in {new} already")
-    if os.path.commonprefix([f"{one}/" for one in places]) in {f"{one}/" for one in places}:
-        raise InvalidRecordError(f"{old} and {new}: an artifact root inside another is none")
+    if any(one.startswith(f"{other}/") for one, other in (places, places[::-1])):
+        raise InvalidRecordError(f"one of {old} and {new} is inside the other")
 
 
 def _refuse_unfit(store: "Store", sink: ArtifactSink) -> None:

@@ -1,13 +1,12 @@
-"""Moving a store's schema to another revision, each time in one transaction.
+"""Moving a store's schema to another revision, in one transaction: wholly or not at all.
 
-A store is at the old revision or at the new one, whenever who moves it is killed. Of several who
-move it at once, each sees what the one before left.
+Of several who move it at once, each sees what the one before left.
 """
 
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,8 +41,6 @@ class Downgrade:
 
 def upgrade_store(database: str | Path) -> tuple[str, str]:
     """Bring a store's schema to head.
-
-    Any number of processes may do so at once: one does, and the others find it done.
 
     Returns:
         The revision before and after.
@@ -152,20 +149,16 @@ def _alone(target: Target) -> Generator[None]:
 
 @contextmanager
 def _transaction(target: Target) -> "Generator[sqlalchemy.Connection]":
-    from sqlalchemy import create_engine  # noqa: PLC0415  see `known_revisions`
-    from sqlalchemy.exc import DBAPIError  # noqa: PLC0415
+    from sqlalchemy.exc import DBAPIError  # noqa: PLC0415  see `known_revisions`
 
-    if isinstance(target, SqliteTarget):
-        connect = partial(sqlite.connect, target.path, create=False, is_migration=True)
-        engine, begin = create_engine("sqlite://", creator=connect, module=sqlite3), "IMMEDIATE"
-    else:
-        connect = partial(postgres.connect, target)
-        engine, begin = create_engine("postgresql+psycopg://", creator=connect), ""
+    engine = _engine(target)
     try:
         with engine.connect() as connection:
             # The driver is in autocommit mode, so that the transaction begins with our own words.
-            connection.exec_driver_sql(f"BEGIN {begin}")
-            if begin == "":
+            if isinstance(target, SqliteTarget):
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
+            else:
+                connection.exec_driver_sql("BEGIN")
                 connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({SCHEMA_LOCK})")
             yield connection
             connection.commit()
@@ -173,3 +166,16 @@ def _transaction(target: Target) -> "Generator[sqlalchemy.Connection]":
         raise (error.orig or error) from error
     finally:
         engine.dispose()
+
+
+def _engine(target: Target) -> "sqlalchemy.Engine":
+    from sqlalchemy import create_engine  # noqa: PLC0415  see `known_revisions`
+
+    if isinstance(target, SqliteTarget):
+        path = target.path
+        return create_engine(
+            "sqlite://",
+            creator=lambda: sqlite.connect(path, create=False, is_migration=True),
+            module=sqlite3,
+        )
+    return create_engine("postgresql+psycopg://", creator=lambda: postgres.connect(target))

@@ -9,6 +9,7 @@ compares both.
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
@@ -22,20 +23,6 @@ NO_ID: Final = UUID(int=0)
 """Stands where an id cannot be read."""
 
 _DIGEST_BYTES: Final = 32
-
-
-class Kind(NamedTuple):
-    """What the values of a column are.
-
-    Attributes:
-        name: for people.
-        read: makes the value; raises `ValueError`, `TypeError` or `OverflowError` for another kind.
-        neutral: stands for a value that cannot be read.
-    """
-
-    name: str
-    read: Callable[[Any], Any]
-    neutral: object
 
 
 def _read_as(kind: type, value: object) -> Any:
@@ -64,18 +51,19 @@ def _read_time(value: object) -> datetime:
     return value.astimezone(UTC) if isinstance(value, datetime) else moment_of(_read_as(int, value))
 
 
-_KINDS: Final = {
-    one.name: one
-    for one in (
-        Kind("id", _read_id, NO_ID),
-        Kind("time", _read_time, EPOCH),
-        Kind("digest", _read_digest, EMPTY),
-        Kind("text", lambda value: _read_as(str, value), ""),
-        Kind("flag", _read_flag, neutral=False),
-        Kind("bytes", lambda value: _read_as(bytes, value), b""),
-        Kind("integer", lambda value: _read_as(int, value), 0),
-    )
+_KINDS: Final[Mapping[str, tuple[Callable[[Any], Any], object]]] = {
+    "id": (_read_id, NO_ID),
+    "time": (_read_time, EPOCH),
+    "digest": (_read_digest, EMPTY),
+    "text": (partial(_read_as, str), ""),
+    "flag": (_read_flag, False),
+    "bytes": (partial(_read_as, bytes), b""),
+    "integer": (partial(_read_as, int), 0),
 }
+"""What reads a value of each kind, and what stands for one that cannot be read.
+
+A value of another kind raises `ValueError`, `TypeError` or `OverflowError`.
+"""
 
 _TABLES: Final = {
     "artifacts": "key:integer digest:digest size:integer stored_size:integer line_count:integer"
@@ -103,8 +91,8 @@ _TABLES: Final = {
 }
 """The columns that are read. A `?` marks those that may be NULL."""
 
-COLUMNS: Final[Mapping[str, tuple[Kind, bool]]] = {
-    f"{table}.{name}": (_KINDS[kind.rstrip("?")], kind.endswith("?"))
+COLUMNS: Final = {
+    f"{table}.{name}": (kind.rstrip("?"), kind.endswith("?"))
     for table, columns in _TABLES.items()
     for name, _, kind in (one.partition(":") for one in columns.split())
 }
@@ -129,12 +117,12 @@ class Columns:
     """
 
     def __init__(self, *columns: str | Computed, optional: Sequence[str | Computed] = ()) -> None:
-        self._readers: list[tuple[str, Kind, bool]] = []
+        self._readers: list[tuple[str, str, bool]] = []
         sources: list[str] = []
         for number, column in enumerate((*columns, *optional)):
             is_optional = number >= len(columns)
             if isinstance(column, Computed):
-                self._readers.append((column.name, _KINDS[column.kind], is_optional))
+                self._readers.append((column.name, column.kind, is_optional))
                 sources.append(column.sql)
                 continue
             table, _, names = column.partition(": ")
@@ -160,11 +148,12 @@ class Columns:
             if value is None and is_optional:
                 values.append(None)
                 continue
+            read, neutral = _KINDS[kind]
             try:
-                values.append(kind.read(value))
+                values.append(read(value))
             except (ValueError, TypeError, OverflowError):
-                problems.append(f"{name} holds no {kind.name}")
-                values.append(None if is_optional else kind.neutral)
+                problems.append(f"{name} holds no {kind}")
+                values.append(None if is_optional else neutral)
         return values
 
 

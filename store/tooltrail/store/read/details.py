@@ -22,7 +22,7 @@ from tooltrail.store.views import InvocationDetail, InvocationView, OmissionView
 _MORE: Final = Columns(
     "invocations: policy message_id position",
     optional=(
-        "surfaces: renderer renderer_version arguments output canonical receipt shown",
+        "surfaces: renderer renderer_version arguments output canonical receipt shown is_exact",
         Computed("start_entries.fact", "start_fact", "bytes"),
         Computed("end_entries.fact", "end_fact", "bytes"),
     ),
@@ -114,37 +114,38 @@ def _detail(
 ) -> InvocationDetail:
     problems = list(one.problems)
     erasures = {each.name: each for each in surfaces.erased}
+    children = (
+        tuple(stream_view(row, one.summary.id, problems, erasures) for row in streams),
+        tuple(_artifact(row, problems) for row in artifacts),
+        tuple(OmissionView(*_OMISSION.read(row, problems)[1:]) for row in omissions),
+    )
+    damage = damage_of("invocations", one.key, problems) or surfaces.damage
     policy, message, position, renderer, version = one.rest
     texts = {name: text_from(data) for name, data in surfaces.texts.items() if name != "arguments"}
     receipt = None
     if "receipt" in texts:
         digest = digest_of(surfaces.texts["receipt"])
         receipt = ReceiptView(texts["receipt"], digest, renderer or "", version or 0, policy)
-    detail = InvocationDetail(
-        one.summary,
+    return InvocationDetail(
+        one.summary if damage is None else replace(one.summary, damage=damage),
         surfaces.texts.get("arguments", b""),
         policy,
         texts.get("output"),
-        tuple(stream_view(row, one.summary.id, problems, erasures) for row in streams),
+        children[0],
         texts.get("canonical"),
-        tuple(_artifact(row, problems) for row in artifacts),
+        children[1],
         receipt,
-        tuple(_omission(row, problems) for row in omissions),
+        children[2],
         message,
         None if message is None else position,
+        damage=damage,
         erased=surfaces.erased,
     )
-    damage = damage_of("invocations", one.key, problems) or surfaces.damage
-    return replace(detail, summary=replace(one.summary, damage=damage), damage=damage)
 
 
 def _artifact(row: Row, problems: list[str]) -> tuple[str, str]:
     _, role, digest = _ARTIFACT.read(row, problems)
     return role, artifact_path(digest)
-
-
-def _omission(row: Row, problems: list[str]) -> OmissionView:
-    return OmissionView(*_OMISSION.read(row, problems)[1:])
 
 
 def _grouped(rows: Sequence[Row]) -> Mapping[int, list[Row]]:

@@ -57,14 +57,14 @@ class InvocationFeed:
         """The keys of what began or ended."""
         still_open = _keys(connection, _OPEN)
         ended, self._open = self._open - still_open, still_open
-        newest, is_first = self._newest, self._newest is None
+        is_first, newest = self._newest is None, self._newest
         if newest is None:
-            newest = fetch_value(connection, Sql("SELECT max(key) FROM invocations")) or 0
+            newest = int(fetch_value(connection, Sql("SELECT max(key) FROM invocations")) or 0)
         behind = Sql("SELECT key FROM invocations WHERE key > ?", (newest - _LOOK_BACK,))
         recent = _keys(connection, behind)
         began = recent - self._recent
-        self._newest = max(recent, default=newest)
-        self._recent = {key for key in recent if key > self._newest - _LOOK_BACK}
+        newest = self._newest = max(recent, default=newest)
+        self._recent = {key for key in recent if key > newest - _LOOK_BACK}
         return set() if is_first else began | ended
 
 

@@ -27,4 +27,5 @@ def invocation_view(row: Row) -> InvocationView:
 
 def view_of(key: int, values: list[Any], problems: list[str]) -> InvocationView:
     """The view of values that `SMALL` read."""
-    return InvocationView(*[*values, damage_of("invocations", key, problems)])
+    values.append(damage_of("invocations", key, problems))
+    return InvocationView(*values)

@@ -147,7 +147,7 @@ def _select_page(
     else:
         order = order._replace(indexed=lead is None or lead == "sessions")
     keys = [
-        Sql("SELECT key FROM (") + _select_keys(part, order, limit, lead) + f") AS part{n}"
+        Sql("SELECT key FROM (") + select_keys(part, order, limit, lead) + f") AS part{n}"
         for n, part in enumerate(parts)
     ]
     few = Sql("invocations.key IN (") + joined(" UNION ALL ", keys) + ")"
@@ -215,7 +215,7 @@ def _selected(conditions: Sequence[Sql], order: Order, limit: int | None) -> Sql
     return Sql(_SELECTED) + where(conditions) + order.clause + limited(limit)
 
 
-def _select_keys(filters: InvocationFilter, order: Order, limit: int, lead: str | None) -> Sql:
+def select_keys(filters: InvocationFilter, order: Order, limit: int, lead: str | None) -> Sql:
     """The keys of the first invocations that a filter means, read from an index if possible."""
     conditions = [*conditions_of(filters, lead=lead), *order.conditions()]
     keys = Sql("SELECT invocations.key FROM invocations")

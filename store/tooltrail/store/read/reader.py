@@ -9,12 +9,7 @@ from uuid import UUID
 
 from tooltrail.artifacts.paths import artifact_path
 from tooltrail.records.digests import Digest
-from tooltrail.records.errors import (
-    DamageError,
-    MissingArtifactError,
-    NotFoundError,
-    UnavailableError,
-)
+from tooltrail.records.errors import MissingArtifactError, NotFoundError, UnavailableError
 from tooltrail.store.engines.database import Database
 from tooltrail.store.filters import ALL, InvocationFilter
 from tooltrail.store.views import (
@@ -204,11 +199,6 @@ class Reader:
             raise NotFoundError(f"stream {stream.erasure.sentence}")
         path = artifact_path(stream.digest)
         if stream.artifact_path is not None:
-            if stream.artifact_path != path:
-                raise DamageError(
-                    f"stream {stream.role} is damaged: its path is not that of its digest",
-                    path=stream.artifact_path,
-                )
             return self._archive.open(path, size=stream.size)
         if stream.postponed_reason is None:
             with self.database.read() as connection:

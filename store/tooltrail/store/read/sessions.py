@@ -77,6 +77,6 @@ def _views(connection: Connection, rows: Sequence[Row]) -> list[SessionView]:
             pass  # erased
         except (DamageError, UnicodeDecodeError):
             problems.append("environment names a body that is missing or damaged")
-        damage = damage_of("sessions", values[0], problems)
-        views.append(SessionView(*[*values[1:], damage]))
+        values.append(damage_of("sessions", values[0], problems))
+        views.append(SessionView(*values[1:]))
     return views

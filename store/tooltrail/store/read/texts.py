@@ -37,6 +37,7 @@ class StoredTexts(NamedTuple):
         canonical: likewise, with references into the receipt.
         receipt: likewise.
         shown: digest of what the ingester made, where the fact does not say what was shown.
+        is_exact: whether the columns can hold the texts; None where the row is lost.
         start_fact: the packed fact that started the call; None where its ledger entry is lost.
         end_fact: the packed fact that ended it.
     """
@@ -48,46 +49,61 @@ class StoredTexts(NamedTuple):
     canonical: str | None
     receipt: str | None
     shown: Digest | None
+    is_exact: bool | None
     start_fact: bytes | None
     end_fact: bytes | None
 
+    @property
+    def made(self) -> Digest | None:
+        """The body that says what the ingester made, where the columns cannot hold that."""
+        return self.shown if self.is_exact is False else None
+
 
 class _Text(NamedTuple):
-    """One text: the name and the bytes of its column, and the digest of the exact bytes.
+    """One text.
 
-    Without a digest the column is all there is. `tombstone` is the digest by which retention names
-    the text.
+    Attributes:
+        name: of its column.
+        exact: the bytes of the column, where they are right.
+        is_gone: whether the column is NULL.
+        digest: of the right bytes; None where no fact names it, and the column is all there is.
+        tombstone: the digest by which retention names the text.
     """
 
     name: str
-    stored: bytes | None
+    exact: bytes | None
+    is_gone: bool
     digest: Digest | None
     tombstone: Digest | None
 
     def body(self, bodies: Mapping[Digest, Body]) -> Body:
-        """The exact bytes, or why there are none; damage without words."""
-        stored = self.stored
-        if stored is not None and (self.digest is None or digest_of(stored) == self.digest):
-            return Body(stored)
+        """The right bytes, or why there are none; damage without words."""
+        if self.exact is not None:
+            return Body(self.exact)
         if self.digest is not None and bodies[self.digest].data is not None:
             return bodies[self.digest]
-        if stored is not None or self.tombstone is None:
-            return Body()
-        return Body(erasure=bodies[self.tombstone].erasure)
+        if self.is_gone and self.tombstone is not None:
+            return Body(erasure=bodies[self.tombstone].erasure)
+        return Body()
 
 
 def read_texts(connection: Connection, rows: Sequence[StoredTexts]) -> list[Surfaces]:
     """The exact texts of some invocations; of a damaged one, none."""
-    # What the ingester made is a body only where the columns cannot hold the exact texts.
-    made = load_bodies(connection, (one.shown for one in rows if one.shown is not None))
+    made = load_bodies(connection, (one.made for one in rows if one.made is not None))
     found: list[list[_Text] | str] = []
     for row in rows:
         try:
             found.append(_texts_of(row, made))
         except (DamageError, InvalidRecordError, LookupError, TypeError) as error:
             found.append(f"a ledger entry of it is no fact: {error}")
-    named = (text for texts in found if not isinstance(texts, str) for text in texts)
-    digests = (one for text in named for one in (text.digest, text.tombstone) if one is not None)
+    missing = [
+        text
+        for texts in found
+        if not isinstance(texts, str)
+        for text in texts
+        if text.exact is None
+    ]
+    digests = (one for text in missing for one in (text.digest, text.tombstone) if one is not None)
     bodies = load_bodies(connection, digests)
     return [_surfaces(row.id, texts, bodies) for row, texts in zip(rows, found, strict=True)]
 
@@ -115,28 +131,28 @@ def _texts_of(row: StoredTexts, made: Mapping[Digest, Body]) -> list[_Text] | st
     end = _fact(row, row.end_fact, "call.ended")
     if not end:
         return "end_entry names no end of this call"
-    document = None if row.output is None else whole_output(row.output, end["streams"])
+    document = None if row.output is None else whole_output(row.output, end.get("streams", ()))
     output = _text("output", document, parse_digest(end["output"]))
-    shown = end.get("shown")
-    if shown is None and row.shown is not None and made[row.shown].data is not None:
-        shown = decode(made[row.shown].read())
+    shown: Any = end.get("shown")
+    if shown is None and row.made is not None and made[row.made].data is not None:
+        shown = decode(made[row.made].read())
     digests = [shown and parse_digest(shown[name]) for name in ("receipt", "canonical")]
     receipt = _text("receipt", row.receipt, digests[0], row.shown)
-    canonical = _text("canonical", row.canonical, digests[1], row.shown)
-    if row.canonical is not None and has_references(row.canonical):
-        if receipt.stored is None:
+    canonical = row.canonical
+    if canonical is not None and has_references(canonical):
+        if row.receipt is None:
             # A part of the canonical result is erased or lost with the receipt.
-            canonical = receipt._replace(name="canonical")
-        else:
-            whole = whole_canonical(row.canonical, receipt.stored)
-            canonical = canonical._replace(stored=whole.encode())
-    return [arguments, output, receipt, canonical]
+            return [arguments, output, receipt, receipt._replace(name="canonical")]
+        canonical = whole_canonical(canonical, row.receipt.encode())
+    return [arguments, output, receipt, _text("canonical", canonical, digests[1], row.shown)]
 
 
 def _text(
     name: str, column: str | None, digest: Digest | None, shown: Digest | None = None
 ) -> _Text:
-    return _Text(name, None if column is None else column.encode(), digest, digest or shown)
+    stored = None if column is None else column.encode()
+    is_exact = stored is not None and (digest is None or digest_of(stored) == digest)
+    return _Text(name, stored if is_exact else None, stored is None, digest, digest or shown)
 
 
 def _fact(row: StoredTexts, packed: bytes | None, kind: str) -> dict[str, Any]:
@@ -146,9 +162,9 @@ def _fact(row: StoredTexts, packed: bytes | None, kind: str) -> dict[str, Any]:
     """
     from tooltrail.store.packed_facts import unpack_fact  # noqa: PLC0415  zstandard, as in `bodies`
 
-    members: Any = None if packed is None else decode(unpack_fact(packed))
-    is_mine = isinstance(members, dict) and (members["kind"], members["id"]) == (kind, str(row.id))
-    return members if is_mine else {}
+    members: Any = {} if packed is None else decode(unpack_fact(packed))
+    is_mine = bool(members) and (members["kind"], members["id"]) == (kind, str(row.id))
+    return dict(members) if is_mine else {}
 
 
 def _surfaces(owner: UUID, texts: list[_Text] | str, bodies: Mapping[Digest, Body]) -> Surfaces:
@@ -163,7 +179,6 @@ def _surfaces(owner: UUID, texts: list[_Text] | str, bodies: Mapping[Digest, Bod
         elif body.erasure is not None:
             erased.append(replace(body.erasure, name=text.name))
         else:
-            is_lost = text.stored is None
-            words = "is erased or lost" if is_lost else "is not the text that was recorded"
+            words = "is erased or lost" if text.is_gone else "is not the text that was recorded"
             return Surfaces({}, damage=f"invocation {owner} is damaged: {text.name} {words}")
     return Surfaces(found, tuple(erased))

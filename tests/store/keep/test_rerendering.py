@@ -1,0 +1,305 @@
+"""A stored receipt beside what today's renderers give: every kind of drift, and nothing written."""
+
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Annotated, Any, cast
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel, Field
+from tests.support.effort import times
+from tests.support.outputs import returned
+from tests.support.rewording import reworded, without
+
+from tooltrail.artifacts import artifact_path
+from tooltrail.journal.clock import new_id
+from tooltrail.records import (
+    ArtifactReference,
+    CanonicalResult,
+    CommandBudget,
+    CompleteOutput,
+    DamageError,
+    Family,
+    FamilyRegistry,
+    Policy,
+    StreamRecord,
+    ToolPolicy,
+    default_families,
+    default_policy,
+    load_policy,
+    project,
+    render,
+)
+from tooltrail.records.digests import Digest, digest_of
+from tooltrail.records.families.command import CommandOutput
+from tooltrail.store.keep.rerendering import Rerendering, Wording, rerender
+from tooltrail.store.views import InvocationDetail
+
+BIG = b"".join(b"%08d\n" % n for n in range(50_000))
+TODAY = default_families()
+THEN = reworded("command", "exit status 0\n", version=4)
+STORED = Wording("exit status 0\n", "command", 4)
+"""What the families of `THEN` give for every command."""
+
+
+class WiderBudget(CommandBudget):
+    """The numbers of a later release, which has one more."""
+
+    extra_chars: int = 5
+
+
+class NarrowerBudget(CommandBudget):
+    """The numbers of a later release, which allows less."""
+
+    command_chars: Annotated[int, Field(ge=16, le=100)] = 100
+
+
+class OtherModel(BaseModel):
+    """A canonical result as a later release might want it."""
+
+    lines: list[str]
+
+
+@dataclass
+class Recorded:
+    """A call as it was recorded, and the policies of the store."""
+
+    detail: InvocationDetail
+    policies: dict[Digest, str] = field(default_factory=dict[Digest, str])
+
+    def policy_json(self, digest: Digest) -> str:
+        return self.policies[digest]
+
+    def rerender(self, families: FamilyRegistry) -> Rerendering:
+        return rerender(self, self.detail, families)
+
+    def same(self, today: Wording = STORED) -> Rerendering:
+        return Rerendering(self.detail.summary.id, "same", "", STORED, today)
+
+
+class _Publisher:
+    """Says where a stream is, and keeps nothing."""
+
+    def publish(self, stream: StreamRecord) -> ArtifactReference:
+        return ArtifactReference(path=artifact_path(stream.digest))
+
+
+def record(
+    output: CompleteOutput,
+    families: FamilyRegistry = THEN,
+    policy: Policy | None = None,
+    family: str = "command",
+) -> Recorded:
+    """What a program with these families shows, and a store keeps."""
+    used = policy or default_policy(families)
+    named = families.of_output(output, families.named(family))
+    canonical = project(output, named, used, _Publisher()).canonical
+    shown = render(canonical, named, used)
+    detail = SimpleNamespace(
+        summary=SimpleNamespace(id=new_id(), state=output.status, family=family),
+        receipt=SimpleNamespace(
+            text=shown.text,
+            renderer_name=shown.renderer_name,
+            renderer_version=shown.renderer_version,
+        ),
+        canonical_json=canonical.to_json(),
+        policy_digest=used.digest,
+    )
+    return Recorded(cast("InvocationDetail", detail), {used.digest: used.to_json().decode()})
+
+
+def command(stdout: bytes = b"kept\n", stderr: bytes = b"", status: int = 0) -> CompleteOutput:
+    result = CommandOutput(
+        command="ls",
+        exit_status=status,
+        stdout=StreamRecord.from_bytes("stdout", stdout),
+        stderr=StreamRecord.from_bytes("stderr", stderr),
+    )
+    return CompleteOutput.success("Bash", result)
+
+
+def with_foreign(name: str = "foreign") -> FamilyRegistry:
+    """The families of today and one more, with numbers of its own."""
+    families = default_families()
+    known = families.named("command")
+    families.register(
+        Family(
+            name=name,
+            result_types=known.result_types,
+            projector=known.projector,
+            renderer=known.renderer,
+            budget=WiderBudget(extra_chars=7),
+        )
+    )
+    return families
+
+
+def test_what_today_s_renderers_made_is_the_same() -> None:
+    for output in (command(), command(BIG, b"\xff\xfe", 3), returned("lookup", "kept")):
+        family = TODAY.of_tool(output.tool_name).name
+        found = record(output, TODAY, family=family).rerender(TODAY)
+        assert (found.state, found.drifted, found.reason) == ("same", False, "")
+        assert found.stored == found.today
+
+
+def test_other_text_of_another_version_is_drift() -> None:
+    kept = record(command())
+    found = kept.rerender(reworded("command", "Exited with 0\n", version=5))
+    reason = "it was worded by renderer command 4, today's is command 5"
+    today = Wording("Exited with 0\n", "command", 5)
+    name = kept.detail.summary.id
+    assert found == Rerendering(name, "drifted", reason, STORED, today)
+    assert found.drifted
+    assert kept.rerender(THEN) == kept.same()
+
+
+def test_other_text_of_the_same_version_is_drift_that_says_so() -> None:
+    found = record(command()).rerender(reworded("command", "Exited with 0\n", version=4))
+    assert found.state == "drifted"
+    assert found.reason == "renderer command 4 gives other text, although its version is the same"
+
+
+def test_a_missing_line_end_is_drift() -> None:
+    assert record(command()).rerender(reworded("command", "exit status 0", version=4)).drifted
+
+
+def test_the_same_text_of_another_version_is_no_drift() -> None:
+    kept = record(command())
+    found = kept.rerender(reworded("command", "exit status 0\n", version=5))
+    assert found == kept.same(Wording("exit status 0\n", "command", 5))
+    assert not found.drifted
+
+
+def validating(canonical: CanonicalResult, _: object) -> str:
+    return "".join(OtherModel.model_validate(canonical.result).lines)
+
+
+def looking(canonical: CanonicalResult, _: object) -> str:
+    return str((canonical.result or {})["lines\nof text"])
+
+
+@pytest.mark.parametrize(
+    ("renderer", "why"),
+    [(validating, "lines: Field required"), (looking, r"KeyError: 'lines\nof text'")],
+)
+def test_a_canonical_result_that_no_renderer_reads_any_more_is_drift(
+    renderer: Any, why: str
+) -> None:
+    kept = record(command())
+    found = kept.rerender(reworded("command", renderer))
+    reason = f"today's command family cannot word the canonical result: {why}"
+    assert found == Rerendering(kept.detail.summary.id, "drifted", reason, STORED, None)
+
+
+def test_the_receipt_of_a_family_that_is_gone_cannot_be_compared() -> None:
+    kept = record(command())
+    found = kept.rerender(without("command"))
+    reason = "the family 'command' is not known to this program"
+    assert found == Rerendering(kept.detail.summary.id, "incomparable", reason, STORED)
+    assert not found.drifted
+
+
+def test_a_policy_with_fewer_numbers_than_today_s_has_today_s_defaults() -> None:
+    shown: list[Any] = []
+
+    def remember(_: CanonicalResult, budget: WiderBudget) -> str:
+        shown.append((budget.command_chars, budget.extra_chars))
+        return "exit status 0\n"
+
+    policy = default_policy(THEN).applied_to("Bash")
+    policy = policy.for_tool("Bash", command_chars=77)
+    kept = record(command(), policy=policy)
+    assert kept.rerender(reworded("command", remember, version=4, budget=WiderBudget())).today
+    assert shown[0][1] == 5
+
+
+def test_a_policy_that_today_s_bounds_refuse_is_not_readable() -> None:
+    today = reworded("command", "exit status 0\n", budget=NarrowerBudget())
+    found = record(command()).rerender(today)
+    assert found.state == "incomparable"
+    assert found.reason == (
+        "the policy is not readable: command_chars: Input should be less than or equal to 100"
+    )
+
+
+@pytest.mark.parametrize(
+    ("document", "why"),
+    [
+        ("[]", "not a policy: it is not a JSON object"),
+        ('{"families":{"command":{}},"version":2}', "version: Input should be 1"),
+        ('{"families":{"command":{}},"tools":{"Bash":{"budgets":{}}}}', "tools.Bash.budgets: "),
+        ("{", "not canonical JSON: "),
+    ],
+)
+def test_a_policy_of_another_kind_is_not_readable(document: str, why: str) -> None:
+    kept = record(command())
+    kept.policies[kept.detail.policy_digest] = document
+    found = kept.rerender(TODAY)
+    assert found.state == "incomparable"
+    assert found.reason.startswith(f"the policy is not readable: {why}")
+    assert found.stored == STORED
+
+
+def test_a_stored_policy_is_loaded_with_its_own_digest() -> None:
+    policy = default_policy(TODAY)
+    assert policy.digest == digest_of(policy.to_json())
+
+
+def test_families_and_tools_that_came_or_went_do_not_stand_in_the_way() -> None:
+    tools = {
+        "Bash": ToolPolicy(budget={"preview_chars": 1_000}),
+        "theirs": ToolPolicy(family="foreign", budget={"extra_chars": 9}),
+        "odd \ud800": ToolPolicy(family="command"),
+    }
+    families = with_foreign()
+    then = default_policy(families).model_copy(update={"tools": tools})
+    kept = record(returned("lookup", "kept"), families, then, family="generic")
+    for today in (TODAY, with_foreign("later"), families):
+        found = kept.rerender(today)
+        assert (found.state, found.reason) == ("same", "")
+
+
+numbers = st.integers(1_000, 30_000)
+tool_policies = st.builds(
+    ToolPolicy,
+    family=st.none() | st.sampled_from(["command", "foreign", "generic"]),
+    budget=st.dictionaries(st.sampled_from(["preview_chars", "max_items"]), numbers, max_size=2),
+)
+
+
+@settings(max_examples=times(10), deadline=None)
+@given(
+    inline_bytes=st.integers(0, 1 << 20),
+    preview_chars=numbers,
+    tools=st.dictionaries(st.text(st.characters(), min_size=1), tool_policies, max_size=4),
+)
+def test_any_policy_gives_the_same_receipt_again(
+    inline_bytes: int, preview_chars: int, tools: dict[str, ToolPolicy]
+) -> None:
+    families = with_foreign()
+    document = {
+        "inline_bytes": inline_bytes,
+        "families": {"generic": {"preview_chars": preview_chars, "receipt_chars": 512_000}},
+    }
+    policy = load_policy(document, families).model_copy(update={"tools": tools})
+    kept = record(returned("lookup", "line\n" * 5_000), families, policy, family="generic")
+    found = kept.rerender(TODAY)
+    assert (found.state, found.reason) == ("same", "")
+
+
+def test_an_open_invocation_has_nothing_to_compare() -> None:
+    kept = record(command())
+    cast("Any", kept.detail).summary.state = "started"
+    reason = "the invocation has not ended, so there is no receipt"
+    assert kept.rerender(TODAY) == Rerendering(kept.detail.summary.id, "open", reason)
+
+
+@pytest.mark.parametrize("surface", ["receipt", "canonical_json"])
+def test_a_lost_surface_is_damage(surface: str) -> None:
+    kept = record(command())
+    setattr(kept.detail, surface, None)
+    name = kept.detail.summary.id
+    with pytest.raises(DamageError, match=f"a surface of invocation {name} is missing") as caught:
+        kept.rerender(TODAY)
+    assert caught.value.path == str(name)

@@ -1,0 +1,146 @@
+"""Moving a schema: one of several who try does it, in one transaction, with no ingester at work."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from tests.support.effort import times
+from tests.support.keeping import check, ingested
+from tests.support.killing import count_moments, run_and_kill
+from tests.support.threads import at_once
+
+from tooltrail.migrations import HEAD_REVISION
+from tooltrail.records import InvalidRecordError, SchemaMismatchError, StoreNotFoundError
+from tooltrail.store.engines.database import open_database
+from tooltrail.store.engines.targets import parse_target
+from tooltrail.store.info import read_revision
+from tooltrail.store.keep.checking import check_database
+from tooltrail.store.keep.upgrading import (
+    Downgrade,
+    downgrade_store,
+    known_revisions,
+    migrate,
+    plan_downgrade,
+    upgrade_store,
+)
+from tooltrail.store.locking import ingest_lock
+from tooltrail.store.opening import store_revision
+from tooltrail.store.store import Store
+
+HANG_S = 60
+KILLS = times(8)
+NO_ROW = ["table store_info has no row: the store does not know itself"]
+
+
+def set_revision(store: Store, name: str) -> None:
+    with store.database.write() as connection:
+        connection.execute("UPDATE tooltrail_version SET version_num = ?", (name,))
+
+
+def test_the_first_revision_is_the_head() -> None:
+    assert known_revisions()[-1] == HEAD_REVISION
+    assert known_revisions()[0] == "0001"
+
+
+def test_a_store_at_head_is_left_as_it_is(store: Store, database: str) -> None:
+    ingested(store, b"a line\n")
+    assert at_once(*[lambda: upgrade_store(database)] * 3) == [(HEAD_REVISION, HEAD_REVISION)] * 3
+    check(store)
+    assert check_database(store.database) == []
+
+
+def test_a_move_waits_until_no_ingester_works(store: Store, database: str) -> None:
+    began = threading.Event()
+
+    def upgrade() -> tuple[str, str]:
+        began.set()
+        return upgrade_store(database)
+
+    with ThreadPoolExecutor(1) as pool:
+        with ingest_lock(store.database):
+            moving = pool.submit(upgrade)
+            assert began.wait(HANG_S)
+            with pytest.raises(TimeoutError):
+                moving.result(0.5)
+        assert moving.result(HANG_S) == (HEAD_REVISION, HEAD_REVISION)
+
+
+def test_a_revision_that_this_program_does_not_know_is_not_touched(
+    store: Store, database: str
+) -> None:
+    set_revision(store, "9999")
+    with pytest.raises(SchemaMismatchError, match="9999, which this program does not know"):
+        upgrade_store(database)
+    with pytest.raises(SchemaMismatchError, match="9999, which this program does not know"):
+        downgrade_store(database, "0001")
+    assert store_revision(database) == "9999"
+
+
+def test_a_downgrade_to_where_the_store_is_changes_nothing(store: Store, database: str) -> None:
+    ingested(store, b"a line\n")
+    wanted = Downgrade(HEAD_REVISION, HEAD_REVISION)
+    assert plan_downgrade(database, HEAD_REVISION) == wanted
+    assert downgrade_store(database, HEAD_REVISION) == wanted
+    check(store)
+
+
+@pytest.mark.parametrize("move", [plan_downgrade, downgrade_store])
+@pytest.mark.parametrize("name", ["base", "-1", "0000", "000", "head", ""])
+def test_only_a_revision_that_is_known_is_gone_back_to(
+    sqlite_store: Store, tmp_path: Path, move: Callable[[str, str], object], name: str
+) -> None:
+    with pytest.raises(InvalidRecordError, match=r"no revision is named .*; there are 0001"):
+        move(str(tmp_path / "trail.db"), name)
+    assert check_database(sqlite_store.database) == []
+
+
+@pytest.mark.parametrize("move", [plan_downgrade, downgrade_store])
+def test_what_is_no_store_cannot_be_moved(
+    database: str, move: Callable[[str, str], object]
+) -> None:
+    with pytest.raises(StoreNotFoundError):
+        upgrade_store(database)
+    with pytest.raises(StoreNotFoundError):
+        move(database, "0001")
+
+
+def test_migrations_that_are_killed_at_any_moment_did_all_or_nothing(database: str) -> None:
+    target = parse_target(database)
+    opened = open_database(target, create=True)
+    with opened.write():
+        pass  # the file is made at the first connection
+
+    def revision() -> str | None:
+        with opened.read() as connection:
+            return read_revision(connection)
+
+    def run() -> None:
+        migrate(target)
+
+    run()
+    count = count_moments(run)
+    assert check_database(opened) == NO_ROW
+    for n in range(KILLS):
+        with opened.write() as connection:
+            _drop_all(connection.is_sqlite, connection.run, connection.query)
+        run_and_kill(run, max(1, count * (n + 1) // KILLS))
+        if revision() is not None:
+            assert check_database(opened) == NO_ROW
+        run()
+        assert check_database(opened) == NO_ROW
+    opened.close()
+
+
+def _drop_all(
+    is_sqlite: bool, run: Callable[[str], None], query: Callable[[str], list[tuple[object, ...]]]
+) -> None:
+    if not is_sqlite:
+        run("DROP SCHEMA public CASCADE")
+        run("CREATE SCHEMA public")
+        return
+    for kind in ("view", "table"):
+        found = query(f"SELECT name FROM sqlite_master WHERE type = '{kind}'")
+        for (name,) in found:
+            run(f"DROP {kind} {name}")
