@@ -8,13 +8,12 @@ from .following import FOLLOW_INTERVAL_S, StreamFollower, follow
 from .frame_index import FrameIndex
 from .fsspec_sink import FsspecSink, defer_sink, open_sink
 from .grep import Match
-from .sink import FRAME_SIZE
 from .limits import CaptureLimits, DiskRoom
 from .paths import artifact_path, check_path, digest_of_path, path_beginning
 from .reading import ArtifactReader, open_reader
 from .salvaging import Salvaged, SpoolReader, salvage
 from .short_capture import ShortCapture
-from .sink import ArtifactSink, ObjectStat, SinkCapabilities
+from .sink import FRAME_SIZE, ArtifactSink, ObjectStat, SinkCapabilities
 from .spool_folders import (
     SpoolFolder,
     is_in_use,
