@@ -15,7 +15,8 @@ from uuid import UUID
 
 from tooltrail.records import Digest
 from tooltrail.records.agent_runs import SUCCESSES
-from tooltrail.store import AttemptView, LegView, Reader, iter_legs
+from tooltrail.store.read.agent_runs import AttemptView, LegView, iter_legs
+from tooltrail.store.read.reader import Reader
 
 _INDEX = re.compile(r"\[\d+\]")
 
