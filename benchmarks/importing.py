@@ -16,7 +16,6 @@ from itertools import count
 from pathlib import Path
 from typing import Any, TypeAlias
 from unittest.mock import patch
-from urllib.request import Request, urlopen
 
 import psycopg
 from sqlalchemy import URL
@@ -71,7 +70,7 @@ def lines() -> Report:
         with scratch_folder() as folder:
             times = _measure_far_artifacts(folder)
         subject = f"record_many into S3, {ANSWER_MS} ms an answer"
-        yield speed(subject, "raw PUTs, one after the other", times, LONG_CALLS)
+        yield speed(subject, "boto3, one after the other", times, LONG_CALLS)
 
 
 def record_many(store: Store, calls: list[EndedCall]) -> None:
@@ -138,7 +137,7 @@ def _sync_commits(server: URL) -> None:
 
 
 def _measure_far_artifacts(folder: Path) -> Times:
-    """Calls whose output becomes an artifact, beside plain requests for the same bytes."""
+    """Calls whose output becomes an artifact, beside a plain client with the same bytes."""
     numbers = random.Random(0)
     server = s3_server()
     server.start()
@@ -158,10 +157,11 @@ def _measure_far_artifacts(folder: Path) -> Times:
             with open_store(folder / "trail.db") as store:
                 record_many(store, [Call({"command": "cat"}, output).ended() for output in made()])
 
+        client = S3Admin(proxy.url)
+
         def raw() -> None:
             for number, output in enumerate(made()):
-                url = f"{proxy.url}/bench-bucket/raw-{number}"
-                urlopen(Request(url, data=output, method="PUT")).close()
+                client.put("bench-bucket", f"raw-{number}", output)
 
         return compare(subject, raw, ROUNDS)
 
