@@ -16,6 +16,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, TypeAlias
 from unittest.mock import patch
+from urllib.request import Request, urlopen
 
 import psycopg
 from sqlalchemy import URL
@@ -33,8 +34,7 @@ from benchmarks._measure import (
     scratch_folder,
     speed,
 )
-from tooltrail.artifacts import ArtifactArchive
-from tooltrail.store import Store, create_store, open_store
+from tooltrail.store import EndedCall, Store, create_store, open_store
 from tooltrail.store.engines.sqlite_library import sqlite3
 from tooltrail.store.schema import metadata
 
@@ -47,9 +47,8 @@ ANSWER_MS = 30
 Rows: TypeAlias = dict[str, list[tuple[Any, ...]]]
 
 
-def lines(*, is_full: bool) -> Report:
+def lines() -> Report:
     """Each engine, and S3."""
-    del is_full
     name = f"record_many of {CALLS:,}, committed"
     with scratch_folder() as folder:
         numbers = count()
@@ -72,13 +71,13 @@ def lines(*, is_full: bool) -> Report:
         with scratch_folder() as folder:
             times = _measure_far_artifacts(folder)
         subject = f"record_many into S3, {ANSWER_MS} ms an answer"
-        yield speed(subject, "one artifact after the other", times, LONG_CALLS)
+        yield speed(subject, "raw PUTs, one after the other", times, LONG_CALLS)
 
 
-def record_many(store: Store, calls: list[Call]) -> None:
+def record_many(store: Store, calls: list[EndedCall]) -> None:
     """Record calls that ended, and wait until their rows are committed."""
     with store.open_session() as session:
-        for _ in session.record_many(call.ended() for call in calls):
+        for _ in session.record_many(calls):
             pass
     store.ingest()
 
@@ -88,7 +87,7 @@ def _rounds(
     folder: Path,
     write: Callable[[str, Rows], None],
 ) -> Iterator[tuple[Action, Action]]:
-    calls = next(made_rounds(CALLS))
+    calls = [call.ended() for call in next(made_rounds(CALLS))]
     numbers = count()
 
     def new_store(database: str) -> Store:
@@ -139,7 +138,7 @@ def _sync_commits(server: URL) -> None:
 
 
 def _measure_far_artifacts(folder: Path) -> Times:
-    """Calls whose output becomes an artifact, beside the same without threads."""
+    """Calls whose output becomes an artifact, beside plain requests for the same bytes."""
     numbers = random.Random(0)
     server = s3_server()
     server.start()
@@ -151,17 +150,20 @@ def _measure_far_artifacts(folder: Path) -> Times:
         stack.enter_context(patch.dict(os.environ, s3_environment(proxy.url)))
         create_store(folder / "trail.db", artifacts="s3://bench-bucket/artifacts").close()
 
-        def at_once() -> None:
-            outputs = (b"%032x\n" % numbers.getrandbits(128) * 1_000 for _ in range(LONG_CALLS))
+        def made() -> list[bytes]:
+            return [b"%032x\n" % numbers.getrandbits(128) * 1_000 for _ in range(LONG_CALLS)]
+
+        def subject() -> None:
             # As a program does that imports calls.
             with open_store(folder / "trail.db") as store:
-                record_many(store, [Call({"command": "cat"}, output) for output in outputs])
+                record_many(store, [Call({"command": "cat"}, output).ended() for output in made()])
 
-        def one_by_one() -> None:
-            with patch.object(ArtifactArchive, "concurrent_puts", 1):
-                at_once()
+        def raw() -> None:
+            for number, output in enumerate(made()):
+                url = f"{proxy.url}/bench-bucket/raw-{number}"
+                urlopen(Request(url, data=output, method="PUT")).close()
 
-        return compare(at_once, one_by_one, ROUNDS)
+        return compare(subject, raw, ROUNDS)
 
 
 def _answer_late(_: Exchange) -> None:

@@ -12,7 +12,7 @@ from tests.support.evidence import check_evidence
 from tests.support.recording import run_command
 
 from tooltrail.artifacts import FrameIndex, encode
-from tooltrail.store._engines.sqlite import sqlite3
+from tooltrail.store.engines.sqlite_library import sqlite3
 
 READING = (
     "log",

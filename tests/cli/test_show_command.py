@@ -17,7 +17,7 @@ from tooltrail.records import (
     default_families,
 )
 from tooltrail.store import Session, open_store
-from tooltrail.store._engines.sqlite import sqlite3
+from tooltrail.store.engines.sqlite_library import sqlite3
 
 OUT = b"first line\n\xff\xfe no text \0\n" + b"".join(b"line %d\n" % n for n in range(9_000))
 ERR = b"warning\n"

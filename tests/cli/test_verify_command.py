@@ -19,7 +19,7 @@ from tooltrail.records import (
     default_families,
 )
 from tooltrail.store import Session, open_store
-from tooltrail.store._engines.sqlite import sqlite3
+from tooltrail.store.engines.sqlite_library import sqlite3
 
 BIG = b"".join(b"line %d\n" % n for n in range(30_000))
 THEN = reworded("command", "exit status 0\n", version=0)

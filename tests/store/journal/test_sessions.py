@@ -414,7 +414,7 @@ def test_a_task_that_is_cancelled_leaves_the_thread_working(store: LeanStore) ->
         await invocation.afinish(shell_output())
 
     asyncio.run(run())
-    assert store.rows("SELECT state FROM invocations WHERE arguments_preview LIKE '%kept%'") == [
+    assert store.rows("SELECT state FROM invocations WHERE title LIKE '%kept%'") == [
         ("success",)
     ]
 

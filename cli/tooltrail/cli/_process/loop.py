@@ -65,7 +65,7 @@ class Agenda:
         return self._steps.pop(0)[1] if now >= self.next_at() else None
 
     def child_ended(self) -> None:
-        """Nobody is left to be signalled; in time, nothing is left to be given up either."""
+        """Drop the steps that signal the child, and all of them when the child ended in time."""
         in_time = bool(self._steps) and self._steps[0][1] is Step.TERMINATE
         self._steps = [] if in_time else [at for at in self._steps if at[1] is Step.ABANDON]
 
@@ -77,7 +77,7 @@ class Agenda:
 
 
 class Loop:
-    """Runs once. Whoever made the parts closes them."""
+    """Runs once. The caller closes the parts."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """Moving the child's output: out of its pipes, into the record, on to our own outlets.
 
 Each ready stream is read once per round, so neither can starve the other. A stream whose outlet is
-full is not read until the outlet has taken all of it: the child then waits, as it would without us.
+full is not read until the outlet is empty: the child then waits, as it would without us.
 """
 
 import errno
@@ -90,11 +90,11 @@ class Pump:
 
     @property
     def is_delivering(self) -> bool:
-        """Whether an outlet has not taken all yet."""
+        """Whether bytes wait for an outlet."""
         return any(outlet.is_pending for outlet in self._outlets.values())
 
     def stop_reading(self) -> None:
-        """Record and queue what the pipes hold now, then close them whoever may hold them."""
+        """Record and queue what the pipes hold now, then close them, whatever still writes."""
         for feed in self._open_feeds():
             self._drain(feed)
             self._end(feed)

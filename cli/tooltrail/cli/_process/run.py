@@ -9,7 +9,12 @@ from contextlib import ExitStack, contextmanager
 
 from tooltrail.cli._process.jobs import Job, is_in_foreground, open_terminal
 from tooltrail.cli._process.loop import Agenda, Loop
-from tooltrail.cli._process.outcome import ChildExit, ChunkHandler
+from tooltrail.cli._process.outcome import (
+    CANNOT_RUN,
+    ChildExit,
+    ChunkHandler,
+    SpawnFailure,
+)
 from tooltrail.cli._process.outlet import STANDARD_FDS, open_outlets
 from tooltrail.cli._process.pump import Pump, Recorder
 from tooltrail.cli._process.relay import SignalRelay
@@ -65,7 +70,11 @@ def run_child(
         if has_terminal:
             from tooltrail.cli._process.pseudo_terminal import PseudoTerminal  # noqa: PLC0415  few have one
 
-            pty = PseudoTerminal(selector)
+            try:
+                pty = PseudoTerminal(selector)
+            except OSError as error:
+                message = f"no terminal can be opened for {argv[0]!r}: {error.strerror}"
+                raise SpawnFailure("command_spawn_failed", CANNOT_RUN, message) from error
             stack.callback(pty.close)
         with _inherited(inherited):
             child, sources = spawn(argv, cwd, pty)
