@@ -1,13 +1,13 @@
 """`make bench`: every measurement beside its baseline, as a ratio.
 
-    python -m benchmarks [--full] [SUBJECT ...]
+    python -m benchmarks [SUBJECT ...]
 
-`--full` records 20,000 calls with ingestion, reads a store of a million calls, and the last
-lines of 4 GB: an hour, and some 10 GB of disk.
+With TOOLTRAIL_BENCH_FULL=1, 20,000 calls are recorded with ingestion, a store has a million
+calls, and an output has 4 GB: about an hour, and some 10 GB of disk.
 """
 
-import argparse
 import os
+import sys
 from importlib import import_module
 
 SUBJECTS = (
@@ -19,17 +19,14 @@ SUBJECTS = (
 
 def main() -> None:
     """Measure, and print the table."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks")
-    parser.add_argument("subjects", nargs="*", metavar="SUBJECT", help=", ".join(SUBJECTS))
-    parser.add_argument("--full", action="store_true", help="large amounts: about an hour")
-    asked = parser.parse_args()
-    if unknown := set(asked.subjects) - set(SUBJECTS):
-        parser.error(f"unknown: {', '.join(sorted(unknown))}; known: {', '.join(SUBJECTS)}")
+    chosen = sys.argv[1:] or SUBJECTS
+    if not set(chosen) <= set(SUBJECTS):
+        sys.exit(f"usage: python -m benchmarks [SUBJECT ...], of {', '.join(SUBJECTS)}")
     # Programs are measured as they are installed: compiled once.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    print(f"{'subject':52} {'ratio':>9} {'target':>8}  baseline: absolute figures of both")
-    for name in asked.subjects or SUBJECTS:
-        for line in import_module(f"benchmarks.{name}").lines(is_full=asked.full):
+    print(f"{'subject':58} {'ratio':>8} {'target':>8}  baseline: absolute figures of both")
+    for name in chosen:
+        for line in import_module(f"benchmarks.{name}").lines():
             print(line, flush=True)
 
 

@@ -4,9 +4,10 @@ import random
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+from tests.records.support import MemoryPublisher
+
 from tooltrail.records import (
     DEFAULT_POLICY,
-    ArtifactReference,
     CommandOutput,
     CompleteOutput,
     StreamRecord,
@@ -54,13 +55,6 @@ class Call(NamedTuple):
         return EndedCall(self.tool_call(), self.complete_output())
 
 
-class _NamingPublisher:
-    """Names content that would be published, and keeps nothing."""
-
-    def publish(self, stream: StreamRecord) -> ArtifactReference:
-        return ArtifactReference(path=stream.digest.replace(":", "/"))
-
-
 def made_rounds(count: int, seed: int = 0) -> Iterator[list[Call]]:
     """The calls of one round after the other. No two calls have the same output."""
     numbers = random.Random(seed)
@@ -78,7 +72,7 @@ def documents_of(call: Call) -> Documents:
     """The documents that a raw writer is given ready-made."""
     output = call.complete_output()
     family = _FAMILIES.of_tool("Bash")
-    canonical = project(output, family, DEFAULT_POLICY, _NamingPublisher()).canonical
+    canonical = project(output, family, DEFAULT_POLICY, MemoryPublisher()).canonical
     receipt = render(canonical, family, DEFAULT_POLICY)
     return output.to_json().decode(), canonical.to_json().decode(), receipt.to_bytes()
 

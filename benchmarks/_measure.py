@@ -1,5 +1,6 @@
 """Interleaved rounds and medians, so that a noisy machine disturbs both sides alike."""
 
+import os
 import statistics
 import sys
 import tempfile
@@ -12,50 +13,25 @@ from pathlib import Path
 from typing import TypeAlias
 
 Action: TypeAlias = Callable[[], object]
+Report: TypeAlias = Iterator[str]
+
+IS_FULL = bool(os.environ.get("TOOLTRAIL_BENCH_FULL"))
+"""Whether amounts are large: about an hour, and some 10 GB of disk."""
 
 TOOLTRAIL = (sys.executable, "-m", "tooltrail.cli")
-NO_TARGET = "-"
 
 
 @dataclass(frozen=True)
 class Times:
-    """A subject beside its baseline.
-
-    Attributes:
-        subject: median seconds of the subject.
-        baseline: median seconds of the baseline.
-    """
+    """Median seconds of a subject, and of its baseline."""
 
     subject: float
     baseline: float
 
 
-@dataclass(frozen=True)
-class Line:
-    """One line of the table.
-
-    Attributes:
-        subject: what is measured.
-        ratio: to the baseline.
-        target: of the ratio; a least one compares speeds, a greatest one compares costs.
-        baseline: what the subject is compared with.
-        detail: absolute figures of both.
-    """
-
-    subject: str
-    ratio: float
-    target: str
-    baseline: str
-    detail: str
-
-    def __str__(self) -> str:
-        return (
-            f"{self.subject:52} {self.ratio:9.2f} {self.target:>8}  {self.baseline}: {self.detail}"
-        )
-
-
-Report: TypeAlias = Iterator[Line | str]
-"""Lines of the table, with notes between them."""
+def line(subject: str, ratio: float, target: str, baseline: str, detail: str) -> str:
+    """One line of the table. A least target compares speeds, a greatest one compares costs."""
+    return f"{subject:58} {ratio:8.2f} {target:>8}  {baseline}: {detail}"
 
 
 def compare_rounds(rounds: Iterable[tuple[Action, Action]]) -> Times:
@@ -78,18 +54,16 @@ def compare(subject: Action, baseline: Action, rounds: int) -> Times:
     return compare_rounds(repeat((subject, baseline), rounds + 1))
 
 
-def speed(
-    subject: str, baseline: str, times: Times, amount: float = 1, target: str = NO_TARGET
-) -> Line:
+def speed(subject: str, baseline: str, times: Times, amount: float = 1, target: str = "-") -> str:
     """A ratio of speeds: 1 is as fast as the baseline, 2 is twice as fast."""
     detail = f"{_short(amount / times.subject)} and {_short(amount / times.baseline)} a second"
-    return Line(subject, times.baseline / times.subject, target, baseline, detail)
+    return line(subject, times.baseline / times.subject, target, baseline, detail)
 
 
-def cost(subject: str, baseline: str, times: Times, target: str = NO_TARGET) -> Line:
+def cost(subject: str, baseline: str, times: Times, target: str = "-") -> str:
     """A ratio of times: 1 is as long as the baseline, 2 is twice as long."""
     detail = f"{_short(1000 * times.subject)} and {_short(1000 * times.baseline)} ms"
-    return Line(subject, times.subject / times.baseline, target, baseline, detail)
+    return line(subject, times.subject / times.baseline, target, baseline, detail)
 
 
 @contextmanager

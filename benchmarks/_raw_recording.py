@@ -32,10 +32,6 @@ class RawStore:
         self._connection = sqlite3.connect(path, isolation_level=None, timeout=_BUSY_S)
         self._connection.executescript(_SCHEMA)
 
-    def record(self, call: Call, documents: Documents) -> None:
-        """Write a call in two transactions: its start, and its end."""
-        self.finish(self.start(call), call, documents)
-
     def start(self, call: Call) -> int:
         """Write that a call began, and return its key."""
         execute = self._connection.execute

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from benchmarks._calls import Call
+from benchmarks._measure import IS_FULL
 from tooltrail.journal.recorder import Recorder
 from tooltrail.journal.work import Acknowledge, Work
 from tooltrail.records import CompleteOutput, GenericOutput, ToolCall, ToolError
@@ -15,7 +16,7 @@ from tooltrail.records.facts import CallEnded
 from tooltrail.store import EndedCall, Session, create_store
 
 FEW = 10_000
-MANY, MANY_IN_FULL = 50_000, 1_000_000
+MANY = 1_000_000 if IS_FULL else 50_000
 BEGINNING = datetime(2025, 1, 1, tzinfo=UTC)
 LONG_SESSION = 10_000
 """Calls of the longest session, which is the newest one of a store of many."""

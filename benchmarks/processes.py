@@ -36,9 +36,8 @@ class _Share(NamedTuple):
     longest: float
 
 
-def lines(*, is_full: bool) -> Report:
+def lines() -> Report:
     """All calls of all processes until they are ingested, and the longest wait of any process."""
-    del is_full
     found = [(_run_at_once(_record), _run_at_once(_write)) for _ in range(ROUNDS)]
     total, longest = (
         Times(*(statistics.median(pair[side][figure] for pair in found) for side in (0, 1)))
@@ -55,10 +54,14 @@ def _run_at_once(steps: Steps) -> tuple[float, float]:
         create_store(folder / "tooltrail.db").close()
         RawStore(folder / "raw.db").close()
         barrier = context.Barrier(PROCESSES)
-        with ProcessPoolExecutor(PROCESSES, context, _barriers.append, (barrier,)) as pool:
+        with ProcessPoolExecutor(PROCESSES, context, _begin, (barrier,)) as pool:
             shares = list(pool.map(partial(_run, steps, folder), range(PROCESSES)))
     whole = max(one.ended for one in shares) - min(one.began for one in shares)
     return whole, max(one.longest for one in shares)
+
+
+def _begin(barrier: Barrier) -> None:
+    _barriers.append(barrier)
 
 
 def _run(steps: Steps, folder: Path, number: int) -> _Share:

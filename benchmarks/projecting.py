@@ -10,19 +10,14 @@ ROUNDS = 9
 _OUTPUT = b"".join(b"tests/test_module_%03d.py::test_something PASSED\n" % n for n in range(45))
 
 
-def lines(*, is_full: bool) -> Report:
+def lines() -> Report:
     """Validate, project, render and spell 2 KB of output."""
-    del is_full
     call = Call({"command": "pytest -q"}, _OUTPUT[:2000])
     record = [json.loads(document) for document in documents_of(call)[:2]]
 
-    def subject() -> None:
-        for _ in range(REPEATS):
-            documents_of(call)
-
-    def baseline() -> None:
-        for _ in range(REPEATS):
-            json.loads(json.dumps(record))
-
-    times = compare(subject, baseline, ROUNDS)
+    times = compare(
+        lambda: [documents_of(call) for _ in range(REPEATS)],
+        lambda: [json.loads(json.dumps(record)) for _ in range(REPEATS)],
+        ROUNDS,
+    )
     yield speed("project and render 2 KB", "json.dumps + json.loads of it", times, REPEATS)

@@ -5,58 +5,51 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
+from itertools import islice
 from pathlib import Path
+from typing import TypeAlias
 
-from benchmarks._calls import Call, documents_of, made_rounds, record
-from benchmarks._measure import (
-    Action,
-    Report,
-    Times,
-    compare_rounds,
-    scratch_folder,
-    speed,
-)
+from benchmarks._calls import Call, Documents, documents_of, made_rounds, record
+from benchmarks._measure import IS_FULL, Action, Report, compare_rounds, scratch_folder, speed
 from benchmarks._raw_recording import RawStore
 from tooltrail.journal.recorder import Recorder
 from tooltrail.records import default_families, default_policy
-from tooltrail.store import Session, create_store
+from tooltrail.store import Session, Store, create_store
 
 INVOCATIONS = 320
 ROUNDS = 5
-SUSTAINED, SUSTAINED_IN_FULL = 2_000, 20_000
+SUSTAINED = 20_000 if IS_FULL else 2_000
 SUSTAINED_ROUNDS = 2
 RECORDERS = 64
 RAW = "raw sqlite3, two FULL transactions"
 
-Subject = Callable[[Session, Sequence[Call]], None]
+Subject: TypeAlias = Callable[[Session, Sequence[Call]], object]
 
 
-def lines(*, is_full: bool) -> Report:
+def lines() -> Report:
     """One by one, by threads, by tasks, and with ingestion."""
+    families = default_families()
+    policy = default_policy(families)
     for name, subject, target in (
         ("start + finish, one by one", record, "≥ 0.7"),
-        (f"start + finish, {RECORDERS} threads", by_threads, "≥ 1.2"),
+        (f"start + finish, {RECORDERS} threads", _by_threads, "≥ 1.2"),
         (f"start + finish, {RECORDERS} asyncio tasks", _by_tasks, "≥ 2.5"),
     ):
-        with scratch_folder() as folder:
-            yield speed(name, RAW, measure(folder, subject), INVOCATIONS, target)
-    count = SUSTAINED_IN_FULL if is_full else SUSTAINED
-    with scratch_folder() as folder:
-        times = _measure_sustained(folder, count)
-    yield speed(f"start + finish and ingestion of {count:,}", RAW, times, count, "≥ 0.45")
+        with (
+            scratch_folder() as folder,
+            closing(Recorder(folder / "spool", policy=policy, families=families)) as recorder,
+        ):
+            ours = partial(subject, Session.open(recorder))
+            times = compare_rounds(_beside_raw(ours, folder, INVOCATIONS, ROUNDS))
+        yield speed(name, RAW, times, INVOCATIONS, target)
+    with scratch_folder() as folder, create_store(folder / "tooltrail.db") as store:
+        ours = partial(_record_and_ingest, store, store.open_session())
+        times = compare_rounds(_beside_raw(ours, folder, SUSTAINED, SUSTAINED_ROUNDS))
+    name = f"start + finish and ingestion of {SUSTAINED:,}"
+    yield speed(name, RAW, times, SUSTAINED, "≥ 0.45")
 
 
-def measure(folder: Path, subject: Subject) -> Times:
-    """Calls that the journal acknowledges, beside one raw writer; nothing is ingested."""
-    families = default_families()
-    recorder = Recorder(folder / "spool", policy=default_policy(families), families=families)
-    with closing(recorder), closing(RawStore(folder / "raw.db")) as raw:
-        session = Session.open(recorder)
-        return compare_rounds(_beside_raw(partial(subject, session), raw, INVOCATIONS, ROUNDS))
-
-
-def by_threads(session: Session, calls: Sequence[Call]) -> None:
-    """Record by `RECORDERS` threads at once."""
+def _by_threads(session: Session, calls: Sequence[Call]) -> None:
     with ThreadPoolExecutor(RECORDERS) as pool:
         list(pool.map(partial(record, session), (calls[n::RECORDERS] for n in range(RECORDERS))))
 
@@ -73,30 +66,21 @@ def _by_tasks(session: Session, calls: Sequence[Call]) -> None:
     asyncio.run(run())
 
 
-def _measure_sustained(folder: Path, count: int) -> Times:
-    with (
-        create_store(folder / "tooltrail.db") as store,
-        closing(RawStore(folder / "raw.db")) as raw,
-    ):
-        session = store.open_session()
-
-        def subject(calls: Sequence[Call]) -> None:
-            record(session, calls)
-            store.ingest()
-
-        return compare_rounds(_beside_raw(subject, raw, count, SUSTAINED_ROUNDS))
+def _record_and_ingest(store: Store, session: Session, calls: Sequence[Call]) -> None:
+    record(session, calls)
+    store.ingest()
 
 
 def _beside_raw(
-    subject: Callable[[Sequence[Call]], None], raw: RawStore, count: int, rounds: int
+    subject: Callable[[Sequence[Call]], object], folder: Path, count: int, rounds: int
 ) -> Iterator[tuple[Action, Action]]:
-    made = made_rounds(count)
-    for _ in range(rounds + 1):
-        calls = next(made)
-        documents = list(map(documents_of, calls))
+    """Each round's calls, and the same calls for one raw writer."""
+    with closing(RawStore(folder / "raw.db")) as raw:
+        for calls in islice(made_rounds(count), rounds + 1):
+            work = [(call, documents_of(call)) for call in calls]
+            yield partial(subject, calls), partial(_write, raw, work)
 
-        def baseline() -> None:
-            for call, texts in zip(calls, documents, strict=True):  # noqa: B023  runs in this round
-                raw.record(call, texts)
 
-        yield partial(subject, calls), baseline
+def _write(raw: RawStore, work: Sequence[tuple[Call, Documents]]) -> None:
+    for call, documents in work:
+        raw.finish(raw.start(call), call, documents)

@@ -27,9 +27,8 @@ _STRACE = (
 )
 
 
-def lines(*, is_full: bool) -> Report:
+def lines() -> Report:
     """The lines of a run whose syncs are held back."""
-    del is_full
     if shutil.which("strace") is None or subprocess.run([*_STRACE, "true"], check=False).returncode:
         yield "recording on a slow disk: not measured, since strace is missing or may not trace"
         return

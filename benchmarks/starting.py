@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 from benchmarks._calls import made_rounds, record
-from benchmarks._measure import TOOLTRAIL, Report, Times, cost, scratch_folder
+from benchmarks._measure import IS_FULL, TOOLTRAIL, Report, Times, cost, scratch_folder
 from tooltrail.store import create_store
 
-ROUNDS, ROUNDS_IN_FULL = 7, 31
+ROUNDS = 31 if IS_FULL else 7
 CALLS = 20
 
 _PYTHON = "python3 -c pass"
@@ -25,7 +25,7 @@ _TARGETS = {
 }
 
 
-def lines(*, is_full: bool) -> Report:
+def lines() -> Report:
     """Each command, all of them in turn."""
     commands = {_PYTHON: [sys.executable, "-c", "pass"]}
     commands |= {name: [*TOOLTRAIL, *name.split()] for name in _TARGETS}
@@ -34,7 +34,7 @@ def lines(*, is_full: bool) -> Report:
         # `exec` has a store of its own, so that the others have nothing to ingest.
         for name in ("read", "written"):
             _make_store(folder / name / "tooltrail.db")
-        for number in range((ROUNDS_IN_FULL if is_full else ROUNDS) + 1):
+        for number in range(ROUNDS + 1):
             for name, command in commands.items():
                 home = "written" if name.startswith("exec") else "read"
                 used = _processor_seconds(command, folder / home / "tooltrail.db")

@@ -22,9 +22,8 @@ _PIECES = [_ARGUMENTS[at : at + _STEP] for at in range(0, len(_ARGUMENTS), _STEP
 _WORDS = ["word "] * 400
 
 
-def lines(*, is_full: bool) -> Report:
+def lines() -> Report:
     """A stream of each format: some text, word by word, and calls whose arguments are streamed."""
-    del is_full
     for name, make in _STREAMS.items():
         events = [json.dumps(event, separators=(",", ":")) for event in make()]
         frame = "{}\n" if name == "ollama" else "data: {}\n\n"
@@ -42,16 +41,11 @@ def _measure(name: str, events: list[str], body: bytes) -> Times:
     if len(found) != CALLS or not all(call.is_executable for call in found):
         raise AssertionError(f"{name}: {len(found)} calls")
 
-    def ours() -> None:
-        for _ in range(REPEATS):
-            read_stream(known, chunks)
-
-    def raw() -> None:
-        for _ in range(REPEATS):
-            for event in events:
-                json.loads(event)
-
-    return compare(ours, raw, ROUNDS)
+    return compare(
+        lambda: [read_stream(known, chunks) for _ in range(REPEATS)],
+        lambda: [json.loads(event) for _ in range(REPEATS) for event in events],
+        ROUNDS,
+    )
 
 
 def _chat() -> Iterator[Event]:
@@ -79,7 +73,7 @@ def _responses() -> Iterator[Event]:
         yield {"type": "response.output_item.done", "output_index": n, "item": whole}
 
     begun: Event = {"status": "in_progress", "content": []}
-    content = [{"type": "output_text", "text": "".join(_WORDS), "annotations": []}]
+    content: list[Event] = [{"type": "output_text", "text": "".join(_WORDS), "annotations": []}]
     said = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed"}
     items: list[Event] = [{**said, "content": content}]
     yield {"type": "response.created", "response": {"id": "r", "output": []}}
@@ -100,12 +94,18 @@ def _anthropic() -> Iterator[Event]:
             yield {"type": "content_block_delta", "index": n, "delta": delta}
         yield {"type": "content_block_stop", "index": n}
 
-    said = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": []}
+    said: Event = {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "m",
+        "content": [],
+    }
     yield {"type": "message_start", "message": said}
     words = ({"type": "text_delta", "text": word} for word in _WORDS)
     yield from block(0, {"type": "text", "text": ""}, words)
     for n in range(1, CALLS + 1):
-        call = {"type": "tool_use", "id": f"toolu_{n}", "name": "write", "input": {}}
+        call: Event = {"type": "tool_use", "id": f"toolu_{n}", "name": "write", "input": {}}
         pieces = ({"type": "input_json_delta", "partial_json": piece} for piece in _PIECES)
         yield from block(n, call, pieces)
     yield {"type": "message_delta", "delta": {"stop_reason": "tool_use"}}

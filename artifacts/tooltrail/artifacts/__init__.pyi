@@ -3,7 +3,7 @@ from ._private import PRIVATE_FILE, PRIVATE_FOLDER, create_private, make_private
 from .archive import ArtifactArchive, Outcome, StoredArtifact
 from .capture import Capture
 from .captured import CapturedStream
-from .codec import FRAME_SIZE, FrameWriter, encode, open_plain
+from .codec import FrameWriter, encode, open_plain
 from .following import FOLLOW_INTERVAL_S, StreamFollower, follow
 from .frame_index import FrameIndex
 from .fsspec_sink import FsspecSink, defer_sink, open_sink
@@ -13,7 +13,7 @@ from .paths import artifact_path, check_path, digest_of_path, path_beginning
 from .reading import ArtifactReader, open_reader
 from .salvaging import Salvaged, SpoolReader, salvage
 from .short_capture import ShortCapture
-from .sink import ArtifactSink, ObjectStat, SinkCapabilities
+from .sink import FRAME_SIZE, ArtifactSink, ObjectStat, SinkCapabilities
 from .spool_folders import (
     SpoolFolder,
     is_in_use,

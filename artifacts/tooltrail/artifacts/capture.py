@@ -19,8 +19,9 @@ from tooltrail.artifacts._frame_queue import Compressed, FrameQueue
 from tooltrail.artifacts._progress import Edges, Progress, Tally
 from tooltrail.artifacts._spool import SpoolFile
 from tooltrail.artifacts.captured import CapturedStream
-from tooltrail.artifacts.codec import FRAME_SIZE, GrowingFrame, compress_frame, count_newlines
+from tooltrail.artifacts.codec import GrowingFrame, compress_frame, count_newlines
 from tooltrail.artifacts.limits import DEFAULT_LIMITS, CaptureLimits
+from tooltrail.artifacts.sink import FRAME_SIZE
 from tooltrail.records.counted_streams import CountedStream, check_role, count_lines
 from tooltrail.records.digests import Digest, digest_of
 from tooltrail.records.errors import InvalidRecordError, UnavailableError
