@@ -3,7 +3,8 @@
 from tests.support.recording import content_of
 
 from tooltrail.records import digest_of
-from tooltrail.store import Store, check_database, verify
+from tooltrail.store import Store, check_database
+from tooltrail.store.verify import verify
 
 
 def check_evidence(store: Store, *, is_complete: bool = True) -> None:
@@ -21,7 +22,7 @@ def check_evidence(store: Store, *, is_complete: bool = True) -> None:
     for session in reader.sessions():
         _, messages, invocations = reader.conversation(session.id)
         places = [m.seq for m in messages] + [i.summary.seq for i in invocations]
-        assert sorted(places) == list(range(len(places)))
+        assert sorted(places) == list(range(1, len(places) + 1))
         for detail in invocations:
             for stream in detail.streams:
                 assert digest_of(content_of(reader, stream)) == stream.digest
