@@ -89,7 +89,8 @@ def warnings_of(status: dict[str, Any], *, utc: bool) -> Iterator[str]:
         )
     found: dict[str, Any] = status["condition"]
     if (reason := status["not_ingested"]) is not None:
-        waiting = counted(found["waiting_count"], "fact")
+        count = found["waiting_count"]
+        waiting = "facts" if count is None else counted(count, "fact")
         yield f"{waiting} of this machine not in the database yet: {printable(reason)}"
     if (reason := status["artifacts_unavailable"]) is not None:
         yield f"the artifact root is unavailable: {printable(reason)}"
