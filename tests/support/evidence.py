@@ -3,7 +3,8 @@
 from tests.support.recording import content_of
 
 from tooltrail.records import digest_of
-from tooltrail.store import Store, check_database, verify
+from tooltrail.store import Store, check_database
+from tooltrail.store.verify import verify
 
 
 def check_evidence(store: Store, *, is_complete: bool = True) -> None:
@@ -25,3 +26,10 @@ def check_evidence(store: Store, *, is_complete: bool = True) -> None:
         for detail in invocations:
             for stream in detail.streams:
                 assert digest_of(content_of(reader, stream)) == stream.digest
+
+
+def problems_of(store: Store) -> list[str]:
+    """Everything that is not as it was recorded, after everything that waits was ingested."""
+    store.ingest()
+    found = verify(store.database, store.archive, families=store.families)
+    return [one.message for one in found]
