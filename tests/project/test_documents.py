@@ -65,3 +65,12 @@ def test_every_link_inside_the_documents_leads_somewhere() -> None:
     for document in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]:
         for target in link.findall(document.read_text()):
             assert (document.parent / target).exists(), f"{document.name}: {target}"
+
+
+def test_every_file_that_answers_a_question_is_there() -> None:
+    row = re.compile(r"^\| `(\w+)` \| .+\? .*\| (.+) \|$", re.MULTILINE)
+    rows = row.findall((ROOT / "CONTRIBUTING.md").read_text())
+    assert len(rows) >= 20
+    for source_root, files in rows:
+        for file in re.findall(r"`([^`]+)`", files):
+            assert (ROOT / source_root / "tooltrail" / file).is_file(), file
