@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PIP_FLAGS := --quiet --disable-pip-version-check
 TEST_FLAGS ?=
+# Of benchmarks, such as `recording disk`; all by default.
+SUBJECTS ?=
 # Three on two processors, since they wait for servers and for commands.
 PYTEST := $(BIN)/python -m pytest -n 3 --dist worksteal
 # Those that fork are by themselves, since a fork of a process in which all tests are loaded takes four times as long.
@@ -54,7 +56,7 @@ coverage: $(STAMP)
 	$(PYTEST) $(OTHERS) --cov --cov-append --cov-report=term $(TEST_FLAGS)
 
 bench: $(STAMP)
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks $(SUBJECTS)
 
 docs: $(STAMP)
 	$(BIN)/mkdocs build --strict

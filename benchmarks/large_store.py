@@ -74,10 +74,11 @@ TWO_FILTERS = {
 
 
 def lines() -> Report:
-    """Pages, the transcript of the longest session, and verification."""
-    database = _stores.stored_calls(_stores.MANY)
+    """Pages, the transcript of the longest session, verification, and recording."""
+    many, few = _stores.MANY, _stores.FEW
+    database = _stores.stored_calls(many)
     with open_store(database) as store, closing(sqlite3.connect(database)) as raw:
-        yield cost(f"the newest 20 of {_stores.MANY:,}", _RAW_PAGE, _measure_page(store, raw, ALL))
+        yield cost(f"the newest 20 of {many:,}", _RAW_PAGE, _measure_page(store, raw, ALL))
         kinds = (("one filter", ONE_FILTER, "≤ 5 ms"), ("two filters", TWO_FILTERS, "≤ 25 ms"))
         for name, filters, target in kinds:
             found = {what: _measure_page(store, raw, where) for what, where in filters.items()}
@@ -87,21 +88,16 @@ def lines() -> Report:
             yield cost(f"page of {name}, slowest ({slowest})", _RAW_PAGE, found[slowest], target)
         times = _measure_transcript(store, raw)
         yield cost("transcript of the longest session", "its raw queries", times)
-    database = _stores.stored_calls(_stores.FEW)
+    database = _stores.stored_calls(few)
     with open_store(database) as store:
         ways = (("verify", None, "≤ 12"), ("verify --receipts", store.families, "≤ 60"))
         for name, families, target in ways:
             times = _measure_verify(store, families, database)
-            yield cost(
-                f"{name} of {_stores.FEW:,}", "rows and artifacts read and hashed", times, target
-            )
-        with open_store(_stores.stored_calls(_stores.MANY)) as large:
+            yield cost(f"{name} of {few:,}", "rows and artifacts read and hashed", times, target)
+        with open_store(_stores.stored_calls(many)) as large:
             for name, step in (("start + finish", _one_by_one), ("record_many", _record_many)):
                 times = compare_rounds(_rounds(large, store, step))
-                subject, baseline = (
-                    f"{name} among {_stores.MANY:,}, ingested",
-                    f"the same among {_stores.FEW:,}",
-                )
+                subject, baseline = f"{name} among {many:,}, ingested", f"the same among {few:,}"
                 yield speed(subject, baseline, times, INVOCATIONS, "≥ 0.8")
 
 

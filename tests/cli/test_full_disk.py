@@ -12,7 +12,7 @@ import pytest
 from tests.support.cli import HANG_S, Cli, kill_group, python, without_coverage
 from tests.support.disks import SmallDisk, small_disk
 from tests.support.evidence import check_evidence
-from tests.support.upkeep import make_older, publish
+from tests.support.keeping import make_older, publish
 
 from tooltrail.store import create_store
 

@@ -17,11 +17,11 @@ from tooltrail.records import (
     default_policy,
 )
 from tooltrail.records.families.command import CommandOutput
+from tooltrail.store.creating import create
 from tooltrail.store.engines.database import Database, open_database
 from tooltrail.store.engines.targets import parse_target
 from tooltrail.store.ingest.background import BackgroundIngester
 from tooltrail.store.ingest.ingester import Ingester
-from tooltrail.store.keep.creating import create
 
 
 @dataclass(frozen=True)

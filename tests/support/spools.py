@@ -11,3 +11,8 @@ def names_in(spool: Path) -> list[str]:
 def left_in(spool: Path) -> list[str]:
     """The same without the journal and the locks of programs that live."""
     return [name for name in names_in(spool) if name not in ("journal", "owners")]
+
+
+def captured_in(spool: Path) -> list[str]:
+    """Names of the folders with output that is being captured."""
+    return sorted(one.name for one in spool.glob("????????-????-*") if one.is_dir())

@@ -37,7 +37,7 @@ class Spent:
     Attributes:
         began: when it began, by the monotonic clock, in seconds.
         steps: answers that were asked for.
-        reminders: how often the model was told that a result is missing.
+        reminders: how often the model was reminded that a result is missing.
         input_tokens: as the model's server counts them; None where it counts none.
         output_tokens: the same.
     """
@@ -113,7 +113,7 @@ class LegRunner:
         """Lead the conversation to its end.
 
         Args:
-            beginning: what the model is told first; it is recorded.
+            beginning: the first messages; they are recorded.
 
         Raises:
             UnavailableError: something could not be recorded.

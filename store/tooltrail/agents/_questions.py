@@ -26,10 +26,10 @@ class Questions:
     Attributes:
         session: that the answers are recorded in.
         model: that is asked.
-        offered: the tools, by the names that the model is told.
+        offered: the tools, by the names that the model sees.
         retries_left: how often a question may still be put again.
         retry_count: how often one was.
-        count: is told what each answer cost, also one that broke off.
+        count: is called with what each answer cost, also one that broke off.
     """
 
     def __init__(

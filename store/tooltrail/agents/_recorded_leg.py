@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from tooltrail.agents._calls import Toolbox, to_end
 from tooltrail.agents._leg import Ending, LegRunner, Spent
 from tooltrail.agents._questions import Questions
-from tooltrail.agents._tool_names import told_names
+from tooltrail.agents._tool_names import offered_names
 from tooltrail.agents.configuration import AgentConfig
 from tooltrail.agents.models import ChatModel
 from tooltrail.agents.runs import Leg, Observer
@@ -35,7 +35,7 @@ class LegPlan:
 
     Attributes:
         config: of the agent.
-        task: what the model is told to do.
+        task: what the model is to do.
         model: that is asked.
         tools: all that there are, by name.
         tier: the name of the tier.
@@ -62,7 +62,7 @@ class LegPlan:
         return f"{self.config.name}: {line[:_TITLE_CHARS]}"
 
     def beginning(self) -> Iterator[Message]:
-        """What the model is told first."""
+        """The first messages."""
         parts = [self.config.context.static.system.strip()]
         if self.config.output is not None:
             parts.append(INSTRUCTIONS)
@@ -99,7 +99,7 @@ async def run_leg(plan: LegPlan, store: Store, observer: Observer) -> tuple[Leg,
     Args:
         plan: what it is given.
         store: that it is recorded in.
-        observer: is told what happens.
+        observer: is called with what happens.
 
     Returns:
         The leg, and its value if it has one.
@@ -146,12 +146,14 @@ async def _runner(plan: LegPlan, session: Session, observer: Observer) -> LegRun
 
 
 def _toolbox(plan: LegPlan, judge: Judge | None) -> tuple[Toolbox, list[ToolDefinition]]:
-    """The tools by the names that the model is told, and how it is told of them."""
-    spelled = told_names(plan.tools, plan.model.wire_format)
+    """The tools by the names that the model sees, and their definitions."""
+    spelled = offered_names(plan.tools, plan.model.wire_format)
     offered: dict[str, AgentTool] = {}
     for name in plan.config.tools:
-        tool, told = plan.tools[name], spelled[name]
-        offered[told] = replace(tool, definition=tool.definition.model_copy(update={"name": told}))
+        tool, shown_name = plan.tools[name], spelled[name]
+        offered[shown_name] = replace(
+            tool, definition=tool.definition.model_copy(update={"name": shown_name})
+        )
     definitions = [tool.definition for tool in offered.values()]
     submission = submission_tool(plan.config, plan.model.wire_format)
     if submission is not None and judge is not None:

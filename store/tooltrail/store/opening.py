@@ -91,7 +91,7 @@ def create_store(
             is that of another store.
         UnavailableError: the database or the artifact root cannot be reached or written.
     """
-    from tooltrail.store.keep.creating import create  # noqa: PLC0415  once in the life of a store
+    from tooltrail.store.creating import create  # noqa: PLC0415  once in the life of a store
     from tooltrail.store.roots import remembered_root  # noqa: PLC0415
 
     target = parse_target(database)

@@ -222,7 +222,7 @@ class Store:
             with self.database.read() as connection:
                 if read_revision(connection) is not None:
                     return
-        from tooltrail.store.keep.creating import create  # noqa: PLC0415  once in the life of a store
+        from tooltrail.store.creating import create  # noqa: PLC0415  once in the life of a store
 
         try:
             create(target, remembered_root(target, self.settings.artifacts))

@@ -18,7 +18,7 @@ from tests.support.outputs import returned
 from tests.support.recording import content_of, stream_of
 from tests.support.rows import all_rows
 from tests.support.spools import left_in
-from tests.support.upkeep import prune_all
+from tests.support.keeping import prune_all
 
 from tooltrail.records import (
     CompleteOutput,

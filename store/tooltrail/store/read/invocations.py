@@ -1,8 +1,12 @@
 """Invocations as a list shows them: small columns, and the views that are made of them."""
 
+from pathlib import Path
 from typing import Any, Final
 
+from tooltrail.journal.owners import is_alive
 from tooltrail.records.argument_previews import PREVIEWED_CHARS, preview_arguments
+from tooltrail.records.errors import InvalidRecordError
+from tooltrail.store.engines.connection import Connection
 from tooltrail.store.read.columns import Columns, Computed, damage_of
 from tooltrail.store.read.rows import Row
 from tooltrail.store.views import InvocationView
@@ -41,3 +45,14 @@ def view_of(key: int, values: list[Any], problems: list[str]) -> InvocationView:
     values[_PREVIEW] = preview_arguments(values[_PREVIEW])
     values.append(damage_of("invocations", key, problems))
     return InvocationView(*values)
+
+
+def is_running(connection: Connection, key: int, spool: Path) -> bool:
+    """Whether an invocation has not ended, and its program holds an owner lock in a spool."""
+    row = connection.query_one("SELECT state, owner FROM invocations WHERE key = ?", (key,))
+    if row is None or row[0] != "started" or row[1] is None:
+        return False
+    try:
+        return is_alive(spool, row[1])
+    except InvalidRecordError:
+        return False

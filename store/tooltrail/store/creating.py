@@ -21,7 +21,7 @@ from tooltrail.store.engines.database import ensure_wal, open_database
 from tooltrail.store.engines.targets import SqliteTarget, Target, is_there
 from tooltrail.store.info import FORMAT, read_revision
 from tooltrail.store.ingest.durable import make_durable
-from tooltrail.store.keep.marks import find_own_mark, mark_root, unmark_root
+from tooltrail.store.marks import find_own_mark, mark_root, unmark_root
 from tooltrail.store.roots import resolve_root
 
 SCHEMA_LOCK = 0x746F6F6C
