@@ -5,14 +5,15 @@ from pathlib import Path
 
 import pytest
 from tests.support.cli import Cli
-from tests.support.template_stores import make_store
+
+from tooltrail.store import create_store
 
 
 @pytest.fixture(scope="session")
 def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a store to copy, which is quicker than to create one."""
     folder = tmp_path_factory.mktemp("empty")
-    make_store(folder / "trail.db").close()
+    create_store(folder / "trail.db").close()
     return folder
 
 

@@ -96,9 +96,10 @@ def test_check_of_a_damaged_file_is_a_document_all_the_same(cli: Cli, offset: st
         (page,) = connection.execute(
             "SELECT rootpage FROM sqlite_master WHERE name = 'invocations'"
         ).fetchone()
+        (size,) = connection.execute("PRAGMA page_size").fetchone()
     with Path(cli.database).open("r+b") as file:
-        file.seek((page - 1) * 4_096 if offset == "the page of a table" else 0)
-        file.write(bytes(4_096))
+        file.seek((page - 1) * size if offset == "the page of a table" else 0)
+        file.write(bytes(size))
     found = cli.run("db", "check", "--json")
     assert found.code == 1
     assert found.records

@@ -57,6 +57,7 @@ def test_the_plain_zstd_program_reads_what_exec_stored(store_path: Path) -> None
     subprocess.run(
         [*tooltrail, "exec", "--", *command], env=env, check=True, stdout=subprocess.DEVNULL
     )
+    subprocess.run([*tooltrail, "log"], env=env, check=True, stdout=subprocess.DEVNULL)
     (stored,) = (store_path.parent / "artifacts").rglob("*.zst")
     decoded = subprocess.run(["zstd", "-dc", str(stored)], check=True, stdout=subprocess.PIPE)
     assert decoded.stdout == written

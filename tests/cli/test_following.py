@@ -9,14 +9,12 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from tests.support.asides import CALL, begin_aside, output_of, streams_of, wanted
 from tests.support.cli import Cli, Ended
 from tests.support.recording import fail_tool, run_command
 from tests.support.spool_writer import SpoolWriter, digits
 from tests.support.spools import left_in
 
-from tooltrail.records import StartUncertainError, ToolCall
-from tooltrail.store import repair
+from tooltrail.records import ToolCall
 
 MANY = ("-n", "1000000")
 
@@ -155,10 +153,8 @@ def test_when_the_tool_is_killed_the_follower_says_so(cli: Cli, writer: SpoolWri
         writer.kill()
         ended = follower.rest()
     assert (ended.code, ended.stdout) == (4, b"")
-    assert ended.sentence == (
-        f"invocation {name} has not ended, but its program is gone; "
-        "`tooltrail repair` ends the record"
-    )
+    assert ended.sentence == f"invocation {name} was interrupted"
+    assert cli.ok("log", "--state", "interrupted", "--json").records[0]["id"] == name
 
 
 def test_what_was_interrupted_is_printed_and_incomplete(cli: Cli, writer: SpoolWriter) -> None:
@@ -166,8 +162,6 @@ def test_what_was_interrupted_is_printed_and_incomplete(cli: Cli, writer: SpoolW
     writer.do("write stdout so far")
     writer.do("flush stdout")
     writer.kill()
-    with cli.open() as store:
-        repair(store)
     ended = cli.run("artifact", "tail", "-f", name)
     assert (ended.code, ended.stdout) == (4, b"so far\n")
     assert ended.sentence == f"invocation {name} was interrupted"
@@ -242,37 +236,17 @@ def test_an_invocation_without_f_is_told_how_its_output_is_read(cli: Cli) -> Non
 def test_what_runs_with_another_spool_cannot_be_followed(cli: Cli, tmp_path: Path) -> None:
     with SpoolWriter(cli.database, cli.folder / "artifacts", tmp_path / "other") as writer:
         name = writer.do("start")
+        there = Cli(cli.database, {"TOOLTRAIL_SPOOL": str(tmp_path / "other")})
+        there.ok("repair")
         ended = cli.run("artifact", "tail", "-f", name)
         assert ended.code == 4
         assert ended.sentence == (
             f"invocation {name} has not ended, and has nothing in {cli.folder / 'spool'}: "
-            "it runs elsewhere, or was killed there"
+            "it runs on another machine, or with another spool"
         )
-        there = Cli(cli.database, {"TOOLTRAIL_SPOOL": str(tmp_path / "other")})
         with following(there, "artifact", "tail", "-f", name) as follower:
             writer.do("write stdout here")
             assert follower.read(5) == b"here\n"
-
-
-@pytest.mark.parametrize("spool", ["store/spool", "state/tooltrail/spool"])
-def test_what_was_set_aside_is_named_with_its_folder(cli: Cli, tmp_path: Path, spool: str) -> None:
-    with cli.open() as store:
-        name = store.start_alone(CALL, family="command").id
-        attempted = StartUncertainError(
-            "the answer was lost", invocation_id=name, folder=store.spool / str(name)
-        )
-        aside = begin_aside(tmp_path / spool, wanted(store), attempted=attempted)
-        it = f"tooltrail: invocation {name} has not ended"
-        where = f"{it}, and its record was set aside in {aside.folder}"
-        ended = cli.run("artifact", "tail", "-f", str(name))
-        assert ended.code == 4
-        assert ended.message.splitlines()[-1] == f"{where}: its program goes on there"
-        aside.finish(output_of(streams_of(aside, stdout=b"whole\n")))
-        ended = cli.run("artifact", "tail", "-f", str(name))
-        assert ended.code == 4
-        assert ended.message.splitlines()[-1] == f"{where}: `tooltrail repair` stores it"
-    cli.ok("repair")
-    assert cli.ok("artifact", "tail", "-f", str(name)).stdout == b"whole\n"
 
 
 def test_log_tells_the_beginning_and_the_end_of_one_invocation(

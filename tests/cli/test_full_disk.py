@@ -12,8 +12,9 @@ import pytest
 from tests.support.cli import HANG_S, Cli, kill_group, python, without_coverage
 from tests.support.disks import SmallDisk, small_disk
 from tests.support.evidence import check_evidence
-from tests.support.template_stores import make_store
-from tests.support.upkeep import make_older, publish
+from tests.support.keeping import make_older, publish
+
+from tooltrail.store import create_store
 
 MIB = 1024 * 1024
 LONG = python("print('line\\n' * 20_000)")
@@ -28,7 +29,7 @@ def disk(tmp_path: Path) -> Iterator[SmallDisk]:
 @pytest.fixture
 def cli(disk: SmallDisk) -> Cli:
     """The command line of a store that is whole on the small disk, with two records."""
-    make_store(disk.folder / "trail.db").close()
+    create_store(disk.folder / "trail.db").close()
     found = Cli(str(disk.folder / "trail.db"))
     assert found.exec("--", "echo", "short").code == 0
     assert found.exec("--", *LONG).code == 0

@@ -11,13 +11,12 @@ import pytest
 from tests.support.cli import Cli
 from tests.support.disks import SmallDisk, small_disk
 from tests.support.recording import captured, run_command
-from tests.support.template_stores import make_store
 
 from tooltrail.cli._location import default_database
 from tooltrail.cli._output import size_of
 from tooltrail.records import ToolCall
-from tooltrail.store import open_store
-from tooltrail.store._engines.sqlite import sqlite3
+from tooltrail.store import create_store, open_store
+from tooltrail.store.engines.sqlite_library import sqlite3
 
 
 def test_init_creates_a_store_and_its_parents_for_their_owner_alone(nowhere: Cli) -> None:
@@ -120,7 +119,7 @@ def test_a_database_that_is_a_folder_is_wrong_usage(cli: Cli, command: str) -> N
 @pytest.mark.parametrize("root", ["{}/file", "file://{}/file", "ftp://host/root", "{}/taken"])
 def test_an_init_that_fails_leaves_no_database(nowhere: Cli, tmp_path: Path, root: str) -> None:
     (tmp_path / "file").write_text("mine")
-    make_store(tmp_path / "other.db", artifacts=str(tmp_path / "taken")).close()
+    create_store(tmp_path / "other.db", artifacts=str(tmp_path / "taken")).close()
     with open_store(tmp_path / "other.db") as other:
         run_command(other.open_session(), b"taken\n" * 10_000)
     ended = nowhere.run("init", "--artifacts", root.format(tmp_path))
@@ -266,7 +265,7 @@ def disk(tmp_path: Path) -> Iterator[SmallDisk]:
 
 
 def test_a_disk_that_is_full_is_a_warning(disk: SmallDisk) -> None:
-    make_store(disk.folder / "trail.db").close()
+    create_store(disk.folder / "trail.db").close()
     cli = Cli(str(disk.folder / "trail.db"))
     with cli.open() as store:
         run_command(store.open_session(), b"whole\n")
@@ -292,7 +291,7 @@ def test_a_disk_that_is_full_is_a_warning(disk: SmallDisk) -> None:
 
 def test_a_disk_on_which_there_was_never_room_to_hold_any_back_is_a_warning(tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk", 3 << 20) as disk:
-        make_store(disk.folder / "trail.db").close()
+        create_store(disk.folder / "trail.db").close()
         (only,) = warned(Cli(str(disk.folder / "trail.db")))
         assert only.endswith(" free bytes; no megabyte is held back for the end of a call")
 

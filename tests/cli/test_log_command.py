@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import pytest
@@ -50,8 +51,8 @@ def end_badly(session: Session, *, signal: int | None, timed_out: bool) -> None:
 
 
 @pytest.fixture
-def recorded(cli: Cli) -> Cli:
-    """Eight invocations of every kind, in two sessions."""
+def recorded(cli: Cli) -> Iterator[Cli]:
+    """Eight invocations of every kind, in two sessions; the last one runs."""
     with cli.open() as store:
         first = store.open_session(title="first", agent="Ada")
         run_command(first, b"x" * 1500, call=ToolCall(tool_name="Bash", title="make all"))
@@ -65,7 +66,7 @@ def recorded(cli: Cli) -> Cli:
         fail_tool(second, kind="permission_denied")
         run_tool(second, "text")
         second.start(ToolCall(tool_name="Bash", title="still\nrunning\x1b[31m"))
-    return cli
+        yield cli
 
 
 def test_the_table_shows_the_newest_first_with_how_each_ended(recorded: Cli) -> None:
@@ -192,8 +193,8 @@ def test_every_style_prints_the_same_facts(recorded: Cli) -> None:
 
 def test_fields_are_printed_in_the_order_that_was_asked_for(recorded: Cli) -> None:
     ended = recorded.ok("log", "--fields", "tool_name, seq", "-n", "1")
-    assert ended.text == '[{"tool_name": "Bash", "seq": 4}]\n'
-    assert recorded.ok("log", "--csv", "--fields", "seq", "-n", "2").text == "seq\n4\n3\n"
+    assert ended.text == '[{"tool_name": "Bash", "seq": 5}]\n'
+    assert recorded.ok("log", "--csv", "--fields", "seq", "-n", "2").text == "seq\n5\n4\n"
 
 
 def test_an_unknown_field_names_those_that_there_are(cli: Cli) -> None:

@@ -14,9 +14,8 @@ from tests.support.cli import Cli
 from tests.support.ended import BASH, made
 from tests.support.large_store import make_large_store
 from tests.support.recording import fail_tool, run_command, run_tool, statements_of
-from tests.support.template_stores import make_store
 
-from tooltrail.store import index_invocations, open_store, repair
+from tooltrail.store import create_store, index_invocations, open_store, repair
 
 LARGE = {
     "bodies",
@@ -167,7 +166,7 @@ def test_no_command_goes_through_a_body_table_or_the_hot_table_on_postgresql(
     postgres_url: str, tmp_path: Path
 ) -> None:
     with (
-        make_store(postgres_url, artifacts=str(tmp_path / "a"), spool=tmp_path / "s") as store,
+        create_store(postgres_url, artifacts=str(tmp_path / "a"), spool=tmp_path / "s") as store,
         store.open_session(agent="coder") as session,
     ):
         run_tool(session, "text")
@@ -212,7 +211,7 @@ def test_the_newest_of_a_file_are_listed_without_the_database_toolkit(
 def test_after_an_outage_the_newest_are_listed_without_the_toolkit_again(tmp_path: Path) -> None:
     database = tmp_path / "trail.db"
     cli = Cli(str(database), {"XDG_STATE_HOME": str(tmp_path / "state")})
-    with make_store(database) as store:
+    with create_store(database) as store:
         session = store.open_session()
         with away(store, str(database)):
             session.record(BASH, made())
@@ -231,7 +230,7 @@ def test_the_newest_of_a_file_are_listed_without_anything_heavy(
     tmp_path: Path, arguments: tuple[str, ...]
 ) -> None:
     database = tmp_path / "trail.db"
-    with make_store(database) as store, store.open_session() as session:
+    with create_store(database) as store, store.open_session() as session:
         for number in range(5):
             run_command(session, exit_status=number)
     code = (

@@ -9,9 +9,9 @@ import pytest
 from tests.support.cli import Cli
 from tests.support.recording import run_command
 from tests.support.spool_writer import SpoolWriter
-from tests.support.template_stores import make_store
 
 from tooltrail.artifacts.codec import compress_frame
+from tooltrail.store import create_store
 
 NOTICE = "tooltrail: 1 invocation of killed programs: `tooltrail repair`\n"
 
@@ -215,7 +215,7 @@ def test_status_says_how_many_can_be_repaired(cli: Cli) -> None:
 
 
 def test_what_another_store_has_in_the_same_spool_is_not_counted(cli: Cli) -> None:
-    make_store(cli.folder / "other.db", artifacts=str(cli.folder / "others")).close()
+    create_store(cli.folder / "other.db", artifacts=str(cli.folder / "others")).close()
     with SpoolWriter(
         str(cli.folder / "other.db"), cli.folder / "others", cli.folder / "spool"
     ) as writer:

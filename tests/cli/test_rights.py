@@ -56,7 +56,7 @@ def open_to_all(folder: Path) -> None:
 AS_NOBODY = """
 import json, os, sys
 import alembic.command, fsspec.implementations.local, psycopg
-import rich.console, rich.table, sqlalchemy.dialects.sqlite
+import rich.console, rich.table, secrets, sqlalchemy.dialects.sqlite, unicodedata
 from importlib.resources import as_file, files
 from tests.support.cli import Cli
 from tests.support.cli_reference import reference

@@ -1,23 +1,25 @@
 """A session read back through the command line."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.support.cli import Cli, on_a_terminal
-from tests.support.recording import run_command
+from tests.support.recording import run_command, say
 
 from tooltrail.records import ToolCall, estimate_tokens
 
 
 @pytest.fixture
-def recorded(cli: Cli) -> Cli:
+def recorded(cli: Cli) -> Iterator[Cli]:
+    """A store whose last call runs."""
     with cli.open() as store:
         session = store.open_session(title="talk")
-        session.add_message("user", "run it\nplease \ud800")
+        say(session, "user", "run it\nplease \ud800")
         run_command(session, b"done\n")
         session.start(ToolCall(tool_name="Bash", arguments_raw="{"))
-    return cli
+        yield cli
 
 
 def test_text_is_the_default_and_each_format_has_its_name(recorded: Cli) -> None:
@@ -107,7 +109,7 @@ LONG = b"".join(b"line %04d of a long log\n" % n for n in range(300))
 @pytest.fixture
 def long(cli: Cli) -> Cli:
     with cli.open() as store, store.open_session(title="long") as session:
-        session.add_message("user", "run it twice")
+        say(session, "user", "run it twice")
         run_command(session, LONG)
         run_command(session, LONG, exit_status=1)
     return cli

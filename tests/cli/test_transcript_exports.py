@@ -3,12 +3,13 @@
 import json
 import os
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.support.cli import HANG_S, PROGRAM, Cli
-from tests.support.recording import run_command
+from tests.support.recording import run_command, say
 from tests.support.wire.fake_provider import request_problems
 
 from tooltrail.records import CompleteOutput, GenericOutput, ToolCall
@@ -40,19 +41,19 @@ ANSWER: dict[str, Any] = {
 
 
 @pytest.fixture
-def talk(cli: Cli) -> Cli:
-    """A question, an answer with two calls of which one has ended, and one call without an id."""
+def talk(cli: Cli) -> Iterator[Cli]:
+    """A question, an answer with two calls of which one runs, and one call without an id."""
     with cli.open() as store:
         session = store.open_session(title="talk")
-        session.add_message("user", "add")
+        say(session, "user", "add")
         first, second = record_response(session, "openai", json.dumps(ANSWER).encode()).calls
         session.start(first).finish(CompleteOutput.success("add", GenericOutput.of("1")))
         session.start(second)
-        session.add_message("user", "and?")
+        say(session, "user", "and?")
         session.start(ToolCall.of("ls", {})).finish(
             CompleteOutput.success("ls", GenericOutput.of("a"))
         )
-    return cli
+        yield cli
 
 
 def exported(cli: Cli, *options: str) -> Any:
@@ -112,7 +113,7 @@ def test_calls_without_results_are_marked_left_out_or_unknown(talk: Cli) -> None
 
 
 def test_the_session_up_to_an_entry_is_told(talk: Cli) -> None:
-    messages = exported(talk, "--format", "openai", "--until", "#1")["messages"]
+    messages = exported(talk, "--format", "openai", "--until", "#2")["messages"]
     assert [one["role"] for one in messages] == ["user", "assistant", "tool", "tool"]
     ended = talk.run("transcript", "--format", "openai", "--until", "ffff")
     # The call that never ended may be told of first.
@@ -124,11 +125,11 @@ def test_results_that_came_after_an_entry_are_not_told(cli: Cli) -> None:
     with cli.open() as store, store.open_session() as session:
         calls = [ToolCall.of("f", {}, call_id=f"c{n}") for n in (1, 2)]
         started = [session.start(call) for call in calls]
-        said = session.add_message("user", "and?")
+        said = say(session, "user", "and?")
         for one in started:
             one.finish(CompleteOutput.success("f", GenericOutput.of("a secret of later")))
     assert "secret" in cli.ok("transcript").text
-    for name in (str(said), "#0", str(started[0].id)):
+    for name in (str(said), "#1", str(started[0].id)):
         text = cli.ok("transcript", "--until", name).text
         assert "[started]\n" in text
         assert "[no result: the invocation has not ended]\n" in text

@@ -25,7 +25,6 @@ from tests.support.recording import (
     stream_of,
 )
 from tests.support.rewording import reworded
-from tests.support.template_stores import make_store
 
 from tooltrail.records import (
     DEFAULT_POLICY,
@@ -41,7 +40,7 @@ from tooltrail.records import (
     digest_of,
     load_policy,
 )
-from tooltrail.store import Store
+from tooltrail.store import Store, create_store
 from tooltrail.store.tables import (
     CanonicalResultRow,
     CompleteOutputRow,
@@ -76,7 +75,7 @@ def test_fault_01_a_cut_of_the_receipt_alone_sets_the_flag_of_the_invocation(
     tmp_path: Path,
 ) -> None:
     wordy = reworded("command", "word " * 10_000)
-    with make_store(tmp_path / "trail.db", families=wordy) as store:
+    with create_store(tmp_path / "trail.db", families=wordy) as store:
         detail = record(store, printed(in_memory("stdout", b"short\n")))
     assert detail.summary.truncated is True
     assert {o.stage for o in detail.omissions} == {"rendering"}
@@ -130,7 +129,7 @@ def test_fault_04_a_log_that_fills_the_disk_leaves_the_database_and_a_count(
     noise = b"".join(digest_of(b"%d" % n).encode() + b"\n" for n in range(100_000))
     with (
         small_disk(tmp_path / "disk", 1 << 20) as disk,
-        make_store(tmp_path / "trail.db", spool=disk.folder / "spool") as store,
+        create_store(tmp_path / "trail.db", spool=disk.folder / "spool") as store,
     ):
         invocation = store.open_session().start(BASH)
         output = command_output(invocation, noise)
@@ -228,7 +227,7 @@ with open_store(sys.argv[1]) as store:
 def test_fault_06_an_invocation_whose_program_was_killed_is_there_and_says_so(
     tmp_path: Path,
 ) -> None:
-    with make_store(tmp_path / "trail.db") as store:
+    with create_store(tmp_path / "trail.db") as store:
         printed_id, _ = run_python(CRASH, str(tmp_path / "trail.db"), expected=-9)
         detail = store.reader.invocation(printed_id.strip())
         assert (detail.summary.state, detail.summary.call_id) == ("started", "call_1")
@@ -261,7 +260,7 @@ def test_fault_07_every_reference_of_a_result_and_of_a_receipt_resolves(store: S
 
 
 def test_fault_07_no_reference_is_recorded_when_its_bytes_cannot_be_kept(tmp_path: Path) -> None:
-    with make_store(tmp_path / "trail.db") as store:
+    with create_store(tmp_path / "trail.db") as store:
         invocation = store.open_session().start(BASH)
         output = command_output(invocation, LINES)
         (tmp_path / "artifacts").rename(tmp_path / "unmounted")
@@ -276,7 +275,7 @@ def test_fault_07_no_reference_is_recorded_when_its_bytes_cannot_be_kept(tmp_pat
 
 
 def test_fault_07_a_blob_that_went_away_is_named_and_not_read_as_empty(tmp_path: Path) -> None:
-    with make_store(tmp_path / "trail.db") as store:
+    with create_store(tmp_path / "trail.db") as store:
         detail = store.reader.invocation(run_command(store.open_session(), LINES).invocation_id)
         ((_, path),) = detail.artifacts
         (tmp_path / "artifacts" / path).unlink()

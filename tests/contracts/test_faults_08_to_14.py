@@ -26,7 +26,6 @@ from tests.support.recording import (
     in_memory,
     stream_of,
 )
-from tests.support.template_stores import make_store
 
 from tooltrail.records import (
     ChildAgentOutput,
@@ -36,7 +35,7 @@ from tooltrail.records import (
     ToolError,
     digest_of,
 )
-from tooltrail.store import Store
+from tooltrail.store import Store, create_store
 from tooltrail.store.tables import (
     CanonicalResultRow,
     CompleteOutputRow,
@@ -88,7 +87,7 @@ CALL_IDS = [
 
 def test_fault_09_a_call_id_names_no_file_and_no_identity(tmp_path: Path) -> None:
     home = tmp_path / "home" / "store"
-    with make_store(home / "trail.db") as store:
+    with create_store(home / "trail.db") as store:
         session = store.open_session()
         started = [
             session.start(ToolCall(tool_name="Bash", call_id=call_id)) for call_id in CALL_IDS

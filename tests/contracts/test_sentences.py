@@ -14,7 +14,6 @@ from tests.support.outputs import returned
 from tests.support.policies import policy_with
 from tests.support.recording import run_command
 from tests.support.rewording import reworded
-from tests.support.template_stores import make_store
 
 from tooltrail.records import (
     ArtifactReference,
@@ -38,6 +37,7 @@ from tooltrail.records import (
     compact,
     default_families,
 )
+from tooltrail.store import create_store
 
 FAMILIES = tuple(default_families())
 families = pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
@@ -328,7 +328,7 @@ def test_two_records_with_other_receipts_of_equal_results_are_compacted_alike(
     for name, registry in (("today", default_families()), ("other", reworded_at_length())):
         database = tmp_path / name / "trail.db"
         database.parent.mkdir()
-        with make_store(database, families=registry) as store, store.open_session() as session:
+        with create_store(database, families=registry) as store, store.open_session() as session:
             run_command(session, log, b"warning\n", exit_status=3)
         shown = Cli(str(database)).ok("transcript", "--json").text
         assert (NOISE in json.loads(shown)["entries"][0]["receipt"]) is (name == "other")

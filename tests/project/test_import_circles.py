@@ -7,8 +7,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 WINGS = ("store", "artifacts", "migrations", "cli")
-TOLERATED = "tooltrail.store"
-"""The one package that still has a circle. Remove the exception when the circle is gone."""
 
 
 @cache
@@ -56,10 +54,4 @@ def reachable(graph: dict[str, set[str]], start: str) -> set[str]:
 
 
 def test_no_import_circle() -> None:
-    found = [sorted(members) for members in circles()]
-    assert [circle for circle in found if not is_tolerated(circle)] == []
-    assert len(found) == 1, f"{TOLERATED} has no circle any more: remove the exception"
-
-
-def is_tolerated(circle: list[str]) -> bool:
-    return all(module.startswith(f"{TOLERATED}.") for module in circle)
+    assert [sorted(members) for members in circles()] == []

@@ -10,7 +10,8 @@ from pydantic import ValidationError
 from tests.records.support import surfaces
 
 from tooltrail.records import CompleteOutput, InvalidRecordError, ToolCall, ToolError
-from tooltrail.records.tool_calls import ARGUMENTS_PREVIEW_CHARS, storable
+from tooltrail.records.argument_previews import ARGUMENTS_PREVIEW_CHARS
+from tooltrail.records.plain_text import storable
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from tooltrail.store.engines.values import digest_from
 from tooltrail.store.ingest.artifact_rows import read_body
 from tooltrail.store.keep.pruning import PruningReport, prune
 from tooltrail.store.keep.pruning_plan import plan_pruning
+from tooltrail.store.packed_facts import unpack_fact
 from tooltrail.store.store import Store
 from tooltrail.store.verify import verify
 
@@ -63,10 +64,10 @@ def accounts(store: Store) -> list[tuple[str, dict[str, Any]]]:
     """Action and details of each run, the oldest first."""
     store.ingest()
     found: list[tuple[str, dict[str, Any]]] = []
-    for (text,) in rows(
+    for (packed,) in rows(
         store, "SELECT fact FROM ledger_entries WHERE kind = 'maintenance' ORDER BY n"
     ):
-        fact = json.loads(text)
+        fact = json.loads(unpack_fact(bytes(packed)))
         with store.database.read() as connection:
             stored = read_body(connection, fact["details"])
         assert stored is not None

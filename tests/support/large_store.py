@@ -16,14 +16,13 @@ from typing import Any
 from uuid import UUID
 
 from tests.support.recording import fail_tool, run_command, run_tool
-from tests.support.template_stores import make_store
 
 from tooltrail.artifacts import artifact_path
 from tooltrail.records import digest_of
 from tooltrail.records.ledger import GENESIS, entry_json
-from tooltrail.store import open_store
-from tooltrail.store._engines.sqlite import sqlite3
+from tooltrail.store import create_store, open_store
 from tooltrail.store._recording.bodies import decode_body, encode_body
+from tooltrail.store.engines.sqlite_library import sqlite3
 from tooltrail.store.tables import metadata
 
 BEGINNING = datetime(2025, 1, 1, tzinfo=UTC)
@@ -137,7 +136,7 @@ def _session_sizes(count: int) -> Iterator[int]:
 
 
 def _record_patterns(database: Path) -> None:
-    with make_store(database) as store:
+    with create_store(database) as store:
         with store.open_session(agent=RARE_AGENT) as session:
             run_command(session, _LINE * 8, exit_status=RARE_STATUS)
             run_tool(session, "rare", tool=RARE_TOOL)

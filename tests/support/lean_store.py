@@ -5,11 +5,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 from tooltrail.artifacts import ArtifactArchive, open_sink
 from tooltrail.journal.recorder import Recorder
-from tooltrail.journal.session import Session
 from tooltrail.journal.work import Acknowledge
 from tooltrail.records import (
     CompleteOutput,
@@ -19,12 +17,11 @@ from tooltrail.records import (
     default_policy,
 )
 from tooltrail.records.families.command import CommandOutput
+from tooltrail.store.creating import create
 from tooltrail.store.engines.database import Database, open_database
 from tooltrail.store.engines.targets import parse_target
 from tooltrail.store.ingest.background import BackgroundIngester
-from tooltrail.store.ingest.ingester import Ingested, Ingester
-from tooltrail.store.keep.creating import create
-from tooltrail.store.read.reader import Reader
+from tooltrail.store.ingest.ingester import Ingester
 
 
 @dataclass(frozen=True)
@@ -33,7 +30,6 @@ class LeanStore:
 
     Attributes:
         database: with empty tables.
-        archive: with no artifacts yet.
         spool: folder of the journal.
         ingester: of that journal.
         background: the same in a thread.
@@ -41,33 +37,10 @@ class LeanStore:
     """
 
     database: Database
-    archive: ArtifactArchive
     spool: Path
     ingester: Ingester
     background: BackgroundIngester
     recorder: Recorder
-
-    @property
-    def reader(self) -> Reader:
-        """Reads the store, after everything that waits was ingested."""
-        self.ingester.ingest()
-        return Reader(self.database, self.archive, self.spool)
-
-    def open_session(self, **given: Any) -> Session:
-        """See `Session.open`."""
-        return Session.open(self.recorder, **given)
-
-    def join_session(self, session: UUID | str) -> Session:
-        """See `Session.join`."""
-        return Session.join(self.recorder, session)
-
-    def ingest(self) -> Ingested:
-        """Ingest everything that waits, and recover what dead programs left."""
-        return self.ingester.ingest(thoroughly=True)
-
-    def captured(self) -> list[str]:
-        """Names of the folders of the spool with output that is being captured."""
-        return sorted(one.name for one in self.spool.glob("????????-????-*") if one.is_dir())
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         """All rows of a query, after everything that waits was ingested."""
@@ -110,7 +83,7 @@ def lean_store(
         ingestion=background,
     )
     try:
-        yield LeanStore(database, archive, spool, ingester, background, recorder)
+        yield LeanStore(database, spool, ingester, background, recorder)
     finally:
         recorder.close()
         background.close()
@@ -131,13 +104,3 @@ def shell_output(stdout: bytes = b"done\n", *, exit_status: int = 0) -> Complete
         stderr=StreamRecord.from_bytes("stderr", b""),
     )
     return CompleteOutput.success("Bash", result)
-
-
-@contextmanager
-def new_ingester(store: LeanStore) -> Generator[Ingester]:
-    """An ingester of the same journal as another process has one, with connections of its own."""
-    database = open_database(store.database.target, foreign_keys=False, durability="process")
-    try:
-        yield Ingester(database, store.archive, store.spool, default_families())
-    finally:
-        database.close()

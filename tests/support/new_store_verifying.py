@@ -31,10 +31,10 @@ from tooltrail.records.facts import (
 from tooltrail.records.families.command import CommandOutput
 from tooltrail.records.families.structured_output import StructuredOutput
 from tooltrail.store import schema
+from tooltrail.store.creating import create
 from tooltrail.store.engines.database import Database, open_database
 from tooltrail.store.engines.targets import parse_target
 from tooltrail.store.ingest.ingester import Ingester
-from tooltrail.store.keep.creating import create
 from tooltrail.store.verify import Finding, Totals, verify
 
 AT = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)

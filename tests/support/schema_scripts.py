@@ -1,4 +1,6 @@
-"""Writes the statements of the head revision from the tables: `python -m tests.support.schema_scripts`.
+"""Writes the statements of the head revision from the tables.
+
+    python -m tests.support.schema_scripts
 
 A released script is never written again: a change of the tables is a new revision.
 """

@@ -4,7 +4,6 @@ import json
 from typing import Any
 
 import pytest
-from tests.support.lean_store import LeanStore
 from tests.support.recording import run_command, say
 from tests.support.wire.fake_provider import request_problems
 
@@ -22,6 +21,7 @@ from tooltrail.records import (
     TextBlock,
     ToolCall,
 )
+from tooltrail.store import Store
 from tooltrail.transcripts import (
     FORMATS,
     Transcript,
@@ -44,7 +44,7 @@ def called(session: Session, call: ToolCall, text: str) -> None:
 
 
 @pytest.fixture
-def recorded(store: LeanStore) -> LeanStore:
+def recorded(store: Store) -> Store:
     """A conversation as a runtime records it that knows nothing of messages with calls."""
     with store.open_session(title="talk") as session:
         say(session, "system", "be brief")
@@ -59,7 +59,7 @@ def recorded(store: LeanStore) -> LeanStore:
 
 @pytest.mark.parametrize("name", FORMAT_NAMES)
 def test_a_session_without_messages_that_ask_for_calls_can_be_sent(
-    recorded: LeanStore, name: str
+    recorded: Store, name: str
 ) -> None:
     export = export_transcript(load_transcript(recorded.reader, "@last"), name)
     assert request_problems(name, export.request) == []
@@ -72,7 +72,7 @@ def test_a_session_without_messages_that_ask_for_calls_can_be_sent(
 
 
 def test_each_call_stands_alone_where_nobody_knows_what_was_asked_together(
-    recorded: LeanStore,
+    recorded: Store,
 ) -> None:
     conversation = conversation_of(load_transcript(recorded.reader, "@last"))
     assert [message.role for message in conversation.messages] == [
@@ -87,7 +87,7 @@ def test_each_call_stands_alone_where_nobody_knows_what_was_asked_together(
 
 
 def test_a_result_goes_to_the_call_of_its_message_by_id_where_no_message_is_named(
-    store: LeanStore,
+    store: Store,
 ) -> None:
     asked = [ToolCall.of("f", {"n": n}, call_id="call_0") for n in range(2)]
     with store.open_session() as session:
@@ -109,7 +109,7 @@ def test_a_result_goes_to_the_call_of_its_message_by_id_where_no_message_is_name
     assert len(export.report.of_kind("id_renamed")) == 3
 
 
-def test_a_result_without_any_id_goes_to_the_call_that_is_spelled_alike(store: LeanStore) -> None:
+def test_a_result_without_any_id_goes_to_the_call_that_is_spelled_alike(store: Store) -> None:
     asked = [ToolCall.of("f", {"n": n}) for n in (1, 2, 2)]
     with store.open_session() as session:
         session.message(
@@ -135,7 +135,7 @@ def text_of(result: ResultBlock) -> str:
     return "".join(block.text for block in result.content if isinstance(block, TextBlock))
 
 
-def test_a_recorded_result_of_a_call_that_nobody_ran_here_counts(store: LeanStore) -> None:
+def test_a_recorded_result_of_a_call_that_nobody_ran_here_counts(store: Store) -> None:
     call = ToolCall.of("f", {}, call_id="x")
     result = ResultBlock(call_id="x", content=(TextBlock(text="from elsewhere"),))
     with store.open_session() as session:
@@ -154,7 +154,7 @@ def test_a_recorded_result_of_a_call_that_nobody_ran_here_counts(store: LeanStor
     ]
 
 
-def test_a_recorded_result_counts_where_the_invocation_has_none(store: LeanStore) -> None:
+def test_a_recorded_result_counts_where_the_invocation_has_none(store: Store) -> None:
     call = ToolCall.of("f", {}, call_id="x")
     result = ResultBlock(call_id="x", content=(TextBlock(text="said by the message"),))
     with store.open_session() as session:
@@ -173,7 +173,7 @@ def _results(transcript: Transcript) -> list[ResultBlock]:
     return [result for message in messages for result in message.results]
 
 
-def test_what_is_not_known_is_marked_and_not_made_up(recorded: LeanStore) -> None:
+def test_what_is_not_known_is_marked_and_not_made_up(recorded: Store) -> None:
     transcript = load_transcript(recorded.reader, "@last")
     marked = export_transcript(transcript, "openai", ExportPolicy(unanswered="unknown"))
     assert "[unknown: what the model was shown" in json.dumps(marked.request)
@@ -182,7 +182,7 @@ def test_what_is_not_known_is_marked_and_not_made_up(recorded: LeanStore) -> Non
     assert "call_3" not in json.dumps(dropped.request)
 
 
-def test_a_session_ends_where_it_is_told_to(recorded: LeanStore) -> None:
+def test_a_session_ends_where_it_is_told_to(recorded: Store) -> None:
     transcript = load_transcript(recorded.reader, "@last")
     for name in ("#4", str(recorded.reader.invocation(f"{transcript.session.id}#4").summary.id)):
         assert len(until(transcript, name).entries) == 4
@@ -195,7 +195,7 @@ def test_a_session_ends_where_it_is_told_to(recorded: LeanStore) -> None:
         until(transcript, str(transcript.session.id)[:4])
 
 
-def test_an_export_can_be_made_to_fit(store: LeanStore) -> None:
+def test_an_export_can_be_made_to_fit(store: Store) -> None:
     with store.open_session() as session:
         for _ in range(3):
             run_command(session, b"line\n" * 3_000)
@@ -208,7 +208,7 @@ def test_an_export_can_be_made_to_fit(store: LeanStore) -> None:
     assert request_problems("openai", document) == []
 
 
-def test_payloads_are_printed_byte_for_byte(store: LeanStore) -> None:
+def test_payloads_are_printed_byte_for_byte(store: Store) -> None:
     with store.open_session() as session:
         say(session, "user", "no payload")
         session.message(Message.of("assistant", "a"), payload=b'{"a" : 1}\n')
@@ -220,7 +220,7 @@ def test_payloads_are_printed_byte_for_byte(store: LeanStore) -> None:
     assert list(write_payloads(load_transcript(store.reader, "@last"))) == []
 
 
-def test_formats_for_people_show_a_message_with_calls_by_its_text(store: LeanStore) -> None:
+def test_formats_for_people_show_a_message_with_calls_by_its_text(store: Store) -> None:
     call = CallBlock(call=ToolCall.of("f", {}, call_id="x"))
     with store.open_session() as session:
         blocks = (TextBlock(text="I look"), call)
@@ -230,7 +230,7 @@ def test_formats_for_people_show_a_message_with_calls_by_its_text(store: LeanSto
 
 
 def test_a_compacted_result_is_in_the_report_and_refused_by_a_strict_export(
-    store: LeanStore,
+    store: Store,
 ) -> None:
     with store.open_session() as session:
         for number in range(3):
@@ -255,7 +255,7 @@ def test_a_compacted_result_is_in_the_report_and_refused_by_a_strict_export(
 COMPACTED = "the compaction of its canonical result stands in its place"
 
 
-def test_changes_of_the_transcript_come_before_those_of_the_format(store: LeanStore) -> None:
+def test_changes_of_the_transcript_come_before_those_of_the_format(store: Store) -> None:
     with store.open_session() as session:
         run_command(session, b"line\n" * 3_000)
     transcript = load_transcript(store.reader, "@last")
@@ -292,7 +292,7 @@ def texts_of(transcript: Transcript) -> list[str]:
     return [message.text for message in conversation_of(transcript).messages if message.text]
 
 
-def test_of_several_choices_the_one_that_was_continued_is_told(store: LeanStore) -> None:
+def test_of_several_choices_the_one_that_was_continued_is_told(store: Store) -> None:
     with store.open_session() as session:
         say(session, "user", "go")
         answer = record_response(session, "openai", choices("a", "b", "c"))
@@ -351,7 +351,7 @@ def result_text(result: ResultBlock) -> str:
     return "".join(block.text for block in result.content if isinstance(block, TextBlock)).strip()
 
 
-def test_a_call_of_another_choice_is_not_taken_for_the_one_with_its_id(store: LeanStore) -> None:
+def test_a_call_of_another_choice_is_not_taken_for_the_one_with_its_id(store: Store) -> None:
     both = [asking("call_0", "rm", '{"path":"/"}'), asking("call_0", "ls", '{"path":"/tmp"}', 1)]
     with store.open_session() as session:
         answer = record_response(session, "openai", {"id": "r", "choices": both})
@@ -365,7 +365,7 @@ def test_a_call_of_another_choice_is_not_taken_for_the_one_with_its_id(store: Le
 
 
 def test_a_call_that_was_run_twice_is_not_taken_for_an_earlier_one_with_its_id(
-    store: LeanStore,
+    store: Store,
 ) -> None:
     with store.open_session() as session:
         for number in range(2):
@@ -384,7 +384,7 @@ def test_a_call_that_was_run_twice_is_not_taken_for_an_earlier_one_with_its_id(
 
 
 def test_a_call_whose_arguments_were_spelled_anew_is_the_one_with_its_id(
-    store: LeanStore,
+    store: Store,
 ) -> None:
     with store.open_session() as session:
         payload = {"id": "r", "choices": [asking("a", "f", '{ "k" : 0 }')]}
@@ -396,7 +396,7 @@ def test_a_call_whose_arguments_were_spelled_anew_is_the_one_with_its_id(
     ]
 
 
-def test_calls_of_every_choice_have_ids_and_know_their_message(store: LeanStore) -> None:
+def test_calls_of_every_choice_have_ids_and_know_their_message(store: Store) -> None:
     parts = [{"functionCall": {"name": "get", "args": {"k": n}}} for n in range(2)]
     candidates = [
         {"index": n, "content": {"role": "model", "parts": [part]}, "finishReason": "STOP"}
@@ -410,7 +410,7 @@ def test_calls_of_every_choice_have_ids_and_know_their_message(store: LeanStore)
     assert ran(load_transcript(store.reader, "@last")) == [("get", '{"k":1}'), ("result", "one")]
 
 
-def test_a_choice_whose_result_a_message_tells_was_continued(store: LeanStore) -> None:
+def test_a_choice_whose_result_a_message_tells_was_continued(store: Store) -> None:
     with store.open_session() as session:
         for text, choice in (("a", 0), ("b", 1)):
             session.message(answer_of(text, choice))
@@ -422,7 +422,7 @@ def test_a_choice_whose_result_a_message_tells_was_continued(store: LeanStore) -
     assert [change.kind for change in export.report] == ["alternative_dropped"]
 
 
-def test_every_choice_that_was_run_is_told(store: LeanStore) -> None:
+def test_every_choice_that_was_run_is_told(store: Store) -> None:
     with store.open_session() as session:
         answer = record_response(session, "openai", choices("a", "b", "c"))
         pairs = zip(answer.response.messages, answer.message_ids, strict=True)
@@ -431,7 +431,7 @@ def test_every_choice_that_was_run_is_told(store: LeanStore) -> None:
     assert texts_of(load_transcript(store.reader, "@last")) == ["a", "b"]
 
 
-def test_answers_to_several_requests_are_no_alternatives(store: LeanStore) -> None:
+def test_answers_to_several_requests_are_no_alternatives(store: Store) -> None:
     with store.open_session() as session:
         session.message(answer_of("a", 0))
         session.message(answer_of("b", 0))  # parts of one answer, as logs have them
@@ -445,7 +445,7 @@ def test_answers_to_several_requests_are_no_alternatives(store: LeanStore) -> No
 
 
 @pytest.mark.parametrize("name", [None, "f"])
-def test_a_recorded_result_without_an_id_is_told_once(store: LeanStore, name: str | None) -> None:
+def test_a_recorded_result_without_an_id_is_told_once(store: Store, name: str | None) -> None:
     generated = {
         "candidates": [
             {
@@ -474,7 +474,7 @@ def test_a_recorded_result_without_an_id_is_told_once(store: LeanStore, name: st
 
 
 def test_a_recorded_result_without_an_id_is_of_a_call_with_one_if_all_have_ids(
-    store: LeanStore,
+    store: Store,
 ) -> None:
     asked = [ToolCall.of("f", {"n": n}, call_id=f"x{n}") for n in range(2)]
     told = [ResultBlock(content=(TextBlock(text=f"result {n}"),)) for n in range(2)]
@@ -491,7 +491,7 @@ def test_a_recorded_result_without_an_id_is_of_a_call_with_one_if_all_have_ids(
 
 @pytest.mark.parametrize("is_asked", [True, False])
 def test_a_result_that_was_written_down_before_its_call_was_run_is_told_once(
-    store: LeanStore, is_asked: bool
+    store: Store, is_asked: bool
 ) -> None:
     call = ToolCall.of("f", {}, call_id="x")
     result = ResultBlock(call_id="x", content=(TextBlock(text="done"),))
@@ -506,7 +506,7 @@ def test_a_result_that_was_written_down_before_its_call_was_run_is_told_once(
     assert json.dumps(export.request).count("done") == 1
 
 
-def test_a_recorded_result_that_is_not_the_receipt_is_in_the_report(store: LeanStore) -> None:
+def test_a_recorded_result_that_is_not_the_receipt_is_in_the_report(store: Store) -> None:
     call = ToolCall.of("f", {}, call_id="x")
     result = ResultBlock(call_id="x", content=(TextBlock(text="other words"),))
     with store.open_session() as session:

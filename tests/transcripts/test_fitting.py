@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
-from tests.support.lean_store import LeanStore, lean_store
 from tests.support.outputs import returned
 from tests.support.recording import fail_tool, run_command, run_tool, say
 
 from tooltrail.records import CanonicalResult, CompactionBudget, ToolCall, compact, estimate_tokens
+from tooltrail.store import Store, create_store
 from tooltrail.store.views import InvocationDetail
 from tooltrail.transcripts import FORMATS, Fitted, Transcript, fit, load_transcript
 
@@ -20,7 +20,7 @@ SMALLEST = CompactionBudget(max_nodes=0)
 
 
 @pytest.fixture
-def transcript(sqlite_store: LeanStore) -> Transcript:
+def transcript(sqlite_store: Store) -> Transcript:
     """Three long results between short ones, and a call that has not ended."""
     session = sqlite_store.open_session(title="talk")
     say(session, "user", "build it")
@@ -116,7 +116,7 @@ def test_a_result_that_would_grow_stays_as_the_model_saw_it(transcript: Transcri
     assert "  [no result: the invocation has not ended]\n" in text
 
 
-def test_messages_and_arguments_stay(sqlite_store: LeanStore) -> None:
+def test_messages_and_arguments_stay(sqlite_store: Store) -> None:
     session = sqlite_store.open_session()
     say(session, "user", "m" * 4_000)
     run_command(session, LOG, call=ToolCall(tool_name="Bash", arguments_raw="a" * 4_000))
@@ -128,7 +128,7 @@ def test_messages_and_arguments_stay(sqlite_store: LeanStore) -> None:
 
 
 def test_fitting_changes_neither_the_conversation_nor_the_store(
-    sqlite_store: LeanStore, transcript: Transcript
+    sqlite_store: Store, transcript: Transcript
 ) -> None:
     before = document(transcript, "text")
     fit(transcript, 1, FORMATS["text"])
@@ -189,8 +189,7 @@ def test_the_count_is_that_of_the_document_and_fits_whenever_it_can(
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Transcript:
-    folder = tmp_path_factory.mktemp("store")
-    with lean_store(str(folder / "trail.db"), folder) as store:
+    with create_store(tmp_path_factory.mktemp("store") / "trail.db") as store:
         with store.open_session() as session:
             say(session, "user", "go")
             for n in range(8):

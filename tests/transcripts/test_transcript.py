@@ -1,7 +1,6 @@
 """A session as an ordered transcript, on each engine."""
 
 import pytest
-from tests.support.lean_store import LeanStore
 from tests.support.recording import run_command, run_tool, say
 
 from tooltrail.journal.ended_calls import EndedCall
@@ -12,11 +11,12 @@ from tooltrail.records import (
     NotFoundError,
     ToolCall,
 )
+from tooltrail.store import Store
 from tooltrail.store.views import InvocationDetail, MessageView
 from tooltrail.transcripts import Transcript, load_transcript, until
 
 
-def test_messages_and_calls_come_in_the_order_in_which_they_were_recorded(store: LeanStore) -> None:
+def test_messages_and_calls_come_in_the_order_in_which_they_were_recorded(store: Store) -> None:
     session = store.open_session(title="talk")
     say(session, "system", "be brief")
     say(session, "user", "build it")
@@ -36,7 +36,7 @@ def test_messages_and_calls_come_in_the_order_in_which_they_were_recorded(store:
     ] == [1, 2, 3, 4, 5, 6]
 
 
-def test_a_conversation_holds_its_own_session_alone(store: LeanStore) -> None:
+def test_a_conversation_holds_its_own_session_alone(store: Store) -> None:
     mine, other = store.open_session(), store.open_session()
     say(mine, "user", "mine")
     say(other, "user", "other")
@@ -46,7 +46,7 @@ def test_a_conversation_holds_its_own_session_alone(store: LeanStore) -> None:
     assert entry.text == "mine"
 
 
-def test_a_call_has_what_the_model_was_shown_and_an_open_one_has_nothing(store: LeanStore) -> None:
+def test_a_call_has_what_the_model_was_shown_and_an_open_one_has_nothing(store: Store) -> None:
     with store.open_session() as session:
         run_command(session, b"done\n")
         session.start(ToolCall(tool_name="Bash"))
@@ -58,13 +58,13 @@ def test_a_call_has_what_the_model_was_shown_and_an_open_one_has_nothing(store: 
     assert running.receipt is None
 
 
-def test_an_empty_session_is_an_empty_conversation(store: LeanStore) -> None:
+def test_an_empty_session_is_an_empty_conversation(store: Store) -> None:
     session = store.open_session()
     transcript = load_transcript(store.reader, "@last")
     assert (transcript.session.id, transcript.entries) == (session.id, ())
 
 
-def test_a_session_is_named_as_everywhere(store: LeanStore) -> None:
+def test_a_session_is_named_as_everywhere(store: Store) -> None:
     with pytest.raises(NotFoundError, match="the store has no session yet"):
         load_transcript(store.reader, "@last")
     session = store.open_session()
@@ -87,7 +87,7 @@ def output(text: str) -> CompleteOutput:
     return CompleteOutput.success("f", GenericOutput.of(text))
 
 
-def test_up_to_an_entry_no_result_is_told_that_came_later(store: LeanStore) -> None:
+def test_up_to_an_entry_no_result_is_told_that_came_later(store: Store) -> None:
     with store.open_session() as session:
         first = session.start(ToolCall.of("f", {}, call_id="c1"))
         second = session.start(ToolCall.of("f", {}, call_id="c2"))
@@ -111,7 +111,7 @@ def test_up_to_an_entry_no_result_is_told_that_came_later(store: LeanStore) -> N
     assert {name: shown(until(transcript, name)) for name in wanted} == wanted
 
 
-def test_up_to_an_entry_nothing_is_known_of_how_an_open_call_will_end(store: LeanStore) -> None:
+def test_up_to_an_entry_nothing_is_known_of_how_an_open_call_will_end(store: Store) -> None:
     with store.open_session() as session:
         run = session.start(ToolCall(tool_name="Bash", arguments_raw='{"command":"ls"}'))
         before = store.reader.invocation(run.id)

@@ -3,7 +3,7 @@ from ._private import PRIVATE_FILE, PRIVATE_FOLDER, create_private, make_private
 from .archive import ArtifactArchive, Outcome, StoredArtifact
 from .capture import Capture
 from .captured import CapturedStream
-from .codec import FRAME_SIZE, FrameWriter, encode, open_plain
+from .codec import FrameWriter, encode, open_plain
 from .following import FOLLOW_INTERVAL_S, StreamFollower, follow
 from .frame_index import FrameIndex
 from .fsspec_sink import FsspecSink, defer_sink, open_sink
@@ -13,19 +13,8 @@ from .paths import artifact_path, check_path, digest_of_path, path_beginning
 from .reading import ArtifactReader, open_reader
 from .salvaging import Salvaged, SpoolReader, salvage
 from .short_capture import ShortCapture
-from .sink import ArtifactSink, ObjectStat, SinkCapabilities
-from .spool_folders import (
-    SpoolFolder,
-    is_in_use,
-    is_spooled,
-    is_stream_spooled,
-    iter_spool_folders,
-    release_spool_folder,
-    remove_spool_folder,
-    spooled_streams,
-)
-from .spool_owner import SpoolOwner, exclusive_spool, remove_dead_owners
-from .spool_presence import is_reachable_spool, is_spool
+from .sink import FRAME_SIZE, ArtifactSink, ObjectStat, SinkCapabilities
+from .spool_folders import is_stream_spooled, spooled_streams
 
 __all__ = [
     "FOLLOW_INTERVAL_S",
@@ -48,8 +37,6 @@ __all__ = [
     "Salvaged",
     "ShortCapture",
     "SinkCapabilities",
-    "SpoolFolder",
-    "SpoolOwner",
     "SpoolReader",
     "StoredArtifact",
     "StreamFollower",
@@ -59,23 +46,14 @@ __all__ = [
     "defer_sink",
     "digest_of_path",
     "encode",
-    "exclusive_spool",
     "follow",
-    "is_in_use",
-    "is_reachable_spool",
-    "is_spool",
-    "is_spooled",
     "is_stream_spooled",
-    "iter_spool_folders",
     "make_durable_folders",
     "make_private_folders",
     "open_plain",
     "open_reader",
     "open_sink",
     "path_beginning",
-    "release_spool_folder",
-    "remove_dead_owners",
-    "remove_spool_folder",
     "salvage",
     "spooled_streams",
     "sync_file",

@@ -16,8 +16,7 @@ from tooltrail.artifacts._entries import FileFacts, Info, children, facts_of
 from tooltrail.artifacts._local import LocalPublisher, read_facts, read_range
 from tooltrail.artifacts._private import open_without_links
 from tooltrail.artifacts._ranges import clip
-from tooltrail.artifacts.codec import FRAME_SIZE
-from tooltrail.artifacts.sink import SinkCapabilities
+from tooltrail.artifacts.sink import FRAME_SIZE, SinkCapabilities
 from tooltrail.records.errors import PathEscapeError
 
 _MEMORY_LOCK = threading.Lock()

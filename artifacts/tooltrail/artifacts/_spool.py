@@ -1,7 +1,6 @@
 """The file of one running capture: whole frames, or nothing."""
 
 import contextlib
-from collections.abc import Callable
 from io import FileIO
 from pathlib import Path
 
@@ -22,16 +21,10 @@ class SpoolFile:
         index: of a closed file, None when there was no room for it.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        limits: CaptureLimits = DEFAULT_LIMITS,
-        claim: Callable[[], object] | None = None,
-    ) -> None:
-        """Prepare; `claim` is called before the file is made, and may raise `OSError`."""
+    def __init__(self, path: Path, limits: CaptureLimits = DEFAULT_LIMITS) -> None:
+        """Prepare. No file is made yet."""
         self.path = path
         self._limits = limits
-        self._claim = claim
         self.failure: str | None = None
         self.index: FrameIndex | None = None
         self._raw: FileIO | None = None
@@ -48,8 +41,6 @@ class SpoolFile:
         if self._writer is not None or self.failure is not None:
             return
         try:
-            if self._claim is not None:
-                self._claim()
             make_private_folders(self.path.parent)
             # Exclusive: what lies there may be all that is left of a run that was killed.
             self._raw = create_private(self.path)

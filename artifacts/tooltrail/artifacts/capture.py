@@ -9,7 +9,7 @@ record simply stops there, and the capture counts on.
 
 import contextlib
 import threading
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Generator, Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -19,8 +19,9 @@ from tooltrail.artifacts._frame_queue import Compressed, FrameQueue
 from tooltrail.artifacts._progress import Edges, Progress, Tally
 from tooltrail.artifacts._spool import SpoolFile
 from tooltrail.artifacts.captured import CapturedStream
-from tooltrail.artifacts.codec import FRAME_SIZE, GrowingFrame, compress_frame, count_newlines
+from tooltrail.artifacts.codec import GrowingFrame, compress_frame, count_newlines
 from tooltrail.artifacts.limits import DEFAULT_LIMITS, CaptureLimits
+from tooltrail.artifacts.sink import FRAME_SIZE
 from tooltrail.records.counted_streams import CountedStream, check_role, count_lines
 from tooltrail.records.digests import Digest, digest_of
 from tooltrail.records.errors import InvalidRecordError, UnavailableError
@@ -54,7 +55,6 @@ class Capture:
         inline_bytes: int,
         frame_size: int = FRAME_SIZE,
         limits: CaptureLimits = DEFAULT_LIMITS,
-        claim: Callable[[], object] | None = None,
     ) -> None:
         """Prepare; nothing is created yet.
 
@@ -65,8 +65,6 @@ class Capture:
             inline_bytes: up to this size the record carries all bytes as its `content`.
             frame_size: plain bytes in a full frame; see `SinkCapabilities`.
             limits: where it stops to keep bytes; all of them are counted.
-            claim: called before the file is made, `SpoolOwner.claim` for instance; when it raises
-                `OSError`, the file cannot be written.
 
         Raises:
             InvalidRecordError: no record can have this role. It is said here, because at the end
@@ -87,7 +85,7 @@ class Capture:
         self._missed: list[int] = []
         self._mended_count = 0
         self._progress = Progress()
-        self._spool = SpoolFile(spool_path, limits, claim)
+        self._spool = SpoolFile(spool_path, limits)
         self._most = limits.stream_bytes
         self._outcome: CapturedStream | None = None
         self._lock = threading.Lock()

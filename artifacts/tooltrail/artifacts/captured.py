@@ -20,7 +20,7 @@ class CapturedStream(Frozen):
         staged: the closed spool file, which holds exactly the bytes of the stream as a stored
             object; None when nothing was written, or when the bytes are in `content` only.
         stored_size: bytes of the staged file when it was closed, which publishing compares; None
-            without a staged file, and when nobody knows.
+            without a staged file, and where the size is not known.
         index: of the staged file; None without one, and when there was no room for it.
     """
 

@@ -16,16 +16,12 @@ from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
 import zstandard
 
 from tooltrail.artifacts.frame_index import Frame, FrameIndex, IndexBuilder
+from tooltrail.artifacts.sink import FRAME_SIZE
 from tooltrail.records.errors import DamageError, UnavailableError
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-FRAME_SIZE = 256 * 1024
-"""Plain bytes in a full frame: larger compresses no better, smaller slices no faster on a disk.
-
-Where each read costs a request a sink asks for larger ones; see `SinkCapabilities.frame_size`.
-"""
 
 LEVEL = 3
 """zstd's own default: higher levels halve the speed for a few per cent of size."""

@@ -6,7 +6,7 @@ stays open, so that nothing is missed when it is published and its name goes.
 
 import io
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Literal, Self
@@ -16,7 +16,6 @@ import zstandard
 from tooltrail.artifacts._decoding import Decoder, plain_size_of, read_beginning, read_frame
 from tooltrail.artifacts._private import open_without_links
 from tooltrail.artifacts.frame_spans import FRAME_MAGIC, FrameSpan, is_skippable, iter_spans
-from tooltrail.artifacts.spool_folders import is_in_use
 from tooltrail.records.errors import DamageError, UnavailableError
 
 READ_SIZE = 16 * 1024
@@ -39,13 +38,15 @@ class StreamFollower:
             that can be decoded was given.
     """
 
-    def __init__(self, folder: Path, role: str) -> None:
+    def __init__(self, folder: Path, role: str, is_running: Callable[[], bool]) -> None:
         """Prepare; nothing is opened yet.
 
         Args:
-            folder: of the invocation, in the spool.
+            folder: of the call, in the spool.
             role: of the stream.
+            is_running: whether the call has not ended and its program lives.
         """
+        self._is_running = is_running
         self._folder = folder
         self._file = folder / f"{role}.zst"
         self._stored: BinaryIO | None = None
@@ -80,14 +81,14 @@ class StreamFollower:
             UnavailableError: the file cannot be read.
         """
         # Asked first: what a process wrote before it ended is then there to be read.
-        in_use = is_in_use(self._folder)
+        is_running = self._is_running()
         stored = self._open()
         if stored is not None:
             try:
                 yield from self._new_blocks(stored)
             except OSError as error:
                 raise self._unreadable(error) from error
-        if self.ending is None and not in_use:
+        if self.ending is None and not is_running:
             self.ending = "abandoned" if self._file.exists() else "gone"
 
     def close(self) -> None:
@@ -187,15 +188,21 @@ class StreamFollower:
 
 
 def follow(
-    folder: Path, role: str, *, last_lines: int | None = None, interval_s: float = FOLLOW_INTERVAL_S
+    folder: Path,
+    role: str,
+    is_running: Callable[[], bool],
+    *,
+    last_lines: int | None = None,
+    interval_s: float = FOLLOW_INTERVAL_S,
 ) -> Iterator[bytes]:
     """The plain bytes of a stream as they come, until its capture is closed or its process ends.
 
     A stream that has not begun is waited for. Nothing is given twice.
 
     Args:
-        folder: of the invocation, in the spool.
+        folder: of the call, in the spool.
         role: of the stream.
+        is_running: see `StreamFollower`.
         last_lines: begin with so many lines of what is there now; with all of it when None.
         interval_s: seconds between two looks.
 
@@ -204,7 +211,7 @@ def follow(
         UnavailableError: the file cannot be read.
     """
     pause = threading.Event()
-    with StreamFollower(folder, role) as follower:
+    with StreamFollower(folder, role, is_running) as follower:
         if last_lines is not None:
             follower.skip_to_last(last_lines)
         while True:

@@ -17,7 +17,6 @@ from tooltrail.artifacts._local import make_durable_folders
 from tooltrail.artifacts._object_place import ObjectPlace
 from tooltrail.artifacts._placed_sink import FsspecSink, why
 from tooltrail.artifacts._places import FileSystem, LocalPlace, MemoryPlace, Place
-from tooltrail.artifacts._providers import PROVIDERS
 from tooltrail.artifacts._sink_options import configured, merged, split_bucket
 from tooltrail.artifacts._store_errors import as_os_error
 from tooltrail.artifacts.paths import check_path
@@ -89,12 +88,14 @@ def _site(url: str) -> _Site:
         protocol, name = "file", str(_absolute(url)) if url else ""
     if not name:
         raise InvalidRecordError(f"not a place for artifacts: {url!r}")
-    if protocol in PROVIDERS:
-        return _object_site(protocol, name)
     if protocol == "file":
         return _local_site(name)
     if protocol == "memory":
         return _memory_site(name)
+    from tooltrail.artifacts._providers import PROVIDERS  # noqa: PLC0415  slow to import
+
+    if protocol in PROVIDERS:
+        return _object_site(protocol, name)
     known = ", ".join(["file", "memory", *PROVIDERS])
     raise InvalidRecordError(f"artifacts cannot be kept at {protocol}://; known are {known}")
 
@@ -135,6 +136,8 @@ def _memory_site(name: str) -> _Site:
 
 
 def _object_site(protocol: str, name: str) -> _Site:
+    from tooltrail.artifacts._providers import PROVIDERS  # noqa: PLC0415  see `_site`
+
     provider = PROVIDERS[protocol]
     bucket, prefix = split_bucket(protocol, name)
     url = f"{protocol}://{bucket}/{prefix}".rstrip("/")
@@ -155,6 +158,8 @@ def _object_site(protocol: str, name: str) -> _Site:
 
 
 def _connect(protocol: str, options: dict[str, Any]) -> Any:
+    from tooltrail.artifacts._providers import PROVIDERS  # noqa: PLC0415  see `_site`
+
     provider = PROVIDERS[protocol]
     try:
         filesystem = _filesystem(protocol, **options)

@@ -15,12 +15,12 @@ from tooltrail.artifacts._decoding import announced_size, read_beginning, read_f
 from tooltrail.artifacts._private import open_without_links
 from tooltrail.artifacts.capture import Capture
 from tooltrail.artifacts.captured import CapturedStream
-from tooltrail.artifacts.codec import FRAME_SIZE
 from tooltrail.artifacts.frame_spans import (
     HEADER_SIZE,
     is_skippable,
     iter_spans,
 )
+from tooltrail.artifacts.sink import FRAME_SIZE
 from tooltrail.records.errors import DamageError, UnavailableError
 
 _UNFINISHED = "the program that recorded it ended in the middle of a frame"

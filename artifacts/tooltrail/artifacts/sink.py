@@ -10,6 +10,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
+FRAME_SIZE = 256 * 1024
+"""Plain bytes in a full frame: larger compresses no better, smaller slices no faster on a disk.
+
+Where each read costs a request a sink asks for larger ones; see `SinkCapabilities.frame_size`.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class SinkCapabilities:

@@ -77,9 +77,8 @@ def run_recorded(request: Request) -> int:
     """
     target = parse_target(request.db or default_database())
     spool = Path(request.spool) if request.spool else default_spool(target)
-    is_new = isinstance(target, SqliteTarget) and not (
-        target.path.exists() or (spool / "journal").exists()
-    )
+    places = [target.path, spool / "journal"] if isinstance(target, SqliteTarget) else []
+    is_new = bool(places) and not any(map(os.path.exists, places))
     with Recording(request, spool, used_policy(request)) as recording:
         recording.start()
         if is_new:
@@ -156,5 +155,5 @@ def ingest_when_due(request: Request, spool: Path, position: Position) -> None:
             request.db or default_database(), artifacts=request.artifacts, spool=spool
         ) as store:
             store.ingest()
-    except (TooltrailError, OSError):
+    except Exception:  # noqa: BLE001  whatever it is, the exit code is the command's
         return

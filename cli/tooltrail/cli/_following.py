@@ -12,7 +12,6 @@ import click
 from tooltrail.artifacts import (
     FOLLOW_INTERVAL_S,
     StreamFollower,
-    is_in_use,
     spooled_streams,
 )
 from tooltrail.cli._artifacts import find_artifact, open_known
@@ -107,18 +106,19 @@ class _Following(ExitStack):
         self._lines = lines
         self._role = role
         self._followers: dict[str, StreamFollower] = {}
+        self._is_running = False
         self._was_running = False
 
     def run(self) -> int:
         """Print until the end, or until nobody reads it; the exit code."""
         while True:
             # Asked first: what was written before its end is then seen.
-            in_use = is_in_use(self._folder)
+            self._is_running = self._store.reader.is_running(self._invocation)
             self._open_new()
             self._print_new()
             if self._is_closed():
                 return ExitCode.OK
-            if not in_use:
+            if not self._is_running:
                 return self._end()
             self._was_running = True
             wait_for_more(FOLLOW_INTERVAL_S)
@@ -126,7 +126,9 @@ class _Following(ExitStack):
     def _open_new(self) -> None:
         for role in spooled_streams(self._folder):
             if self._wants(role) and role not in self._followers:
-                follower = self.enter_context(StreamFollower(self._folder, role))
+                follower = self.enter_context(
+                    StreamFollower(self._folder, role, lambda: self._is_running)
+                )
                 self._followers[role] = follower
                 if not self._was_running:
                     follower.skip_to_last(self._lines)

@@ -8,6 +8,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from tooltrail.cli._exec_options import OPTIONS
 from tooltrail.cli._location import Location, default_database
 
 Decorated = Callable[..., Any]
@@ -24,6 +25,19 @@ class NamedOption(click.Option):
         return super().consume_value(ctx, {}) if value == "" else (value, source)
 
 
+def named_option(flag: str, **more: Any) -> Callable[[Decorated], Decorated]:
+    """An option that `exec` has too, with the same variable and help text."""
+    (option,) = (one for one in OPTIONS if one.flag == flag)
+    return click.option(
+        flag,
+        cls=NamedOption,
+        envvar=option.variable,
+        metavar=option.metavar,
+        help=option.help,
+        **more,
+    )
+
+
 def store_options(function: Decorated) -> Decorated:
     """`--db`, `--artifacts` and `--spool`, handed on as one `location`."""
 
@@ -35,29 +49,9 @@ def store_options(function: Decorated) -> Decorated:
         return function(*args, location=location, **kwargs)
 
     return stacked(
-        click.option(
-            "--db",
-            cls=NamedOption,
-            envvar="TOOLTRAIL_DB",
-            metavar="PATH|URL",
-            help="Database of the store: a file, sqlite:///PATH or postgresql://… ($TOOLTRAIL_DB).",
-        ),
-        click.option(
-            "--artifacts",
-            cls=NamedOption,
-            envvar="TOOLTRAIL_ARTIFACTS",
-            metavar="PATH|URL",
-            help="Artifact root, if it was moved since the store recorded it"
-            " ($TOOLTRAIL_ARTIFACTS).",
-        ),
-        click.option(
-            "--spool",
-            cls=NamedOption,
-            envvar="TOOLTRAIL_SPOOL",
-            type=click.Path(path_type=Path, file_okay=False),
-            metavar="PATH",
-            help="Local folder for output during capture ($TOOLTRAIL_SPOOL).",
-        ),
+        named_option("--db"),
+        named_option("--artifacts"),
+        named_option("--spool", type=click.Path(path_type=Path, file_okay=False)),
     )(with_location)
 
 
@@ -80,14 +74,7 @@ def output_options(function: Decorated) -> Decorated:
 
 def policy_option(function: Decorated) -> Decorated:
     """`--policy`: a file with budgets."""
-    return click.option(
-        "--policy",
-        cls=NamedOption,
-        envvar="TOOLTRAIL_POLICY",
-        type=click.Path(path_type=Path, dir_okay=False),
-        metavar="FILE",
-        help="TOML file with the budgets of results and receipts ($TOOLTRAIL_POLICY).",
-    )(function)
+    return named_option("--policy", type=click.Path(path_type=Path, dir_okay=False))(function)
 
 
 def follow_options(function: Decorated) -> Decorated:

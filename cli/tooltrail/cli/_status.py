@@ -1,4 +1,4 @@
-"""What `tooltrail status` prints: the facts, and one warning for each thing that needs attention."""
+"""What `tooltrail status` prints: facts about the store, and what needs attention."""
 
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -101,7 +101,8 @@ def warnings_of(status: dict[str, Any], *, utc: bool) -> Iterator[str]:
     yield from _rejections(found)
     if found["lossy_count"]:
         streams = counted(found["lossy_count"], "stream")
-        yield f"{size_of(found['lost_bytes'])} of {streams} were not kept: `tooltrail log` marks them"
+        lost = size_of(found["lost_bytes"])
+        yield f"{lost} of {streams} were not kept: `tooltrail log` marks them"
 
 
 def is_complete(status: dict[str, Any]) -> bool:

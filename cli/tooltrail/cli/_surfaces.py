@@ -10,8 +10,8 @@ from tooltrail.cli._output import counted, duration_of, printable, size_of
 from tooltrail.cli._side_by_side import side_by_side
 from tooltrail.cli._times import shown
 from tooltrail.records.errors import DamageError, UnavailableError
-from tooltrail.records.families import indent_json
 from tooltrail.records.ids import short_id
+from tooltrail.records.readable_json import indent_json
 from tooltrail.store import InvocationDetail, Reader, StreamView
 
 _EXCERPT = 4_000

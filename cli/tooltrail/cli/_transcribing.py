@@ -60,7 +60,7 @@ class Transcribing:
         if self.is_exact and self.style != STYLES[0]:
             raise click.UsageError("--provider-exact cannot be combined with --format")
 
-    def answer(self, transcript: "Transcript", compaction: "CompactionBudget") -> ExitCode:
+    def answer(self, transcript: "Transcript", compaction: "CompactionBudget | None") -> ExitCode:
         """Print the document."""
         from tooltrail.transcripts import FORMATS, fit, write_payloads  # noqa: PLC0415  when it is known which
 
@@ -68,7 +68,7 @@ class Transcribing:
             self._print(write_payloads(transcript))
             return ExitCode.OK
         code = ExitCode.OK
-        if self.tokens is not None:
+        if self.tokens is not None and compaction is not None:
             fitted = fit(transcript, self.tokens, self._writer(), compaction)
             transcript = fitted.transcript
             if fitted.token_count > self.tokens:

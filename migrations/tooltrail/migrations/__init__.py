@@ -4,7 +4,7 @@
 the head revision, without alembic; a test compares both ways.
 """
 
-from importlib.resources import files
+from pathlib import Path
 
 HEAD_REVISION = "0001"
 VERSION_TABLE = "tooltrail_version"
@@ -20,6 +20,6 @@ def statements_of(revision: str, dialect: str) -> list[str]:
         revision: such as `HEAD_REVISION`.
         dialect: `sqlite` or `postgresql`.
     """
-    script = files(__name__).joinpath("versions", f"{revision}.{dialect}.sql")
+    script = Path(__file__).parent / "versions" / f"{revision}.{dialect}.sql"
     # A trigger has semicolons inside, so statements stand apart by an empty line.
     return [one.rstrip(";") for one in script.read_text("utf-8").strip().split(";\n\n")]

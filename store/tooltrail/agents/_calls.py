@@ -15,6 +15,8 @@ from typing import Any, TypeVar, cast
 from tooltrail.agents._threads import in_thread
 from tooltrail.agents.runs import Observer
 from tooltrail.agents.tools import AgentTool
+from tooltrail.journal.invocation import Finished, Invocation
+from tooltrail.journal.session import Session
 from tooltrail.records import (
     CompleteOutput,
     ToolCall,
@@ -25,7 +27,6 @@ from tooltrail.records import (
     error_of_unexposed_tool,
     error_of_unknown_tool,
 )
-from tooltrail.store import Finished, Invocation, Session
 
 T = TypeVar("T")
 
@@ -122,12 +123,11 @@ class Batch:
     async def _start(self, number: int, call: ToolCall) -> None:
         tool = self.toolbox.offered.get(call.tool_name)
         family = None if tool is None else tool.family
-        start = partial(self.session.start, call, family=family)
 
-        def started() -> None:
-            self._open[number] = (call, start())
+        async def start() -> None:
+            self._open[number] = (call, await self.session.astart(call, family=family))
 
-        await to_end(self.session.run_in_thread, started)
+        await to_end(start())
 
     async def _run(self, number: int) -> None:
         call, _ = self._open[number]
@@ -152,11 +152,11 @@ class Batch:
     async def _finish(self, number: int, output: CompleteOutput) -> None:
         _, invocation = self._open[number]
 
-        def finish() -> None:
-            self.finished[number] = invocation.finish(output)
+        async def finish() -> None:
+            self.finished[number] = await invocation.afinish(output)
             del self._open[number]
 
-        await to_end(self.session.run_in_thread, finish)
+        await to_end(finish())
         self._observer(self.finished[number])
 
     async def _end_what_is_open(self) -> None:
@@ -188,19 +188,15 @@ def _awaited(tool: AgentTool) -> Callable[[Any], Awaitable[object]]:
     return handle
 
 
-async def to_end(run: Callable[[Callable[[], T]], Awaitable[T]], task: Callable[[], T]) -> T:
-    """Record something in a thread of the store, and wait until that is done.
+async def to_end(recording: Awaitable[T]) -> T:
+    """Wait until something is recorded.
 
-    A cancellation meanwhile goes on when it is done: what is begun in the record is known here.
-
-    Args:
-        run: does it in a thread; `Session.run_in_thread` for instance.
-        task: to be done in the thread.
+    A cancellation meanwhile goes on afterwards: what is begun in the record is known here.
 
     Raises:
-        CancelledError: whoever waits was cancelled; the task is done.
+        CancelledError: the waiting task was cancelled; the recording is done.
     """
-    doing = asyncio.ensure_future(run(task))
+    doing = asyncio.ensure_future(recording)
     cancelled: asyncio.CancelledError | None = None
     while not doing.done():
         try:

@@ -118,7 +118,7 @@ ENDPOINTS: Mapping[str, Endpoint] = MappingProxyType(
             stream_path="/api/chat",
             key_header=("authorization", "Bearer "),
             limit=lambda tokens: {"options": {"num_predict": tokens}},
-            # It streams unless it is told not to.
+            # It streams by default.
             whole_members=(("stream", False),),
         ),
     }

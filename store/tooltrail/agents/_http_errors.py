@@ -19,7 +19,7 @@ _ERROR_BYTES = 64 << 10
 """Of the body of an error that are read."""
 
 _SAID_CHARS = 500
-"""Of what a server says that are told."""
+"""Of what a server says that an error quotes."""
 
 _LONGEST_WAIT_MS = 10 * 60 * 1000
 """A server that asks for more is not waited for."""
@@ -61,8 +61,8 @@ def broken(error: "httpx.HTTPError") -> ModelError:
         error, httpx.UnsupportedProtocol
     )
     name = type(error).__name__
-    told = f": {error}" if str(error) else ""
-    return ModelError(f"no answer, {name}{told}", is_transient=is_transient)
+    detail = f": {error}" if str(error) else ""
+    return ModelError(f"no answer, {name}{detail}", is_transient=is_transient)
 
 
 async def _beginning(response: "httpx.Response") -> bytes:

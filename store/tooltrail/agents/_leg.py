@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from time import monotonic
 from uuid import UUID
 
@@ -15,6 +14,10 @@ from tooltrail.agents.configuration import Limits
 from tooltrail.agents.models import ModelError
 from tooltrail.agents.runs import Observer
 from tooltrail.agents.submission import REMINDER, SUBMIT_RESULT, Judge
+from tooltrail.journal.answers import RecordedAnswer
+from tooltrail.journal.invocation import Finished
+from tooltrail.journal.session import Session
+from tooltrail.journal.tool_results import result_block
 from tooltrail.records import (
     CallBlock,
     LegOutcome,
@@ -24,8 +27,6 @@ from tooltrail.records import (
     ResultBlock,
     ToolCall,
 )
-from tooltrail.store import Finished, RecordedAnswer, Session
-from tooltrail.store.told_results import result_block
 from tooltrail.wire import TokenCounts, ToolChoice
 
 
@@ -36,7 +37,7 @@ class Spent:
     Attributes:
         began: when it began, by the monotonic clock, in seconds.
         steps: answers that were asked for.
-        reminders: how often the model was told that a result is missing.
+        reminders: how often the model was reminded that a result is missing.
         input_tokens: as the model's server counts them; None where it counts none.
         output_tokens: the same.
     """
@@ -112,7 +113,7 @@ class LegRunner:
         """Lead the conversation to its end.
 
         Args:
-            beginning: what the model is told first; it is recorded.
+            beginning: the first messages; they are recorded.
 
         Raises:
             UnavailableError: something could not be recorded.
@@ -143,8 +144,7 @@ class LegRunner:
 
     async def _tell(self, message: Message) -> None:
         """Say something to the model that is neither an answer nor a result."""
-        say = partial(self._session.add_message, message.role, message.text)
-        await to_end(self._session.run_in_thread, say)
+        await to_end(self._session.amessage(message))
         self._messages.append(message)
 
     def _spent_up(self) -> Ending | None:
@@ -250,8 +250,8 @@ class LegRunner:
         """Add an answer and what came of its calls to the conversation."""
         blocks = tuple(_with_keys(message, ended))
         self._messages.append(message.model_copy(update={"blocks": blocks}))
-        told = tuple(_told(finished) for finished in ended)
-        self._messages.append(Message(role="tool", blocks=told))
+        results = tuple(_result(finished) for finished in ended)
+        self._messages.append(Message(role="tool", blocks=results))
 
 
 def _with_keys(message: Message, ended: Sequence[Finished]) -> Iterator[MessageBlock]:
@@ -275,6 +275,6 @@ def _as_sent(call: ToolCall) -> ToolCall:
     return call.model_copy(update={"call_id": None}) if is_made else call
 
 
-def _told(finished: Finished) -> ResultBlock:
+def _result(finished: Finished) -> ResultBlock:
     block = result_block(finished)
     return block.model_copy(update={"call_id": _as_sent(finished.call).call_id})

@@ -7,8 +7,9 @@ from contextlib import aclosing
 
 from tooltrail.agents.models import ChatModel, ModelError
 from tooltrail.agents.runs import AnswerCame, ChunkCame, Observer, QuestionFailed
+from tooltrail.journal.answers import RecordedAnswer, record_stream
+from tooltrail.journal.session import Session
 from tooltrail.records import Conversation, Message, ToolDefinition
-from tooltrail.store import RecordedAnswer, Session, record_stream
 from tooltrail.wire import ExportPolicy, JsonObject, TokenCounts, ToolChoice, wire_format
 
 _FIRST_PAUSE_MS = 500
@@ -25,10 +26,10 @@ class Questions:
     Attributes:
         session: that the answers are recorded in.
         model: that is asked.
-        offered: the tools, by the names that the model is told.
+        offered: the tools, by the names that the model sees.
         retries_left: how often a question may still be put again.
         retry_count: how often one was.
-        count: is told what each answer cost, also one that broke off.
+        count: is called with what each answer cost, also one that broke off.
     """
 
     def __init__(
@@ -88,12 +89,12 @@ class Questions:
 
     def _members(self, messages: Sequence[Message], choice: ToolChoice | None) -> JsonObject:
         known = self._format
-        told = known.write_history(Conversation.of(messages), self._policy).request
+        history = known.write_history(Conversation.of(messages), self._policy).request
         tools = known.write_tools(self.offered).request
         chosen: JsonObject = {}
         if choice is not None and self.offered and known.capabilities.forces_choice:
             chosen = known.write_choice(choice).request
-        return {**told, **tools, **chosen, **self.model.answer_limit(self._answer_tokens)}
+        return {**history, **tools, **chosen, **self.model.answer_limit(self._answer_tokens)}
 
     async def _ask_once(self, members: JsonObject) -> RecordedAnswer:
         """One question.

@@ -4,7 +4,6 @@ from asyncio import CancelledError
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from uuid import UUID
 
 from pydantic import JsonValue
@@ -12,15 +11,16 @@ from pydantic import JsonValue
 from tooltrail.agents._calls import Toolbox, to_end
 from tooltrail.agents._leg import Ending, LegRunner, Spent
 from tooltrail.agents._questions import Questions
-from tooltrail.agents._tool_names import told_names
+from tooltrail.agents._tool_names import offered_names
 from tooltrail.agents.configuration import AgentConfig
 from tooltrail.agents.models import ChatModel
 from tooltrail.agents.runs import Leg, Observer
 from tooltrail.agents.submission import INSTRUCTIONS, Judge, submission_tool
 from tooltrail.agents.tools import AgentTool
+from tooltrail.journal.session import Session
 from tooltrail.records import LegEnded, LegStarted, Message, SessionClosedError, ToolDefinition
 from tooltrail.records.agent_runs import SUCCESSES
-from tooltrail.store import Session, Store
+from tooltrail.store import Store
 
 _TITLE_CHARS = 80
 """Of the task in the title of a session."""
@@ -35,7 +35,7 @@ class LegPlan:
 
     Attributes:
         config: of the agent.
-        task: what the model is told to do.
+        task: what the model is to do.
         model: that is asked.
         tools: all that there are, by name.
         tier: the name of the tier.
@@ -62,7 +62,7 @@ class LegPlan:
         return f"{self.config.name}: {line[:_TITLE_CHARS]}"
 
     def beginning(self) -> Iterator[Message]:
-        """What the model is told first."""
+        """The first messages."""
         parts = [self.config.context.static.system.strip()]
         if self.config.output is not None:
             parts.append(INSTRUCTIONS)
@@ -99,7 +99,7 @@ async def run_leg(plan: LegPlan, store: Store, observer: Observer) -> tuple[Leg,
     Args:
         plan: what it is given.
         store: that it is recorded in.
-        observer: is told what happens.
+        observer: is called with what happens.
 
     Returns:
         The leg, and its value if it has one.
@@ -110,7 +110,7 @@ async def run_leg(plan: LegPlan, store: Store, observer: Observer) -> tuple[Leg,
     """
     opened: list[Session] = []
     try:
-        await to_end(store.threads.run, lambda: opened.append(_open(plan, store)))
+        await to_end(_open(plan, store, opened))
         [session] = opened
         started = plan.started(session.id)
         ended, value = await _led(plan, session, started, observer)
@@ -118,24 +118,22 @@ async def run_leg(plan: LegPlan, store: Store, observer: Observer) -> tuple[Leg,
     finally:
         # Also one that was opened while the run was cancelled.
         for one in opened:
-            await to_end(one.run_in_thread, partial(_close, one))
+            with suppress(SessionClosedError):
+                await to_end(one.aclose())
     return Leg(session.id, started, ended), value
 
 
-def _open(plan: LegPlan, store: Store) -> Session:
+async def _open(plan: LegPlan, store: Store, opened: list[Session]) -> None:
     parent = plan.run_id or plan.parent
-    return store.open_session(title=plan.title, agent=plan.config.id, parent=parent)
-
-
-def _close(session: Session) -> None:
-    with suppress(SessionClosedError):
-        session.close()
+    opened.append(
+        await Session.aopen(store.recorder, title=plan.title, agent=plan.config.id, parent=parent)
+    )
 
 
 async def _runner(plan: LegPlan, session: Session, observer: Observer) -> LegRunner:
     judge, limits = plan.judge(), plan.config.limits
     toolbox, definitions = _toolbox(plan, judge)
-    await to_end(session.run_in_thread, partial(session.offer_tools, definitions))
+    await to_end(session.aoffer_tools(definitions))
     questions = Questions(
         session,
         plan.model,
@@ -148,12 +146,14 @@ async def _runner(plan: LegPlan, session: Session, observer: Observer) -> LegRun
 
 
 def _toolbox(plan: LegPlan, judge: Judge | None) -> tuple[Toolbox, list[ToolDefinition]]:
-    """The tools by the names that the model is told, and how it is told of them."""
-    spelled = told_names(plan.tools, plan.model.wire_format)
+    """The tools by the names that the model sees, and their definitions."""
+    spelled = offered_names(plan.tools, plan.model.wire_format)
     offered: dict[str, AgentTool] = {}
     for name in plan.config.tools:
-        tool, told = plan.tools[name], spelled[name]
-        offered[told] = replace(tool, definition=tool.definition.model_copy(update={"name": told}))
+        tool, shown_name = plan.tools[name], spelled[name]
+        offered[shown_name] = replace(
+            tool, definition=tool.definition.model_copy(update={"name": shown_name})
+        )
     definitions = [tool.definition for tool in offered.values()]
     submission = submission_tool(plan.config, plan.model.wire_format)
     if submission is not None and judge is not None:
@@ -177,8 +177,7 @@ async def _led(
     """
     runner: LegRunner | None = None
     try:
-        record = partial(session.record_leg, started, plan.config.version_record)
-        await to_end(session.run_in_thread, record)
+        await to_end(session.arecord_leg(started, plan.config.version_record))
         observer(started)
         runner = await _runner(plan, session, observer)
         ending = await runner.run([*plan.beginning()])
@@ -187,7 +186,7 @@ async def _led(
         raise
     goes_on = None if ending.outcome in SUCCESSES else plan.next_tier
     ended = _ended(runner, ending, goes_on)
-    await to_end(session.run_in_thread, partial(session.record_leg, ended))
+    await to_end(session.arecord_outcome(ended))
     return ended, ending.value
 
 
@@ -199,9 +198,7 @@ async def _record_failure(session: Session, runner: LegRunner | None, error: Bas
         else Ending("failed", f"{type(error).__name__}: {error}")
     )
     try:
-        await to_end(
-            session.run_in_thread, partial(session.record_leg, _ended(runner, ending, None))
-        )
+        await to_end(session.arecord_outcome(_ended(runner, ending, None)))
     except Exception as failure:  # noqa: BLE001  what is raised is what came first
         error.add_note(f"the outcome is not recorded: {failure}")
 

@@ -12,8 +12,8 @@ from tooltrail.wire.capabilities import COMMON_NAME
 _ODD = re.compile(r"[^A-Za-z0-9_-]")
 
 
-def told_names(names: Iterable[str], format_name: str) -> Mapping[str, str]:
-    """What a model of a wire format is told each tool is called; no two are called the same.
+def offered_names(names: Iterable[str], format_name: str) -> Mapping[str, str]:
+    """The names by which tools are offered to a model, by their own names; all differ.
 
     Odd characters become underscores. Where that would make two names one, or is no name yet, the
     name is left to the wire format, which gives each one of its own.
@@ -25,10 +25,10 @@ def told_names(names: Iterable[str], format_name: str) -> Mapping[str, str]:
     own = list(names)
     plain = {name: _ODD.sub("_", name) for name in own}
     counts = Counter((*plain.values(), SUBMIT_RESULT))
-    told = {
+    offered = {
         name: one if counts[one] == 1 and COMMON_NAME.fullmatch(one) else name
         for name, one in plain.items()
     }
-    definitions = [ToolDefinition(name=one) for one in told.values()]
+    definitions = [ToolDefinition(name=one) for one in offered.values()]
     mapped = wire_format(format_name).write_tools(definitions).names
-    return {name: mapped.get(one, one) for name, one in told.items()}
+    return {name: mapped.get(one, one) for name, one in offered.items()}

@@ -32,7 +32,7 @@ class ConfigProblem:
     """One thing that is wrong with a configuration.
 
     Attributes:
-        file: as the reader was told.
+        file: as the caller named it.
         line: from 1.
         column: from 1, in characters.
         path: what it is about, `output.schema.properties.summary.minLenght`; empty for the whole.

@@ -1,4 +1,4 @@
-"""What an agent is: who it is, what it is told, what it may use, and what it must give back.
+"""What an agent is: its name, its instructions, what it may use, and what it must give back.
 
 A configuration is data; `load_agent` reads one from a file. Its canonical JSON names the version of
 the agent in the record.
@@ -77,7 +77,7 @@ class Limits(_Section):
         max_time_ms: from the beginning, in milliseconds.
         max_tokens: of input and output together, as the model's server counts them; None for any.
         max_attempts: submissions of a result, valid or not.
-        max_reminders: how often the model is told that a result is missing when it stops.
+        max_reminders: how often the model is reminded that a result is missing when it stops.
         max_answer_tokens: of one answer.
         tool_timeout_ms: for one call of a tool, in milliseconds.
         model_retries: how often a question is put again that came to nothing, in all.
@@ -94,7 +94,7 @@ class Limits(_Section):
 
 
 class StaticContext(_Section):
-    """What the model is told in every run.
+    """What the model reads in every run.
 
     Attributes:
         system: the system prompt.
@@ -104,7 +104,7 @@ class StaticContext(_Section):
 
 
 class Context(_Section):
-    """What the model is told before the task."""
+    """What the model reads before the task."""
 
     static: StaticContext = StaticContext()
 
@@ -144,7 +144,7 @@ class AgentConfig(_Section):
         description: for people.
         model: of an agent with a single tier, which is named `default`.
         tiers: the ladder, the first one first; what ends without a result goes on with the next.
-        context: what the model is told before the task.
+        context: what the model reads before the task.
         tools: the names of the tools that it may call.
         limits: of each leg.
         output: what it must give back; None for free text.

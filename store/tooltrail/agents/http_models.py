@@ -1,6 +1,6 @@
 """Models over HTTP: five wire formats, one request for each question, bytes as they come.
 
-Nothing is tried again in here, and no key is ever told: neither in an error, nor in what a model
+Nothing is tried again in here, and no key is ever shown: neither in an error, nor in what a model
 says of itself, nor in a record.
 """
 

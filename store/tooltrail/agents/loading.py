@@ -1,6 +1,6 @@
 """Configurations of agents as they stand in files: read, looked for, and checked.
 
-Whatever is wrong with a file is told with its line, and all of it at once.
+All problems of a file are reported at once, each with its line.
 """
 
 import errno
@@ -32,7 +32,7 @@ _SUFFIXES = (".yml", ".yaml")
 
 _USUAL_NAME = "agent.yml"
 
-_Told = tuple[Place, DocumentPath, str]
+_Problem = tuple[Place, DocumentPath, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +57,10 @@ class _Reading:
 
     config: AgentConfig | None = None
     root: Node | None = None
-    told: tuple[_Told, ...] = ()
+    found: tuple[_Problem, ...] = ()
 
     def problems(self, file: str) -> tuple[ConfigProblem, ...]:
-        ordered = sorted(self.told, key=lambda told: told[0])
+        ordered = sorted(self.found, key=lambda one: one[0])
         return tuple(
             ConfigProblem(file, place.line, place.column, spell_path(path), message)
             for place, path, message in dict.fromkeys(ordered)
@@ -144,7 +144,7 @@ def _read_file(path: Path) -> _Reading:
     try:
         return _read_text(decode(_content(path)))
     except NoDocumentError as error:
-        return _Reading(told=((error.place, (), str(error)),))
+        return _Reading(found=((error.place, (), str(error)),))
     except OSError as error:
         if error.errno == errno.ENOENT:
             raise
@@ -165,15 +165,15 @@ def _open_at_once(path: str, flags: int) -> int:
 
 
 def _failed(message: str) -> _Reading:
-    return _Reading(told=((Place(1, 1), (), message),))
+    return _Reading(found=((Place(1, 1), (), message),))
 
 
 def _read_text(text: str) -> _Reading:
     try:
         root, faults = read_document(text)
     except NoDocumentError as error:
-        return _Reading(told=((error.place, (), str(error)),))
-    told = [(fault.place, fault.path, fault.message) for fault in faults]
+        return _Reading(found=((error.place, (), str(error)),))
+    found = [(fault.place, fault.path, fault.message) for fault in faults]
     config = None
     try:
         # As JSON and strictly: else `"5"` and `true` would pass for numbers.
@@ -182,8 +182,8 @@ def _read_text(text: str) -> _Reading:
         )
     except ValidationError as error:
         known = {fault.path for fault in faults}
-        told += [one for one in complaints(error, root) if one[1] not in known]
-    return _Reading(None if told else config, root, tuple(told))
+        found += [one for one in complaints(error, root) if one[1] not in known]
+    return _Reading(None if found else config, root, tuple(found))
 
 
 def _iter_files(top: Path) -> Iterator[Path]:
@@ -212,7 +212,7 @@ def _sharing(reading: _Reading, others: Sequence[Path]) -> _Reading:
     if not others or reading.root is None:
         return reading
     message = f"{quoted(_id_of(reading) or '')} is also the id in {', '.join(map(str, others))}"
-    return replace(reading, told=(*reading.told, (*reading.root.locate(("id",)), message)))
+    return replace(reading, found=(*reading.found, (*reading.root.locate(("id",)), message)))
 
 
 def _id_of(reading: _Reading) -> str | None:

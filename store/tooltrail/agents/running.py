@@ -44,12 +44,12 @@ async def run_agent(
 
     Args:
         config: of the agent.
-        task: what the model is told to do.
+        task: what the model is to do.
         model: that is asked at every tier; or what makes the model of each.
         tools: by name; of these the agent may call those that its configuration names.
         store: that everything is recorded in.
         parent: the session that asks for the run, if one does.
-        observer: is told what happens.
+        observer: is called with what happens.
 
     Returns:
         What came of it, success or not.

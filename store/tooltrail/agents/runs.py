@@ -7,9 +7,9 @@ from uuid import UUID
 
 from pydantic import JsonValue
 
+from tooltrail.journal.invocation import Finished
 from tooltrail.records import LegEnded, LegOutcome, LegStarted, Message, TooltrailError
 from tooltrail.records.agent_runs import SUCCESSES
-from tooltrail.store import Finished
 
 
 class RunFailedError(TooltrailError):

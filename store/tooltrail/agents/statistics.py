@@ -15,7 +15,8 @@ from uuid import UUID
 
 from tooltrail.records import Digest
 from tooltrail.records.agent_runs import SUCCESSES
-from tooltrail.store import AttemptView, LegView, Reader, iter_legs
+from tooltrail.store.read.agent_runs import AttemptView, LegView, iter_legs
+from tooltrail.store.read.reader import Reader
 
 _INDEX = re.compile(r"\[\d+\]")
 
@@ -45,7 +46,7 @@ class AgentStatistics:
         outcomes: how many ended in each way.
         errors: of the schema, by field: indices of lists are left out.
         escalations: from a tier to a tier, and the outcome that it gave up with.
-        reminder_count: how often a model was told that a result is missing.
+        reminder_count: how often a model was reminded that a result is missing.
         input_tokens: in all, as far as servers count them.
         output_tokens: the same.
         durations_ms: of those that ended.

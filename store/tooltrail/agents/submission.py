@@ -30,7 +30,7 @@ REMINDER = (
     f"There is no result yet: you stopped without a call of `{SUBMIT_RESULT}`. Call it now with "
     "your result; text is not taken for one."
 )
-"""What a model is told that stopped without a result."""
+"""The message to a model that stopped without a result."""
 
 
 def submission_tool(config: AgentConfig, format_name: str) -> ToolDefinition | None:
@@ -46,24 +46,24 @@ def submission_tool(config: AgentConfig, format_name: str) -> ToolDefinition | N
     """
     if config.output is None:
         return None
-    told = _Told.of(config.output.schema_checker, format_name)
+    offered = _Parameters.of(config.output.schema_checker, format_name)
     return ToolDefinition(
         name=SUBMIT_RESULT,
         description=_DESCRIPTION,
-        parameters=told.parameters,
-        strict=True if told.is_strict else None,
+        parameters=offered.schema,
+        strict=True if offered.is_strict else None,
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
-    """How a schema is told to a model."""
+class _Parameters:
+    """A schema as the parameters of a tool."""
 
-    parameters: dict[str, JsonValue]
+    schema: dict[str, JsonValue]
     is_strict: bool
 
     @classmethod
-    def of(cls, schema: OutputSchema, format_name: str) -> "_Told":
+    def of(cls, schema: OutputSchema, format_name: str) -> "_Parameters":
         strict = schema.strict_form if format_name in STRICT_FORMATS else None
         if strict is None:
             return cls(schema.plain, is_strict=False)

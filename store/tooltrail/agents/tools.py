@@ -1,4 +1,4 @@
-"""A tool that an agent may be given: what a model is told of it, and what a call of it runs."""
+"""A tool that an agent may be given: what a model sees of it, and what a call of it runs."""
 
 import inspect
 from collections.abc import Callable

@@ -4,7 +4,8 @@ from pydantic import JsonValue, ValidationError
 
 from tooltrail.agents.configuration import AgentConfig
 from tooltrail.records import DamageError, canonical_json
-from tooltrail.store import Reader, agent_version
+from tooltrail.store.read.agent_runs import agent_version
+from tooltrail.store.read.reader import Reader
 
 
 def stored_agent(reader: Reader, name: str) -> AgentConfig:

@@ -30,8 +30,8 @@ class AnswerMessage(NamedTuple):
 def messages_of(started: AnswerStarted, response: Response) -> list[AnswerMessage]:
     """The messages of an answer, at least one. An answer that is nothing but an error has one, too.
 
-    Their ids follow each other, up to the id of the answer. Each call has an id; an id that was made
-    is flagged.
+    Their ids follow each other, up to the id of the answer. Each call has an id; an id that was
+    made is flagged.
     """
     origin = Origin(wire_format=started.wire_format)
     nothing = Message(role="assistant", origin=origin, is_complete=False)

@@ -26,12 +26,14 @@ import hashlib
 import struct
 import zlib
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from tooltrail.records.digests import Digest, digest_of
 from tooltrail.records.errors import InvalidRecordError
-from tooltrail.records.facts import Fact, read_fact
 from tooltrail.records.frozen import Frozen
+
+if TYPE_CHECKING:
+    from tooltrail.records.facts import Fact
 
 MAGIC: Final = b"TTf1"
 _HEADER: Final = struct.Struct("<4s4xIIQI32sI")
@@ -79,12 +81,14 @@ class Frame(Frozen):
     packed_bodies: bytes
 
     @property
-    def fact(self) -> Fact:
+    def fact(self) -> "Fact":
         """The fact.
 
         Raises:
             InvalidRecordError: the JSON is not that of a fact that this program knows.
         """
+        from tooltrail.records.facts import read_fact  # noqa: PLC0415  most readers need no facts
+
         return read_fact(self.fact_json)
 
     @property

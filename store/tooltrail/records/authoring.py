@@ -19,7 +19,6 @@ from tooltrail.records.cutting import NOT_THERE, Cutter, Shown
 from tooltrail.records.digests import Digest, digest_of
 from tooltrail.records.envelope import ArtifactReference, CanonicalResult, Facts, FamilyOutput
 from tooltrail.records.families._paths import FilePath, one_line_path, path_label
-from tooltrail.records.families._readable import readable
 from tooltrail.records.families._receipts import (
     artifact_lines,
     artifact_section,
@@ -39,6 +38,7 @@ from tooltrail.records.families._tasks import TaskHandle, TaskKind, TaskState
 from tooltrail.records.families._web import Moment, Url, spell_moment
 from tooltrail.records.family import Family, Projector, Renderer
 from tooltrail.records.previews import Encoding
+from tooltrail.records.readable_json import readable
 from tooltrail.records.registry import FamilyRegistry
 from tooltrail.records.sharing import fair_shares
 from tooltrail.records.streams import Count, StreamRecord

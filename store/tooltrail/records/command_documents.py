@@ -23,7 +23,7 @@ class CommandEnd(Frozen):
     Attributes:
         command: what was run, as a shell would spell it.
         cwd: the folder that it was to run in.
-        exit_status: 0 to 255; None when a signal ended it, or when nobody knows.
+        exit_status: 0 to 255; None when a signal ended it, or when it is not known.
         signal: number of the signal that ended it.
         timed_out: whether it was ended because its time was over.
         timeout_ms: the time that it had; given when `timed_out`.

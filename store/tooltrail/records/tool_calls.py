@@ -9,16 +9,9 @@ from pydantic import Field, JsonValue, PlainSerializer
 
 from tooltrail.records import canonical_json
 from tooltrail.records._model import UNNAMED, Record, ToolName
-from tooltrail.records._text_cuts import shorten
+from tooltrail.records.argument_previews import preview_arguments
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.records.foreign_json import read_json
-from tooltrail.records.plain_text import storable
-
-ARGUMENTS_PREVIEW_CHARS = 240
-"""Characters of the arguments that a list of invocations shows."""
-
-_PREVIEWED_CHARS = 16 * ARGUMENTS_PREVIEW_CHARS
-"""Characters of the arguments that the preview is made of."""
 
 CallKind = Literal["function", "custom", "builtin", "mcp"]
 """What the arguments are: JSON of the tool's own schema, free text, JSON of a schema that the
@@ -128,10 +121,3 @@ class ToolCall(Record):
             return read_json(self.arguments_raw), None
         except InvalidRecordError as error:
             return None, str(error)
-
-
-def preview_arguments(text: str) -> str:
-    """Arguments, or a title of them, on one line and in `ARGUMENTS_PREVIEW_CHARS` characters."""
-    # Arguments can hold a whole file; no run of white space that matters is this long.
-    line = " ".join(text[:_PREVIEWED_CHARS].split())
-    return shorten(storable(line), ARGUMENTS_PREVIEW_CHARS)

@@ -35,6 +35,7 @@ _START: Final = (
     "message_id",
     "environment",
     "owner",
+    "title",
 )
 
 

@@ -20,7 +20,9 @@ _LOCK: Final = 0x696E67
 
 @contextmanager
 def ingest_lock(database: Database, *, exclusive: bool = False) -> Generator[Callable[[], None]]:
-    """Hold the ingest lock of a store; wait for it as long as it takes.
+    """Hold the ingest lock of a store.
+
+    Waits for it: on SQLite as long as it takes, on PostgreSQL half a minute (`lock_timeout`).
 
     The block gets a function that raises `UnavailableError` once the lock is lost, which it is with
     the connection to a server. Maintenance asks before each step that cannot be undone.
@@ -33,7 +35,8 @@ def ingest_lock(database: Database, *, exclusive: bool = False) -> Generator[Cal
         exclusive: whether to keep all ingesters out, for maintenance.
 
     Raises:
-        UnavailableError: the lock file cannot be opened, or the server cannot be reached.
+        UnavailableError: the lock file cannot be opened, the server cannot be reached, or others
+            held the lock for too long.
     """
     target = database.target
     if isinstance(target, SqliteTarget):

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from tooltrail.records.errors import StoreNotFoundError
 from tooltrail.store.engines.database import Database, open_database
-from tooltrail.store.engines.targets import SqliteTarget, Target, parse_target
+from tooltrail.store.engines.targets import SqliteTarget, Target, is_there, parse_target
 from tooltrail.store.info import required_revision
 from tooltrail.store.settings import Acknowledge, Settings
 from tooltrail.store.spools import default_spool
@@ -91,7 +91,7 @@ def create_store(
             is that of another store.
         UnavailableError: the database or the artifact root cannot be reached or written.
     """
-    from tooltrail.store.keep.creating import create  # noqa: PLC0415  once in the life of a store
+    from tooltrail.store.creating import create  # noqa: PLC0415  once in the life of a store
     from tooltrail.store.roots import remembered_root  # noqa: PLC0415
 
     target = parse_target(database)
@@ -116,8 +116,6 @@ def refuse_missing(target: Target) -> None:
         InvalidRecordError: there is a folder.
         UnavailableError: the folder above cannot be read.
     """
-    from tooltrail.store.keep.creating import is_there  # noqa: PLC0415
-
     if not is_there(target):
         raise StoreNotFoundError(f"no store at {target}; create one with `tooltrail init`")
 

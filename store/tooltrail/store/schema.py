@@ -276,7 +276,7 @@ invocations = Table(
     Column("position", Int64, nullable=False),
     Column("policy", Sha256, nullable=False),
     Column("environment", Sha256),
-    Column("arguments_preview", AnyText, nullable=False),
+    Column("title", AnyText),
     Column("started_at", Moment, nullable=False),
     Column("journal_key", Int64, nullable=False),
     Column("start_entry", Int64, nullable=False),

@@ -80,7 +80,7 @@ VIEWS: Final = {
     i.truncated AS truncated,
     i.is_late AS is_late,
     digest(i.policy) AS policy,
-    i.arguments_preview AS arguments_preview,
+    i.title AS title,
     t.arguments AS arguments,
     t.output AS output,
     t.canonical AS canonical,

@@ -18,7 +18,8 @@ from uuid import UUID
 
 from tooltrail.records.errors import StoreExistsError, UnavailableError
 from tooltrail.store.engines.database import Database
-from tooltrail.store.info import StoreInfo, check_revision, read_info
+from tooltrail.store.engines.targets import is_there
+from tooltrail.store.info import StoreInfo, check_revision, read_info, read_revision
 from tooltrail.store.ingest.behind import is_behind
 from tooltrail.store.roots import mark_path, named_root, remembered_root, resolve_root
 from tooltrail.store.settings import Settings
@@ -216,14 +217,13 @@ class Store:
         return None
 
     def _create_if_missing(self) -> None:
-        from tooltrail.store.info import read_revision  # noqa: PLC0415
-        from tooltrail.store.keep.creating import create, is_there  # noqa: PLC0415  once a store
-
         target = self.database.target
         if is_there(target):
             with self.database.read() as connection:
                 if read_revision(connection) is not None:
                     return
+        from tooltrail.store.creating import create  # noqa: PLC0415  once in the life of a store
+
         try:
             create(target, remembered_root(target, self.settings.artifacts))
         except StoreExistsError:

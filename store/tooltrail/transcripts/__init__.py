@@ -1,23 +1,6 @@
 """How a session is read back: an ordered conversation, and the formats it is printed in."""
 
-from tooltrail.transcripts._payloads import write_payloads
-from tooltrail.transcripts.conversations import conversation_of
-from tooltrail.transcripts.exporting import export_transcript, provider_writer, write_export
-from tooltrail.transcripts.fitting import Fitted, fit
-from tooltrail.transcripts.formats import FORMATS, Writer
-from tooltrail.transcripts.transcript import Transcript, load_transcript, until
+from tooltrail.records.lazy_exports import lazy_exports
 
-__all__ = [
-    "FORMATS",
-    "Fitted",
-    "Transcript",
-    "Writer",
-    "conversation_of",
-    "export_transcript",
-    "fit",
-    "load_transcript",
-    "provider_writer",
-    "until",
-    "write_export",
-    "write_payloads",
-]
+# What is exported stands in the stub beside this file, and is imported when it is first used.
+__getattr__, __dir__ = lazy_exports(__name__, __file__)

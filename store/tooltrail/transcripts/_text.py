@@ -1,11 +1,9 @@
 """A transcript as plain text: for a terminal, and for diff."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from tooltrail.records import CanonicalResult
 from tooltrail.store.views import InvocationDetail, MessageView
-from tooltrail.transcripts._pairs import Pairs
-from tooltrail.transcripts._parts import parts_of
 from tooltrail.transcripts._wording import (
     COMPACTED,
     SHOWN,
@@ -19,6 +17,10 @@ from tooltrail.transcripts._wording import (
 )
 from tooltrail.transcripts.transcript import Transcript
 
+if TYPE_CHECKING:
+    from tooltrail.records import CanonicalResult
+    from tooltrail.transcripts._pairs import Pairs
+
 
 def write_text(transcript: Transcript) -> Iterator[str]:
     """One block for each entry, headed by its place, its time and its role.
@@ -28,9 +30,10 @@ def write_text(transcript: Transcript) -> Iterator[str]:
     session = transcript.session
     title = f" {one_line(session.title)}" if session.title else ""
     yield f"Session {session.id}{title}, opened {stamp(session.opened_at)}\n"
-    pairs = Pairs(transcript)
+    pairs: Pairs | None = None
     for entry in transcript.entries:
         if isinstance(entry, MessageView):
+            pairs = pairs or _pairs_of(transcript)
             yield from _message(entry, pairs)
         else:
             yield from _call(entry, transcript.compacted.get(entry.summary.id))
@@ -38,7 +41,15 @@ def write_text(transcript: Transcript) -> Iterator[str]:
         yield f"\nClosed {stamp(session.closed_at)}\n"
 
 
-def _message(message: MessageView, pairs: Pairs) -> Iterator[str]:
+def _pairs_of(transcript: Transcript) -> "Pairs":
+    from tooltrail.transcripts._pairs import Pairs  # noqa: PLC0415  needs the models of messages
+
+    return Pairs(transcript)
+
+
+def _message(message: MessageView, pairs: "Pairs") -> Iterator[str]:
+    from tooltrail.transcripts._parts import parts_of  # noqa: PLC0415  see `_pairs_of`
+
     yield f"\n#{message.seq} {stamp(message.created_at)} {one_line(message.role)}\n"
     for part in parts_of(message, pairs):
         if part.label:
@@ -47,7 +58,7 @@ def _message(message: MessageView, pairs: Pairs) -> Iterator[str]:
             yield indented(part.text)
 
 
-def _call(detail: InvocationDetail, compacted: CanonicalResult | None) -> Iterator[str]:
+def _call(detail: InvocationDetail, compacted: "CanonicalResult | None") -> Iterator[str]:
     summary = detail.summary
     yield f"\n#{summary.seq} {stamp(summary.started_at)} {heading(detail)}\n"
     yield indented(arguments(detail))

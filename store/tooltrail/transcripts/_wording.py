@@ -1,9 +1,12 @@
 """Words that the formats for people share."""
 
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from tooltrail.records import CanonicalResult
 from tooltrail.store.views import InvocationDetail
+
+if TYPE_CHECKING:
+    from tooltrail.records import CanonicalResult
 
 OPEN = "[no result: the invocation has not ended]"
 
@@ -29,7 +32,7 @@ def shown(detail: InvocationDetail) -> str:
     return OPEN if detail.receipt is None else detail.receipt.text
 
 
-def compact_json(canonical: CanonicalResult) -> str:
+def compact_json(canonical: "CanonicalResult") -> str:
     """A canonical result on one line."""
     return canonical.to_json().decode()
 

@@ -2,12 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 from uuid import UUID
 
-from tooltrail.records import AmbiguousNameError, CanonicalResult, NotFoundError
+from tooltrail.records.errors import AmbiguousNameError, NotFoundError
 from tooltrail.store.read.reader import Reader
 from tooltrail.store.views import InvocationDetail, MessageView, SessionView
+
+if TYPE_CHECKING:
+    from tooltrail.records import CanonicalResult
 
 Entry: TypeAlias = MessageView | InvocationDetail
 
@@ -28,7 +31,7 @@ class Transcript:
 
     session: SessionView
     entries: tuple[Entry, ...]
-    compacted: Mapping[UUID, CanonicalResult] = field(default_factory=dict[UUID, CanonicalResult])
+    compacted: "Mapping[UUID, CanonicalResult]" = field(default_factory=dict)
     until: UUID | None = None
 
 

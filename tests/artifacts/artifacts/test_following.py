@@ -1,5 +1,6 @@
 """A second process sees each byte of a running capture once, and when it has ended."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
@@ -8,24 +9,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tooltrail.artifacts import (
-    Capture,
-    SpoolOwner,
-    StreamFollower,
-    follow,
-    remove_spool_folder,
-)
+from tooltrail.artifacts import Capture, StreamFollower, follow
 from tooltrail.records import DamageError, UnavailableError
 
 
 @pytest.fixture
-def owner(tmp_path: Path) -> SpoolOwner:
-    return SpoolOwner(tmp_path / "spool", "store-1")
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "spool" / str(uuid4())
 
 
-@pytest.fixture
-def folder(owner: SpoolOwner) -> Path:
-    return owner.claim(uuid4())
+def running() -> bool:
+    return True
+
+
+def ended() -> bool:
+    return False
 
 
 def capture_in(folder: Path, role: str = "stdout") -> Capture:
@@ -37,7 +35,7 @@ def polled(follower: StreamFollower) -> bytes:
 
 
 def test_what_is_flushed_is_given_once_and_then_the_end(folder: Path) -> None:
-    with StreamFollower(folder, "stdout") as follower:
+    with StreamFollower(folder, "stdout", running) as follower:
         assert (polled(follower), follower.ending) == (b"", None)  # before the first byte
         capture = capture_in(folder)
         capture.write(b"one\n")
@@ -51,37 +49,35 @@ def test_what_is_flushed_is_given_once_and_then_the_end(folder: Path) -> None:
 
 
 def test_a_file_that_is_published_meanwhile_is_read_to_its_end(folder: Path) -> None:
-    with StreamFollower(folder, "stdout") as follower:
+    with StreamFollower(folder, "stdout", running) as follower:
         capture = capture_in(folder)
         capture.write(b"one\n")
         capture.flush()
         assert polled(follower) == b"one\n"
         capture.write(b"two\n")
         capture.close()
-        remove_spool_folder(folder)
+        shutil.rmtree(folder)
         assert (polled(follower), follower.ending) == (b"two\n", "closed")
 
 
 def test_a_stream_that_came_and_went_unseen_is_gone(folder: Path) -> None:
-    with StreamFollower(folder, "stdout") as follower:
+    states = [True, False]
+    with StreamFollower(folder, "stdout", lambda: states.pop(0)) as follower:
         assert polled(follower) == b""
         capture = capture_in(folder)
         capture.write(b"one\n")
         capture.close()
-        remove_spool_folder(folder)
+        shutil.rmtree(folder)
         assert (polled(follower), follower.offset, follower.ending) == (b"", 0, "gone")
 
 
-def test_what_an_owner_leaves_behind_is_given_before_it_is_said_to_be_abandoned(
-    tmp_path: Path,
+def test_what_a_dead_program_leaves_is_given_before_it_is_said_to_be_abandoned(
+    folder: Path,
 ) -> None:
-    owner = SpoolOwner(tmp_path / "spool", "store-1")
-    folder = owner.claim(uuid4())
     capture = capture_in(folder)
     capture.write(b"one\n")
     capture.flush()
-    del owner
-    with StreamFollower(folder, "stdout") as follower:
+    with StreamFollower(folder, "stdout", ended) as follower:
         assert (polled(follower), follower.ending) == (b"one\n", "abandoned")
     capture.close()
 
@@ -95,7 +91,7 @@ def test_an_unfinished_frame_is_waited_for(folder: Path) -> None:
     capture.close()
     stored = file.read_bytes()
     given = b""
-    with StreamFollower(folder, "stdout") as follower:
+    with StreamFollower(folder, "stdout", running) as follower:
         for size in range(len(stored) + 1):
             # As a write that takes a part of what it is given leaves it.
             file.write_bytes(stored[:size])
@@ -114,8 +110,7 @@ def test_an_unfinished_frame_is_waited_for(folder: Path) -> None:
 def test_it_can_begin_at_the_last_lines(
     parts: list[bytes], lines: int, later: bytes, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    owner = SpoolOwner(tmp_path_factory.mktemp("lines"), "store-1")
-    folder = owner.claim(uuid4())
+    folder = tmp_path_factory.mktemp("lines")
     capture = capture_in(folder)
     for part in parts:
         capture.write(part)
@@ -123,7 +118,7 @@ def test_it_can_begin_at_the_last_lines(
     data = b"".join(parts)
     there = data.splitlines(keepends=True)
     wanted = b"".join(there[max(len(there) - lines, 0) :]) if lines else b""
-    with StreamFollower(folder, "stdout") as follower:
+    with StreamFollower(folder, "stdout", running) as follower:
         follower.skip_to_last(lines)
         assert follower.offset == len(data) - len(wanted)
         assert polled(follower) == wanted
@@ -137,17 +132,17 @@ def test_all_of_it_in_one_loop(folder: Path) -> None:
     capture = capture_in(folder)
     capture.write(b"one\n")
     capture.flush()
-    blocks: Iterator[bytes] = follow(folder, "stdout", interval_s=0.001)
+    blocks: Iterator[bytes] = follow(folder, "stdout", running, interval_s=0.001)
     assert next(blocks) == b"one\n"
     capture.write(b"two\n")
     capture.close()
     assert list(blocks) == [b"two\n"]
-    assert list(follow(folder, "stdout", last_lines=1)) == [b"two\n"]
+    assert list(follow(folder, "stdout", running, last_lines=1)) == [b"two\n"]
 
 
 def test_bytes_come_without_a_flush_of_the_writer(folder: Path) -> None:
     capture = capture_in(folder)
-    blocks = follow(folder, "stdout", interval_s=0.01)
+    blocks = follow(folder, "stdout", running, interval_s=0.01)
     capture.write(b"one\n")
     # The capture ends its frame by itself; were it not so, this would wait for ever.
     assert next(blocks) == b"one\n"
@@ -157,7 +152,7 @@ def test_bytes_come_without_a_flush_of_the_writer(folder: Path) -> None:
 
 def test_a_stream_that_stops_at_the_end_of_a_block_comes_by_itself_too(folder: Path) -> None:
     capture = capture_in(folder)
-    blocks = follow(folder, "stdout", interval_s=0.01)
+    blocks = follow(folder, "stdout", running, interval_s=0.01)
     capture.write(b"x" * 64 * 3)  # three frames, and nothing left over
     assert b"".join(next(blocks) for _ in range(3)) == b"x" * 64 * 3
     capture.close()
@@ -171,7 +166,7 @@ def test_an_altered_frame_is_damage(folder: Path) -> None:
     stored = bytearray(file.read_bytes())
     stored[9] ^= 0xFF  # behind six bytes of header and three of a block
     file.write_bytes(stored)
-    with StreamFollower(folder, "stdout") as follower:
+    with StreamFollower(folder, "stdout", running) as follower:
         with pytest.raises(
             DamageError, match=r"bytes 0 to .* of the stored file cannot be decoded"
         ):
@@ -181,18 +176,18 @@ def test_an_altered_frame_is_damage(folder: Path) -> None:
 
 
 def test_a_file_that_cannot_be_read_is_unavailable(folder: Path) -> None:
-    folder.mkdir()
+    folder.mkdir(parents=True)
     (folder / "stdout.zst").symlink_to(folder / "stdout.zst")
-    follower = StreamFollower(folder, "stdout")
+    follower = StreamFollower(folder, "stdout", running)
     with pytest.raises(UnavailableError, match="Too many levels of symbolic links"):
         polled(follower)
 
 
 def test_a_file_that_fails_while_it_is_read_is_unavailable(folder: Path) -> None:
-    folder.mkdir()
+    folder.mkdir(parents=True)
     (folder / "stdout.zst").touch()
     with (
-        StreamFollower(folder, "stdout") as follower,
+        StreamFollower(folder, "stdout", running) as follower,
         # Opens, and gives an error of input and output at its beginning.
         Path("/proc/self/mem").open("rb", buffering=0) as unreadable,
     ):
@@ -204,7 +199,7 @@ def test_a_file_that_fails_while_it_is_read_is_unavailable(folder: Path) -> None
 
 
 def test_a_stream_that_has_not_begun_has_no_last_lines(folder: Path) -> None:
-    with StreamFollower(folder, "stdout") as follower:
+    with StreamFollower(folder, "stdout", running) as follower:
         follower.skip_to_last(3)
         assert follower.offset == 0
 
@@ -220,5 +215,5 @@ def test_an_altered_frame_of_a_closed_file_is_damage_to_a_follower_before_it(fol
     data = bytearray(captured.staged.read_bytes())
     data[captured.index.stored_span(0)[1] // 2] ^= 1
     captured.staged.write_bytes(data)
-    with StreamFollower(folder, "stdout") as follower, pytest.raises(DamageError):
+    with StreamFollower(folder, "stdout", running) as follower, pytest.raises(DamageError):
         polled(follower)

@@ -40,7 +40,10 @@ def test_a_link_in_a_spool_is_not_read(tmp_path: Path, secret: Path) -> None:
     link.symlink_to(secret)
     with pytest.raises(UnavailableError):
         salvage(link, "stdout", tmp_path / "staged.zst", edge_bytes=9, inline_bytes=0)
-    with StreamFollower(link.parent, "stdout") as follower, pytest.raises(UnavailableError):
+    with (
+        StreamFollower(link.parent, "stdout", lambda: True) as follower,
+        pytest.raises(UnavailableError),
+    ):
         list(follower.poll())
 
 

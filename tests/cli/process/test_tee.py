@@ -10,7 +10,7 @@ import pytest
 from tests.cli.process.harness import PYTHON, Driver, Terminal, finish, pipe_of, python
 
 from tooltrail.cli._process import outlet as outlet_module
-from tooltrail.cli._process.pump import Pump, Recorder
+from tooltrail.cli._process.pump import Pump
 from tooltrail.cli._process.spawn import Source
 
 BIG = 8 << 20
@@ -229,12 +229,11 @@ def test_the_caller_may_flush_about_once_a_second(driver: Driver, tmp_path: Path
 
 def test_an_event_without_output_or_after_the_end_does_nothing() -> None:
     got: list[bytes] = []
-    recorder = Recorder(lambda _name, data: got.append(data), lambda: None)
     outlet = outlet_module.Outlet(None)
     reader, writer = os.pipe()
     os.set_blocking(reader, False)
     with selectors.DefaultSelector() as selector:
-        pump = Pump(selector, {"stdout": outlet}, recorder)
+        pump = Pump(selector, {"stdout": outlet}, lambda _name, data: got.append(data))
         pump.start({"stdout": Source(reader, 65536)})
         ready = selector.get_key(reader).data
         ready()

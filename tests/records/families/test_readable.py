@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.records.support import MemoryPublisher, lossy, whole
 
 from tooltrail.records import DEFAULT_POLICY, Cutter
-from tooltrail.records.families._readable import indent_json, readable
+from tooltrail.records.readable_json import indent_json, readable
 
 json_texts = st.recursive(
     st.sampled_from(["null", "1e400", "1.0", "-0", "0.10", "1" * 5000, '"a\\"[{,:\\\\"', '""']),

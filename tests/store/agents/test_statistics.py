@@ -34,7 +34,7 @@ def climb(store: Store, run: UUID, tier: str, outcome: LegOutcome | None, **more
     return record_leg(store, outcome, run_id=run, position=1, tier=tier, **more)
 
 
-def told(one: AgentStatistics, names: Iterable[str]) -> tuple[Any, ...]:
+def picked(one: AgentStatistics, names: Iterable[str]) -> tuple[Any, ...]:
     return tuple(getattr(one, name) for name in names)
 
 
@@ -50,7 +50,7 @@ def test_everything_that_is_not_a_success_lowers_the_rate(store: Store) -> None:
     record_leg(store, "cancelled")
     record_leg(store, None)  # its program was killed
     whole, small = counted(store)
-    assert told(whole, COUNTS) == (7, 0, 2, 1, 1, 1)
+    assert picked(whole, COUNTS) == (7, 0, 2, 1, 1, 1)
     assert whole.success_rate == 2 / 7
     assert whole.first_try_rate == 1 / 7
     assert (whole.attempt_count, whole.rejected_count) == (4, 2)
@@ -62,7 +62,7 @@ def test_everything_that_is_not_a_success_lowers_the_rate(store: Store) -> None:
         "model_failed": 1,
         "cancelled": 1,
     }
-    assert told(small, COUNTS) == told(whole, COUNTS)
+    assert picked(small, COUNTS) == picked(whole, COUNTS)
     assert (whole.tier, small.tier) == (None, "small")
 
 
@@ -70,10 +70,10 @@ def test_a_run_that_may_still_go_on_counts_neither_way(store: Store) -> None:
     record_leg(store, "submitted", values=[({}, ())])
     record_leg(store, None, time_limit_ms=3_600_000)
     soon, _ = counted(store, now=datetime.now(UTC))
-    assert told(soon, COUNTS) == (2, 1, 1, 1, 0, 0)
+    assert picked(soon, COUNTS) == (2, 1, 1, 1, 0, 0)
     assert soon.success_rate == 1
     late, _ = counted(store, now=NOW + timedelta(hours=2))
-    assert told(late, COUNTS) == (2, 0, 1, 1, 0, 1)
+    assert picked(late, COUNTS) == (2, 0, 1, 1, 0, 1)
     assert late.success_rate == 0.5
 
 
@@ -89,15 +89,15 @@ def test_a_run_that_climbs_counts_once_and_its_legs_by_their_tiers(store: Store)
     climb(store, gone, "large", "result_invalid", values=[({}, (SHORT,))])
     assert between != first
     whole, small, large = counted(store)
-    assert told(whole, COUNTS) == (3, 0, 2, 1, 1, 0)
+    assert picked(whole, COUNTS) == (3, 0, 2, 1, 1, 0)
     assert whole.escalations == {
         ("small", "large", "result_not_submitted"): 1,
         ("small", "large", "model_failed"): 1,
     }
     assert sorted(whole.durations_ms) == [5, 20, 100]
     assert (whole.duration_ms(0.5), whole.duration_ms(0.95)) == (20, 100)
-    assert told(small, COUNTS) == (3, 0, 1, 1, 1, 0)
-    assert told(large, COUNTS) == (2, 0, 1, 1, 0, 0)
+    assert picked(small, COUNTS) == (3, 0, 1, 1, 1, 0)
+    assert picked(large, COUNTS) == (2, 0, 1, 1, 0, 0)
     assert whole.reminder_count == 1
 
 
@@ -136,10 +136,10 @@ def test_a_run_counts_by_when_it_began(store: Store) -> None:
 def test_a_run_that_was_to_go_on_and_did_not_is_open_and_then_lost(store: Store) -> None:
     record_leg(store, "model_failed", ended={"escalated_to": "large"}, time_limit_ms=3_600_000)
     soon, tier = counted(store, now=datetime.now(UTC))
-    assert told(soon, COUNTS) == (1, 1, 0, 0, 0, 0)
+    assert picked(soon, COUNTS) == (1, 1, 0, 0, 0, 0)
     assert tier.outcomes == {"model_failed": 1}
     late, _ = counted(store, now=NOW + timedelta(hours=2))
-    assert told(late, COUNTS) == (1, 0, 0, 0, 0, 1)
+    assert picked(late, COUNTS) == (1, 0, 0, 0, 0, 1)
     assert late.outcomes == {}
 
 
@@ -147,7 +147,7 @@ def test_what_nobody_looked_at_is_no_submission(store: Store) -> None:
     with store.open_session() as session:
         session.record_leg(beginning(session, schema_digest=None), version())
         submit_nothing_readable(session)
-        session.record_leg(ending("answered"))
+        session.record_outcome(ending("answered"))
     whole, _ = counted(store)
     assert (whole.attempt_count, whole.rejected_count) == (0, 0)
 
@@ -157,7 +157,7 @@ def test_submissions_without_a_verdict_and_unlisted_errors_count(store: Store) -
     with store.open_session() as session:
         session.record_leg(beginning(session), version())
         submit_nothing_readable(session)
-        session.record_leg(ending("result_invalid", input_tokens=7, output_tokens=2))
+        session.record_outcome(ending("result_invalid", input_tokens=7, output_tokens=2))
     record_leg(store, "result_invalid", values=[({}, many)])
     whole, _ = counted(store)
     assert (whole.attempt_count, whole.rejected_count) == (2, 2)

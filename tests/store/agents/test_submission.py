@@ -7,7 +7,7 @@ from tests.support.agents.scenarios import AGENTS, GOOD, example, free_text
 from tests.support.agents.scripted_provider import FORMATS
 
 from tooltrail.agents import AgentConfig, submission_tool
-from tooltrail.agents._tool_names import told_names
+from tooltrail.agents._tool_names import offered_names
 from tooltrail.agents.submission import Judge
 
 
@@ -67,7 +67,7 @@ def test_a_result_in_the_strict_form_is_judged_and_kept_as_the_schema_means_it()
 @pytest.mark.parametrize("wire_format", FORMATS)
 def test_tools_have_names_that_every_model_can_write(wire_format: str) -> None:
     names = ["fs:read", "fs_write", "mind:rag-query", "plain"]
-    assert [*told_names(names, wire_format).values()] == [
+    assert [*offered_names(names, wire_format).values()] == [
         "fs_read",
         "fs_write",
         "mind_rag-query",
@@ -78,6 +78,6 @@ def test_tools_have_names_that_every_model_can_write(wire_format: str) -> None:
 @pytest.mark.parametrize("wire_format", FORMATS)
 def test_no_two_tools_have_the_same_name_and_none_that_of_the_submission(wire_format: str) -> None:
     names = ["fs:read", "fs_read", "fs/read", "submit:result", "1st", "x" * 300, "\u00e4"]
-    told = told_names(names, wire_format)
+    told = offered_names(names, wire_format)
     assert len({*told.values()}) == len(names)
     assert "submit_result" not in told.values()

@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,8 +10,7 @@ import pytest
 from tests.support.agents.scenarios import GOOD, example, run_scripted
 from tests.support.agents.scripted_provider import Delivery, Step, scripted_provider
 from tests.support.agents.spelled_answers import Call, asks
-from tests.support.away import without_pause
-from tests.support.template_stores import make_store
+from tests.support.evidence import check_evidence
 
 from tooltrail.agents import (
     AgentConfig,
@@ -24,6 +22,7 @@ from tooltrail.agents import (
     Tier,
     run_agent,
 )
+from tooltrail.journal.recorder import Recorder
 from tooltrail.records import (
     CompleteOutput,
     InvalidRecordError,
@@ -35,10 +34,8 @@ from tooltrail.store import (
     Finished,
     Invocation,
     Store,
+    create_store,
     iter_legs,
-    iter_message_checks,
-    iter_record_checks,
-    repair,
 )
 
 SUBMITS = asks(Call("submit_result", GOOD["reviewer"], "call_s"))
@@ -262,13 +259,14 @@ def test_a_run_that_is_cancelled_amid_an_answer_leaves_what_had_come(
 def test_what_is_recorded_as_accepted_counts_though_the_time_was_over_meanwhile(
     sqlite_store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    finish = Invocation.finish
+    finish = Invocation.afinish
 
-    def slow(invocation: Invocation, output: CompleteOutput) -> Any:
-        time.sleep(2.5)
-        return finish(invocation, output)
+    async def slow(invocation: Invocation, output: CompleteOutput) -> Finished:
+        finished = await finish(invocation, output)
+        await asyncio.sleep(2.5)
+        return finished
 
-    monkeypatch.setattr(Invocation, "finish", slow)
+    monkeypatch.setattr(Invocation, "afinish", slow)
     config = using({}, max_time_ms=2_000)
     ran = run_scripted(sqlite_store, config, "openai", [SUBMITS], root=tmp_path, tools={})
     assert (ran.run.outcome, ran.run.result) == ("submitted", GOOD["reviewer"])
@@ -302,13 +300,14 @@ def test_all_calls_are_ended_whatever_the_observer_raises(
 def test_a_run_that_is_cancelled_while_its_session_opens_leaves_none_open(
     sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    open_session = Store.open_session
+    append = Recorder.append_async
 
-    def slow(store: Store, **told: Any) -> Any:
-        time.sleep(0.5)
-        return open_session(store, **told)
+    async def slow(recorder: Recorder, make: Any) -> Any:
+        level = await append(recorder, make)
+        await asyncio.sleep(0.5)
+        return level
 
-    monkeypatch.setattr(Store, "open_session", slow)
+    monkeypatch.setattr(Recorder, "append_async", slow)
 
     async def run() -> None:
         model = HttpModel.of("openai", "m", base_url="http://127.0.0.1:1/v1")
@@ -343,7 +342,7 @@ def test_a_store_that_goes_away_amid_a_run_is_nothing_that_the_run_notices(
     tmp_path: Path,
 ) -> None:
     database = tmp_path / "trail.db"
-    with make_store(database, spool=tmp_path / "spool") as store:
+    with create_store(database, spool=tmp_path / "spool") as store:
 
         def take_away(_: dict[str, Any]) -> str:
             store.database.close()
@@ -357,13 +356,10 @@ def test_a_store_that_goes_away_amid_a_run_is_nothing_that_the_run_notices(
         assert ran.run.outcome == "submitted"
         store.database.close()
         (tmp_path / "hidden").rename(database)
-        without_pause(store)
-        assert repair(store).outbox.waiting_count == 0
         [leg] = iter_legs(store.reader)
         assert leg.ended == ran.run.legs[0].ended
         assert [(one.attempt, one.valid) for one in leg.attempts] == [(1, False), (2, True)]
-        checks = [*iter_record_checks(store.reader), *iter_message_checks(store.reader)]
-        assert {check.problem for check in checks} == {""}
+        check_evidence(store)
 
 
 def test_what_is_told_of_a_run_is_recorded_before(sqlite_store: Store, tmp_path: Path) -> None:

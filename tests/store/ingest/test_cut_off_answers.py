@@ -12,7 +12,7 @@ import pytest
 from tests.support.cut_off_answers import CHUNKS, cut_off_answer, new_recorder
 from tests.support.effort import times
 from tests.support.killing import Said, count_moments, run_and_kill
-from tests.support.lean_store import LeanStore, new_ingester
+from tests.support.spools import captured_in
 
 from tooltrail.journal import Entry
 from tooltrail.journal.answers import RecordedStream, record_stream
@@ -20,6 +20,7 @@ from tooltrail.journal.clock import new_id
 from tooltrail.journal.session import Session
 from tooltrail.records import InvalidRecordError, Message, UnavailableError
 from tooltrail.records.facts import AnswerStarted
+from tooltrail.store import Store, open_store
 from tooltrail.store.verify.verifying import verify
 from tooltrail.store.views import MessageView
 
@@ -31,27 +32,26 @@ BODY = b"".join(CHUNKS)
 LONG = (*CHUNKS[:1] * 30, *CHUNKS[1:])
 
 
-def a_session(store: LeanStore) -> UUID:
+def a_session(store: Store) -> UUID:
     """A session that is ingested, with no thread at work that a fork could cut off."""
     session = store.open_session().id
-    store.background.close()
+    store.close()
     return session
 
 
-def messages_in(store: LeanStore, session: UUID) -> list[MessageView]:
+def messages_in(store: Store, session: UUID) -> list[MessageView]:
     return list(store.reader.conversation(session, payloads=True)[1])
 
 
-def check_evidence(store: LeanStore) -> None:
+def check_evidence(store: Store) -> None:
     assert [one.message for one in verify(store.database, store.archive)] == []
-    assert store.rows("SELECT reason FROM rejected_facts") == []
-    assert store.rows("SELECT * FROM open_answers") == []
+    with store.database.read() as connection:
+        assert connection.query("SELECT reason FROM rejected_facts") == []
+        assert connection.query("SELECT * FROM open_answers") == []
 
 
 @pytest.mark.parametrize("count", [1, 2, 4])
-def test_what_had_come_when_the_program_was_killed_is_recorded(
-    store: LeanStore, count: int
-) -> None:
+def test_what_had_come_when_the_program_was_killed_is_recorded(store: Store, count: int) -> None:
     session = a_session(store)
     cut_off_answer(store.spool, session, count)
     store.ingest()
@@ -64,29 +64,29 @@ def test_what_had_come_when_the_program_was_killed_is_recorded(
         2: ['{"a":'],
         4: ['{"a":1}'],
     }[count]
-    assert store.captured() == []
+    assert captured_in(store.spool) == []
     assert store.ingest().recovered_count == 0
     assert len(messages_in(store, session)) == 1
     check_evidence(store)
 
 
-def test_an_answer_that_was_never_asked_for_leaves_nothing(store: LeanStore) -> None:
+def test_an_answer_that_was_never_asked_for_leaves_nothing(store: Store) -> None:
     session = a_session(store)
     cut_off_answer(store.spool, session, 0)
     assert store.ingest().recovered_count == 0
     assert messages_in(store, session) == []
 
 
-def test_an_answer_is_recovered_under_the_id_that_it_was_to_have(store: LeanStore) -> None:
+def test_an_answer_is_recovered_under_the_id_that_it_was_to_have(store: Store) -> None:
     session = a_session(store)
     cut_off_answer(store.spool, session, 2)
-    (name,) = store.captured()
+    (name,) = captured_in(store.spool)
     assert store.ingest().recovered_count == 1
     (view,) = messages_in(store, session)
     assert str(view.id) == name
 
 
-def test_what_no_record_can_hold_keeps_no_answer_from_being_recorded(store: LeanStore) -> None:
+def test_what_no_record_can_hold_keeps_no_answer_from_being_recorded(store: Store) -> None:
     session = a_session(store)
     nested = "[" * 400 + "]" * 400
     chunks = [
@@ -104,7 +104,7 @@ def test_what_no_record_can_hold_keeps_no_answer_from_being_recorded(store: Lean
     assert Message.from_json(view.document or b"").text == "so"
 
 
-def test_no_call_runs_of_what_a_client_gave_and_no_record_can_hold(store: LeanStore) -> None:
+def test_no_call_runs_of_what_a_client_gave_and_no_record_can_hold(store: Store) -> None:
     session = a_session(store)
     deep: Any = []
     for _ in range(400):
@@ -118,7 +118,7 @@ def test_no_call_runs_of_what_a_client_gave_and_no_record_can_hold(store: LeanSt
     assert (recorded.tool_name, recorded.is_executable) == ("f", False)
 
 
-def test_an_answer_of_several_choices_is_recovered_with_all_of_them(store: LeanStore) -> None:
+def test_an_answer_of_several_choices_is_recovered_with_all_of_them(store: Store) -> None:
     session = a_session(store)
     chunk = (
         b'data: {"choices":[{"index":0,"delta":{"content":"a"}},'
@@ -131,7 +131,7 @@ def test_an_answer_of_several_choices_is_recovered_with_all_of_them(store: LeanS
     check_evidence(store)
 
 
-def test_a_recovery_that_was_cut_off_between_two_choices_goes_on(store: LeanStore) -> None:
+def test_a_recovery_that_was_cut_off_between_two_choices_goes_on(store: Store) -> None:
     session = a_session(store)
     chunk = (
         b'data: {"choices":[{"index":0,"delta":{"content":"a"}},'
@@ -157,20 +157,20 @@ def test_a_recovery_that_was_cut_off_between_two_choices_goes_on(store: LeanStor
     check_evidence(store)
 
 
-def test_a_program_that_lives_is_left_alone(store: LeanStore) -> None:
+def test_a_program_that_lives_is_left_alone(store: Store) -> None:
     with store.open_session() as session, RecordedStream(session, "openai", CHUNKS) as stream:
         chunks = iter(stream)
         next(chunks)
         assert store.ingest().recovered_count == 0
-        assert store.captured() == [str(stream.message_id)]
+        assert captured_in(store.spool) == [str(stream.message_id)]
         assert [*verify(store.database, store.archive)] == []
         assert (*CHUNKS[:1], *chunks) == CHUNKS
     assert len(messages_in(store, session.id)) == 1
-    assert store.captured() == []
+    assert captured_in(store.spool) == []
     check_evidence(store)
 
 
-def test_a_session_that_nobody_opened_may_hold_an_answer_alone(store: LeanStore) -> None:
+def test_a_session_that_nobody_opened_may_hold_an_answer_alone(store: Store) -> None:
     joined = store.join_session("nightly")
     with RecordedStream(joined, "openai", CHUNKS) as stream:
         next(iter(stream))
@@ -181,23 +181,25 @@ def test_a_session_that_nobody_opened_may_hold_an_answer_alone(store: LeanStore)
     check_evidence(store)
 
 
-def test_what_was_recorded_before_the_kill_is_not_recorded_again(store: LeanStore) -> None:
+def test_what_was_recorded_before_the_kill_stays_the_only_record(
+    store: Store, database: str
+) -> None:
     session = a_session(store)
     cut_off_answer(store.spool, session, 2)
-    (name,) = store.captured()
+    (name,) = captured_in(store.spool)
     kept = store.spool.parent / "kept"
     shutil.copytree(store.spool / name, kept)
     store.ingest()
     # As if the ingester had been killed before the folder went.
     shutil.copytree(kept, store.spool / name)
-    with new_ingester(store) as ingester:
-        assert ingester.ingest(thoroughly=True).recovered_count == 0
+    with open_store(database, spool=store.spool) as opened:
+        assert opened.ingest().recovered_count == 0
     assert len(messages_in(store, session)) == 1
-    assert store.captured() == []
+    assert captured_in(store.spool) == []
 
 
 def test_an_answer_in_a_format_that_this_program_does_not_know_is_kept_as_bytes(
-    store: LeanStore,
+    store: Store,
 ) -> None:
     session, owner = store.open_session().id, new_recorder(store.spool).owner
     fact = AnswerStarted(
@@ -216,7 +218,7 @@ def test_an_answer_in_a_format_that_this_program_does_not_know_is_kept_as_bytes(
     assert not Message.from_json(view.document or b"").is_complete
 
 
-def test_a_spool_that_cannot_take_the_bytes_costs_nobody_the_answer(store: LeanStore) -> None:
+def test_a_spool_that_cannot_take_the_bytes_costs_nobody_the_answer(store: Store) -> None:
     with store.open_session() as session:
         stream = RecordedStream(session, "openai", CHUNKS)
         # A file where the folder should be.
@@ -227,7 +229,7 @@ def test_a_spool_that_cannot_take_the_bytes_costs_nobody_the_answer(store: LeanS
 
 
 def test_a_spool_that_cannot_be_written_is_an_error_before_the_first_chunk(
-    sqlite_store: LeanStore, monkeypatch: pytest.MonkeyPatch
+    sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def away(*_: Any) -> None:
         raise UnavailableError("away")
@@ -243,7 +245,7 @@ def test_a_spool_that_cannot_be_written_is_an_error_before_the_first_chunk(
 
 
 def test_an_answer_that_could_not_be_recorded_is_recorded_later(
-    store: LeanStore, monkeypatch: pytest.MonkeyPatch
+    store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with store.open_session() as session:
         stream = RecordedStream(session, "openai", CHUNKS)
@@ -259,19 +261,19 @@ def test_an_answer_that_could_not_be_recorded_is_recorded_later(
                 tuple(chunks)
             with pytest.raises(InvalidRecordError, match="has not ended"):
                 _ = stream.answer
-        assert store.captured() == [str(stream.message_id)]
+        assert captured_in(store.spool) == [str(stream.message_id)]
         stream.close()
         assert stream.answer.calls[0].arguments == {"a": 1}
     (view,) = messages_in(store, session.id)
     assert view.payload == BODY
-    assert store.captured() == []
+    assert captured_in(store.spool) == []
 
 
-def test_a_damaged_file_is_kept_as_evidence(sqlite_store: LeanStore) -> None:
+def test_a_damaged_file_is_kept_as_evidence(sqlite_store: Store) -> None:
     store = sqlite_store
     session = a_session(store)
     cut_off_answer(store.spool, session, 4)
-    (name,) = store.captured()
+    (name,) = captured_in(store.spool)
     file = store.spool / name / "payload.zst"
     data = bytearray(file.read_bytes())
     data[2] ^= 0xFF
@@ -293,14 +295,14 @@ def hear(spool: Path, session: UUID, said: Said) -> None:
     recorder.close()
 
 
-def recover(store: LeanStore) -> None:
-    with new_ingester(store) as ingester:
-        ingester.ingest(thoroughly=True)
+def recover(store: Store) -> None:
+    with open_store(str(store.database.target), spool=store.spool) as opened:
+        opened.ingest()
 
 
 @pytest.mark.timeout(600)
 def test_a_kill_at_any_moment_of_an_answer_or_of_its_recovery_loses_nothing(
-    sqlite_store: LeanStore, tmp_path: Path
+    sqlite_store: Store, tmp_path: Path
 ) -> None:
     store = sqlite_store
     session, said = a_session(store), Said(tmp_path / "said")
@@ -313,7 +315,7 @@ def test_a_kill_at_any_moment_of_an_answer_or_of_its_recovery_loses_nothing(
         run_and_kill(partial(hear, store.spool, session, said), moment)
         killed_recoveries += not run_and_kill(partial(recover, store), random.randrange(1, moments))
         store.ingest()
-        assert store.captured() == []
+        assert captured_in(store.spool) == []
         passed = max(map(int, said.of("passed")), default=0)
         views = messages_in(store, session)
         if said.of("recorded"):

@@ -6,12 +6,12 @@ from typing import Any
 import anthropic
 import openai
 import pytest
-from tests.support.lean_store import LeanStore
 from tests.support.wire.fake_provider import fake_provider, request_problems
 
 from tooltrail.journal.answers import RecordedStream, record_response
 from tooltrail.journal.tool_results import tool_results_message
 from tooltrail.records import InvalidRecordError, Message, NotFoundError, ToolCall, invoke
+from tooltrail.store import Store
 from tooltrail.transcripts import conversation_of, export_transcript, load_transcript
 from tooltrail.wire import ExportPolicy
 
@@ -52,7 +52,7 @@ def add(arguments: dict[str, Any]) -> str:
     return str(arguments["a"] + 1)
 
 
-def test_the_official_client_goes_round_with_three_lines(store: LeanStore) -> None:
+def test_the_official_client_goes_round_with_three_lines(store: Store) -> None:
     messages: list[Any] = [{"role": "user", "content": "add"}]
     with fake_provider() as provider, store.open_session() as session:
         provider.will_answer(ANSWER)
@@ -81,7 +81,7 @@ def test_the_official_client_goes_round_with_three_lines(store: LeanStore) -> No
     assert [len(message.calls) for message in conversation.messages] == [0, 2, 0, 0]
 
 
-def test_bytes_are_kept_as_they_came(store: LeanStore) -> None:
+def test_bytes_are_kept_as_they_came(store: Store) -> None:
     payload = json.dumps(ANSWER, indent=3).encode()
     with store.open_session() as session:
         answer = record_response(session, "openai", payload, provider="local")
@@ -93,7 +93,7 @@ def test_bytes_are_kept_as_they_came(store: LeanStore) -> None:
     assert (message.origin.provider, message.origin.model) == ("local", "m")
 
 
-def test_a_call_knows_its_message_and_its_place(store: LeanStore) -> None:
+def test_a_call_knows_its_message_and_its_place(store: Store) -> None:
     with store.open_session() as session:
         answer = record_response(session, "openai", ANSWER)
         first, second = answer.calls
@@ -118,7 +118,7 @@ def output(call: ToolCall) -> Any:
     return CompleteOutput.success(call.tool_name, GenericOutput.of(call.arguments_raw))
 
 
-def test_calls_without_ids_get_ids_that_no_other_call_has(store: LeanStore) -> None:
+def test_calls_without_ids_get_ids_that_no_other_call_has(store: Store) -> None:
     part = {"functionCall": {"name": "add", "args": {"a": 1}}}
     payload = {"candidates": [{"content": {"parts": [part, part]}, "finishReason": "STOP"}]}
     with store.open_session() as session:
@@ -148,7 +148,7 @@ STREAM = (
 )
 
 
-def test_a_stream_passes_through_and_is_recorded_at_its_end(store: LeanStore) -> None:
+def test_a_stream_passes_through_and_is_recorded_at_its_end(store: Store) -> None:
     with store.open_session() as session:
         stream = RecordedStream(session, "openai", STREAM)
         with pytest.raises(InvalidRecordError, match="has not ended"):
@@ -161,7 +161,7 @@ def test_a_stream_passes_through_and_is_recorded_at_its_end(store: LeanStore) ->
     assert view.payload == b"".join(STREAM)
 
 
-def test_a_stream_that_is_left_early_is_recorded_as_far_as_it_came(store: LeanStore) -> None:
+def test_a_stream_that_is_left_early_is_recorded_as_far_as_it_came(store: Store) -> None:
     with store.open_session() as session:
         with RecordedStream(session, "openai", iter(STREAM)) as stream:
             for _ in stream:
@@ -172,7 +172,7 @@ def test_a_stream_that_is_left_early_is_recorded_as_far_as_it_came(store: LeanSt
     assert view.payload == STREAM[0]
 
 
-def test_a_client_s_stream_of_events_is_recorded_as_their_json(store: LeanStore) -> None:
+def test_a_client_s_stream_of_events_is_recorded_as_their_json(store: Store) -> None:
     events = (
         (
             b'event: message_start\ndata: {"type":"message_start","message":{"id":"m",'
@@ -212,7 +212,7 @@ def test_a_client_s_stream_of_events_is_recorded_as_their_json(store: LeanStore)
     assert [json.loads(line)["type"] for line in (view.payload or b"").splitlines()] == kinds
 
 
-def test_an_answer_that_is_an_error_is_part_of_the_record(store: LeanStore) -> None:
+def test_an_answer_that_is_an_error_is_part_of_the_record(store: Store) -> None:
     payload = b'{"error":{"message":"no","type":"overloaded"}}'
     with store.open_session() as session:
         answer = record_response(session, "openai", payload)
@@ -222,7 +222,7 @@ def test_an_answer_that_is_an_error_is_part_of_the_record(store: LeanStore) -> N
     assert view.payload == payload
 
 
-def test_what_no_record_can_hold_keeps_no_answer_from_being_recorded(store: LeanStore) -> None:
+def test_what_no_record_can_hold_keeps_no_answer_from_being_recorded(store: Store) -> None:
     deep: Any = []
     for _ in range(400):
         deep = [deep]
@@ -245,7 +245,7 @@ def test_what_no_record_can_hold_keeps_no_answer_from_being_recorded(store: Lean
 
 
 @pytest.mark.parametrize("odd", ["1" * 5_000, "[" * 9_000 + "]" * 9_000], ids=["long", "deep"])
-def test_json_that_this_program_cannot_read_is_kept(store: LeanStore, odd: str) -> None:
+def test_json_that_this_program_cannot_read_is_kept(store: Store, odd: str) -> None:
     payload = f'{{"choices":[],"odd":{odd}}}'.encode()
     with store.open_session() as session:
         answer = record_response(session, "openai", payload)
@@ -257,7 +257,7 @@ def test_json_that_this_program_cannot_read_is_kept(store: LeanStore, odd: str) 
 
 
 @pytest.mark.parametrize("payload", [b"no", b"[]", "{", b"\xff"])
-def test_what_is_no_answer_is_refused(store: LeanStore, payload: bytes | str) -> None:
+def test_what_is_no_answer_is_refused(store: Store, payload: bytes | str) -> None:
     with store.open_session() as session:
         with pytest.raises(InvalidRecordError, match="the answer is no JSON"):
             record_response(session, "openai", payload)
@@ -265,7 +265,7 @@ def test_what_is_no_answer_is_refused(store: LeanStore, payload: bytes | str) ->
             record_response(session, "x", payload)
 
 
-def test_the_results_of_a_batch_without_ids_are_text_or_get_ids(store: LeanStore) -> None:
+def test_the_results_of_a_batch_without_ids_are_text_or_get_ids(store: Store) -> None:
     with store.open_session() as session:
         finished = [
             invoke(add, call, session.start(call).finish)

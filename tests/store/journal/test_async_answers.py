@@ -7,13 +7,14 @@ from collections.abc import AsyncIterator, Sequence
 import openai
 import pytest
 from tests.support.cut_off_answers import CHUNKS
-from tests.support.lean_store import LeanStore
+from tests.support.spools import captured_in
 from tests.support.wire.fake_provider import fake_provider
 
 from tooltrail.journal.answers import RecordedStream, record_stream
 from tooltrail.journal.log import Entry
 from tooltrail.journal.session import Session
 from tooltrail.records import Message
+from tooltrail.store import Store
 from tooltrail.store.views import MessageView
 
 BODY = b"".join(CHUNKS)
@@ -36,13 +37,13 @@ async def standing_still() -> AsyncIterator[bytes]:
     await asyncio.sleep(3600)
 
 
-def the_message(store: LeanStore, session: Session) -> MessageView:
+def the_message(store: Store, session: Session) -> MessageView:
     (view,) = store.reader.conversation(session.id, payloads=True)[1]
-    assert store.captured() == []
+    assert captured_in(store.spool) == []
     return view
 
 
-def test_chunks_pass_through_and_are_recorded_at_their_end(store: LeanStore) -> None:
+def test_chunks_pass_through_and_are_recorded_at_their_end(store: Store) -> None:
     async def hear(session: Session) -> RecordedStream[bytes]:
         stream = record_stream(session, "openai", coming())
         assert tuple([chunk async for chunk in stream]) == CHUNKS
@@ -55,7 +56,7 @@ def test_chunks_pass_through_and_are_recorded_at_their_end(store: LeanStore) -> 
     assert the_message(store, session).payload == BODY
 
 
-def test_the_official_client_s_stream_is_recorded(store: LeanStore) -> None:
+def test_the_official_client_s_stream_is_recorded(store: Store) -> None:
     async def hear(url: str, session: Session) -> list[str]:
         client = openai.AsyncOpenAI(base_url=f"{url}/v1", api_key="x", max_retries=0)
         async with client:
@@ -76,7 +77,7 @@ def test_the_official_client_s_stream_is_recorded(store: LeanStore) -> None:
     assert [call.arguments_raw for call in message.calls] == ['{"a":1}']
 
 
-def test_what_is_left_early_is_recorded_as_far_as_it_came(store: LeanStore) -> None:
+def test_what_is_left_early_is_recorded_as_far_as_it_came(store: Store) -> None:
     async def hear(session: Session) -> None:
         async with RecordedStream(session, "openai", coming()) as stream:
             async for _ in stream:
@@ -87,7 +88,7 @@ def test_what_is_left_early_is_recorded_as_far_as_it_came(store: LeanStore) -> N
     assert the_message(store, session).payload == CHUNKS[0]
 
 
-def test_what_breaks_is_recorded_as_far_as_it_came(store: LeanStore) -> None:
+def test_what_breaks_is_recorded_as_far_as_it_came(store: Store) -> None:
     async def hear(session: Session) -> None:
         async for _ in RecordedStream(session, "openai", breaking()):
             pass
@@ -99,7 +100,7 @@ def test_what_breaks_is_recorded_as_far_as_it_came(store: LeanStore) -> None:
     assert not Message.from_json(view.document or b"").is_complete
 
 
-def test_what_is_cancelled_is_recorded_as_far_as_it_came(store: LeanStore) -> None:
+def test_what_is_cancelled_is_recorded_as_far_as_it_came(store: Store) -> None:
     async def hear(session: Session, came: asyncio.Event) -> None:
         async for _ in RecordedStream(session, "openai", standing_still()):
             came.set()
@@ -117,7 +118,7 @@ def test_what_is_cancelled_is_recorded_as_far_as_it_came(store: LeanStore) -> No
     assert the_message(store, session).payload == CHUNKS[0]
 
 
-def test_the_wrong_loop_is_refused(store: LeanStore) -> None:
+def test_the_wrong_loop_is_refused(store: Store) -> None:
     async def hear(session: Session) -> None:
         async for _ in RecordedStream(session, "openai", CHUNKS):
             pass
@@ -130,7 +131,7 @@ def test_the_wrong_loop_is_refused(store: LeanStore) -> None:
     assert store.reader.conversation(session.id)[1] == []
 
 
-def test_two_who_close_it_record_it_once(store: LeanStore) -> None:
+def test_two_who_close_it_record_it_once(store: Store) -> None:
     async def hear(session: Session) -> None:
         stream = RecordedStream(session, "openai", coming())
         chunks = stream.__aiter__()
@@ -143,7 +144,7 @@ def test_two_who_close_it_record_it_once(store: LeanStore) -> None:
 
 
 def test_a_disk_that_stands_still_does_not_block_the_event_loop(
-    store: LeanStore, monkeypatch: pytest.MonkeyPatch
+    store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     goes_on, really = threading.Event(), Session.append
 

@@ -4,12 +4,13 @@ import gc
 from collections.abc import AsyncIterator, Iterator, Sequence
 
 import pytest
-from tests.support.lean_store import LeanStore
+from tests.support.spools import captured_in
 
 from tooltrail.journal.answers import record_stream
 from tooltrail.journal.log import Entry
 from tooltrail.journal.session import Session
 from tooltrail.records import InvalidRecordError, Message, UnavailableError
+from tooltrail.store import Store
 
 CHUNKS = [
     b'data: {"choices":[{"index":0,"delta":{"content":"Hel"}}]}\n\n',
@@ -19,7 +20,7 @@ CHUNKS = [
 ]
 
 
-def recorded(store: LeanStore, session: Session) -> list[tuple[str, bool, bytes]]:
+def recorded(store: Store, session: Session) -> list[tuple[str, bool, bytes]]:
     views = store.reader.conversation(session.id, payloads=True)[1]
     return [
         (view.text, Message.from_json(view.document or "").is_complete, view.payload or b"")
@@ -27,7 +28,7 @@ def recorded(store: LeanStore, session: Session) -> list[tuple[str, bool, bytes]
     ]
 
 
-def test_another_loop_in_the_block_goes_on_where_the_first_was_left(store: LeanStore) -> None:
+def test_another_loop_in_the_block_goes_on_where_the_first_was_left(store: Store) -> None:
     with store.open_session() as session:
         with record_stream(session, "openai", iter(CHUNKS)) as stream:
             first = next(iter(stream))
@@ -38,14 +39,14 @@ def test_another_loop_in_the_block_goes_on_where_the_first_was_left(store: LeanS
     assert recorded(store, session) == [("Hello you", True, b"".join(CHUNKS))]
 
 
-def test_a_block_that_is_left_records_what_had_come(store: LeanStore) -> None:
+def test_a_block_that_is_left_records_what_had_come(store: Store) -> None:
     with store.open_session() as session, record_stream(session, "openai", iter(CHUNKS)) as stream:
         for _ in stream:
             break
     assert recorded(store, session) == [("Hel", False, CHUNKS[0])]
 
 
-def test_without_a_block_nothing_is_handed_on_that_is_not_recorded(store: LeanStore) -> None:
+def test_without_a_block_nothing_is_handed_on_that_is_not_recorded(store: Store) -> None:
     with store.open_session() as session:
         stream = record_stream(session, "openai", iter(CHUNKS))
         assert next(iter(stream)) == CHUNKS[0]
@@ -55,7 +56,7 @@ def test_without_a_block_nothing_is_handed_on_that_is_not_recorded(store: LeanSt
     assert recorded(store, session) == [("Hel", False, CHUNKS[0])]
 
 
-def test_a_list_of_chunks_is_gone_through_once(store: LeanStore) -> None:
+def test_a_list_of_chunks_is_gone_through_once(store: Store) -> None:
     with store.open_session() as session:
         with record_stream(session, "openai", CHUNKS) as stream:
             for _ in stream:
@@ -70,7 +71,7 @@ async def _later() -> AsyncIterator[bytes]:
 
 
 @pytest.mark.anyio
-async def test_the_same_of_an_asynchronous_stream(store: LeanStore) -> None:
+async def test_the_same_of_an_asynchronous_stream(store: Store) -> None:
     with store.open_session() as session:
         async with record_stream(session, "openai", _later()) as stream:
             taken = [await anext(aiter(stream))]
@@ -79,7 +80,7 @@ async def test_the_same_of_an_asynchronous_stream(store: LeanStore) -> None:
     assert recorded(store, session) == [("Hello you", True, b"".join(CHUNKS))]
 
 
-def test_what_the_consumer_raises_ends_the_answer_there(store: LeanStore) -> None:
+def test_what_the_consumer_raises_ends_the_answer_there(store: Store) -> None:
     def broken() -> Iterator[bytes]:
         yield CHUNKS[0]
         raise ConnectionError("reset")
@@ -91,7 +92,7 @@ def test_what_the_consumer_raises_ends_the_answer_there(store: LeanStore) -> Non
 
 
 def test_an_answer_of_several_choices_can_be_recorded_again_where_it_was_left(
-    store: LeanStore, monkeypatch: pytest.MonkeyPatch
+    store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     two = [
         b'data: {"choices":[{"index":0,"delta":{"content":"a"}},',
@@ -113,7 +114,7 @@ def test_an_answer_of_several_choices_can_be_recorded_again_where_it_was_left(
         stream = record_stream(session, "openai", iter(two))
         with pytest.raises(UnavailableError):
             list(stream)
-        assert store.captured() == [str(stream.message_id)]
+        assert captured_in(store.spool) == [str(stream.message_id)]
         stream.close()
         assert len(stream.answer.message_ids) == 2
     assert [text for text, _, _ in recorded(store, session)] == ["a", "b"]

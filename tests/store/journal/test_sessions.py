@@ -9,6 +9,7 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
+from tests.support.agents.recorded import beginning, ending, version
 from tests.support.lean_store import LeanStore, lean_store, shell_call, shell_output
 
 from tooltrail.journal.ended_calls import EndedCall
@@ -30,6 +31,7 @@ from tooltrail.records import (
 from tooltrail.records.canonical_json import decode
 from tooltrail.records.families.command import CommandOutput
 from tooltrail.records.families.web_search import WebSearchHit, WebSearchOutput
+from tooltrail.store import Store
 
 DAY = datetime(2026, 3, 4, 5, 6, 7, 89, tzinfo=UTC)
 
@@ -46,21 +48,19 @@ def test_a_call_is_on_disk_before_its_tool_runs(store: LeanStore) -> None:
         assert store.rows("SELECT state, tool_name FROM invocations") == [("started", "Bash")]
 
 
-def test_a_finished_call_has_its_three_surfaces_in_one_row(store: LeanStore) -> None:
+def test_a_finished_call_has_its_three_surfaces(sqlite_store: Store) -> None:
     output = shell_output(b"one\ntwo\n", exit_status=3)
-    with Session.open(store.recorder) as session:
+    with sqlite_store.open_session() as session:
         finished = session.start(shell_call("make")).finish(output)
-    [(arguments, document, canonical, receipt)] = store.rows(
-        "SELECT arguments, output, canonical, receipt FROM surfaces"
-    )
-    assert arguments == '{"command":"make"}'
-    assert document == output.to_json().decode()
-    assert canonical == finished.canonical.to_json().decode()
-    assert receipt == finished.receipt.text
-    assert "one\ntwo" in receipt
-    assert store.rows("SELECT state, exit_status, output_size FROM invocations") == [
-        ("success", 3, 8)
-    ]
+    detail = sqlite_store.reader.invocation(finished.invocation_id)
+    assert detail.arguments == b'{"command":"make"}'
+    assert detail.complete_json == output.to_json().decode()
+    assert detail.canonical_json == finished.canonical.to_json().decode()
+    assert detail.receipt is not None
+    assert detail.receipt.text == finished.receipt.text
+    assert "one\ntwo" in finished.receipt.text
+    summary = detail.summary
+    assert (summary.state, summary.exit_status, summary.output_size) == ("success", 3, 8)
 
 
 def test_plain_content_of_a_tool_that_has_a_family_is_content(store: LeanStore) -> None:
@@ -347,6 +347,42 @@ def test_tasks_record_what_threads_record(store: LeanStore) -> None:
     assert store.rows("SELECT count(*) FROM messages") == [(20,)]
 
 
+def test_every_kind_of_fact_can_be_recorded_from_a_task(store: LeanStore) -> None:
+    agent = version()
+
+    async def run() -> UUID:
+        async with await Session.aopen(store.recorder, title="agent") as session:
+            await session.arecord_leg(beginning(session), agent)
+            await session.aoffer_tools([ToolDefinition(name="read")])
+            await session.amessages([Message.of("system", "be brief"), Message.of("user", "go")])
+            assert await session.amessages([]) == []
+            calls = [EndedCall(shell_call(str(n)), shell_output()) for n in range(3)]
+            assert [one.call async for one in session.arecord_many(calls)] == [
+                one.call for one in calls
+            ]
+            await session.arecord_outcome(ending())
+        with pytest.raises(SessionClosedError):
+            await session.amessage(Message.of("user", "late"))
+        joined = Session.join(store.recorder, session.id)
+        async with joined:
+            await joined.amessage(Message.of("user", "from elsewhere"))
+        await joined.aclose("twice is closed")
+        return session.id
+
+    session_id = asyncio.run(run())
+    assert store.rows("SELECT id, title FROM sessions") == [(session_id.bytes, "agent")]
+    assert store.rows("SELECT role FROM messages ORDER BY seq") == [
+        ("agent_leg",),
+        ("tools",),
+        ("system",),
+        ("user",),
+        ("agent_outcome",),
+        ("user",),
+    ]
+    assert store.rows("SELECT count(*) FROM invocations WHERE state = 'success'") == [(3,)]
+    assert store.rows("SELECT close_reason FROM sessions") == [(None,)]
+
+
 def test_what_fails_for_one_task_leaves_the_others_alone(store: LeanStore) -> None:
     session = Session.open(store.recorder)
 
@@ -378,9 +414,11 @@ def test_a_task_that_is_cancelled_leaves_the_thread_working(store: LeanStore) ->
         await invocation.afinish(shell_output())
 
     asyncio.run(run())
-    assert store.rows("SELECT state FROM invocations WHERE arguments_preview LIKE '%kept%'") == [
-        ("success",)
-    ]
+    kept = (
+        "SELECT i.state FROM invocations AS i JOIN surfaces AS s ON s.invocation_key = i.key"
+        " WHERE s.arguments LIKE '%kept%'"
+    )
+    assert store.rows(kept) == [("success",)]
 
 
 def test_a_read_only_spool_is_an_error_that_names_it(store: LeanStore, tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from pydantic import JsonValue
-from tests.support.lean_store import LeanStore
 
 from tooltrail.journal.answers import record_response
 from tooltrail.journal.ended_calls import EndedCall
@@ -14,6 +13,7 @@ from tooltrail.journal.invocation import Finished
 from tooltrail.journal.session import Session
 from tooltrail.journal.tool_results import tool_results_message
 from tooltrail.records import ToolCall, invoke
+from tooltrail.store import Store
 from tooltrail.wire import ExportPolicy, ExportRefusedError, JsonObject
 
 VLLM = "chatcmpl-tool-3206ba48d1f84cb0b1e1a0c6ab8c6c1e"
@@ -71,7 +71,7 @@ def gemini(name: str) -> JsonObject:
     ],
 )
 def test_ids_and_names_are_those_of_the_answer(
-    store: LeanStore, name: str, payload: JsonObject, member: str, expected: Sequence[str]
+    store: Store, name: str, payload: JsonObject, member: str, expected: Sequence[str]
 ) -> None:
     with store.open_session() as session:
         results = tool_results_message(name, ended(session, name, payload))
@@ -98,7 +98,7 @@ def members(value: JsonValue, name: str) -> list[JsonValue]:
     ],
 )
 def test_a_strict_policy_accepts_results_that_nothing_changes(
-    store: LeanStore, name: str, payload: JsonObject
+    store: Store, name: str, payload: JsonObject
 ) -> None:
     strict = ExportPolicy(strict=True)
     with store.open_session() as session:
@@ -106,7 +106,7 @@ def test_a_strict_policy_accepts_results_that_nothing_changes(
     assert tool_results_message(name, finished, strict) == tool_results_message(name, finished)
 
 
-def test_a_strict_policy_refuses_results_that_would_be_changed(store: LeanStore) -> None:
+def test_a_strict_policy_refuses_results_that_would_be_changed(store: Store) -> None:
     def fails(_: dict[str, Any]) -> str:
         raise ValueError("no")
 
@@ -118,7 +118,7 @@ def test_a_strict_policy_refuses_results_that_would_be_changed(store: LeanStore)
     assert [change.kind for change in refused.value.report] == ["error_as_prefix"]
 
 
-def test_a_call_that_was_recorded_before_under_its_key_is_the_same_call(store: LeanStore) -> None:
+def test_a_call_that_was_recorded_before_under_its_key_is_the_same_call(store: Store) -> None:
     from tooltrail.records import CompleteOutput, GenericOutput
 
     call = ToolCall(

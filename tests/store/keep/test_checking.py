@@ -16,8 +16,6 @@ from tooltrail.store.engines.targets import PostgresTarget, parse_target
 from tooltrail.store.keep.checking import check_database, iter_problems
 from tooltrail.store.store import Store
 
-PAGE = 4096
-
 
 @pytest.fixture
 def used(sqlite_store: Store) -> Store:
@@ -178,12 +176,13 @@ def test_a_damaged_index_is_found(used: Store) -> None:
     assert "index ix_invocations_started_at is not what it was made as" in problems
 
 
-def root_of(store: Store, name: str) -> int:
-    """Where the first page of a table or an index begins, in a file that has all of it."""
+def page_of(store: Store, name: str) -> tuple[int, int]:
+    """The first page of a table or an index, in a file that has all of it, and the page size."""
     with store.database.autocommit() as connection:
         connection.query("PRAGMA wal_checkpoint(TRUNCATE)")
     ((page,),) = rows(store, f"SELECT rootpage FROM sqlite_master WHERE name = '{name}'")
-    return (int(page) - 1) * PAGE
+    ((size,),) = rows(store, "PRAGMA page_size")
+    return int(page), int(size)
 
 
 def damaged(store: Store, offset: int, data: bytes) -> Database:
@@ -201,7 +200,8 @@ def test_the_table_of_a_damaged_page_is_named_and_all_else_is_checked(
     used: Store, table: str
 ) -> None:
     alter(used, "DROP TRIGGER bodies_no_delete", 'CREATE TABLE "o""ther" (x)')
-    opened = damaged(used, root_of(used, table), bytes(PAGE))
+    page, size = page_of(used, table)
+    opened = damaged(used, (page - 1) * size, bytes(size))
     problems = check_database(opened)
     opened.close()
     assert f"integrity check: table {table} or an index of it is damaged" in problems
@@ -210,16 +210,16 @@ def test_the_table_of_a_damaged_page_is_named_and_all_else_is_checked(
 
 
 def test_the_page_of_a_damaged_index_is_named(used: Store) -> None:
-    offset = root_of(used, "ix_tools_name")
-    opened = damaged(used, offset, bytes(PAGE))
+    page, size = page_of(used, "ix_tools_name")
+    opened = damaged(used, (page - 1) * size, bytes(size))
     problems = check_database(opened)
     opened.close()
-    assert any(f"page {offset // PAGE + 1}" in one.lower() for one in problems)
+    assert any(f"page {page}" in one.lower() for one in problems)
 
 
 @pytest.mark.parametrize("offset", [0, 100])
 def test_a_database_that_cannot_be_asked_is_one_problem(used: Store, offset: int) -> None:
-    root_of(used, "messages")
+    page_of(used, "messages")
     opened = damaged(used, offset, b"\xff" * 3_000)
     (problem,) = check_database(opened)
     opened.close()

@@ -9,9 +9,9 @@ from tests.support.keeping import BIG, check, ingested, prune_all
 
 from tooltrail.artifacts import ArtifactSink, open_sink
 from tooltrail.records import InvalidRecordError, UnavailableError
-from tooltrail.store.keep import marks as root_marks
-from tooltrail.store.keep.marks import mark_root
+from tooltrail.store import marks as root_marks
 from tooltrail.store.keep.relocating import relocate
+from tooltrail.store.marks import mark_root
 from tooltrail.store.opening import create_store, open_store
 from tooltrail.store.roots import mark_path
 from tooltrail.store.store import Store

@@ -386,3 +386,12 @@ def test_runs_that_are_killed_at_any_moment_delete_nothing_that_is_referred_to(
         assert prune_all(store).total.count == 0
         ingested(store, BIG[3:])
         check(store)
+
+
+def test_a_bucket_is_pruned_like_a_folder(s3_bucket: str, tmp_path: Path) -> None:
+    with create_store(tmp_path / "trail.db", artifacts=f"s3://{s3_bucket}/trail") as store:
+        ingested(store, BIG)
+        stray = publish(store, BIG[1:])
+        assert prune_all(store).total.count == 1
+        assert not store.archive.exists(stray)
+        check(store)

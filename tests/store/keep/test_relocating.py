@@ -479,3 +479,20 @@ def test_runs_that_are_killed_at_any_moment_lose_nothing(
     shutil.rmtree(new)
     with open_store(database) as store:
         check(store)
+
+
+def test_artifacts_move_to_an_object_store_and_back(
+    used_file: Store, s3_bucket: str, old: Path, new: Path
+) -> None:
+    bucket = f"s3://{s3_bucket}/trail"
+    there = relocate(used_file, bucket, delete_old=True)
+    assert (there.copied.count, there.deleted.count) == (4, 4)
+    assert without_marks(old) == {}
+    check(used_file)
+    with pytest.raises(InvalidRecordError, match="is inside the other"):
+        relocate(used_file, f"{bucket}/below")
+    ingested(used_file, OUTPUTS[0][1:])
+    back = relocate(used_file, str(new), delete_old=True)
+    assert (back.copied.count, back.deleted.count) == (5, 5)
+    assert list(open_sink(bucket).list()) == []
+    check(used_file)

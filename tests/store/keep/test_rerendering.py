@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 from tests.support.effort import times
+from tests.support.keeping import ingested, paths
 from tests.support.outputs import returned
 from tests.support.rewording import reworded, without
 
@@ -34,6 +35,7 @@ from tooltrail.records import (
 from tooltrail.records.digests import Digest, digest_of
 from tooltrail.records.families.command import CommandOutput
 from tooltrail.store.keep.rerendering import Rerendering, Wording, rerender
+from tooltrail.store.store import Store
 from tooltrail.store.views import InvocationDetail
 
 BIG = b"".join(b"%08d\n" % n for n in range(50_000))
@@ -141,6 +143,17 @@ def test_what_today_s_renderers_made_is_the_same() -> None:
         found = record(output, TODAY, family=family).rerender(TODAY)
         assert (found.state, found.drifted, found.reason) == ("same", False, "")
         assert found.stored == found.today
+
+
+def test_a_stored_call_is_compared_without_its_complete_output(store: Store) -> None:
+    ingested(store, b"kept\n", BIG)
+    for path in paths(store):
+        store.archive.sink.delete(path)
+    for view in store.reader.invocations().items:
+        detail = store.reader.invocation(view.id)
+        found = rerender(store.reader, detail, store.families)
+        assert (found.invocation_id, found.state) == (view.id, "same")
+        assert rerender(store.reader, detail, THEN).drifted
 
 
 def test_other_text_of_another_version_is_drift() -> None:

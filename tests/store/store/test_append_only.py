@@ -18,10 +18,9 @@ from sqlalchemy import (
     update,
 )
 from tests.support.rows import MOMENT, all_rows, fill_every_table, row_for
-from tests.support.template_stores import make_store
 
 from tooltrail.records import InvalidRecordError
-from tooltrail.store import Store
+from tooltrail.store import Store, create_store
 from tooltrail.store.tables import (
     DERIVED,
     BodyRow,
@@ -111,7 +110,7 @@ def replace(table: Table) -> TextClause:
 
 
 def test_no_table_can_be_truncated(postgres_url: str, tmp_path: Path) -> None:
-    with make_store(postgres_url, artifacts=str(tmp_path)) as store:
+    with create_store(postgres_url, artifacts=str(tmp_path)) as store:
         with store.database.write() as connection:
             fill_every_table(connection)
         refused(store, *(text(f"TRUNCATE {table.name} CASCADE") for table in TABLES))

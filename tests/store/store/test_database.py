@@ -9,16 +9,15 @@ from sqlalchemy import Connection, event, insert, select, text
 from tests.support.recording import run_command
 from tests.support.rows import MOMENT
 from tests.support.schema import upgraded
-from tests.support.template_stores import make_store
 
 from tooltrail.records import InvalidRecordError, UnavailableError
-from tooltrail.store import Durability, Store, open_store
+from tooltrail.store import Durability, Store, create_store, open_store
 from tooltrail.store._engines import sqlite_connections
 from tooltrail.store._engines.database import open_database
 from tooltrail.store._engines.postgres_connections import POOL_SIZE
-from tooltrail.store._engines.sqlite import sqlite3
 from tooltrail.store._engines.sqlite_connections import JOURNAL_SIZE_LIMIT
 from tooltrail.store._engines.targets import parse_target
+from tooltrail.store.engines.sqlite_library import sqlite3
 from tooltrail.store.tables import PolicyRow
 
 PRAGMAS = {
@@ -57,7 +56,7 @@ def test_every_connection_of_the_pool_is_durable_and_guarded(sqlite_store: Store
 def test_a_file_is_synced_as_its_durability_says(
     tmp_path: Path, level: Durability, number: int
 ) -> None:
-    with make_store(tmp_path / "trail.db", durability=level) as store:
+    with create_store(tmp_path / "trail.db", durability=level) as store:
         store.open_session()
         with store.database.write() as connection:
             assert connection.exec_driver_sql("PRAGMA synchronous").scalar_one() == number
@@ -68,7 +67,7 @@ def test_a_server_answers_as_the_durability_says(
     postgres_url: str, tmp_path: Path, level: Durability, answer: str
 ) -> None:
     with (
-        make_store(
+        create_store(
             postgres_url,
             artifacts=str(tmp_path / "artifacts"),
             spool=tmp_path / "spool",

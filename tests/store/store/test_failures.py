@@ -7,7 +7,6 @@ import pytest
 from sqlalchemy import Connection, insert, text
 from sqlalchemy.exc import DBAPIError
 from tests.support.rows import MOMENT
-from tests.support.template_stores import make_store
 
 from tooltrail.records import (
     AccessRefusedError,
@@ -17,7 +16,7 @@ from tooltrail.records import (
     TooltrailError,
     UnavailableError,
 )
-from tooltrail.store import Store
+from tooltrail.store import Store, create_store
 from tooltrail.store._engines.database import open_database
 from tooltrail.store._engines.failures import translated_errors
 from tooltrail.store._engines.targets import parse_target
@@ -107,7 +106,7 @@ def test_text_that_is_not_utf8_is_damage_and_is_not_quoted(sqlite_store: Store) 
 
 def test_the_words_of_a_trigger_that_are_not_utf8_are_damage(tmp_path: Path) -> None:
     file = tmp_path / "trail.db"
-    make_store(file).close()
+    create_store(file).close()
     file.write_bytes(file.read_bytes().replace(b"policies is append-only", b"\xae" * 23))
     with closing(open_database(parse_target(file))) as database:
         with database.write() as connection:

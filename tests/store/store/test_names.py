@@ -11,10 +11,9 @@ from sqlalchemy import insert
 from tests.support.chance import BEGINNING, insert_facts, random_facts
 from tests.support.effort import times
 from tests.support.recording import run_command, run_tool
-from tests.support.template_stores import make_store
 
 from tooltrail.records import AmbiguousNameError, NotFoundError
-from tooltrail.store import Store
+from tooltrail.store import Store, create_store
 from tooltrail.store.tables import SessionRow
 
 ONE = UUID("01890000-aaaa-7000-8000-0000deadbeef")
@@ -24,7 +23,7 @@ OTHER = UUID("01890001-cccc-7000-8000-0000feedf00d")
 
 @pytest.fixture(scope="module")
 def named_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    with make_store(tmp_path_factory.mktemp("named") / "trail.db") as store:
+    with create_store(tmp_path_factory.mktemp("named") / "trail.db") as store:
         with_ids(store, ONE, TWIN, OTHER)
         yield store
 

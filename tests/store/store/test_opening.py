@@ -37,7 +37,7 @@ from tooltrail.store import (
     store_revision,
     upgrade_store,
 )
-from tooltrail.store._engines.sqlite import sqlite3
+from tooltrail.store.engines.sqlite_library import sqlite3
 from tooltrail.store.info import FORMAT
 from tooltrail.store.tables import StoreInfoRow
 

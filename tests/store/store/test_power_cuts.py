@@ -22,7 +22,6 @@ from tests.support.power_checks import Found, check_store
 from tests.support.power_disk import Disk
 from tests.support.power_worker import hidden
 from tests.support.system_calls import Said, Trace, require_strace, trace
-from tests.support.template_stores import make_store
 
 from tooltrail.migrations import VERSION_TABLE
 from tooltrail.records import StoreExistsError
@@ -162,7 +161,7 @@ def recorded(memory: Path, what: str, *arguments: str) -> tuple[Disk, Trace]:
     """What a recorder does in a store that was there before."""
     work = memory / "work"
     work.mkdir()
-    make_store(work / "trail.db").close()
+    create_store(work / "trail.db").close()
     return run(what, work, work, *arguments)
 
 

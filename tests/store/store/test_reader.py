@@ -20,7 +20,6 @@ from tests.support.recording import (
     stream_of,
     without_housekeeping,
 )
-from tests.support.template_stores import make_store
 
 from tooltrail.artifacts import artifact_path
 from tooltrail.records import (
@@ -32,7 +31,7 @@ from tooltrail.records import (
     ToolCall,
     digest_of,
 )
-from tooltrail.store import InvocationFilter, Store, StreamView, open_store
+from tooltrail.store import InvocationFilter, Store, StreamView, create_store, open_store
 from tooltrail.store._reading.stretches import BEYOND_ALL, Stretch, by_index
 from tooltrail.store.tables.invocations import LARGE_BYTES
 
@@ -180,7 +179,7 @@ def test_a_conversation_takes_the_same_few_statements_whatever_its_length(
     for number in range(5):
         short.add_message("user", f"message {number}")
         run_tool(short, f"text {number}", b"\0")
-    with make_store(tmp_path / "other" / "trail.db") as other:
+    with create_store(tmp_path / "other" / "trail.db") as other:
         long = random_facts(200, seed=9, sessions=1)
         insert_facts(other, long)
         for number, at, session_id in ((5, store, short.id), (200, other, long[0].session)):

@@ -18,8 +18,7 @@ from tests.support.outputs import returned
 from tests.support.recording import content_of, stream_of
 from tests.support.rows import all_rows
 from tests.support.spools import left_in
-from tests.support.template_stores import make_store
-from tests.support.upkeep import prune_all
+from tests.support.keeping import prune_all
 
 from tooltrail.records import (
     CompleteOutput,
@@ -35,6 +34,7 @@ from tooltrail.records import (
 )
 from tooltrail.store import (
     Store,
+    create_store,
     find_repairable,
     iter_record_checks,
     iter_rerenderings,
@@ -272,7 +272,7 @@ def test_on_a_full_disk_a_small_call_is_recorded_and_of_a_large_one_nothing(
 ) -> None:
     with (
         small_disk(tmp_path / "disk", 8 << 20) as disk,
-        make_store(
+        create_store(
             disk.folder / "trail.db",
             artifacts=str(tmp_path / "artifacts"),
             spool=tmp_path / "spool",
@@ -302,7 +302,7 @@ def test_on_a_full_disk_a_small_call_is_recorded_and_of_a_large_one_nothing(
 def far(lossy: LossyServer, postgres_url: str, tmp_path: Path) -> Iterator[Store]:
     """A store that is reached by way of the lossy server."""
     spool = tmp_path / "spool"
-    make_store(postgres_url, artifacts=str(tmp_path / "artifacts"), spool=spool).close()
+    create_store(postgres_url, artifacts=str(tmp_path / "artifacts"), spool=spool).close()
     with open_store(lossy.url, spool=spool, on_unavailable="raise") as store:
         yield store
 

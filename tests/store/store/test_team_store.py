@@ -10,11 +10,10 @@ from tests.support.object_stores import S3Admin, ServerProcess
 from tests.support.processes import finish_all, start_worker
 from tests.support.recording import content_of, run_command
 from tests.support.spool_writer import SpoolWriter, digits
-from tests.support.template_stores import make_store
-from tests.support.upkeep import prune_all, publish
+from tests.support.keeping import prune_all, publish
 
 from tooltrail.artifacts import open_sink
-from tooltrail.store import Store, open_store, relocate, repair
+from tooltrail.store import Store, create_store, open_store, relocate, repair
 from tooltrail.store._roots.marks import mark_root
 
 BIG = b"a line of a long output\n" * 5_000
@@ -29,7 +28,7 @@ def root(s3_bucket: str) -> str:
 @pytest.fixture
 def team(postgres_url: str, root: str, tmp_path: Path) -> Iterator[Store]:
     """The store as one machine has it opened, with a spool of its own."""
-    with make_store(postgres_url, artifacts=root, spool=tmp_path / "spool") as store:
+    with create_store(postgres_url, artifacts=root, spool=tmp_path / "spool") as store:
         yield store
 
 
@@ -103,7 +102,7 @@ def test_records_go_on_while_the_bucket_is_away(
     postgres_url: str, tmp_path: Path, mortal: ServerProcess
 ) -> None:
     S3Admin(mortal.url).make_bucket("trail")
-    make_store(postgres_url, artifacts="s3://trail", spool=tmp_path / "spool").close()
+    create_store(postgres_url, artifacts="s3://trail", spool=tmp_path / "spool").close()
     mortal.kill()
 
     with open_store(postgres_url, spool=tmp_path / "spool") as store:

@@ -87,5 +87,5 @@ def record_leg(
         for number, (value, errors) in enumerate(values, 1):
             submit(session, value, *errors, attempt=number, agent=named.agent_id)
         if outcome is not None:
-            session.record_leg(ending(outcome, **(ended or {})))
+            session.record_outcome(ending(outcome, **(ended or {})))
     return session.id

@@ -131,7 +131,7 @@ class Job:
         terminal.take_back()
         stopped = stop_self(whole_group=whole_group)
         if asks and not stopped:
-            # Nobody could ever give it the terminal: what the system does with orphaned groups.
+            # No shell could ever give it the terminal. The system does this to orphaned groups.
             self._child.send(signal.SIGHUP)
         self.resume()
 

@@ -7,12 +7,13 @@ import math
 import selectors
 import signal
 import time
+from collections.abc import Callable
 from enum import Enum, auto
 
 from tooltrail.cli._process.child import Child
 from tooltrail.cli._process.jobs import Job
 from tooltrail.cli._process.outcome import ChildExit
-from tooltrail.cli._process.pump import Pump, Recorder
+from tooltrail.cli._process.pump import Pump
 from tooltrail.cli._process.relay import FATAL, SignalRelay
 
 IDLE_INTERVAL_S = 1.0
@@ -65,7 +66,7 @@ class Agenda:
         return self._steps.pop(0)[1] if now >= self.next_at() else None
 
     def child_ended(self) -> None:
-        """Nobody is left to be signalled; in time, nothing is left to be given up either."""
+        """Drop the steps that signal the child, and all of them when the child ended in time."""
         in_time = bool(self._steps) and self._steps[0][1] is Step.TERMINATE
         self._steps = [] if in_time else [at for at in self._steps if at[1] is Step.ABANDON]
 
@@ -77,7 +78,7 @@ class Agenda:
 
 
 class Loop:
-    """Runs once. Whoever made the parts closes them."""
+    """Runs once. The caller closes the parts."""
 
     def __init__(
         self,
@@ -87,16 +88,16 @@ class Loop:
         job: Job,
         relay: SignalRelay,
         selector: selectors.BaseSelector,
-        recorder: Recorder,
         agenda: Agenda,
+        on_idle: Callable[[], None],
     ) -> None:
         self._child = child
         self._pump = pump
         self._job = job
         self._relay = relay
         self._selector = selector
-        self._recorder = recorder
         self._agenda = agenda
+        self._on_idle = on_idle
         self._idle_at = agenda.begin + IDLE_INTERVAL_S
         self._give_up_at = math.inf
         self._last_progress: int = 0
@@ -120,7 +121,7 @@ class Loop:
             duration_ms=int((time.monotonic() - self._agenda.begin) * 1000),
             tee_closed=tuple(self._pump.tee_closed),
             tee_error=self._pump.tee_error,
-            recorder_error=self._recorder.error,
+            recorder_error=self._pump.recorder_error,
         )
 
     def _is_over(self) -> bool:
@@ -159,7 +160,7 @@ class Loop:
             self._pump.give_up_delivering()
         if now >= self._idle_at:
             self._idle_at = now + IDLE_INTERVAL_S
-            self._recorder.idle()
+            self._pump.guard(self._on_idle)
 
     def _act(self, step: Step, now: float) -> None:
         if step is Step.ABANDON:

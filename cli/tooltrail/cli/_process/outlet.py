@@ -20,7 +20,7 @@ _REOPEN_FLAGS = os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 class Outlet:
-    """One destination with the bytes that it has not taken yet. Not thread-safe.
+    """One destination with the bytes that still wait for it. Not thread-safe.
 
     Args:
         fd: where to write; None discards everything.

@@ -1,7 +1,7 @@
 """Moving the child's output: out of its pipes, into the record, on to our own outlets.
 
 Each ready stream is read once per round, so neither can starve the other. A stream whose outlet is
-full is not read until the outlet has taken all of it: the child then waits, as it would without us.
+full is not read until the outlet is empty: the child then waits, as it would without us.
 """
 
 import errno
@@ -14,36 +14,6 @@ from tooltrail.cli._process.outlet import Outlet
 from tooltrail.cli._process.spawn import Source
 
 Ready = Callable[[], None]
-
-
-class Recorder:
-    """Calls the callbacks until one raises, and never afterwards.
-
-    What was recorded up to then is a true beginning of the output. Calls that went on after a
-    failure would leave a hole that nothing marks.
-    """
-
-    def __init__(self, on_chunk: ChunkHandler, on_idle: Callable[[], None]) -> None:
-        self._on_chunk = on_chunk
-        self._on_idle = on_idle
-        self.error: Exception | None = None
-
-    def chunk(self, name: StreamName, data: bytes) -> None:
-        """Record a chunk."""
-        self._guard(lambda: self._on_chunk(name, data))
-
-    def idle(self) -> None:
-        """Let the caller flush."""
-        self._guard(self._on_idle)
-
-    def _guard(self, call: Callable[[], None]) -> None:
-        """Make one call, unless an earlier one has failed."""
-        if self.error is not None:
-            return
-        try:
-            call()
-        except Exception as error:  # noqa: BLE001 - given back in ChildExit; the child must go on
-            self.error = error
 
 
 class _Feed:
@@ -60,6 +30,7 @@ class Pump:
     Attributes:
         tee_closed: streams that could not be passed on to the end.
         tee_error: the first failure to write other than a reader's going away.
+        recorder_error: the first exception of a callback.
         progress_count: rises when an outlet takes bytes.
     """
 
@@ -67,14 +38,15 @@ class Pump:
         self,
         selector: selectors.BaseSelector,
         outlets: Mapping[StreamName, Outlet],
-        recorder: Recorder,
+        on_chunk: ChunkHandler,
     ) -> None:
         self._selector = selector
         self._outlets = outlets
-        self._recorder = recorder
+        self._on_chunk = on_chunk
         self._feeds: list[_Feed] = []
         self.tee_closed: list[StreamName] = []
         self.tee_error: OSError | None = None
+        self.recorder_error: Exception | None = None
         self.progress_count = 0
 
     def start(self, sources: Mapping[StreamName, Source]) -> None:
@@ -90,11 +62,24 @@ class Pump:
 
     @property
     def is_delivering(self) -> bool:
-        """Whether an outlet has not taken all yet."""
+        """Whether bytes wait for an outlet."""
         return any(outlet.is_pending for outlet in self._outlets.values())
 
+    def guard(self, callback: Callable[[], None]) -> None:
+        """Call the recorder, unless an earlier call has failed.
+
+        What was recorded up to then is a true beginning of the output. Calls that went on after a
+        failure would leave a hole that nothing marks.
+        """
+        if self.recorder_error is not None:
+            return
+        try:
+            callback()
+        except Exception as error:  # noqa: BLE001 - given back in ChildExit; the child must go on
+            self.recorder_error = error
+
     def stop_reading(self) -> None:
-        """Record and queue what the pipes hold now, then close them whoever may hold them."""
+        """Record and queue what the pipes hold now, then close them, whatever still writes."""
         for feed in self._open_feeds():
             self._drain(feed)
             self._end(feed)
@@ -136,7 +121,7 @@ class Pump:
                 raise
             data = b""  # so Linux says that a pseudo-terminal has no writer any more
         if data:
-            self._recorder.chunk(feed.name, data)
+            self.guard(lambda: self._on_chunk(feed.name, data))
         return data
 
     def _drain(self, feed: _Feed) -> None:

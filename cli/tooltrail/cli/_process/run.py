@@ -6,14 +6,23 @@ import selectors
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
 
 from tooltrail.cli._process.jobs import Job, is_in_foreground, open_terminal
 from tooltrail.cli._process.loop import Agenda, Loop
-from tooltrail.cli._process.outcome import ChildExit, ChunkHandler
+from tooltrail.cli._process.outcome import (
+    CANNOT_RUN,
+    ChildExit,
+    ChunkHandler,
+    SpawnFailure,
+)
 from tooltrail.cli._process.outlet import STANDARD_FDS, open_outlets
-from tooltrail.cli._process.pump import Pump, Recorder
+from tooltrail.cli._process.pump import Pump
 from tooltrail.cli._process.relay import SignalRelay
 from tooltrail.cli._process.spawn import spawn
+
+if TYPE_CHECKING:
+    from tooltrail.cli._process.pseudo_terminal import PseudoTerminal
 
 
 def run_child(
@@ -57,16 +66,10 @@ def run_child(
     with ExitStack() as stack:
         relay = stack.enter_context(SignalRelay())
         selector = stack.enter_context(selectors.DefaultSelector())
-        recorder = Recorder(on_chunk, on_idle)
         agenda = Agenda(time.monotonic(), timeout_s, grace_s)
-        pump = Pump(selector, outlets, recorder)
+        pump = Pump(selector, outlets, on_chunk)
         stack.callback(pump.close)
-        pty = None
-        if has_terminal:
-            from tooltrail.cli._process.pseudo_terminal import PseudoTerminal  # noqa: PLC0415  few have one
-
-            pty = PseudoTerminal(selector)
-            stack.callback(pty.close)
+        pty = stack.enter_context(_pseudo_terminal(argv[0], selector)) if has_terminal else None
         with _inherited(inherited):
             child, sources = spawn(argv, cwd, pty)
         stack.callback(child.destroy)
@@ -81,8 +84,8 @@ def run_child(
             job=job,
             relay=relay,
             selector=selector,
-            recorder=recorder,
             agenda=agenda,
+            on_idle=on_idle,
         )
         loop.run()
         return loop.outcome()
@@ -91,6 +94,22 @@ def run_child(
 def is_on_terminal() -> bool:
     """Whether our output goes to a terminal, and we are in its foreground."""
     return all(map(is_in_foreground, STANDARD_FDS.values()))
+
+
+@contextmanager
+def _pseudo_terminal(program: str, selector: selectors.BaseSelector) -> "Generator[PseudoTerminal]":
+    """A terminal for the child, closed at the end of the block."""
+    from tooltrail.cli._process import pseudo_terminal  # noqa: PLC0415  few commands have one
+
+    try:
+        pty = pseudo_terminal.PseudoTerminal(selector)
+    except OSError as error:
+        message = f"no terminal can be opened for {program!r}: {error.strerror}"
+        raise SpawnFailure("command_spawn_failed", CANNOT_RUN, message) from error
+    try:
+        yield pty
+    finally:
+        pty.close()
 
 
 @contextmanager

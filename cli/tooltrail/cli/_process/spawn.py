@@ -97,7 +97,7 @@ def _refusal(error: ValueError, argv: Sequence[str], cwd: str | None) -> SpawnFa
 
 
 def failure_of(error: OSError, argv: Sequence[str], cwd: str | None) -> SpawnFailure:
-    """What kept a command from being started, told apart as a shell does."""
+    """Why a command could not be started, in the classes of a shell."""
     # Popen names what the failed call was about. A folder may bear the command's name, too.
     if cwd is not None and error.filename == cwd and not _can_enter(cwd):
         message = f"cannot enter the working folder {cwd!r}: {_reason(error)}"

@@ -44,9 +44,9 @@ command = ExecCommand(
     help="""Run COMMAND and record its output byte for byte.
 
     Output passes through unchanged while the command runs, with stdout and stderr separate, or as
-    one stream on a terminal. Signals are forwarded. The exit status is the exit status of COMMAND:
-    128+N if signal N ended the command, 124 after a timeout, 126 or 127 if the command could not be
-    started, 5 if the start could not be recorded, and then nothing was run. The record waits in the
-    journal of the spool until the store is read.
+    one stream on a terminal. Signals are forwarded. The start is recorded before the command runs;
+    if that fails, nothing is run and the exit status is 5. The exit status is otherwise the one of
+    COMMAND: 128+N if signal N ended the command, 124 after a timeout, 126 or 127 if the command
+    could not be started. The record waits in the journal of the spool until the store is read.
     """,
 )

@@ -1,6 +1,7 @@
 """`tooltrail transcript`: a session read back."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -9,6 +10,9 @@ from tooltrail.cli._export_options import PROVIDERS, Exporting, export_options
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import policy_option, store_options
 from tooltrail.cli._transcribing import STYLES, Transcribing
+
+if TYPE_CHECKING:
+    from tooltrail.records import CompactionBudget
 
 
 @click.command("transcript")
@@ -78,13 +82,18 @@ def command(
     on stderr. --report FILE lists each difference. With --strict, a difference prints nothing and
     exits with 1.
     """
-    from tooltrail.cli._policy import read_policy
-    from tooltrail.transcripts import load_transcript, until
+    from tooltrail.transcripts.transcript import load_transcript, until
 
     asked = Transcribing(style, tokens, exporting, output, is_exact=is_exact)
     asked.refuse_contradictions()
-    named = read_policy(policy)
+    compaction = None if tokens is None else _compaction(policy)
     with location.open() as store:
         transcript = load_transcript(store.reader, session, payloads=is_exact)
-        compaction = (named or store.policy).compaction
     return asked.answer(transcript if last is None else until(transcript, last), compaction)
+
+
+def _compaction(policy: Path | None) -> "CompactionBudget":
+    from tooltrail.cli._policy import read_policy
+    from tooltrail.records import DEFAULT_POLICY
+
+    return (read_policy(policy) or DEFAULT_POLICY).compaction

@@ -77,7 +77,7 @@ CREATE TABLE invocations (
 	position BIGINT NOT NULL,
 	policy BYTEA NOT NULL,
 	environment BYTEA,
-	arguments_preview TEXT NOT NULL,
+	title TEXT,
 	started_at TIMESTAMP WITH TIME ZONE NOT NULL,
 	journal_key BIGINT NOT NULL,
 	start_entry BIGINT NOT NULL,
@@ -388,7 +388,7 @@ CREATE TRIGGER invocations_no_delete BEFORE DELETE ON invocations FOR EACH ROW E
 
 CREATE TRIGGER invocations_no_truncate BEFORE TRUNCATE ON invocations FOR EACH STATEMENT EXECUTE FUNCTION tooltrail_refuse();
 
-CREATE TRIGGER invocations_no_update BEFORE UPDATE ON invocations FOR EACH ROW WHEN (OLD.state <> 'started' OR NEW.key IS DISTINCT FROM OLD.key OR NEW.id IS DISTINCT FROM OLD.id OR NEW.session_key IS DISTINCT FROM OLD.session_key OR NEW.seq IS DISTINCT FROM OLD.seq OR NEW.tool_name IS DISTINCT FROM OLD.tool_name OR NEW.family IS DISTINCT FROM OLD.family OR NEW.position IS DISTINCT FROM OLD.position OR NEW.policy IS DISTINCT FROM OLD.policy OR NEW.arguments_preview IS DISTINCT FROM OLD.arguments_preview OR NEW.started_at IS DISTINCT FROM OLD.started_at OR NEW.journal_key IS DISTINCT FROM OLD.journal_key OR NEW.start_entry IS DISTINCT FROM OLD.start_entry OR NEW.is_late IS DISTINCT FROM OLD.is_late OR NEW.call_id IS DISTINCT FROM OLD.call_id OR NEW.message_id IS DISTINCT FROM OLD.message_id OR NEW.environment IS DISTINCT FROM OLD.environment OR NEW.owner IS DISTINCT FROM OLD.owner) EXECUTE FUNCTION tooltrail_refuse();
+CREATE TRIGGER invocations_no_update BEFORE UPDATE ON invocations FOR EACH ROW WHEN (OLD.state <> 'started' OR NEW.key IS DISTINCT FROM OLD.key OR NEW.id IS DISTINCT FROM OLD.id OR NEW.session_key IS DISTINCT FROM OLD.session_key OR NEW.seq IS DISTINCT FROM OLD.seq OR NEW.tool_name IS DISTINCT FROM OLD.tool_name OR NEW.family IS DISTINCT FROM OLD.family OR NEW.position IS DISTINCT FROM OLD.position OR NEW.policy IS DISTINCT FROM OLD.policy OR NEW.started_at IS DISTINCT FROM OLD.started_at OR NEW.journal_key IS DISTINCT FROM OLD.journal_key OR NEW.start_entry IS DISTINCT FROM OLD.start_entry OR NEW.is_late IS DISTINCT FROM OLD.is_late OR NEW.call_id IS DISTINCT FROM OLD.call_id OR NEW.message_id IS DISTINCT FROM OLD.message_id OR NEW.environment IS DISTINCT FROM OLD.environment OR NEW.owner IS DISTINCT FROM OLD.owner OR NEW.title IS DISTINCT FROM OLD.title) EXECUTE FUNCTION tooltrail_refuse();
 
 CREATE TRIGGER surfaces_no_delete BEFORE DELETE ON surfaces FOR EACH ROW EXECUTE FUNCTION tooltrail_refuse();
 
@@ -457,7 +457,7 @@ CREATE VIEW v_invocations AS SELECT
     i.truncated AS truncated,
     i.is_late AS is_late,
     'sha256:' || encode(i.policy, 'hex') AS policy,
-    i.arguments_preview AS arguments_preview,
+    i.title AS title,
     t.arguments AS arguments,
     t.output AS output,
     t.canonical AS canonical,

@@ -78,7 +78,7 @@ CREATE TABLE invocations (
 	position INTEGER NOT NULL,
 	policy BLOB NOT NULL,
 	environment BLOB,
-	arguments_preview TEXT NOT NULL,
+	title TEXT,
 	started_at INTEGER NOT NULL,
 	journal_key INTEGER NOT NULL,
 	start_entry INTEGER NOT NULL,
@@ -369,7 +369,7 @@ CREATE TRIGGER agent_outcomes_no_update BEFORE UPDATE ON agent_outcomes BEGIN SE
 
 CREATE TRIGGER invocations_no_delete BEFORE DELETE ON invocations BEGIN SELECT RAISE(ABORT, 'invocations is append-only'); END;
 
-CREATE TRIGGER invocations_no_update BEFORE UPDATE ON invocations WHEN OLD.state <> 'started' OR NEW.key IS NOT OLD.key OR NEW.id IS NOT OLD.id OR NEW.session_key IS NOT OLD.session_key OR NEW.seq IS NOT OLD.seq OR NEW.tool_name IS NOT OLD.tool_name OR NEW.family IS NOT OLD.family OR NEW.position IS NOT OLD.position OR NEW.policy IS NOT OLD.policy OR NEW.arguments_preview IS NOT OLD.arguments_preview OR NEW.started_at IS NOT OLD.started_at OR NEW.journal_key IS NOT OLD.journal_key OR NEW.start_entry IS NOT OLD.start_entry OR NEW.is_late IS NOT OLD.is_late OR NEW.call_id IS NOT OLD.call_id OR NEW.message_id IS NOT OLD.message_id OR NEW.environment IS NOT OLD.environment OR NEW.owner IS NOT OLD.owner BEGIN SELECT RAISE(ABORT, 'invocations is append-only'); END;
+CREATE TRIGGER invocations_no_update BEFORE UPDATE ON invocations WHEN OLD.state <> 'started' OR NEW.key IS NOT OLD.key OR NEW.id IS NOT OLD.id OR NEW.session_key IS NOT OLD.session_key OR NEW.seq IS NOT OLD.seq OR NEW.tool_name IS NOT OLD.tool_name OR NEW.family IS NOT OLD.family OR NEW.position IS NOT OLD.position OR NEW.policy IS NOT OLD.policy OR NEW.started_at IS NOT OLD.started_at OR NEW.journal_key IS NOT OLD.journal_key OR NEW.start_entry IS NOT OLD.start_entry OR NEW.is_late IS NOT OLD.is_late OR NEW.call_id IS NOT OLD.call_id OR NEW.message_id IS NOT OLD.message_id OR NEW.environment IS NOT OLD.environment OR NEW.owner IS NOT OLD.owner OR NEW.title IS NOT OLD.title BEGIN SELECT RAISE(ABORT, 'invocations is append-only'); END;
 
 CREATE TRIGGER surfaces_no_delete BEFORE DELETE ON surfaces BEGIN SELECT RAISE(ABORT, 'surfaces is append-only'); END;
 
@@ -424,7 +424,7 @@ CREATE VIEW v_invocations AS SELECT
     i.truncated AS truncated,
     i.is_late AS is_late,
     CASE WHEN i.policy IS NOT NULL THEN 'sha256:' || lower(hex(i.policy)) END AS policy,
-    i.arguments_preview AS arguments_preview,
+    i.title AS title,
     t.arguments AS arguments,
     t.output AS output,
     t.canonical AS canonical,

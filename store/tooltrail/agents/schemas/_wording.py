@@ -94,9 +94,9 @@ def _type_of(value: object) -> str:
 
 def _enum(place: str, error: ValidationError) -> str:
     allowed = cast("list[Any]", error.validator_value)
-    told = ", ".join(map(_shown, allowed[:_LISTED]))
+    listed = ", ".join(map(_shown, allowed[:_LISTED]))
     more = f" and {len(allowed) - _LISTED:,} more" if len(allowed) > _LISTED else ""
-    return f"{place} must be one of {told}{more}, not {_shown(error.instance)}"
+    return f"{place} must be one of {listed}{more}, not {_shown(error.instance)}"
 
 
 def _shown(value: Any) -> str:

@@ -115,7 +115,7 @@ class _Comparing:
             return
         pair = (id(former), id(latter))
         if pair in self.under_way:
-            # A schema that refers to itself: what differs is told where it began.
+            # A schema that refers to itself: what differs is wording where it began.
             return
         self.under_way.add(pair)
         try:
@@ -166,14 +166,14 @@ class _Comparing:
     def _field_added(self, place: str, old: Mapping[str, JsonValue], added: Schema) -> SchemaChange:
         others = old.get("additionalProperties", True)
         if others is False:
-            told: tuple[str, Effect] = ("no result could have it before", "compatible")
+            wording: tuple[str, Effect] = ("no result could have it before", "compatible")
         elif self._takes(added, others):
-            told = ("it may hold whatever it could before", "compatible")
+            wording = ("it may hold whatever it could before", "compatible")
         elif others is True or others == {}:
-            told = ("a result may have had one of that name by chance", "unlikely")
+            wording = ("a result may have had one of that name by chance", "unlikely")
         else:
-            told = ("it was allowed as any other field before", "breaking")
-        return SchemaChange(place, "field_added", *told)
+            wording = ("it was allowed as any other field before", "breaking")
+        return SchemaChange(place, "field_added", *wording)
 
     def _takes(self, wide: Schema, narrow: Schema) -> bool:
         """Whether what fits the second fits the first, for certain."""
@@ -194,8 +194,8 @@ class _Comparing:
         if former is False or latter is True or latter == {}:
             yield SchemaChange(path, "other_fields", "fields of other names are free", "compatible")
         elif former is True or former == {} or latter is False:
-            told = "fields of other names are not free any more"
-            yield SchemaChange(path, "other_fields", told, "breaking")
+            wording = "fields of other names are not free any more"
+            yield SchemaChange(path, "other_fields", wording, "breaking")
         else:
             yield from self.changes(f"{path}.*" if path else "*", former, latter, depth + 1)
 
@@ -259,8 +259,8 @@ def _types_changed(
     was, now = _types_of(old), _types_of(new)
     if was == now:
         return
-    told = f"from {', '.join(sorted(was))} to {', '.join(sorted(now))}"
-    yield SchemaChange(path, "type_changed", told, "compatible" if was <= now else "breaking")
+    wording = f"from {', '.join(sorted(was))} to {', '.join(sorted(now))}"
+    yield SchemaChange(path, "type_changed", wording, "compatible" if was <= now else "breaking")
 
 
 def _allowed(schema: Mapping[str, JsonValue]) -> frozenset[object] | None:
@@ -279,8 +279,8 @@ def _values_changed(
     if was == now:
         return
     is_wider = now is None or (was is not None and was <= now)
-    told = "more values are allowed" if is_wider else "fewer values are allowed"
-    yield SchemaChange(path, "values_changed", told, "compatible" if is_wider else "breaking")
+    wording = "more values are allowed" if is_wider else "fewer values are allowed"
+    yield SchemaChange(path, "values_changed", wording, "compatible" if is_wider else "breaking")
 
 
 def _bounds_changed(
@@ -296,12 +296,12 @@ def _bounds_changed(
             if was == now:
                 continue
             is_free = now is None or (was is not None and is_looser(was, now))
-            told = f"{keyword}: from {_told(was)} to {_told(now)}"
+            wording = f"{keyword}: from {_worded(was)} to {_worded(now)}"
             effect: Effect = "compatible" if is_free else "breaking"
-            yield SchemaChange(path, "bound_changed", told, effect)
+            yield SchemaChange(path, "bound_changed", wording, effect)
 
 
-def _told(bound: JsonValue) -> str:
+def _worded(bound: JsonValue) -> str:
     return "none" if bound is None else str(bound)
 
 

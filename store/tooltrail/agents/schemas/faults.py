@@ -26,8 +26,8 @@ class UnsupportedSchemaError(ValueError):
 
     def __init__(self, faults: Iterable[SchemaFault]) -> None:
         self.faults = tuple(faults)
-        told = (f"{fault.pointer or '(root)'}: {fault.message}" for fault in self.faults)
-        super().__init__("; ".join(told))
+        lines = (f"{fault.pointer or '(root)'}: {fault.message}" for fault in self.faults)
+        super().__init__("; ".join(lines))
 
 
 def below(pointer: str, *parts: str | int) -> str:

@@ -32,7 +32,7 @@ class OutputSchema:
 
     Attributes:
         document: the schema as it was given.
-        plain: the same without `nullable`, which is said by `type`: what a model is told, and what
+        plain: the same without `nullable`, which is said by `type`: what a model is shown, and what
             values are held against.
         digest: of the canonical JSON of the document.
     """
@@ -93,16 +93,16 @@ class OutputSchema:
 
     def _broken(self, value: JsonValue) -> Iterator[SchemaViolation]:
         """What is wrong, each once: two ways to the same place of a schema tell the same twice."""
-        told: set[SchemaViolation] = set()
+        seen: set[SchemaViolation] = set()
         for error in self.validator.iter_errors(cast("Any", value)):
             violation = violation_of(error)
-            if violation in told:
+            if violation in seen:
                 continue
-            if len(told) == MAX_VIOLATIONS:
+            if len(seen) == MAX_VIOLATIONS:
                 more = f"more than {MAX_VIOLATIONS:,} errors; the others are not listed"
                 yield SchemaViolation(path="", message=more)
                 return
-            told.add(violation)
+            seen.add(violation)
             yield violation
 
     @cached_property

@@ -161,21 +161,21 @@ class _Saying:
             raise _UnsaidError
         if schema.keys() - (_KEPT | _LEFT_OUT | _HANDLED):
             raise _UnsaidError
-        told: dict[str, JsonValue] = {k: v for k, v in schema.items() if k in _KEPT}
+        spelled: dict[str, JsonValue] = {k: v for k, v in schema.items() if k in _KEPT}
         if schema.get("format") in _FORMATS:
-            told["format"] = schema["format"]
+            spelled["format"] = schema["format"]
         if "$ref" in schema:
             return self._reference(schema, depth)
         if "const" in schema:
-            told["enum"] = [schema["const"]]
-        told |= self._alternatives(schema, depth)
-        told |= self._object(schema, depth)
-        told |= self._array(schema, depth)
-        told |= self._definitions(schema, depth)
-        self._count(told)
-        if not told.keys() & {"type", "enum", "anyOf"}:
+            spelled["enum"] = [schema["const"]]
+        spelled |= self._alternatives(schema, depth)
+        spelled |= self._object(schema, depth)
+        spelled |= self._array(schema, depth)
+        spelled |= self._definitions(schema, depth)
+        self._count(spelled)
+        if not spelled.keys() & {"type", "enum", "anyOf"}:
             raise _UnsaidError
-        return told
+        return spelled
 
     def _reference(self, schema: Mapping[str, JsonValue], depth: int) -> JsonValue:
         if schema.keys() - _LEFT_OUT - {"$ref", "$defs", "description"}:
@@ -222,8 +222,8 @@ class _Saying:
             return {}
         return {"items": self.said(schema.get("items"), depth + 1)}
 
-    def _count(self, told: Mapping[str, JsonValue]) -> None:
-        values = told.get("enum")
+    def _count(self, spelled: Mapping[str, JsonValue]) -> None:
+        values = spelled.get("enum")
         self.enum_count += len(values) if isinstance(values, list) else 0
         if self.field_count > _MAX_FIELDS or self.enum_count > _MAX_ENUM:
             raise _UnsaidError
@@ -234,17 +234,17 @@ def _types(schema: Mapping[str, JsonValue]) -> list[JsonValue]:
     return types if isinstance(types, list) else [types]
 
 
-def _or_null(told: JsonValue) -> JsonValue:
+def _or_null(spelled: JsonValue) -> JsonValue:
     """The same, or null."""
-    if not isinstance(told, dict):
+    if not isinstance(spelled, dict):
         raise _UnsaidError
-    if "$ref" in told or "anyOf" in told:
-        alternatives = told.get("anyOf", [told])
+    if "$ref" in spelled or "anyOf" in spelled:
+        alternatives = spelled.get("anyOf", [spelled])
         return {"anyOf": [*cast("list[JsonValue]", alternatives), {"type": "null"}]}
-    optional = dict(told)
-    if "type" in told and "null" not in _types(told):
-        optional["type"] = [*_types(told), "null"]
-    values = told.get("enum")
+    optional = dict(spelled)
+    if "type" in spelled and "null" not in _types(spelled):
+        optional["type"] = [*_types(spelled), "null"]
+    values = spelled.get("enum")
     if isinstance(values, list) and None not in values:
         optional["enum"] = [*values, None]
     return optional

@@ -19,7 +19,6 @@ from tooltrail.records.families import (
 )
 from tooltrail.records.families._commands import CommandBudget, CommandSummary
 from tooltrail.records.families._file_changes import ChangedFile, FileChange, Hunk
-from tooltrail.records.families._readable import indent_json
 from tooltrail.records.families._tasks import Task, TaskHandle, TaskSnapshot
 from tooltrail.records.families.child_agent import (
     ChildAgentBudget,
@@ -113,6 +112,7 @@ from tooltrail.records.families.workspace import (
     WorkspaceOutput,
     WorkspaceResult,
 )
+from tooltrail.records.readable_json import indent_json
 
 __all__ = [
     "BUILT_IN",

@@ -7,7 +7,6 @@ from pydantic import Field
 from tooltrail.records.budgets import Budget
 from tooltrail.records.cutting import Cutter
 from tooltrail.records.envelope import ArtifactReference, CanonicalResult, FamilyOutput
-from tooltrail.records.families._readable import readable
 from tooltrail.records.families._receipts import (
     artifact_lines,
     artifact_section,
@@ -18,6 +17,7 @@ from tooltrail.records.families._shared import Identifier, SparseRecord
 from tooltrail.records.families._tasks import TaskHandle, TaskState
 from tooltrail.records.family import Family, Renderer
 from tooltrail.records.previews import Encoding
+from tooltrail.records.readable_json import readable
 from tooltrail.records.streams import StreamRecord
 
 TOOL_NAMES = frozenset({"Agent", "SpawnAgent", "Task", "delegate", "spawn_agent"})

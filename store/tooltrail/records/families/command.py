@@ -18,7 +18,6 @@ from tooltrail.records.families._command_ends import (
     SignalNumber,
 )
 from tooltrail.records.families._commands import CommandBudget, CommandSummary, summarize_command
-from tooltrail.records.families._readable import readable
 from tooltrail.records.families._receipts import artifact_lines, artifact_section, joined
 from tooltrail.records.families._shared import SparseRecord
 from tooltrail.records.families.promoted import (
@@ -33,6 +32,7 @@ from tooltrail.records.families.promoted import (
 )
 from tooltrail.records.family import Family, Renderer
 from tooltrail.records.previews import Encoding
+from tooltrail.records.readable_json import readable
 from tooltrail.records.streams import StreamRecord
 
 TOOL_NAMES = frozenset(

@@ -19,7 +19,6 @@ from tooltrail.records.cutting import Cutter
 from tooltrail.records.envelope import ArtifactReference, CanonicalResult, FamilyOutput
 from tooltrail.records.families._command_ends import Milliseconds
 from tooltrail.records.families._commands import encodable
-from tooltrail.records.families._readable import readable
 from tooltrail.records.families._receipts import (
     artifact_lines,
     artifact_section,
@@ -36,6 +35,7 @@ from tooltrail.records.families.command import (
     project_completed,
 )
 from tooltrail.records.family import Family, Renderer
+from tooltrail.records.readable_json import readable
 from tooltrail.records.sharing import Sharing, fair_shares_of_at_least
 from tooltrail.records.streams import StreamRecord, iter_streams
 

@@ -13,11 +13,11 @@ from tooltrail.records.budgets import Budget
 from tooltrail.records.cutting import Cutter
 from tooltrail.records.envelope import ArtifactReference, CanonicalResult, FamilyOutput
 from tooltrail.records.families._paths import FilePath, one_line_path, path_label
-from tooltrail.records.families._readable import readable
 from tooltrail.records.families._receipts import artifact_lines, artifact_section, joined
 from tooltrail.records.families._shared import SparseRecord
 from tooltrail.records.family import Family, Renderer
 from tooltrail.records.previews import Encoding
+from tooltrail.records.readable_json import readable
 from tooltrail.records.streams import Count, StreamRecord
 
 TOOL_NAMES = frozenset({"cat_file", "open", "Read", "read", "read_file", "view"})

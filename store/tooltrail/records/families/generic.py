@@ -17,11 +17,11 @@ from tooltrail.records.cutting import Cutter, Shown
 from tooltrail.records.envelope import ArtifactReference, CanonicalResult, FamilyOutput
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.records.families._media_types import is_text_type
-from tooltrail.records.families._readable import readable
 from tooltrail.records.families._receipts import hidden_lines, one_line
 from tooltrail.records.families._shared import SparseRecord, structured_fields
 from tooltrail.records.family import Family, Renderer
 from tooltrail.records.previews import Encoding
+from tooltrail.records.readable_json import readable
 from tooltrail.records.streams import Count, StreamRecord
 
 TEXT = "text/plain"

@@ -6,7 +6,6 @@ from tooltrail.records._model import Sentence
 from tooltrail.records.cutting import Cutter
 from tooltrail.records.envelope import ArtifactReference, FamilyOutput
 from tooltrail.records.families._commands import CommandBudget, CommandSummary, summarize_command
-from tooltrail.records.families._readable import readable
 from tooltrail.records.families._receipts import (
     artifact_lines,
     artifact_section,
@@ -16,6 +15,7 @@ from tooltrail.records.families._receipts import (
 from tooltrail.records.families._shared import SENTENCE_CHARS, SparseRecord
 from tooltrail.records.families._tasks import TaskHandle
 from tooltrail.records.previews import Encoding
+from tooltrail.records.readable_json import readable
 from tooltrail.records.streams import StreamRecord
 
 

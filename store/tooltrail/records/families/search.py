@@ -7,11 +7,11 @@ from pydantic import Field, model_validator
 from tooltrail.records.budgets import Budget
 from tooltrail.records.cutting import Cutter
 from tooltrail.records.envelope import ArtifactReference, CanonicalResult, FamilyOutput
-from tooltrail.records.families._readable import readable
 from tooltrail.records.families._receipts import artifact_lines, artifact_section, joined
 from tooltrail.records.families._shared import SparseRecord
 from tooltrail.records.family import Family, Renderer
 from tooltrail.records.previews import Encoding
+from tooltrail.records.readable_json import readable
 from tooltrail.records.streams import StreamRecord
 
 TOOL_NAMES = frozenset({"find", "find_file", "Glob", "glob", "grep", "Grep", "LS", "ls", "rg"})

@@ -9,7 +9,6 @@ from tooltrail.records._model import Sentence
 from tooltrail.records.budgets import Budget, PreviewChars, ReceiptChars
 from tooltrail.records.cutting import NOT_THERE, Cutter
 from tooltrail.records.envelope import ArtifactReference, CanonicalResult, Facts, FamilyOutput
-from tooltrail.records.families._readable import readable
 from tooltrail.records.families._receipts import (
     artifact_lines,
     artifact_section,
@@ -20,6 +19,7 @@ from tooltrail.records.families._shared import NAME_CHARS, SENTENCE_CHARS, Spars
 from tooltrail.records.families._tasks import Task, TaskSnapshot, bound_task
 from tooltrail.records.family import Family, Renderer
 from tooltrail.records.previews import Encoding
+from tooltrail.records.readable_json import readable
 from tooltrail.records.streams import StreamRecord
 
 TOOL_NAMES = frozenset({"TaskOutput", "BashOutput", "write_stdin"})

@@ -13,7 +13,6 @@ from tooltrail.records._model import Sentence
 from tooltrail.records.budgets import Budget
 from tooltrail.records.cutting import Cutter
 from tooltrail.records.envelope import ArtifactReference, CanonicalResult, FamilyOutput
-from tooltrail.records.families._readable import readable
 from tooltrail.records.families._receipts import (
     artifact_lines,
     artifact_section,
@@ -24,6 +23,7 @@ from tooltrail.records.families._shared import SENTENCE_CHARS, SparseRecord
 from tooltrail.records.families._web import Moment, Url, spell_moment
 from tooltrail.records.family import Family, Renderer
 from tooltrail.records.previews import Encoding
+from tooltrail.records.readable_json import readable
 from tooltrail.records.streams import StreamRecord
 
 TOOL_NAMES = frozenset({"WebFetch", "web_fetch", "fetch_url"})

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
-from tooltrail.records.errors import InvalidRecordError
+from tooltrail.records.errors import InvalidRecordError, UnavailableError
 from tooltrail.records.frozen import Frozen
 
 
@@ -107,6 +107,24 @@ def absolute_path(name: str | Path) -> Path:
         return Path(name).expanduser().absolute()
     except RuntimeError as error:
         raise InvalidRecordError(f"the home folder in {str(name)!r} is not known") from error
+
+
+def is_there(target: Target) -> bool:
+    """Whether there is a database file; True for a server.
+
+    Raises:
+        InvalidRecordError: there is a folder.
+        UnavailableError: the folder above cannot be read.
+    """
+    if not isinstance(target, SqliteTarget):
+        return True
+    path = target.path
+    try:
+        if path.is_dir():
+            raise InvalidRecordError(f"{path} is a folder; a database is a file")
+        return path.exists()
+    except OSError as error:
+        raise UnavailableError(f"database {path} cannot be opened: {error.strerror}") from error
 
 
 def _file_target(name: str | Path) -> SqliteTarget:

@@ -57,7 +57,7 @@ class Batch:
     def __init__(
         self, connection: Connection, known: Known, journal_key: int, at: datetime
     ) -> None:
-        self._native = connection
+        self._connection = connection
         self._known = known
         self._journal_key = journal_key
         self._at = at
@@ -70,7 +70,7 @@ class Batch:
         """Apply one frame. A fact that cannot be applied becomes a rejected fact."""
         frame, fact = item.frame, item.fact
         self._facts[frame.index] = frame.fact_json
-        subject = None if fact is None else self._native.uuid(subject_of(fact))
+        subject = None if fact is None else self._connection.uuid(subject_of(fact))
         self._out.rows["ledger_entries"].append(
             {
                 "journal_key": self._journal_key,
@@ -103,7 +103,7 @@ class Batch:
 
     def write(self) -> None:
         """Insert and update all rows."""
-        self._out.write(self._native, self._known.sessions)
+        self._out.write(self._connection, self._known.sessions)
 
     def _apply_fact(self, item: Item, fact: Fact) -> None:
         match fact:
@@ -127,7 +127,7 @@ class Batch:
         if session is not None and session.opening is not None:
             self._refuse_other("session", fact.session, session.opening, item)
             return
-        opening = rows.opening_columns(self._native, fact, self._entry_of(item))
+        opening = rows.opening_columns(self._connection, fact, self._entry_of(item))
         session = self._session_of(fact.session, fact.at)
         session.opening = self._entry_of(item)
         self._keep(item, fact.environment, is_needed=False)
@@ -137,7 +137,7 @@ class Batch:
             self._out.opened[fact.session] = opening
 
     def _apply_closed(self, item: Item, fact: SessionClosed) -> None:
-        closing = rows.closing_values(self._native, fact, self._entry_of(item))
+        closing = rows.closing_values(self._connection, fact, self._entry_of(item))
         session = self._session_of(fact.session, fact.at)
         if not session.is_closed:  # closed twice is closed
             session.is_closed = True
@@ -151,15 +151,15 @@ class Batch:
         named = body_digests(fact)
         if isinstance(fact, ToolsOffered):
             named = [one for one in named if one in item.bodies or not self._is_stored(one)]
-        made = rows.message_rows(self._native, fact, item.bodies)
-        created_at = self._native.moment(fact.at)
+        made = rows.message_rows(self._connection, fact, item.bodies)
+        created_at = self._connection.moment(fact.at)
         self._keep(item, *named)
         session = self._session_of(fact.session, fact.at)
         self._known.messages[fact.id] = self._entry_of(item)
         self._out.rows["tools"] += made.tools
         row: Row = {
-            "id": self._native.uuid(fact.id),
-            "seq": next_place(self._native, session),
+            "id": self._connection.uuid(fact.id),
+            "seq": next_place(self._connection, session),
             **made.columns,
             "created_at": created_at,
             "journal_key": self._journal_key,
@@ -184,7 +184,7 @@ class Batch:
         if fact.arguments not in item.bodies:
             raise InvalidRecordError(f"body {fact.arguments} is missing")
         text, is_exact = text_of(item.bodies[fact.arguments])
-        row = rows.start_row(self._native, fact, self._entry_of(item), text)
+        row = rows.start_row(self._connection, fact, self._entry_of(item))
         session = self._session_of(fact.session, fact.at)
         # A call whose policy or environment was lost with a damaged frame is evidence all the same.
         self._keep(item, fact.policy, fact.environment, is_needed=False)
@@ -197,7 +197,7 @@ class Batch:
             start=self._entry_of(item),
             end=None,
         )
-        row |= {"seq": next_place(self._native, session), "is_late": session.is_closed}
+        row |= {"seq": next_place(self._connection, session), "is_late": session.is_closed}
         surfaces: Row = {"arguments": text, **rows.NO_SURFACES, "is_exact": is_exact}
         self._out.starts[fact.id] = Start(session, row, surfaces, None)
 
@@ -232,9 +232,9 @@ class Batch:
             session = Session(None, session_id, opening=None, is_closed=False)
             self._known.sessions[session_id] = session
             self._out.new_sessions[session_id] = {
-                "id": self._native.uuid(session_id),
+                "id": self._connection.uuid(session_id),
                 **dict.fromkeys(rows.OPENING),
-                "opened_at": self._native.moment(at),
+                "opened_at": self._connection.moment(at),
                 "journal_key": self._journal_key,
             }
         return session
@@ -263,9 +263,9 @@ class Batch:
             "segment": segment,
             "segment_offset": offset,
             "subject_id": None,
-            "reason": self._native.text(reason),
+            "reason": self._connection.text(reason),
             "data": b"",
-            "rejected_at": self._native.moment(self._at),
+            "rejected_at": self._connection.moment(self._at),
         }
         self._out.rows["rejected_facts"].append(row)
         return row
@@ -290,7 +290,7 @@ class Batch:
     def _fact_at(self, entry: Entry) -> bytes:
         if entry.journal_key == self._journal_key and entry.n in self._facts:
             return self._facts[entry.n]
-        found = self._native.query(
+        found = self._connection.query(
             "SELECT fact FROM ledger_entries WHERE journal_key = ? AND n = ?", tuple(entry)
         )
         return unpack_fact(found[0][0]) if found else b"{}"

@@ -109,6 +109,7 @@ class Ingester:
     ) -> None:
         self._database = database
         self._prepare = prepare
+        self._confirm: Callable[[], object] = bool  # does nothing
         self._spool = spool
         self._folder = spool / JOURNAL_FOLDER
         self._streams = SpooledStreams(spool, archive)
@@ -142,7 +143,7 @@ class Ingester:
         if not self._folder.is_dir():
             return Ingested()
         try:
-            with self._locked(), ingest_lock(self._database):
+            with self._locked(), ingest_lock(self._database) as self._confirm:
                 if self._prepare is not None:
                     self._prepare()
                 return self._ingest_locked(is_thorough=thoroughly or is_first, at_once=thoroughly)
@@ -262,6 +263,8 @@ class Ingester:
             write_stored(connection, published.stored.values(), now())
             write_waiting(connection, key, published.waiting.values(), now())
             move_place(connection, key, behind)
+            # Without the lock, an artifact that was published may be deleted already.
+            self._confirm()
         self._waiting.discard(key, batch.ended)
         done = Ingested(len(frames), batch.rejected_count, len(published.waiting))
         return done, behind.with_key(key)

@@ -16,7 +16,7 @@ from tooltrail.artifacts import CapturedStream
 from tooltrail.journal import Entry, JournalLog, is_alive, remove_owner
 from tooltrail.journal.clock import now
 from tooltrail.journal.frames import MAX_FRAME_BYTES
-from tooltrail.records import InvalidRecordError
+from tooltrail.records import DamageError, InvalidRecordError
 from tooltrail.records.digests import digest_of
 from tooltrail.records.facts import AnswerStarted, CallEnded, StreamFact, read_fact
 from tooltrail.records.tool_errors import ErrorKind
@@ -24,6 +24,7 @@ from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.database import Database
 from tooltrail.store.ingest.interruption import interrupted_output
 from tooltrail.store.ingest.left_output import read_left_output
+from tooltrail.store.packed_facts import unpack_fact
 
 _REASON: Final = "the program that recorded the call ended before the call did"
 _INLINE_BYTES: Final = 16 << 10
@@ -186,8 +187,8 @@ def _open_answers(connection: Connection, journal_key: int) -> Iterator[OpenAnsw
         (journal_key,),
     )
     for (document,) in rows:
-        with suppress(InvalidRecordError):  # `verify` names the ledger entry
-            fact = read_fact(str(document).encode())
+        with suppress(DamageError, InvalidRecordError):  # `verify` names the ledger entry
+            fact = read_fact(unpack_fact(document))
             if isinstance(fact, AnswerStarted) and fact.owner is not None:
                 yield OpenAnswer(fact.id, fact.owner, fact)
 

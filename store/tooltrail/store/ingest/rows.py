@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, cast
 from uuid import UUID
 
+from tooltrail.records.argument_previews import preview_arguments
 from tooltrail.records.canonical_json import decode
 from tooltrail.records.digests import EMPTY, Digest, parse_digest
 from tooltrail.records.errors import InvalidRecordError
@@ -20,7 +21,6 @@ from tooltrail.records.facts import (
     StreamFact,
     ToolsOffered,
 )
-from tooltrail.records.tool_calls import preview_arguments
 from tooltrail.store.bodies import encode_body
 from tooltrail.store.engines.connection import Connection, Row
 from tooltrail.store.ingest.interruption import ORDER_ROLE
@@ -108,7 +108,7 @@ def closing_values(connection: Connection, fact: SessionClosed, entry: Entry) ->
     return (connection.moment(fact.at), connection.text(fact.reason), entry.journal_key, entry.n)
 
 
-def start_row(connection: Connection, fact: CallStarted, entry: Entry, arguments: str) -> Row:
+def start_row(connection: Connection, fact: CallStarted, entry: Entry) -> Row:
     """A call that starts, without the keys and the place in its session."""
     return {
         "id": connection.uuid(fact.id),
@@ -120,7 +120,7 @@ def start_row(connection: Connection, fact: CallStarted, entry: Entry, arguments
         "position": fact.position,
         "policy": connection.sha(fact.policy),
         "environment": connection.sha(fact.environment),
-        "arguments_preview": preview_arguments(fact.title or arguments),
+        "title": preview_arguments(fact.title) if fact.title else None,
         "started_at": connection.moment(fact.at),
         "journal_key": entry.journal_key,
         "start_entry": entry.n,

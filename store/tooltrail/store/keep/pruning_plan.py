@@ -10,8 +10,8 @@ from tooltrail.artifacts.archive import DAMAGED
 from tooltrail.artifacts.leftovers import iter_leftovers
 from tooltrail.journal.clock import now
 from tooltrail.records.errors import InvalidRecordError
-from tooltrail.store.keep.marks import refuse_other_roots
 from tooltrail.store.keep.references import artifact_count, in_chunks, is_artifact, referenced
+from tooltrail.store.marks import refuse_other_roots
 from tooltrail.store.roots import is_mark
 
 if TYPE_CHECKING:

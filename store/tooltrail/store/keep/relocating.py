@@ -30,10 +30,10 @@ from tooltrail.store.info import read_info
 from tooltrail.store.ingest.durable import make_durable
 from tooltrail.store.keep.accounts import account_for
 from tooltrail.store.keep.copying import ObjectCopier
-from tooltrail.store.keep.marks import mark_root, refuse_other_roots, unmark_root
 from tooltrail.store.keep.pruning_plan import Amount, Progress
 from tooltrail.store.keep.references import ASKED_AT_ONCE, in_chunks, is_artifact, referenced
 from tooltrail.store.locking import ingest_lock
+from tooltrail.store.marks import mark_root, refuse_other_roots, unmark_root
 from tooltrail.store.roots import mark_path, remembered_root, resolve_root
 
 if TYPE_CHECKING:

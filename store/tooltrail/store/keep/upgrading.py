@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 from tooltrail.migrations import HEAD_REVISION
 from tooltrail.records.errors import InvalidRecordError, SchemaMismatchError
+from tooltrail.store.creating import SCHEMA_LOCK
 from tooltrail.store.engines import postgres, sqlite
 from tooltrail.store.engines.failures import translated_errors
 from tooltrail.store.engines.sqlite_library import sqlite3
 from tooltrail.store.engines.targets import SqliteTarget, Target, parse_target
-from tooltrail.store.keep.creating import SCHEMA_LOCK
 from tooltrail.store.locking import ingest_lock
 from tooltrail.store.opening import open_existing, store_revision
 

@@ -71,7 +71,7 @@ _TABLES: Final = {
     "bodies": "key:integer digest:digest size:integer encoding:text data:bytes?",
     "invocation_artifacts": "invocation_key:integer role:text digest:digest",
     "invocations": "key:integer id:id seq:integer state:text tool_name:text family:text"
-    " call_id:text? message_id:id? position:integer policy:digest arguments_preview:text"
+    " call_id:text? message_id:id? position:integer policy:digest title:text?"
     " started_at:time finished_at:time? duration_ms:integer? error_kind:text?"
     " exit_status:integer? signal:integer? timed_out:flag? output_size:integer?"
     " lost_size:integer? truncated:flag?",

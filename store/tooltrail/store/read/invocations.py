@@ -1,7 +1,12 @@
 """Invocations as a list shows them: small columns, and the views that are made of them."""
 
+from pathlib import Path
 from typing import Any, Final
 
+from tooltrail.journal.owners import is_alive
+from tooltrail.records.argument_previews import PREVIEWED_CHARS, preview_arguments
+from tooltrail.records.errors import InvalidRecordError
+from tooltrail.store.engines.connection import Connection
 from tooltrail.store.read.columns import Columns, Computed, damage_of
 from tooltrail.store.read.rows import Row
 from tooltrail.store.views import InvocationView
@@ -9,10 +14,20 @@ from tooltrail.store.views import InvocationView
 SMALL: Final = Columns(
     "invocations: key id",
     Computed("sessions.id", "session_id", "id"),
-    "invocations: seq call_id tool_name family state arguments_preview started_at finished_at"
+    "invocations: seq call_id tool_name family state",
+    Computed(
+        "COALESCE(invocations.title, (SELECT substr(surfaces.arguments, 1,"
+        f" {PREVIEWED_CHARS}) FROM surfaces WHERE surfaces.invocation_key = invocations.key), '')",
+        "arguments_preview",
+        "text",
+    ),
+    "invocations: started_at finished_at"
     " duration_ms error_kind exit_status signal timed_out output_size truncated lost_size",
 )
 """The key, and what an `InvocationView` holds in its order."""
+
+_PREVIEW: Final = 7
+"""Place of the preview behind the key."""
 
 # The session may be lost. Its invocations must not be lost with it.
 WITH_SESSION: Final = "invocations LEFT JOIN sessions ON sessions.key = invocations.session_key"
@@ -27,5 +42,17 @@ def invocation_view(row: Row) -> InvocationView:
 
 def view_of(key: int, values: list[Any], problems: list[str]) -> InvocationView:
     """The view of values that `SMALL` read."""
+    values[_PREVIEW] = preview_arguments(values[_PREVIEW])
     values.append(damage_of("invocations", key, problems))
     return InvocationView(*values)
+
+
+def is_running(connection: Connection, key: int, spool: Path) -> bool:
+    """Whether an invocation has not ended, and its program holds an owner lock in a spool."""
+    row = connection.query_one("SELECT state, owner FROM invocations WHERE key = ?", (key,))
+    if row is None or row[0] != "started" or row[1] is None:
+        return False
+    try:
+        return is_alive(spool, row[1])
+    except InvalidRecordError:
+        return False

@@ -96,6 +96,14 @@ class Reader:
         with self.database.read() as connection:
             return detail_of(connection, names.find_invocation(connection, str(name)))
 
+    def is_running(self, name: str | UUID) -> bool:
+        """Whether an invocation has not ended, and its program lives and uses this spool."""
+        from tooltrail.store.read import invocations, names
+
+        with self.database.read() as connection:
+            key = names.find_invocation(connection, str(name))
+            return invocations.is_running(connection, key, self.spool)
+
     def session(self, name: str | UUID) -> SessionView:
         """One session."""
         from tooltrail.store.read import names, sessions

@@ -29,7 +29,7 @@ _START: Final = (
     "position",
     "policy",
     "environment",
-    "arguments_preview",
+    "title",
     "started_at",
     "journal_key",
     "start_entry",
@@ -44,7 +44,6 @@ _END: Final = slice(CALL.index("end_journal_key"), CALL.index("end_entry") + 1)
 _END_ENTRY: Final = CALL.index("end_entry")
 _JOURNAL: Final = CALL.index("journal_key")
 _START_ENTRY: Final = CALL.index("start_entry")
-_PREVIEW: Final = _START.index("arguments_preview")
 _STATE: Final = CALL.index("state")
 _OPEN: Final = ("started", *(None for _ in rows.NO_END))
 _NO_TEXTS: Final = (None,) * len(rows.NO_SURFACES)
@@ -167,22 +166,13 @@ def _check_start(  # noqa: PLR0917  each is a thing of its own
         )
         return None
     checking.matched[schema.invocations] += 1
-    arguments = None
     if call.texts.values:
         checking.matched[schema.surfaces] += 1
-        arguments = call.texts.values["arguments"]
     else:
         checking.damage(subject, "surfaces", None, f"the texts of {subject} are missing")
-    made = rows.start_row(
-        checking.connection,
-        fact,
-        Entry(journal, n),
-        arguments if isinstance(arguments, str) else "",
-    )
-    expected = [made[name] for name in _START]
-    if not isinstance(arguments, str) and fact.title is None:
-        expected[_PREVIEW] = row[_STARTED][_PREVIEW]
-    checking.compare(subject, "invocations", _START, tuple(expected), row[_STARTED])
+    made = rows.start_row(checking.connection, fact, Entry(journal, n))
+    expected = tuple(made[name] for name in _START)
+    checking.compare(subject, "invocations", _START, expected, row[_STARTED])
     session = checking.session(fact.session)
     if session is not None:
         checking.compare(subject, "invocations", ("session_key",), session[:1], row[1:2])

@@ -12,17 +12,16 @@ from tooltrail.artifacts import PRIVATE_FILE, ArtifactSink, make_durable_folders
 from tooltrail.journal.clock import new_id, now
 from tooltrail.migrations import HEAD_REVISION, VERSION_TABLE, statements_of
 from tooltrail.records.errors import (
-    InvalidRecordError,
     StoreExistsError,
     TooltrailError,
     UnavailableError,
 )
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.database import ensure_wal, open_database
-from tooltrail.store.engines.targets import SqliteTarget, Target
+from tooltrail.store.engines.targets import SqliteTarget, Target, is_there
 from tooltrail.store.info import FORMAT, read_revision
 from tooltrail.store.ingest.durable import make_durable
-from tooltrail.store.keep.marks import find_own_mark, mark_root, unmark_root
+from tooltrail.store.marks import find_own_mark, mark_root, unmark_root
 from tooltrail.store.roots import resolve_root
 
 SCHEMA_LOCK = 0x746F6F6C
@@ -64,24 +63,6 @@ def lock_schema(connection: Connection) -> None:
     """Keep others from changing the schema until the transaction ends."""
     if not connection.is_sqlite:
         connection.query("SELECT pg_advisory_xact_lock(?)", (SCHEMA_LOCK,))
-
-
-def is_there(target: Target) -> bool:
-    """Whether there is a database file; True for a server.
-
-    Raises:
-        InvalidRecordError: there is a folder.
-        UnavailableError: the folder above cannot be read.
-    """
-    if not isinstance(target, SqliteTarget):
-        return True
-    path = target.path
-    try:
-        if path.is_dir():
-            raise InvalidRecordError(f"{path} is a folder; a database is a file")
-        return path.exists()
-    except OSError as error:
-        raise UnavailableError(f"database {path} cannot be opened: {error.strerror}") from error
 
 
 def _make_file(target: SqliteTarget) -> None:

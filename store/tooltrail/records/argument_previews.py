@@ -1,0 +1,19 @@
+"""Arguments as a list of calls shows them."""
+
+from typing import Final
+
+from tooltrail.records._text_cuts import shorten
+from tooltrail.records.plain_text import storable
+
+ARGUMENTS_PREVIEW_CHARS: Final = 240
+"""Characters of the arguments that a list shows."""
+
+PREVIEWED_CHARS: Final = 16 * ARGUMENTS_PREVIEW_CHARS
+"""Characters of the arguments that a preview is made of."""
+
+
+def preview_arguments(text: str) -> str:
+    """Arguments, or a title of them, on one line and in `ARGUMENTS_PREVIEW_CHARS` characters."""
+    # Arguments can hold a whole file; no run of white space that matters is this long.
+    line = " ".join(text[:PREVIEWED_CHARS].split())
+    return shorten(storable(line), ARGUMENTS_PREVIEW_CHARS)

@@ -1,0 +1,34 @@
+"""The folder of a call in the spool: which streams it has."""
+
+from pathlib import Path
+
+import pytest
+
+from tooltrail.artifacts import is_stream_spooled, spooled_streams
+from tooltrail.records import UnavailableError
+
+
+def test_the_streams_of_a_call_are_found_by_role(tmp_path: Path) -> None:
+    folder = tmp_path / "call"
+    assert spooled_streams(folder) == {}
+    (folder / "nested").mkdir(parents=True)
+    (folder / "tooltrail-abc").mkdir()
+    for name in ("stdout.zst", "nested/role.zst", "tooltrail-abc/object.zst", "notes"):
+        (folder / name).write_bytes(b"x")
+    assert sorted(spooled_streams(folder)) == ["nested/role", "stdout"]
+    assert spooled_streams(folder / "stdout.zst") == {}
+
+
+def test_whether_a_stream_is_spooled_is_known_or_unavailable(tmp_path: Path) -> None:
+    folder = tmp_path / "call"
+    assert not is_stream_spooled(folder, "stdout")
+    (folder / "stderr.zst").mkdir(parents=True)
+    (folder / "stdout.zst").write_bytes(b"x")
+    assert is_stream_spooled(folder, "stdout")
+    assert not is_stream_spooled(folder, "stderr")
+    assert not is_stream_spooled(folder / "stdout.zst", "stdout")
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    for look in (spooled_streams, lambda one: is_stream_spooled(one, "stdout")):
+        with pytest.raises(UnavailableError, match=r"loop cannot be read: Too many levels"):
+            look(loop)
