@@ -22,16 +22,9 @@ Messages are lower-case sentences that name the object. They never hold a passwo
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    pass
-
-_TOLD = 4
+_NAMED = 4
 """Differences in one message."""
-
-_SHOWN_CHARS = 80
-"""Characters of a key in a message."""
 
 
 class TooltrailError(Exception):
@@ -105,8 +98,8 @@ class IndexMismatchError(DamageError):
     """
 
     def __init__(self, path: str, differences: Sequence[str]) -> None:
-        first = "; ".join(differences[:_TOLD])
-        rest = len(differences) - _TOLD
+        first = "; ".join(differences[:_NAMED])
+        rest = len(differences) - _NAMED
         more = f"; and {rest:,} more" if rest > 0 else ""
         super().__init__(f"artifact {path} is not as it is told: {first}{more}", path=path)
         self.differences = tuple(differences)
