@@ -254,14 +254,6 @@ ERROR_CODES = {
     errors.UnavailableError("x"): ExitCode.UNAVAILABLE,
     errors.AccessRefusedError("x"): ExitCode.UNAVAILABLE,
     errors.DiskFullError("x"): ExitCode.UNAVAILABLE,
-    errors.StartUncertainError(
-        "x", invocation_id=UUID(int=1), folder=Path("x")
-    ): ExitCode.UNAVAILABLE,
-    errors.EndUncertainError("x", invocation_id=UUID(int=1)): ExitCode.UNAVAILABLE,
-    errors.RecordUncertainError("x", invocation_ids=[UUID(int=1)]): ExitCode.UNAVAILABLE,
-    errors.IdempotencyConflictError(
-        key="x", kind="invocation", subject_id=UUID(int=1), recorded="x", given="y"
-    ): ExitCode.USAGE,
     errors.TooltrailError("x"): ExitCode.USAGE,
 }
 

@@ -16,15 +16,20 @@ def blocks(document: str, language: str) -> list[str]:
     return [body for name, body in FENCE.findall((ROOT / document).read_text()) if name == language]
 
 
-def test_the_python_example_of_the_readme_prints_what_the_readme_says(tmp_path: Path) -> None:
+def test_the_python_example_of_the_readme_works_a_second_time(tmp_path: Path) -> None:
     (example,) = blocks("README.md", "python")
     assert len([line for line in example.splitlines() if line.strip()]) <= 12
-    done = subprocess.run(
-        [sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert done.stderr == ""
     (expected,) = blocks("README.md", "text")
-    assert done.stdout == expected
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-c", example],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.stderr == ""
+        assert done.stdout == expected
 
 
 def test_the_table_of_handlers_in_the_contract_records_what_the_contract_says() -> None:
@@ -60,3 +65,12 @@ def test_every_link_inside_the_documents_leads_somewhere() -> None:
     for document in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]:
         for target in link.findall(document.read_text()):
             assert (document.parent / target).exists(), f"{document.name}: {target}"
+
+
+def test_every_file_that_answers_a_question_is_there() -> None:
+    row = re.compile(r"^\| `(\w+)` \| .+\? .*\| (.+) \|$", re.MULTILINE)
+    rows = row.findall((ROOT / "CONTRIBUTING.md").read_text())
+    assert len(rows) >= 20
+    for source_root, files in rows:
+        for file in re.findall(r"`([^`]+)`", files):
+            assert (ROOT / source_root / "tooltrail" / file).is_file(), file

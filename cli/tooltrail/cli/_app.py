@@ -8,20 +8,20 @@ from tooltrail.cli._exit_codes import table
 from tooltrail.cli._version import VERSION
 
 COMMANDS = {
-    "agents": "agents that must give back a value: check, run, measure, compare",
+    "agents": "check, run and compare agents with structured results",
     "artifact": "read, search and verify stored artifacts",
-    "db": "the schema of the store",
-    "exec": "run a command and record it whole",
+    "db": "show, check, upgrade and back up the database",
+    "exec": "run a command and record its output byte for byte",
     "gc": "delete stored objects that no record refers to",
     "init": "create a store",
-    "log": "list invocations, the newest first",
-    "repair": "end the records of programs that were killed, with their output",
+    "log": "list invocations, newest first",
+    "repair": "ingest every fact of the journal, and report",
     "session": "open, close and list sessions",
-    "show": "one invocation with its three surfaces",
-    "status": "what the store holds, where, and in which state",
-    "tools": "the tools that models were offered, in any provider's format",
-    "transcript": "a session as the conversation that it was",
-    "verify": "whether records, receipts and artifacts are what they were",
+    "show": "show one invocation with its three surfaces",
+    "status": "print where the store is, and what needs attention",
+    "tools": "list and export the tools that models were offered",
+    "transcript": "print a session as a conversation",
+    "verify": "compare every record with the ledger",
 }
 
 

@@ -134,7 +134,7 @@ OPTIONS: Final = (
     Option(
         "--artifacts",
         "PATH|URL",
-        "Artifact root, if it was moved since the store recorded it ($TOOLTRAIL_ARTIFACTS).",
+        "Artifact root of a new store, or the new place of a moved root ($TOOLTRAIL_ARTIFACTS).",
         "TOOLTRAIL_ARTIFACTS",
         is_name=True,
     ),

@@ -1,6 +1,7 @@
 """`docs/wire.md` says what is so: its tables are those of the code, and its examples run."""
 
 import asyncio
+import gc
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -189,6 +190,8 @@ def provider(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeProvider]:
         for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"):
             monkeypatch.setenv(name, "x")
         yield fake
+    # A client that an example leaves open must not warn in another test.
+    gc.collect()
 
 
 def add(arguments: dict[str, Any]) -> int:

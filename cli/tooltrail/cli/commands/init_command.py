@@ -1,4 +1,4 @@
-"""`tooltrail init`: create a store, or say that it is there."""
+"""`tooltrail init`: create a store, or say that there is one."""
 
 import click
 
@@ -14,7 +14,7 @@ def command(location: Location) -> None:
 
     Without options, the store is an SQLite file in the data folder of the user, with the artifacts
     in a folder beside the file. For a team, pass --db postgresql://… and --artifacts URL. An
-    existing store is not changed.
+    existing store is not changed. `exec` and `session open` need no init: they begin a new store.
     """
     if (location.artifacts or "").startswith("memory:"):
         raise click.UsageError(
