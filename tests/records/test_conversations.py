@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
+from pydantic import JsonValue, ValidationError
 from tests.support.conversations import batches, call_ids, conversations
 from tests.support.nasty_messages import MESSAGE_ID, messages
 
@@ -176,3 +176,15 @@ def test_a_conversation_is_made_of_any_iterables() -> None:
     assert conversation.messages == (Message.of("user", "hello"),)
     assert conversation.tools == (tool,)
     assert Conversation.of([]).tools == ()
+
+
+def test_a_definition_of_a_tool_comes_back_from_its_json() -> None:
+    parameters: dict[str, JsonValue] = {"type": "object", "properties": {}}
+    for tool in (
+        ToolDefinition(name="add", description="Adds two numbers. \ud800", parameters=parameters),
+        ToolDefinition(name="Bash", parameters=parameters, strict=True),
+        ToolDefinition(name="sql", kind="custom", grammar={"syntax": "lark"}, extras={"a": 1}),
+    ):
+        assert ToolDefinition.from_json(tool.to_json()) == tool
+    with pytest.raises(InvalidRecordError, match="no definition of a tool"):
+        ToolDefinition.from_json('{"name":1}')

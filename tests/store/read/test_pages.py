@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -299,3 +299,37 @@ def test_sqlite_reads_a_page_from_one_index(
 def test_a_time_without_a_zone_is_refused() -> None:
     with pytest.raises(InvalidRecordError, match="has no zone"):
         InvocationFilter(since=at(0).replace(tzinfo=None))
+
+
+def test_a_filter_that_can_fit_nothing_is_refused(filled: Filled) -> None:
+    with pytest.raises(InvalidRecordError, match="filter states has 'finished'"):
+        InvocationFilter(states=("finished",))
+    with pytest.raises(InvalidRecordError, match="filter statuses has 'sucess'"):
+        InvocationFilter(statuses=("sucess",))
+    with pytest.raises(InvalidRecordError, match="filter tools takes a tuple"):
+        InvocationFilter(tools="Bash")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    for where in (
+        InvocationFilter(min_size=1 << 70),
+        InvocationFilter(exit_statuses=(1, 1 << 70)),
+    ):
+        with pytest.raises(InvalidRecordError):
+            filled.reader.invocations(where)
+
+
+@pytest.mark.parametrize("word", ["\0", "\ud800", "' OR 1=1 --", "%"])
+def test_odd_words_in_a_filter_find_nothing(filled: Filled, word: str) -> None:
+    for where in (
+        InvocationFilter(tools=(word,)),
+        InvocationFilter(families=(word,)),
+        InvocationFilter(error_kinds=(word,)),
+        InvocationFilter(agents=(word,)),
+    ):
+        assert filled.reader.count_invocations(where) == 0
+
+
+def test_times_of_other_zones_are_the_same_moments(filled: Filled) -> None:
+    there = timezone(timedelta(hours=-9, minutes=-30))
+    for since in (at(10), at(40)):
+        here = filled.reader.count_invocations(InvocationFilter(since=since))
+        elsewhere = InvocationFilter(since=since.astimezone(there))
+        assert filled.reader.count_invocations(elsewhere) == here

@@ -52,5 +52,5 @@ def test_a_root_that_cannot_be_opened_leaves_no_store(
     with pytest.raises(kind):
         create_store(tmp_path / "trail.db", artifacts=artifacts)
     with pytest.raises(StoreNotFoundError):
-        open_store(tmp_path / "trail.db")
+        open_store(tmp_path / "trail.db", create=False)
     assert not (tmp_path / "trail.db").exists()

@@ -1,0 +1,153 @@
+"""A call that ended already is recorded as if it had been started and finished."""
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.support.effort import times
+from tests.support.ended import BASH, failed, made
+from tests.support.evidence import check_evidence
+from tests.support.outputs import returned
+from tests.support.recording import content_of
+
+from tooltrail.records import (
+    CompleteOutput,
+    GenericOutput,
+    InvalidRecordError,
+    NotFoundError,
+    SessionClosedError,
+    StreamRecord,
+    ToolCall,
+    digest_of,
+)
+from tooltrail.store import EndedCall, InvocationDetail, Store
+
+BIG = b"a line of a long output\n" * 50_000
+OUTPUTS = {
+    "short": (BASH, made()),
+    "long": (BASH, made(BIG, b"warning\n", 3)),
+    "not text": (BASH, made(b"\xff\xfe\0\r\n", b"\0")),
+    "empty": (BASH, made(b"")),
+    "failed": (BASH, failed()),
+    "denied": (BASH, failed("permission_denied")),
+    "generic": (
+        ToolCall(
+            tool_name="mcp__a__b", arguments_raw='{"n": 1e400, "x": "\ud800\0"', call_id="\0/"
+        ),
+        returned("mcp__a__b", "nul \0", b"\x89PNG", structured={"a": [1, None, "\udc80"]}),
+    ),
+}
+
+
+def surfaces_of(detail: InvocationDetail) -> tuple[object, ...]:
+    """What is recorded of a call besides its id, its place and its times."""
+    summary = detail.summary
+    return (
+        (summary.call_id, summary.tool_name, summary.family, summary.state, summary.error_kind),
+        (summary.exit_status, summary.output_size, summary.truncated, summary.damage),
+        (detail.arguments, detail.complete_json, detail.canonical_json, detail.artifacts),
+        (detail.receipt.text if detail.receipt else None, detail.omissions),
+        [(one.role, one.digest, one.size, one.line_count) for one in detail.streams],
+    )
+
+
+@pytest.mark.parametrize("which", OUTPUTS)
+def test_a_recorded_call_has_the_surfaces_of_one_that_was_started_and_finished(
+    sqlite_store: Store, which: str
+) -> None:
+    call, output = OUTPUTS[which]
+    with sqlite_store.open_session() as session:
+        both = (session.record(EndedCall(call, output)), session.start(call).finish(output))
+    reader = sqlite_store.reader
+    recorded, finished = (reader.invocation(one.invocation_id) for one in both)
+    assert surfaces_of(recorded) == surfaces_of(finished)
+    assert (both[0].canonical, both[0].receipt) == (both[1].canonical, both[1].receipt)
+    check_evidence(sqlite_store)
+
+
+@pytest.mark.parametrize("given_name", ["started_at", "finished_at", None])
+def test_how_long_it_took_is_not_made_up(sqlite_store: Store, given_name: str | None) -> None:
+    moment = datetime(2025, 3, 4, tzinfo=UTC)
+    before = datetime.now(UTC)
+    times_given = {} if given_name is None else {given_name: moment}
+    finished = sqlite_store.open_session().record(EndedCall(BASH, made(), **times_given))
+    summary = sqlite_store.reader.invocation(finished.invocation_id).summary
+    assert summary.duration_ms is None
+    assert summary.finished_at is not None
+    if given_name is None:
+        assert before <= summary.started_at <= summary.finished_at
+    else:
+        assert summary.started_at == moment
+        assert (summary.finished_at == moment) is (given_name == "finished_at")
+
+
+NOW = datetime.now(UTC)
+
+
+@pytest.mark.parametrize(
+    ("times_given", "words"),
+    [
+        ((datetime(2025, 1, 1), None), "started_at has no time zone"),  # noqa: DTZ001
+        ((None, datetime(2025, 1, 1)), "finished_at has no time zone"),  # noqa: DTZ001
+        ((NOW, NOW - timedelta(microseconds=1)), "before"),
+        ((None, NOW + timedelta(days=2)), "finished_at is far off"),
+        ((datetime(1969, 12, 31, tzinfo=UTC), None), "started_at is far off"),
+        ((datetime.min.replace(tzinfo=timezone(timedelta(hours=14))), NOW), "far off"),
+        ((datetime.max.replace(tzinfo=timezone(-timedelta(hours=14))), NOW), "far off"),
+    ],
+)
+def test_times_that_cannot_be_are_refused(
+    sqlite_store: Store, times_given: tuple[datetime | None, datetime | None], words: str
+) -> None:
+    session = sqlite_store.open_session()
+    started_at, finished_at = times_given
+    with pytest.raises(InvalidRecordError, match=words):
+        session.record(EndedCall(BASH, made(), started_at=started_at, finished_at=finished_at))
+    assert sqlite_store.reader.counts().invocations == {}
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=times(10))
+@given(
+    output=st.binary(max_size=200),
+    arguments=st.text(st.characters(codec=None)),
+    call_id=st.none() | st.text(st.characters(codec=None)),
+    tool=st.text(st.characters(codec=None)),
+)
+def test_odd_values_come_back_as_they_were(
+    sqlite_store: Store, output: bytes, arguments: str, call_id: str | None, tool: str
+) -> None:
+    call = ToolCall(tool_name=tool, arguments_raw=arguments, call_id=call_id)
+    finished = sqlite_store.open_session().record(EndedCall(call, returned(tool, output)))
+    detail = sqlite_store.reader.invocation(finished.invocation_id)
+    assert detail.arguments == call.arguments_bytes
+    assert content_of(sqlite_store.reader, detail.streams[0]) == output
+
+
+def one_stream(change: dict[str, object]) -> CompleteOutput:
+    stream = StreamRecord.from_bytes("content.0", b"short").model_copy(update=change)
+    result = GenericOutput.of("x")
+    (item,) = result.content
+    changed = item.model_copy(update={"stream": stream})
+    return CompleteOutput.success("Bash", result.model_copy(update={"content": (changed,)}))
+
+
+def test_what_cannot_be_recorded_leaves_nothing(sqlite_store: Store) -> None:
+    session, closed = sqlite_store.open_session(), sqlite_store.open_session()
+    closed.close()
+    no_content, false_digest = one_stream({"content": None}), one_stream({"digest": digest_of(b"")})
+    refused = [
+        (EndedCall(BASH, no_content, family="generic"), InvalidRecordError),
+        (EndedCall(BASH, false_digest, family="generic"), InvalidRecordError),
+        (EndedCall(ToolCall(tool_name="Read"), made()), InvalidRecordError),
+        (EndedCall(BASH, made(), family="generic"), InvalidRecordError),
+        (EndedCall(BASH, made(), family="none"), NotFoundError),
+    ]
+    for call, kind in refused:
+        with pytest.raises(kind):
+            session.record(call)
+    with pytest.raises(SessionClosedError, match=str(closed.id)):
+        closed.record(EndedCall(BASH, made(BIG)))
+    assert sqlite_store.reader.counts().invocations == {}
+    assert not list(sqlite_store.spool.glob("0*"))
+    check_evidence(sqlite_store)
