@@ -97,9 +97,7 @@ def sqlite_store(tmp_path: Path) -> Iterator[Store]:
 @pytest.fixture
 def postgres_store(postgres_url: str, tmp_path: Path) -> Iterator[Store]:
     """A fresh store on a server, where nothing is to be tried on a file."""
-    with create_store(
-        postgres_url, artifacts=str(tmp_path / "a"), spool=tmp_path / "s"
-    ) as created:
+    with create_store(postgres_url, artifacts=str(tmp_path / "a"), spool=tmp_path / "s") as created:
         yield created
 
 
