@@ -130,7 +130,8 @@ def test_a_store_cannot_be_created_where_nobody_may_write(foreign: Cli) -> None:
     inside = Cli(str(foreign.folder / "deeper" / "trail.db"))
     (ended,) = as_nobody(inside, "init")
     assert ended.code == 5
-    assert ended.sentence == f"database {inside.database} cannot be made: Permission denied"
+    assert str(inside.folder) in ended.sentence
+    assert ended.sentence.endswith(": Permission denied")
 
 
 @pytest.mark.parametrize("mode", [0, 0o444])

@@ -11,7 +11,7 @@ from tests.support.contract import (
     printed,
     receipt_of,
     record,
-    rows_of,
+    row_count,
 )
 from tests.support.disks import small_disk
 from tests.support.evidence import check_evidence
@@ -36,16 +36,12 @@ from tooltrail.records import (
     MissingArtifactError,
     ToolCall,
     ToolError,
+    UnavailableError,
     default_families,
     digest_of,
     load_policy,
 )
 from tooltrail.store import Store, create_store
-from tooltrail.store.tables import (
-    CanonicalResultRow,
-    CompleteOutputRow,
-    ReceiptRow,
-)
 
 
 @pytest.mark.parametrize(
@@ -82,12 +78,14 @@ def test_fault_01_a_cut_of_the_receipt_alone_sets_the_flag_of_the_invocation(
     assert "[output truncated: " in receipt_of(detail)
 
 
-def test_fault_02_a_full_artifact_has_the_first_byte_and_the_last(store: Store) -> None:
-    detail = store.reader.invocation(run_command(store.open_session(), LINES).invocation_id)
+def test_fault_02_a_full_artifact_has_the_first_byte_and_the_last(sqlite_store: Store) -> None:
+    detail = sqlite_store.reader.invocation(
+        run_command(sqlite_store.open_session(), LINES).invocation_id
+    )
     ((role, path),) = detail.artifacts
     assert f"full output: {path}]" in receipt_of(detail)
-    assert (role, store.archive.verify(path, size=len(LINES))) == ("stdout", len(LINES))
-    assert content_of(store.reader, stream_of(detail, "stdout")) == LINES
+    assert (role, sqlite_store.archive.verify(path, size=len(LINES))) == ("stdout", len(LINES))
+    assert content_of(sqlite_store.reader, stream_of(detail, "stdout")) == LINES
 
 
 def test_fault_02_a_text_in_memory_becomes_a_whole_artifact_too(
@@ -198,16 +196,17 @@ def test_fault_05_characters_that_straddle_an_edge_of_a_capture_stay_whole(
     assert not {"\ufffd", "\\"} & set(finished.receipt.text)
 
 
-def test_fault_06_an_invocation_has_one_result_however_often_it_is_finished(store: Store) -> None:
-    invocation = store.open_session().start(ToolCall(tool_name="Bash", call_id="call_1"))
+def test_fault_06_an_invocation_has_one_result_however_often_it_is_finished(
+    sqlite_store: Store,
+) -> None:
+    invocation = sqlite_store.open_session().start(ToolCall(tool_name="Bash", call_id="call_1"))
     invocation.finish(command_output(invocation, b"first\n"))
     late = CompleteOutput.failure("Bash", ToolError(kind="cancelled", message="too late"))
     with pytest.raises(InvocationFinishedError):
         invocation.finish(late)
-    detail = store.reader.invocation(invocation.id)
+    detail = sqlite_store.reader.invocation(invocation.id)
     assert (detail.summary.state, "first" in receipt_of(detail)) == ("success", True)
-    for table in (ReceiptRow, CanonicalResultRow, CompleteOutputRow):
-        assert rows_of(store, table) == 1
+    assert row_count(sqlite_store, "surfaces") == 1
 
 
 CRASH = """
@@ -230,48 +229,58 @@ def test_fault_06_an_invocation_whose_program_was_killed_is_there_and_says_so(
     with create_store(tmp_path / "trail.db") as store:
         printed_id, _ = run_python(CRASH, str(tmp_path / "trail.db"), expected=-9)
         detail = store.reader.invocation(printed_id.strip())
-        assert (detail.summary.state, detail.summary.call_id) == ("started", "call_1")
-        assert (detail.receipt, detail.canonical_json) == (None, None)
-        assert store.reader.counts().invocations == {"started": 1}
-        assert store.reader.session(detail.summary.session_id).open_count == 1
+        assert (detail.summary.state, detail.summary.call_id) == ("interrupted", "call_1")
+        assert content_of(store.reader, stream_of(detail, "stdout")) == b"a part\n"
+        assert "interrupted" in receipt_of(detail)
+        assert store.reader.counts().invocations == {"interrupted": 1}
 
 
-def test_fault_06_two_calls_with_one_call_id_are_two_invocations(store: Store) -> None:
-    session = store.open_session()
+def test_fault_06_two_calls_with_one_call_id_are_two_invocations(
+    sqlite_store: Store,
+) -> None:
+    session = sqlite_store.open_session()
     call = ToolCall(tool_name="Bash", call_id="call_1")
     finished = [run_command(session, text, call=call) for text in (b"one\n", b"two\n")]
-    details = [store.reader.invocation(done.invocation_id) for done in finished]
+    details = [sqlite_store.reader.invocation(done.invocation_id) for done in finished]
     assert [detail.summary.call_id for detail in details] == ["call_1", "call_1"]
     assert ["one" in receipt_of(details[0]), "two" in receipt_of(details[1])] == [True, True]
-    assert rows_of(store, ReceiptRow) == 2
+    assert row_count(sqlite_store, "surfaces") == 2
 
 
-def test_fault_07_every_reference_of_a_result_and_of_a_receipt_resolves(store: Store) -> None:
-    detail = store.reader.invocation(
-        run_command(store.open_session(), LINES, LINES[::-1]).invocation_id
+def test_fault_07_every_reference_of_a_result_and_of_a_receipt_resolves(
+    sqlite_store: Store,
+) -> None:
+    detail = sqlite_store.reader.invocation(
+        run_command(sqlite_store.open_session(), LINES, LINES[::-1]).invocation_id
     )
     result = canonical_of(detail)["result"]
     for role, data in (("stdout", LINES), ("stderr", LINES[::-1])):
         path = result["artifacts"][result[f"{role}_artifact"]]["path"]
-        assert store.archive.verify(path, size=len(data)) == len(data)
+        assert sqlite_store.archive.verify(path, size=len(data)) == len(data)
         assert f"full output: {path}]" in result[f"{role}_preview"]
         assert f"\n{path} ({role})\n" in receipt_of(detail)
-        assert content_of(store.reader, stream_of(detail, role)) == data
+        assert content_of(sqlite_store.reader, stream_of(detail, role)) == data
 
 
-def test_fault_07_no_reference_is_recorded_when_its_bytes_cannot_be_kept(tmp_path: Path) -> None:
+def test_fault_07_a_reference_whose_bytes_wait_for_the_root_is_listed_and_resolves_later(
+    tmp_path: Path,
+) -> None:
     with create_store(tmp_path / "trail.db") as store:
         invocation = store.open_session().start(BASH)
         output = command_output(invocation, LINES)
         (tmp_path / "artifacts").rename(tmp_path / "unmounted")
-        finished = invocation.finish(output)
+        invocation.finish(output)
         detail = store.reader.invocation(invocation.id)
-        assert (detail.summary.state, detail.artifacts) == ("success", ())
-        assert "sha256/" not in finished.receipt.text
-        assert "full output: not stored yet]" in finished.receipt.text
-        assert [stream.role for stream in finished.postponed] == ["stdout"]
+        ((_, path),) = detail.artifacts
+        assert f"full output: {path}]" in receipt_of(detail)
+        (waiting,) = store.reader.waiting_streams()
+        assert (waiting.invocation_id, waiting.role) == (invocation.id, "stdout")
         assert (invocation.spool / "stdout.zst").is_file()
+        with pytest.raises(UnavailableError):
+            content_of(store.reader, stream_of(detail, "stdout"))
         (tmp_path / "unmounted").rename(tmp_path / "artifacts")
+        store.ingest()
+        assert store.archive.verify(path, size=len(LINES)) == len(LINES)
 
 
 def test_fault_07_a_blob_that_went_away_is_named_and_not_read_as_empty(tmp_path: Path) -> None:

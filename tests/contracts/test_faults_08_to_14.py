@@ -12,12 +12,13 @@ from tests.support.contract import (
     ENVELOPE,
     LINES,
     canonical_of,
+    facts_of,
     printed,
     receipt_of,
     record,
-    rows_of,
+    row_count,
 )
-from tests.support.evidence import check_evidence, ledger_of
+from tests.support.evidence import check_evidence
 from tests.support.outputs import returned
 from tests.support.recording import (
     captured,
@@ -35,17 +36,12 @@ from tooltrail.records import (
     ToolError,
     digest_of,
 )
+from tooltrail.records.facts import CallStarted
 from tooltrail.store import Store, create_store
-from tooltrail.store.tables import (
-    CanonicalResultRow,
-    CompleteOutputRow,
-    InvocationRow,
-    ReceiptRow,
-)
 
 
 def test_fault_08_failures_and_refusals_have_the_rows_and_the_shape_of_a_success(
-    store: Store,
+    sqlite_store: Store,
 ) -> None:
     ends = {
         "success": returned("t", "done"),
@@ -55,7 +51,7 @@ def test_fault_08_failures_and_refusals_have_the_rows_and_the_shape_of_a_success
         "interrupted": failure("interrupted"),
     }
     for state, output in ends.items():
-        detail = record(store, output)
+        detail = record(sqlite_store, output)
         assert detail.summary.state == state
         assert detail.complete_json is not None
         for document in (canonical_of(detail), json.loads(detail.complete_json)):
@@ -64,8 +60,7 @@ def test_fault_08_failures_and_refusals_have_the_rows_and_the_shape_of_a_success
             assert (document["result"] is None) is (state != "success")
             assert (document["error"] is None) is (state == "success")
         assert receipt_of(detail)
-    tables = (InvocationRow, CompleteOutputRow, CanonicalResultRow, ReceiptRow)
-    assert [rows_of(store, table) for table in tables] == [len(ends)] * 4
+    assert [row_count(sqlite_store, one) for one in ("invocations", "surfaces")] == [len(ends)] * 2
 
 
 def failure(kind: str) -> CompleteOutput:
@@ -118,15 +113,15 @@ def test_fault_09_a_call_id_names_no_file_and_no_identity(tmp_path: Path) -> Non
     ids=["nul", "half-a-pair", "control"],
 )
 def test_fault_09_a_call_id_that_no_database_could_hold_is_kept_as_data(
-    store: Store, call_id: str, listed: str
+    sqlite_store: Store, call_id: str, listed: str
 ) -> None:
-    session = store.open_session()
+    session = sqlite_store.open_session()
     invocation = session.start(ToolCall(tool_name="t", call_id=call_id))
     invocation.finish(returned("t", "done"))
-    assert store.reader.invocation(invocation.id).summary.call_id == listed
-    (start,) = (e for e in ledger_of(store, session.id) if e.kind == "invocation.started")
-    assert start.payload["call_id"] == call_id
-    check_evidence(store)
+    assert sqlite_store.reader.invocation(invocation.id).summary.call_id == listed
+    (start,) = facts_of(sqlite_store, CallStarted)
+    assert start.call_id == call_id
+    check_evidence(sqlite_store)
 
 
 def test_fault_10_token_counts_survive_in_every_surface(sqlite_store: Store) -> None:
@@ -152,7 +147,7 @@ def test_fault_10_the_tokens_of_a_child_agent_survive(sqlite_store: Store) -> No
     assert "Tokens: 12,345 in, 67 out" in receipt_of(detail)
 
 
-def test_fault_11_the_digest_of_arguments_sees_every_nested_key(store: Store) -> None:
+def test_fault_11_the_digest_of_arguments_sees_every_nested_key(sqlite_store: Store) -> None:
     base: dict[str, JsonValue] = {"a": {"b": [{"c": 1}, None]}, "d": 2}
     same: dict[str, JsonValue] = {"d": 2, "a": {"b": [{"c": 1}, None]}}
     others: Sequence[JsonValue] = [
@@ -163,14 +158,10 @@ def test_fault_11_the_digest_of_arguments_sees_every_nested_key(store: Store) ->
         {"a": {"b": [{"c": 1}, None], "e": None}, "d": 2},
         {"a": {}, "d": 2},
     ]
-    session = store.open_session()
+    session = sqlite_store.open_session()
     for arguments in (base, same, *others):
         session.start(ToolCall.of("t", arguments))
-    digests = [
-        entry.payload["arguments_digest"]
-        for entry in ledger_of(store, session.id)
-        if entry.kind == "invocation.started"
-    ]
+    digests = [fact.arguments for fact in facts_of(sqlite_store, CallStarted)]
     assert digests[0] == digests[1]
     assert len(set(map(str, digests))) == 1 + len(others)
     assert digests[0] == digest_of(b'{"a":{"b":[{"c":1},null]},"d":2}')
@@ -178,14 +169,14 @@ def test_fault_11_the_digest_of_arguments_sees_every_nested_key(store: Store) ->
 
 @pytest.mark.parametrize("kind", [None, "tool_execution_failed"])
 def test_fault_11_the_state_is_started_until_the_tool_has_ended(
-    store: Store, kind: str | None
+    sqlite_store: Store, kind: str | None
 ) -> None:
-    invocation = store.open_session().start(ToolCall(tool_name="t"))
-    assert state_of(store, invocation.id) == "started"
+    invocation = sqlite_store.open_session().start(ToolCall(tool_name="t"))
+    assert state_of(sqlite_store, invocation.id) == "started"
     captured(invocation, "stdout", b"the tool is running")
-    assert state_of(store, invocation.id) == "started"
+    assert state_of(sqlite_store, invocation.id) == "started"
     invocation.finish(returned("t", "done") if kind is None else failure(kind))
-    assert state_of(store, invocation.id) == ("success" if kind is None else "error")
+    assert state_of(sqlite_store, invocation.id) == ("success" if kind is None else "error")
 
 
 def state_of(store: Store, invocation_id: UUID) -> str:
@@ -210,14 +201,14 @@ def test_fault_12_one_huge_line_is_bounded_and_both_of_its_ends_are_shown(
     assert len(receipt_of(detail)) <= 34_000
 
 
-def test_fault_13_arguments_are_encoded_once_or_not_at_all(store: Store) -> None:
+def test_fault_13_arguments_are_encoded_once_or_not_at_all(sqlite_store: Store) -> None:
     nested: JsonValue = {"cmd": 'echo "hi"', "env": {"A": "1"}}
-    session = store.open_session()
+    session = sqlite_store.open_session()
     raw = '{ "cmd": "echo \\"hi\\"" }'
     as_value = session.start(ToolCall.of("t", nested))
     as_text = session.start(ToolCall(tool_name="t", arguments_raw=raw))
-    assert json.loads(store.reader.invocation(as_value.id).arguments) == nested
-    assert store.reader.invocation(as_text.id).arguments == raw.encode()
+    assert json.loads(sqlite_store.reader.invocation(as_value.id).arguments) == nested
+    assert sqlite_store.reader.invocation(as_text.id).arguments == raw.encode()
 
 
 def test_fault_13_json_that_a_command_prints_is_laid_out_and_never_escaped(

@@ -31,8 +31,8 @@ from tooltrail.store import InvocationDetail, Store
 HUGE = 200_000_000
 """Characters of the longest text."""
 
-COPIES = 4
-"""Of a huge text beside itself: its JSON as text and in UTF-8, and what a store makes of them."""
+COPIES = 6
+"""Of a huge text beside itself: its JSON as text and in UTF-8, the frame, and what a store makes."""
 
 
 def nested(levels: int) -> Any:
@@ -235,9 +235,9 @@ def test_a_text_is_kept_to_the_byte(sqlite_store: Store, text: str) -> None:
     [bytes(range(256)), b"\xff\xfe", b"\xed\xa0\x80", b"caf\xe9"],
     ids=["every-byte", "no-utf-8", "half-a-pair", "latin-1"],
 )
-def test_bytes_are_kept_to_the_byte(store: Store, data: bytes) -> None:
-    detail = record(store, returned("t", data))
-    assert content_of(store.reader, stream_of(detail, "content.0")) == data
+def test_bytes_are_kept_to_the_byte(sqlite_store: Store, data: bytes) -> None:
+    detail = record(sqlite_store, returned("t", data))
+    assert content_of(sqlite_store.reader, stream_of(detail, "content.0")) == data
 
 
 @pytest.mark.parametrize("name", ["60-digits", "5000-digits", "key-twice", "beyond-a-double"])

@@ -1,6 +1,7 @@
 """What the tests of the records share: a publisher in memory, and streams of every kind."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from tooltrail.records import (
     project,
     render,
 )
+from tooltrail.store.views import OmissionView
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -105,7 +107,9 @@ def surfaces(
     return projection, render(projection.canonical, chosen, policy), publisher
 
 
-def omitted(omissions: tuple[Omission, ...], field_name: str, unit: str) -> int:
+def omitted(
+    omissions: Sequence[Omission] | Sequence[OmissionView], field_name: str, unit: str
+) -> int:
     """The sum of what all stages left out of a field."""
     return sum(o.before - o.after for o in omissions if (o.field, o.unit) == (field_name, unit))
 

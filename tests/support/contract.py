@@ -1,12 +1,9 @@
 """What the contract tests share: one long log, and a look at each surface of a record."""
 
 import json
-from typing import Any
+from typing import Any, TypeVar
 
-from sqlalchemy import func, select
-from tests.support.recording import (
-    in_memory,
-)
+from tests.support.recording import in_memory
 
 from tooltrail.records import (
     CommandOutput,
@@ -14,7 +11,11 @@ from tooltrail.records import (
     StreamRecord,
     ToolCall,
 )
+from tooltrail.records.facts import Fact, read_fact
 from tooltrail.store import InvocationDetail, Store
+from tooltrail.store.packed_facts import unpack_fact
+
+FactT = TypeVar("FactT", bound=Fact)
 
 BASH = ToolCall(tool_name="Bash")
 ENVELOPE = ["error", "result", "status", "summary_text", "tool_name"]
@@ -45,7 +46,17 @@ def record(store: Store, output: CompleteOutput) -> InvocationDetail:
     return store.reader.invocation(invocation.id)
 
 
-def rows_of(store: Store, table: type[Any]) -> int:
+def row_count(store: Store, table: str) -> int:
+    """How many rows a table has, after everything that waits was ingested."""
+    store.ingest()
     with store.database.read() as connection:
-        count = connection.scalar(select(func.count()).select_from(table))
-    return count or 0
+        return int(connection.query(f"SELECT count(*) FROM {table}")[0][0])
+
+
+def facts_of(store: Store, kind: type[FactT]) -> list[FactT]:
+    """The facts of a kind that the ledger has, in their order."""
+    store.ingest()
+    with store.database.read() as connection:
+        rows = connection.query("SELECT fact FROM ledger_entries ORDER BY n")
+    facts = [read_fact(unpack_fact(bytes(packed))) for (packed,) in rows]
+    return [fact for fact in facts if isinstance(fact, kind)]

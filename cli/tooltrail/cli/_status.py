@@ -17,6 +17,9 @@ from tooltrail.store.store import Store
 _SAFE_SQLITE: Final = (3, 51, 3)
 """First SQLite release without the WAL-reset corruption of 3.7.0 to 3.51.2."""
 
+_LOW_BYTES: Final = 16 << 20
+"""Room for one more segment of a journal."""
+
 _LISTED: Final = 5
 """Rejected facts that are printed one by one."""
 
@@ -98,8 +101,12 @@ def warnings_of(status: dict[str, Any], *, utc: bool) -> Iterator[str]:
         waiting = counted(found["pending_count"], "artifact")
         since = shown(found["pending"][0]["noticed_at"], utc=utc)
         size = size_of(found["pending_bytes"])
-        yield f"{waiting} ({size}) wait in a spool for the artifact root, the oldest since {since}"
+        yield f"{waiting} ({size}) waiting for the artifact root, the oldest since {since}"
     yield from _rejections(found)
+    for disk in ("database", "spool"):
+        free = found[f"{disk}_free_bytes"]
+        if free is not None and free < _LOW_BYTES:
+            yield f"the disk of the {disk} has {free:,} free bytes"
     if found["lossy_count"]:
         streams = counted(found["lossy_count"], "stream")
         lost = size_of(found["lost_bytes"])

@@ -130,9 +130,7 @@ def read_journal(folder: Path, cursor: Cursor) -> Iterator[Item]:
         for item in _read_segment(folder, cursor):
             cursor = cursor_behind(item)
             yield item
-        following = next(
-            (one for one in _segment_numbers(folder) if one > cursor.segment), None
-        )
+        following = next((one for one in _segment_numbers(folder) if one > cursor.segment), None)
         if following is None:
             return
         # The segment is sealed by now. Frames may have been added before it was.

@@ -17,11 +17,11 @@ from tooltrail.records.errors import (
     UnavailableError,
 )
 from tooltrail.store.engines.connection import Connection
-from tooltrail.store.engines.database import ensure_wal, open_database
+from tooltrail.store.engines.database import Database, ensure_wal, open_database
 from tooltrail.store.engines.targets import SqliteTarget, Target, is_there
 from tooltrail.store.info import FORMAT, read_revision
 from tooltrail.store.ingest.durable import make_durable
-from tooltrail.store.marks import find_own_mark, mark_root, unmark_root
+from tooltrail.store.marks import find_own_mark, mark_root, refuse_others, unmark_root
 from tooltrail.store.roots import resolve_root
 
 SCHEMA_LOCK = 0x746F6F6C
@@ -43,11 +43,10 @@ def create(target: Target, root: str) -> UUID:
         InvalidRecordError: the root is that of another store, or cannot be used.
         UnavailableError: the database or the root cannot be reached or written.
     """
-    if isinstance(target, SqliteTarget):
-        _make_file(target)
     database = open_database(target)
     try:
-        ensure_wal(database)
+        if isinstance(target, SqliteTarget):
+            _prepare_file(database, target, root)
         with database.write() as connection:
             lock_schema(connection)
             if read_revision(connection) is not None:
@@ -65,16 +64,24 @@ def lock_schema(connection: Connection) -> None:
         connection.query("SELECT pg_advisory_xact_lock(?)", (SCHEMA_LOCK,))
 
 
-def _make_file(target: SqliteTarget) -> None:
-    """Make an empty file that only its owner may read, unless there is one."""
+def _prepare_file(database: Database, target: SqliteTarget, root: str) -> None:
+    """Make an empty database that only its owner may read, unless there is a file.
+
+    An artifact root that cannot be used raises before a file is made or changed.
+    """
     if is_there(target):
-        return
+        with database.read() as connection:
+            if read_revision(connection) is not None:
+                raise StoreExistsError(f"there is a store in {target} already")
+    sink = open_sink(resolve_root(target, root), create=True)
+    refuse_others(sink, find_own_mark(sink, target.place))
     try:
         make_durable_folders(target.path.parent)
         # SQLite would make the file readable for everybody, and its WAL like the file.
         target.path.touch(mode=PRIVATE_FILE)
     except OSError as error:
         raise UnavailableError(f"database {target} cannot be made: {error.strerror}") from error
+    ensure_wal(database)
 
 
 def _make_schema_and_mark(connection: Connection, root: str) -> UUID:

@@ -35,11 +35,11 @@ def mark_root(sink: ArtifactSink, store_id: UUID, place: str, scratch: Path | No
         InvalidRecordError: the root is that of another store.
         UnavailableError: the root or the temporary file cannot be read or written.
     """
-    _refuse_others(sink, store_id)
+    refuse_others(sink, store_id)
     if not put_mark(sink, store_id, place, scratch):
         return
     try:
-        _refuse_others(sink, store_id)
+        refuse_others(sink, store_id)
     except InvalidRecordError:
         unmark_root(sink, store_id)
         raise
@@ -80,7 +80,7 @@ def refuse_other_roots(sink: ArtifactSink, store_id: UUID) -> None:
         InvalidRecordError: it is not.
         UnavailableError: the root cannot be read.
     """
-    _refuse_others(sink, store_id)
+    refuse_others(sink, store_id)
     # From the list: asking for the mark by name reports a missing one as an unmounted disk.
     if not any(stat.path == mark_path(store_id) for stat in sink.list(MARK_PREFIX)):
         raise InvalidRecordError(
@@ -89,8 +89,14 @@ def refuse_other_roots(sink: ArtifactSink, store_id: UUID) -> None:
         )
 
 
-def _refuse_others(sink: ArtifactSink, store_id: UUID) -> None:
-    own = mark_path(store_id)
+def refuse_others(sink: ArtifactSink, store_id: UUID | None) -> None:
+    """Raise when a root has the mark of a store with another id.
+
+    Raises:
+        InvalidRecordError: the root has such a mark.
+        UnavailableError: the root cannot be read.
+    """
+    own = None if store_id is None else mark_path(store_id)
     for other in sink.list(MARK_PREFIX):
         if other.path != own:
             raise InvalidRecordError(

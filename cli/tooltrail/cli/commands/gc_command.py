@@ -32,8 +32,8 @@ def command(location: Location, grace: timedelta, yes: bool, as_json: bool) -> N
     that were set apart, and files of other programs are never deleted. An artifact root that is
     marked as the root of another store is refused.
 
-    A run that deleted objects appends a maintenance fact to the journal, with the number of
-    objects and bytes, even if the run fails or is interrupted.
+    A run that deleted objects appends a maintenance fact with the number of objects and bytes to
+    the journal, even if the run fails.
     """
     from tooltrail.cli._pruning import (
         plan_with_bar,

@@ -38,7 +38,7 @@ def command(location: Location, as_json: bool) -> int:
     )
     if left.pending_count:
         reason = printable(left.pending[0].reason)
-        say(f"{counted(left.pending_count, 'artifact')} wait for the artifact root: {reason}")
+        say(f"{counted(left.pending_count, 'artifact')} waiting for the artifact root: {reason}")
         return ExitCode.UNAVAILABLE
     if left.rejected_count:
         say(f"{counted(left.rejected_count, 'fact')} could not be applied: see `tooltrail status`")

@@ -86,7 +86,7 @@ def command(
 
     asked = Transcribing(style, tokens, exporting, output, is_exact=is_exact)
     asked.refuse_contradictions()
-    compaction = None if tokens is None else _compaction(policy)
+    compaction = None if tokens is None and policy is None else _compaction(policy)
     with location.open() as store:
         transcript = load_transcript(store.reader, session, payloads=is_exact)
     return asked.answer(transcript if last is None else until(transcript, last), compaction)

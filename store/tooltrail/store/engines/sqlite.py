@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
+from tooltrail.store.engines.disk import SIDE_FILES_BYTES, is_below
 from tooltrail.store.engines.sqlite_library import sqlite3
 
 BUSY_TIMEOUT_S: Final = 30.0
@@ -48,11 +49,20 @@ def connect(path: Path, *, create: bool, is_migration: bool = False) -> sqlite3.
 def _uri(path: Path, *, create: bool) -> str:
     if create:
         mode = "rwc"
-    elif os.access(path.parent, os.W_OK) or path.with_name(f"{path.name}-wal").exists():
+    elif _has_wal(path) or _takes_side_files(path.parent):
         # Not rwc, so that opening a store that is not there does not leave an empty file.
         mode = "rw"
     else:
-        # In a folder that cannot be written SQLite could not make the shared memory file that WAL
-        # mode needs. Nobody else can write there either, and all of it is in the main file.
+        # SQLite could not make the shared memory file that WAL mode needs. No other process can
+        # write there either, and the main file has everything.
         mode = "ro&immutable=1"
     return f"file:{quote(os.fsencode(path))}?mode={mode}"
+
+
+def _has_wal(path: Path) -> bool:
+    return path.with_name(f"{path.name}-wal").exists()
+
+
+def _takes_side_files(folder: Path) -> bool:
+    """Whether the folder can be written, and its disk has room."""
+    return os.access(folder, os.W_OK) and not is_below(folder, SIDE_FILES_BYTES)
