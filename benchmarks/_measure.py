@@ -5,6 +5,7 @@ import statistics
 import sys
 import tempfile
 import time
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +18,9 @@ Report: TypeAlias = Iterator[str]
 
 IS_FULL = bool(os.environ.get("TOOLTRAIL_BENCH_FULL"))
 """Whether amounts are large: about an hour, and some 10 GB of disk."""
+
+consume: Callable[[Iterable[object]], None] = deque[object](maxlen=0).extend
+"""Iterates to the end and keeps nothing; a kept result costs time of Python's collector."""
 
 TOOLTRAIL = (sys.executable, "-m", "tooltrail.cli")
 

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from benchmarks._calls import Call
-from benchmarks._measure import IS_FULL
+from benchmarks._measure import IS_FULL, consume
 from tooltrail.journal.recorder import Recorder
 from tooltrail.journal.work import Acknowledge, Work
 from tooltrail.records import CompleteOutput, GenericOutput, ToolCall, ToolError
@@ -58,8 +58,7 @@ def stored_calls(count: int) -> Path:
                 agent = _AGENTS[number % len(_AGENTS)] if number else RARE_AGENT
                 at = BEGINNING + timedelta(seconds=first)
                 session = Session.open(recorder, agent=agent, at=at)
-                for _ in session.record_many(map(_call, range(first, last))):
-                    pass
+                consume(session.record_many(map(_call, range(first, last))))
                 store.ingest()
     return database
 

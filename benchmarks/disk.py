@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.support.corpus.formats import CORPUS, READERS, recorded_calls
 from tests.support.corpus.replay import Replayed, replay
 
-from benchmarks._measure import Report, line, scratch_folder
+from benchmarks._measure import Report, consume, line, scratch_folder
 from tooltrail.records import ToolCall, default_families
 from tooltrail.store import EndedCall, create_store
 
@@ -43,8 +43,7 @@ def _record(database: Path, calls: list[Replayed]) -> None:
         waiting = iter(calls)
         while some := list(islice(waiting, _SESSION)):
             with store.open_session() as session:
-                for _ in session.record_many(map(_ended, some)):
-                    pass
+                consume(session.record_many(map(_ended, some)))
         assert not store.ingest().rejected_count
 
 

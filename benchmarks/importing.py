@@ -30,6 +30,7 @@ from benchmarks._measure import (
     Times,
     compare,
     compare_rounds,
+    consume,
     scratch_folder,
     speed,
 )
@@ -72,8 +73,7 @@ def lines() -> Report:
 def record_many(store: Store, calls: list[EndedCall]) -> None:
     """Record calls that ended, and wait until their rows are committed."""
     with store.open_session() as session:
-        for _ in session.record_many(calls):
-            pass
+        consume(session.record_many(calls))
     store.ingest()
 
 

@@ -3,7 +3,7 @@
 import json
 
 from benchmarks._calls import Call, documents_of
-from benchmarks._measure import Report, compare, speed
+from benchmarks._measure import Report, compare, consume, speed
 
 REPEATS = 2_000
 ROUNDS = 9
@@ -16,8 +16,8 @@ def lines() -> Report:
     record = [json.loads(document) for document in documents_of(call)[:2]]
 
     times = compare(
-        lambda: [documents_of(call) for _ in range(REPEATS)],
-        lambda: [json.loads(json.dumps(record)) for _ in range(REPEATS)],
+        lambda: consume(documents_of(call) for _ in range(REPEATS)),
+        lambda: consume(json.loads(json.dumps(record)) for _ in range(REPEATS)),
         ROUNDS,
     )
     yield speed("project and render 2 KB", "json.dumps + json.loads of it", times, REPEATS)

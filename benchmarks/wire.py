@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias
 
-from benchmarks._measure import Report, Times, compare, speed
+from benchmarks._measure import Report, Times, compare, consume, speed
 from tooltrail.wire import read_stream, wire_format
 
 Event: TypeAlias = dict[str, Any]
@@ -42,8 +42,8 @@ def _measure(name: str, events: list[str], body: bytes) -> Times:
         raise AssertionError(f"{name}: {len(found)} calls")
 
     return compare(
-        lambda: [read_stream(known, chunks) for _ in range(REPEATS)],
-        lambda: [json.loads(event) for _ in range(REPEATS) for event in events],
+        lambda: consume(read_stream(known, chunks) for _ in range(REPEATS)),
+        lambda: consume(json.loads(event) for _ in range(REPEATS) for event in events),
         ROUNDS,
     )
 

@@ -37,7 +37,7 @@ def test_the_artifacts_are_used_at_the_new_root(cli: Cli, old: Path, new: Path) 
     old.rename(old.with_name("away"))
     assert cli.ok("artifact", "verify").message.startswith("2 artifacts, ")
     (status,) = cli.ok("status", "--json").records
-    assert status["artifact_root"] == str(new)
+    assert status["artifact_root"] == f"file://{new}"
 
 
 def test_delete_old_deletes_what_has_arrived(cli: Cli, old: Path, new: Path) -> None:
@@ -57,7 +57,7 @@ def test_an_empty_root_is_wrong_usage(
     assert ended.usage_error == "NEW_ROOT is empty; name a folder or a URL"
     assert list((tmp_path / "here").iterdir()) == []
     (status,) = cli.ok("status", "--json").records
-    assert status["artifact_root"] == str(old)
+    assert status["artifact_root"] == f"file://{old}"
 
 
 def test_json_is_one_record(cli: Cli, old: Path, new: Path) -> None:

@@ -18,7 +18,7 @@ def test_a_session_is_opened_listed_and_closed(cli: Cli) -> None:
         session = store.join_session(store.reader.session(name).id)
         run_command(session)
         session.start(ToolCall(tool_name="Bash"))
-    header, row = cli.ok("session", "ls", "--utc").lines
+        header, row = cli.ok("session", "ls", "--utc").lines
     assert header.split() == ["SESSION", "OPENED", "CLOSED", "CALLS", "OPEN", "AGENT", "TITLE"]
     assert row.startswith(name)
     assert row.split()[3:] == ["2", "1", "Ada", "nightly", "build"]

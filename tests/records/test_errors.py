@@ -19,7 +19,6 @@ TREE = [
     (errors.StoreExistsError, errors.InvalidRecordError),
     (errors.SessionClosedError, errors.InvalidRecordError),
     (errors.InvocationFinishedError, errors.InvalidRecordError),
-    (errors.IdempotencyConflictError, errors.InvalidRecordError),
     (errors.DamageError, errors.TooltrailError),
     (errors.DigestMismatchError, errors.DamageError),
     (errors.IndexMismatchError, errors.DamageError),
@@ -28,9 +27,6 @@ TREE = [
     (errors.UnavailableError, errors.TooltrailError),
     (errors.AccessRefusedError, errors.UnavailableError),
     (errors.DiskFullError, errors.UnavailableError),
-    (errors.StartUncertainError, errors.UnavailableError),
-    (errors.EndUncertainError, errors.UnavailableError),
-    (errors.RecordUncertainError, errors.UnavailableError),
 ]
 EVERY = [
     value

@@ -3,7 +3,8 @@
 from tests.support.recording import content_of
 
 from tooltrail.records import digest_of
-from tooltrail.store import Store, check_database, verify
+from tooltrail.store import Store, check_database
+from tooltrail.store.verify import verify
 
 
 def check_evidence(store: Store, *, is_complete: bool = True) -> None:

@@ -53,7 +53,10 @@ class Location(NamedTuple):
         from tooltrail.store.spools import default_spool  # noqa: PLC0415  see `open`
 
         spool = self.spool or default_spool(parse_target(self.database))
-        return (spool / "journal").is_dir()
+        try:
+            return (spool / "journal").is_dir()
+        except OSError:
+            return False  # the reader says that the spool cannot be read
 
 
 def default_database() -> str:

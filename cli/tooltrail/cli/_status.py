@@ -11,7 +11,7 @@ from tooltrail.migrations import HEAD_REVISION
 from tooltrail.records.errors import UnavailableError
 from tooltrail.store.engines.targets import SqliteTarget
 from tooltrail.store.keep.condition import read_condition
-from tooltrail.store.roots import mark_path, resolve_root
+from tooltrail.store.roots import mark_path
 from tooltrail.store.store import Store
 
 _SAFE_SQLITE: Final = (3, 51, 3)
@@ -37,7 +37,7 @@ def status_of(store: Store, *, with_bodies: bool) -> dict[str, Any]:
         "database": str(store.database.target),
         "engine": _engine(store),
         "revision": HEAD_REVISION,
-        "artifact_root": resolve_root(store.database.target, info.artifact_root),
+        "artifact_root": store.archive.sink.url,
         "artifacts_unavailable": _why_unavailable(store),
         "spool": str(store.spool),
         "store_id": info.id,
@@ -89,7 +89,8 @@ def warnings_of(status: dict[str, Any], *, utc: bool) -> Iterator[str]:
         )
     found: dict[str, Any] = status["condition"]
     if (reason := status["not_ingested"]) is not None:
-        waiting = counted(found["waiting_count"], "fact")
+        count = found["waiting_count"]
+        waiting = "facts" if count is None else counted(count, "fact")
         yield f"{waiting} of this machine not in the database yet: {printable(reason)}"
     if (reason := status["artifacts_unavailable"]) is not None:
         yield f"the artifact root is unavailable: {printable(reason)}"

@@ -80,7 +80,7 @@ def read_journal_id(folder: Path) -> UUID | None:
         UnavailableError: a file cannot be read.
     """
     damage: DamageError | None = None
-    for number in segments.segment_numbers(folder):
+    for number in _segment_numbers(folder):
         try:
             with _Open(folder, number) as segment:
                 return segments.read_head(segment.descriptor, segment.path).journal
@@ -91,6 +91,13 @@ def read_journal_id(folder: Path) -> UUID | None:
     if damage is not None:
         raise damage
     return None
+
+
+def _segment_numbers(folder: Path) -> list[int]:
+    try:
+        return segments.segment_numbers(folder)
+    except OSError as error:
+        raise UnavailableError(f"journal {folder} cannot be read: {error.strerror}") from error
 
 
 def has_frames(folder: Path, cursor: Cursor) -> bool:
@@ -106,7 +113,7 @@ def has_frames(folder: Path, cursor: Cursor) -> bool:
                 return True
     except FileNotFoundError:
         pass
-    return any(number > cursor.segment for number in segments.segment_numbers(folder))
+    return any(number > cursor.segment for number in _segment_numbers(folder))
 
 
 def read_journal(folder: Path, cursor: Cursor) -> Iterator[Item]:
@@ -124,7 +131,7 @@ def read_journal(folder: Path, cursor: Cursor) -> Iterator[Item]:
             cursor = cursor_behind(item)
             yield item
         following = next(
-            (one for one in segments.segment_numbers(folder) if one > cursor.segment), None
+            (one for one in _segment_numbers(folder) if one > cursor.segment), None
         )
         if following is None:
             return
@@ -167,7 +174,7 @@ def delete_segments(folder: Path, *, before: int) -> int:
     Raises:
         UnavailableError: a file cannot be deleted.
     """
-    numbers = segments.segment_numbers(folder)
+    numbers = _segment_numbers(folder)
     old = [number for number in numbers[:-1] if number < before]
     try:
         for number in old:

@@ -28,7 +28,7 @@ from .catalog import DEFAULT_POLICY, default_families, default_policy, register_
 from .compaction import CompactionBudget, compact
 from .conversations import Conversation, Message, Origin, Role, ToolDefinition
 from .counted_streams import count_lines
-from .cutting import ArtifactPublisher, Cutter, Postponed, Published, Shown
+from .cutting import ArtifactPublisher, Cutter, Published, Shown
 from .digests import Digest, digest_from_hex, digest_of, hex_of, parse_digest
 from .envelope import (
     SUMMARY_CHARS,
@@ -44,18 +44,14 @@ from .errors import (
     DamageError,
     DigestMismatchError,
     DiskFullError,
-    EndUncertainError,
-    IdempotencyConflictError,
     IndexMismatchError,
     InvalidRecordError,
     InvocationFinishedError,
     MissingArtifactError,
     NotFoundError,
     PathEscapeError,
-    RecordUncertainError,
     SchemaMismatchError,
     SessionClosedError,
-    StartUncertainError,
     StoreExistsError,
     StoreNotFoundError,
     TooltrailError,
@@ -127,7 +123,6 @@ from .family import Family, Projector, Renderer
 from .foreign_json import read_json
 from .ids import IdFactory, parse_id, short_id
 from .invoking import ainvoke, invoke
-from .ledger import GENESIS, LedgerEntry
 from .omissions import Omission
 from .policy import Policy, ToolPolicy
 from .policy_documents import load_policy, policy_from_toml, stored_policy
@@ -142,7 +137,6 @@ from .tool_errors import ErrorKind, ToolError
 
 __all__ = [
     "DEFAULT_POLICY",
-    "GENESIS",
     "SUMMARY_CHARS",
     "AccessRefusedError",
     "AgentVersion",
@@ -171,7 +165,6 @@ __all__ = [
     "Digest",
     "DigestMismatchError",
     "DiskFullError",
-    "EndUncertainError",
     "ErrorBudget",
     "ErrorKind",
     "Facts",
@@ -187,12 +180,10 @@ __all__ = [
     "GenericOutput",
     "Hunk",
     "IdFactory",
-    "IdempotencyConflictError",
     "IndexMismatchError",
     "InvalidRecordError",
     "InvocationFinishedError",
     "InvocationState",
-    "LedgerEntry",
     "LegEnded",
     "LegFact",
     "LegOutcome",
@@ -211,7 +202,6 @@ __all__ = [
     "Origin",
     "PathEscapeError",
     "Policy",
-    "Postponed",
     "Preview",
     "Projection",
     "Projector",
@@ -220,7 +210,6 @@ __all__ = [
     "Published",
     "ReasoningBlock",
     "Receipt",
-    "RecordUncertainError",
     "Renderer",
     "ResourceBlock",
     "ResultBlock",
@@ -234,7 +223,6 @@ __all__ = [
     "SearchOutput",
     "SessionClosedError",
     "Shown",
-    "StartUncertainError",
     "Status",
     "StoreExistsError",
     "StoreNotFoundError",

@@ -19,6 +19,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from json.encoder import encode_basestring as _quote
+from operator import itemgetter
 from typing import TYPE_CHECKING, cast
 
 from tooltrail.records.errors import InvalidRecordError
@@ -46,6 +47,7 @@ _NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _SCALARS = (str, int, float, type(None))
 
 _Emit = Callable[[str], None]
+_first = itemgetter(0)
 
 
 def encode(value: object) -> bytes:
@@ -150,17 +152,37 @@ def _write(value: object, emit: _Emit, depth: int) -> None:  # noqa: PLR0911  on
 
 
 def _write_object(value: Mapping[object, object], emit: _Emit, depth: int) -> None:
-    members: dict[str, object] = {}
-    for key, member in value.items():
-        if not isinstance(key, str):
-            raise InvalidRecordError(f"an object key must be a string, not {type(key).__name__}")
-        members[_key(key)] = member
     separator = "{"
-    for key in _sorted_keys(members):
-        emit(separator + _quote(key) + ":")
-        _write(members[key], emit, depth)
+    for key, member in _sorted_members(value):
+        kind = type(member)
+        if kind is str:
+            emit(f"{separator}{_quote(key)}:{_text(cast('str', member))}")
+        elif kind is int:
+            emit(f"{separator}{_quote(key)}:{_integer(cast('int', member))}")
+        else:
+            emit(f"{separator}{_quote(key)}:")
+            _write(member, emit, depth)
         separator = ","
-    emit("}" if members else "{}")
+    emit("}" if value else "{}")
+
+
+def _sorted_members(value: Mapping[object, object]) -> list[tuple[str, object]]:
+    """The members in their order, with keys as they are written.
+
+    Raises:
+        InvalidRecordError: a key is not a string.
+    """
+    try:
+        keys = "".join(cast("Mapping[str, object]", value))
+    except TypeError:
+        wrong = next(key for key in value if not isinstance(key, str))
+        kind = type(wrong).__name__
+        raise InvalidRecordError(f"an object key must be a string, not {kind}") from None
+    members = cast("Mapping[str, object]", value)
+    if keys.isascii() and "$" not in keys:
+        return sorted(members.items(), key=_first)
+    spelled = {_key(key): member for key, member in members.items()}
+    return sorted(spelled.items(), key=lambda one: one[0].encode("utf-16-be"))
 
 
 def _write_array(value: Sequence[object], emit: _Emit, depth: int) -> None:
@@ -170,12 +192,6 @@ def _write_array(value: Sequence[object], emit: _Emit, depth: int) -> None:
         _write(member, emit, depth)
         separator = ","
     emit("]" if value else "[]")
-
-
-def _sorted_keys(members: Mapping[str, object]) -> list[str]:
-    if all(map(str.isascii, members)):
-        return sorted(members)
-    return sorted(members, key=lambda key: key.encode("utf-16-be"))
 
 
 def _text(text: str) -> str:

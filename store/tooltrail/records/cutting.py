@@ -9,11 +9,9 @@ from itertools import chain
 from typing import NamedTuple, Protocol, TypeVar
 
 from tooltrail.records import canonical_json
-from tooltrail.records._error_text import one_line
-from tooltrail.records._loss_notices import REASON_CHARS, loss_notice
+from tooltrail.records._loss_notices import loss_notice
 from tooltrail.records._model import Record
 from tooltrail.records._text_cuts import shorten
-from tooltrail.records.digests import Digest
 from tooltrail.records.envelope import ArtifactReference
 from tooltrail.records.omissions import Omission, Unit, omission_if_any
 from tooltrail.records.previews import Encoding, preview
@@ -41,28 +39,14 @@ class CutPolicy(Protocol):
 
 
 class ArtifactPublisher(Protocol):
-    """Makes a stream durable outside of the record and says where it is."""
+    """Says where the bytes of a stream will be."""
 
-    def publish(self, stream: StreamRecord) -> "ArtifactReference | Postponed":
-        """Publish the kept bytes of a stream; MUST be idempotent and MUST NOT return before the
-        bytes are durable. The reference MUST depend on the content alone.
+    def publish(self, stream: StreamRecord) -> ArtifactReference:
+        """The reference of a stream, whose bytes MUST be published before a row refers to them.
 
-        Where that is not possible now, the bytes MUST be kept to be published later: then the
-        result says so in words, and refers to nothing.
+        The reference MUST depend on the content alone.
         """
         ...
-
-
-class Postponed(NamedTuple):
-    """What stands for the reference to a stream that could not be published.
-
-    Attributes:
-        reason: why.
-        place: where all of it is, in words that a preview says.
-    """
-
-    reason: str
-    place: str = "not stored yet"
 
 
 class Shown(NamedTuple):
@@ -115,7 +99,6 @@ class Cutter:
         self._references: list[ArtifactReference] = []
         self._parts: list[Omission | Cutter] = []
         self._hidden: list[bytes] = []
-        self._postponed: dict[Digest, Postponed] = {}
         self.published: list[Published] = []
         self.sharing = Sharing(policy.edge_bytes)
 
@@ -142,15 +125,9 @@ class Cutter:
         """The artifacts of this result; None when there is nothing to say."""
         return tuple(self._references) or None
 
-    def attach(self, stream: StreamRecord) -> int | None:
-        """Publish a stream, whatever its length, and return its index in `references`.
-
-        None when that is postponed.
-        """
+    def attach(self, stream: StreamRecord) -> int:
+        """Publish a stream, whatever its length, and return its index in `references`."""
         reference = self._publisher.publish(stream)
-        if isinstance(reference, Postponed):
-            self._postponed[stream.digest] = reference
-            return None
         self._references.append(reference)
         self.published.append(Published(stream.role, reference))
         return len(self._references) - 1
@@ -172,7 +149,7 @@ class Cutter:
         if shown.truncated or stream.size > self._policy.inline_bytes:
             index = self.attach(stream)
             if shown.truncated:
-                path = self._place_of(stream) if index is None else self._references[index].path
+                path = self._references[index].path
                 shown = preview(stream, room, edge_bytes=edge_bytes, full_output=path, lines=lines)
         reason = "binary output is not shown" if shown.encoding == "binary" else "preview budget"
         self._count_stream(stream, shown.omitted_bytes, shown.omitted_lines, reason)
@@ -291,14 +268,8 @@ class Cutter:
             )
             self.note(lost)
 
-    def _place_of(self, stream: StreamRecord) -> str:
-        return self._postponed[stream.digest].place
-
     def _count_stream(self, stream: StreamRecord, size: int, lines: int, reason: str) -> None:
         self.count_losses(stream)
-        postponed = self._postponed.get(stream.digest)
-        if postponed is not None:
-            reason = f"{reason}; {postponed.place}: {one_line(postponed.reason, REASON_CHARS)}"
         self.count(stream.role, "bytes", stream.size, stream.size - size, reason)
         self.count(stream.role, "lines", stream.line_count, stream.line_count - lines, reason)
 

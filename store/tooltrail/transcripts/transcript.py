@@ -31,7 +31,9 @@ class Transcript:
 
     session: SessionView
     entries: tuple[Entry, ...]
-    compacted: "Mapping[UUID, CanonicalResult]" = field(default_factory=dict)
+    compacted: "Mapping[UUID, CanonicalResult]" = field(
+        default_factory=dict[UUID, "CanonicalResult"]
+    )
     until: UUID | None = None
 
 

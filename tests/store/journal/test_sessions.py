@@ -414,11 +414,10 @@ def test_a_task_that_is_cancelled_leaves_the_thread_working(store: LeanStore) ->
         await invocation.afinish(shell_output())
 
     asyncio.run(run())
-    kept = (
-        "SELECT i.state FROM invocations AS i JOIN surfaces AS s ON s.invocation_key = i.key"
-        " WHERE s.arguments LIKE '%kept%'"
-    )
-    assert store.rows(kept) == [("success",)]
+    assert store.rows(
+        "SELECT state FROM invocations JOIN surfaces ON invocation_key = key"
+        " WHERE arguments LIKE '%kept%'"
+    ) == [("success",)]
 
 
 def test_a_read_only_spool_is_an_error_that_names_it(store: LeanStore, tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ from tests.support.agents.recorded import (
     version,
 )
 from tests.support.altering import alter
-from tests.support.evidence import problems_of
 from tests.support.recording import say
 
 from tooltrail.records import (
@@ -36,8 +35,14 @@ from tooltrail.store import (
     iter_accepted_values,
     iter_legs,
 )
+from tooltrail.store.verify import verify
 
 MISSING = ("findings[0].files", "missing field `findings[0].files`")
+
+
+def problems_of(store: Store) -> list[str]:
+    store.ingest()
+    return [one.message for one in verify(store.database, store.archive)]
 
 
 def test_a_leg_is_read_as_it_was_recorded(store: Store) -> None:

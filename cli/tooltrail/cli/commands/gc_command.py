@@ -27,7 +27,7 @@ def command(location: Location, grace: timedelta, yes: bool, as_json: bool) -> N
     """Delete stored objects that no record refers to, such as leftovers of a crash.
 
     Without --yes, this is a dry run. The command is safe while other programs record and read, on
-    any machine and with any grace period. Programs record into their journals meanwhile; nothing
+    any machine and with any grace period. Programs go on to record into their journals. Nothing
     is ingested until the objects are deleted. Objects that a record refers to, damaged objects
     that were set apart, and files of other programs are never deleted. An artifact root that is
     marked as the root of another store is refused.

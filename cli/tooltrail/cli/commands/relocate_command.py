@@ -31,7 +31,7 @@ def relocate(
     nothing changes unless --allow-damage is given. After an interruption, run the same command
     again: copied objects are read, not copied again.
 
-    Programs record into their journals meanwhile; nothing is ingested until the store has
+    Programs go on to record into their journals. Nothing is ingested until the store has
     switched. Open stores find NEW_ROOT when they next read or ingest. --delete-old also deletes
     the mark of the old root, `store-ID`. To delete the old objects later, pass the old root as
     --artifacts with --delete-old.

@@ -14,7 +14,7 @@ from tooltrail.cli._output import counted, print_records, printable, say
 def command(location: Location, as_json: bool) -> int:
     """Ingest every fact of the journal, end the calls of killed programs, and report.
 
-    Every reading command does this as far as it is needed, so `repair` is rarely needed itself.
+    Every reading command does the same when facts wait, so `repair` is rarely needed.
     The call of a killed program is recorded as interrupted, with the output that the program left
     in the spool. Calls that still run are not changed. Output that waits for an artifact root is
     stored. The command can be repeated, and killed, at any time.

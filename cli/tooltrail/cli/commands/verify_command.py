@@ -18,8 +18,8 @@ def command(location: Location, receipts: bool, is_quick: bool, as_json: bool) -
     """Compare every record with the ledger, and print one line per problem.
 
     The hash chain of each journal is computed again. Every column and text of every invocation,
-    message and session is compared with the fact that it comes from, and every body and artifact
-    with its digest. A removed invocation, message, session or end of a journal is found. With
+    message and session is compared with its fact. Every body and artifact is compared with its
+    digest. A removed invocation, message, session or end of a journal is found. With
     --receipts, results and receipts that the ingester made are made again and compared. Changes
     nothing.
 

@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from tooltrail.journal import has_frames, read_journal, read_journal_id
+from tooltrail.journal import Cursor, has_frames, read_journal, read_journal_id
 from tooltrail.journal.clock import now
 from tooltrail.journal.lock import peek_hint
 from tooltrail.journal.segments import JOURNAL_FOLDER
 from tooltrail.records.digests import Digest
+from tooltrail.records.errors import UnavailableError
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.disk import free_bytes
 from tooltrail.store.engines.targets import SqliteTarget
@@ -105,7 +106,8 @@ class Condition:
 
     Attributes:
         read_at: when this was read.
-        waiting_count: facts in the journal of this spool that are not ingested.
+        waiting_count: facts in the journal of this spool that are not ingested; None where the
+            journal cannot be read.
         open_count: calls that have not ended.
         rejected_count: facts that could not be applied.
         damaged_count: damaged places of journals.
@@ -121,7 +123,7 @@ class Condition:
     """
 
     read_at: datetime
-    waiting_count: int
+    waiting_count: int | None
     open_count: int
     rejected_count: int
     damaged_count: int
@@ -141,7 +143,6 @@ def read_condition(store: "Store") -> Condition:
 
     Raises:
         TooltrailError: see `Store.info`.
-        UnavailableError: the journal cannot be read.
     """
     _ = store.info
     target, spool = store.database.target, store.spool
@@ -160,13 +161,18 @@ def read_condition(store: "Store") -> Condition:
         )
 
 
-def _waiting_count(connection: Connection, folder: Path) -> int:
-    journal = read_journal_id(folder)
-    if journal is None:
-        return 0
-    _, cursor = find_cursor(connection, journal)
-    if not has_frames(folder, cursor):
-        return 0
+def _waiting_count(connection: Connection, folder: Path) -> int | None:
+    try:
+        journal = read_journal_id(folder)
+        if journal is None:
+            return 0
+        _, cursor = find_cursor(connection, journal)
+        return _count_behind(folder, cursor) if has_frames(folder, cursor) else 0
+    except UnavailableError:
+        return None
+
+
+def _count_behind(folder: Path, cursor: Cursor) -> int:
     end = peek_hint(folder)
     if end is not None and end.next_index > cursor.index:
         return end.next_index - cursor.index
