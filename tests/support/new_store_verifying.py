@@ -121,6 +121,7 @@ def drop_guards(store: NewStore) -> None:
         for what in ("delete", "update", *(("truncate",) if is_server else ())):
             behind = f" ON {table.name}" if is_server else ""
             store.run(f"DROP TRIGGER IF EXISTS {table.name}_no_{what}{behind}")
+    store.run(f"DROP TRIGGER bodies_no_erasure{' ON bodies' if is_server else ''}")
 
 
 def stream_fact(record: StreamRecord, spooled: str | None = None) -> StreamFact:
@@ -196,8 +197,13 @@ def command(
     )
 
 
-def fill(store: NewStore) -> None:
-    """Record every kind of fact, and ingest them in several runs."""
+def fill(store: NewStore, *, guarded: bool = False) -> None:
+    """Record every kind of fact, and ingest them in several runs.
+
+    Args:
+        store: an empty one.
+        guarded: whether the triggers stay; otherwise a text is erased, too.
+    """
     log = store.log
     environment, document, payload = b'{"host":"h"}', b'{"parts":["hello"]}', b"{ }"
     tools = [encode({"name": name, "description": "d"}) for name in ("read", "write")]
@@ -365,8 +371,9 @@ def fill(store: NewStore) -> None:
         ]
     )
     store.ingest()
-    drop_guards(store)
-    _erase_text(store)
+    if not guarded:
+        drop_guards(store)
+        _erase_text(store)
 
 
 def _erase_text(store: NewStore) -> None:

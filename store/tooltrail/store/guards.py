@@ -51,7 +51,7 @@ def guard_ddl(dialect: str) -> list[str]:
     statements = [] if dialect == "sqlite" else [_REFUSE]
     for table in schema.EVIDENCE:
         statements += make(table.name, rules.get(table.name))
-    return statements
+    return [*statements, *(_SQLITE_ERASURE if dialect == "sqlite" else _POSTGRESQL_ERASURE)]
 
 
 def _update_rules(differs: str) -> dict[str, str]:
@@ -80,6 +80,24 @@ def _update_rules(differs: str) -> dict[str, str]:
 _REFUSE: Final = (
     "CREATE FUNCTION tooltrail_refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
     "RAISE EXCEPTION '% is append-only', TG_TABLE_NAME; END $$"
+)
+
+
+_UNBURIED: Final = (
+    "OLD.data IS NOT NULL AND NEW.data IS NULL AND NOT EXISTS"
+    " (SELECT 1 FROM tombstones WHERE kind = 'body' AND digest = OLD.digest)"
+)
+_SQLITE_ERASURE: Final = (
+    f"CREATE TRIGGER bodies_no_erasure BEFORE UPDATE ON bodies WHEN {_UNBURIED}"
+    " BEGIN SELECT RAISE(ABORT, 'bodies is append-only without a tombstone'); END",
+)
+# A condition of a trigger of PostgreSQL takes no subquery.
+_POSTGRESQL_ERASURE: Final = (
+    "CREATE FUNCTION tooltrail_refuse_erasure() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+    f" IF {_UNBURIED} THEN RAISE EXCEPTION 'bodies is append-only without a tombstone'; END IF;"
+    " RETURN NEW; END $$",
+    "CREATE TRIGGER bodies_no_erasure BEFORE UPDATE ON bodies FOR EACH ROW"
+    " EXECUTE FUNCTION tooltrail_refuse_erasure()",
 )
 
 

@@ -12,13 +12,13 @@ from tests.support.effort import times
 from tests.support.ended import BASH, failed, made, rows_about, shared_rows
 from tests.support.evidence import check_evidence
 from tests.support.interleaving import before_write
+from tests.support.keeping import prune_all
 from tests.support.killing import count_moments, run_and_kill
 from tests.support.lossy_server import LossyServer
 from tests.support.outputs import returned
 from tests.support.recording import content_of, stream_of
 from tests.support.rows import all_rows
 from tests.support.spools import left_in
-from tests.support.keeping import prune_all
 
 from tooltrail.records import (
     CompleteOutput,

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from tests.support import object_stores
 from tests.support.evidence import check_evidence
+from tests.support.keeping import prune_all, publish
 from tests.support.object_stores import S3Admin, ServerProcess
 from tests.support.processes import finish_all, start_worker
 from tests.support.recording import content_of, run_command
 from tests.support.spool_writer import SpoolWriter, digits
-from tests.support.keeping import prune_all, publish
 
 from tooltrail.artifacts import open_sink
 from tooltrail.store import Store, create_store, open_store, relocate, repair

@@ -432,6 +432,10 @@ CREATE TRIGGER tombstones_no_truncate BEFORE TRUNCATE ON tombstones FOR EACH STA
 
 CREATE TRIGGER tombstones_no_update BEFORE UPDATE ON tombstones FOR EACH ROW EXECUTE FUNCTION tooltrail_refuse();
 
+CREATE FUNCTION tooltrail_refuse_erasure() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF OLD.data IS NOT NULL AND NEW.data IS NULL AND NOT EXISTS (SELECT 1 FROM tombstones WHERE kind = 'body' AND digest = OLD.digest) THEN RAISE EXCEPTION 'bodies is append-only without a tombstone'; END IF; RETURN NEW; END $$;
+
+CREATE TRIGGER bodies_no_erasure BEFORE UPDATE ON bodies FOR EACH ROW EXECUTE FUNCTION tooltrail_refuse_erasure();
+
 CREATE VIEW v_invocations AS SELECT
     CAST(i.id AS text) AS id,
     CAST(s.id AS text) AS session_id,

@@ -399,6 +399,8 @@ CREATE TRIGGER tombstones_no_delete BEFORE DELETE ON tombstones BEGIN SELECT RAI
 
 CREATE TRIGGER tombstones_no_update BEFORE UPDATE ON tombstones BEGIN SELECT RAISE(ABORT, 'tombstones is append-only'); END;
 
+CREATE TRIGGER bodies_no_erasure BEFORE UPDATE ON bodies WHEN OLD.data IS NOT NULL AND NEW.data IS NULL AND NOT EXISTS (SELECT 1 FROM tombstones WHERE kind = 'body' AND digest = OLD.digest) BEGIN SELECT RAISE(ABORT, 'bodies is append-only without a tombstone'); END;
+
 CREATE VIEW v_invocations AS SELECT
     CASE WHEN i.id IS NOT NULL THEN lower(substr(hex(i.id), 1, 8) || '-' || substr(hex(i.id), 9, 4) || '-' || substr(hex(i.id), 13, 4) || '-' || substr(hex(i.id), 17, 4) || '-' || substr(hex(i.id), 21)) END AS id,
     CASE WHEN s.id IS NOT NULL THEN lower(substr(hex(s.id), 1, 8) || '-' || substr(hex(s.id), 9, 4) || '-' || substr(hex(s.id), 13, 4) || '-' || substr(hex(s.id), 17, 4) || '-' || substr(hex(s.id), 21)) END AS session_id,

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qs, urlsplit
 
-from tooltrail.records.errors import UnavailableError
+from tooltrail.records.errors import InvalidRecordError, UnavailableError
 from tooltrail.store.engines.targets import PostgresTarget
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ def connect(target: PostgresTarget) -> "psycopg.Connection[tuple[Any, ...]]":
 
     Raises:
         UnavailableError: the driver is not installed.
+        InvalidRecordError: libpq cannot read the URL.
         psycopg.Error: the server cannot be reached, or refuses the user.
     """
     try:
@@ -58,8 +59,13 @@ def connect(target: PostgresTarget) -> "psycopg.Connection[tuple[Any, ...]]":
     named = parse_qs(urlsplit(target.url).query)
     settings = {name: value for name, value in _DEFAULTS.items() if name not in named}
     options = " ".join([_OPTIONS, *named.get("options", ())])
+    try:
+        conninfo = psycopg.conninfo.make_conninfo(target.url, options=options, **settings)
+    except psycopg.ProgrammingError:
+        # Without the cause, which may quote a part of a password.
+        raise InvalidRecordError("the database URL cannot be read") from None
     return _class().connect(
-        psycopg.conninfo.make_conninfo(target.url, options=options, **settings),
+        conninfo,
         autocommit=True,
         prepare_threshold=target.prepare_threshold,
     )

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tooltrail.records import DamageError, DigestMismatchError, digest_of
-from tooltrail.store._recording.bodies import decode_body, encode_body
+from tooltrail.store.bodies import decode_body, encode_body
 
 BYTES = st.one_of(
     st.binary(max_size=300),

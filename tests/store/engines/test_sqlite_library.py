@@ -11,7 +11,7 @@ from typing import cast
 import pytest
 from tests.support.cli import Cli
 
-from tooltrail.store._engines.sqlite import newest, sqlite3
+from tooltrail.store.engines.sqlite_library import newest, sqlite3
 
 WITHOUT = "import sys; sys.modules['pysqlite3'] = None; "
 PROGRAM = f"{WITHOUT}from tooltrail.cli.__main__ import main; main()"

@@ -1,0 +1,164 @@
+"""Transactions on both databases: snapshots, locks, lost connections and forks."""
+
+import os
+import signal
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+from tests.support.postgres import fresh_database, mortal_server
+
+from tooltrail.records import InvalidRecordError, UnavailableError
+from tooltrail.store.engines import postgres, sqlite
+from tooltrail.store.engines.connection import Connection
+from tooltrail.store.engines.database import Database, ensure_wal, open_database
+from tooltrail.store.engines.sqlite_library import sqlite3
+from tooltrail.store.engines.targets import parse_target
+
+
+@pytest.fixture
+def opened(database: str) -> Iterator[Database]:
+    made = open_database(parse_target(database), create=True)
+    ensure_wal(made)
+    with made.write() as connection:
+        connection.run("CREATE TABLE things (key INTEGER PRIMARY KEY, name TEXT)")
+    yield made
+    made.close()
+
+
+def add(connection: Connection, *names: str) -> None:
+    connection.insert("things", [{"key": hash(one) % 1_000_000, "name": one} for one in names])
+
+
+def names(database: Database) -> list[str]:
+    with database.read() as connection:
+        return [name for (name,) in connection.query("SELECT name FROM things ORDER BY name")]
+
+
+def test_what_a_block_writes_is_seen_when_it_ends(opened: Database) -> None:
+    with opened.write() as connection:
+        add(connection, "one", "two")
+        assert connection.execute("UPDATE things SET name = 'three' WHERE name = ?", ("two",)) == 1
+    assert names(opened) == ["one", "three"]
+
+
+def test_a_block_that_fails_leaves_no_trace(opened: Database) -> None:
+    def fail_halfway() -> None:
+        with opened.write() as connection:
+            add(connection, "half")
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail_halfway()
+    assert names(opened) == []
+
+
+def test_a_read_sees_one_snapshot(opened: Database) -> None:
+    with opened.read() as connection:
+        assert connection.query("SELECT * FROM things") == []
+        with opened.write() as other:
+            add(other, "meanwhile")
+        assert connection.query("SELECT * FROM things") == []
+    assert names(opened) == ["meanwhile"]
+
+
+def test_rows_are_inserted_once_where_that_is_asked(opened: Database) -> None:
+    for _ in range(2):
+        with opened.write() as connection:
+            connection.insert_once("things", [{"key": 1, "name": "100 % of one?"}])
+    assert names(opened) == ["100 % of one?"]
+    with pytest.raises(InvalidRecordError), opened.write() as connection:
+        connection.insert("things", [{"key": 1, "name": "two"}])
+
+
+def test_a_query_of_many_values_and_rows_is_read_in_parts(opened: Database) -> None:
+    with opened.write() as connection:
+        connection.insert("things", [{"key": n, "name": str(n)} for n in range(2_000)])
+    with opened.read() as connection:
+        found = connection.query_each(
+            "SELECT key FROM things WHERE key IN (?)", list(range(1_500)), at_once=400
+        )
+        rows = list(connection.iterate("SELECT key FROM things WHERE key >= ? ORDER BY key", (10,)))
+    assert len(found) == 1_500
+    assert [key for (key,) in rows] == list(range(10, 2_000))
+
+
+def test_a_missing_file_is_made_only_when_asked(tmp_path: Path) -> None:
+    path = tmp_path / "trail.db"
+    missing = open_database(parse_target(path))
+    with pytest.raises(UnavailableError, match="cannot be opened"), missing.read():
+        pass
+    assert not path.exists()
+
+
+def test_a_file_that_is_locked_is_unavailable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "trail.db"
+    monkeypatch.setattr(sqlite, "BUSY_TIMEOUT_S", 0.05)
+    waiting = open_database(parse_target(path), create=True)
+    ensure_wal(waiting)
+    holder = sqlite3.connect(path, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    with (
+        pytest.raises(UnavailableError, match="it is locked by another process"),
+        waiting.write(),
+    ):
+        pass
+    holder.execute("ROLLBACK")
+    holder.close()
+    with waiting.write():
+        pass
+    waiting.close()
+
+
+def test_an_idle_connection_that_the_server_ended_is_replaced(postgres_url: str) -> None:
+    database, killer = (open_database(parse_target(postgres_url)) for _ in range(2))
+    with database.read() as connection:
+        ((backend,),) = connection.query("SELECT pg_backend_pid()")
+    with killer.write() as connection:
+        connection.query("SELECT pg_terminate_backend(?)", (backend,))
+    with database.read() as connection:
+        assert connection.query("SELECT 1") == [(1,)]
+    database.close()
+    killer.close()
+
+
+@contextmanager
+def standing_still(database: Database) -> Generator[None]:
+    """The process of the server that serves the idle connection does nothing."""
+    with database.read() as connection:
+        ((process,),) = connection.query("SELECT pg_backend_pid()")
+    os.kill(process, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(process, signal.SIGCONT)
+
+
+def test_a_server_that_stands_still_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgres, "ANSWER_TIMEOUT_S", 1.0)
+    with mortal_server() as server, fresh_database(server.url) as url:
+        database = open_database(parse_target(url))
+        with standing_still(database), database.read() as connection:
+            # The idle connection was given up, and a new one works.
+            assert connection.query("SELECT 1") == [(1,)]
+        database.close()
+
+
+def test_a_forked_child_is_told_to_open_the_store_again(opened: Database) -> None:
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        with suppress(BaseException):
+            try:
+                names(opened)
+            except UnavailableError as error:
+                os.write(writing, str(error).encode())
+        os._exit(0)
+    os.close(writing)
+    os.waitpid(child, 0)
+    with os.fdopen(reading) as said:
+        assert "open the store again" in said.read()
+    assert names(opened) == []
