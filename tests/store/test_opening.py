@@ -285,7 +285,7 @@ def test_the_folder_of_a_new_store_is_for_its_owner_alone(tmp_path: Path) -> Non
 
 def test_a_folder_that_cannot_be_made_is_unavailable(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(UnavailableError, match="cannot be made"):
+    with pytest.raises(UnavailableError, match="Not a directory"):
         create_store(tmp_path / "file" / "trail.db")
 
 
@@ -469,3 +469,18 @@ def test_every_error_of_opening_is_one_sentence(tmp_path: Path) -> None:
         with pytest.raises(TooltrailError) as caught:
             look_into(target)
         assert "\n" not in str(caught.value)
+
+
+def test_a_session_that_was_only_joined_is_found_by_its_name(sqlite_store: Store) -> None:
+    run_command(sqlite_store.join_session("nightly build"), b"done\n")
+    (session,) = sqlite_store.reader.sessions()
+    assert sqlite_store.reader.session("nightly build") == session
+
+
+def test_a_record_is_not_acknowledged_by_the_store_while_its_output_waits(tmp_path: Path) -> None:
+    with create_store(tmp_path / "trail.db", acknowledge="store") as store:
+        session = store.open_session()
+        assert run_command(session, BIG).acknowledged == "store"
+        (tmp_path / "artifacts").rename(tmp_path / "away")
+        assert run_command(session, BIG[24:]).acknowledged == "journal"
+        assert run_command(session, b"short\n").acknowledged == "store"
