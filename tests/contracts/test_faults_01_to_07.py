@@ -79,9 +79,8 @@ def test_fault_01_a_cut_of_the_receipt_alone_sets_the_flag_of_the_invocation(
 
 
 def test_fault_02_a_full_artifact_has_the_first_byte_and_the_last(sqlite_store: Store) -> None:
-    detail = sqlite_store.reader.invocation(
-        run_command(sqlite_store.open_session(), LINES).invocation_id
-    )
+    finished = run_command(sqlite_store.open_session(), LINES)
+    detail = sqlite_store.reader.invocation(finished.invocation_id)
     ((role, path),) = detail.artifacts
     assert f"full output: {path}]" in receipt_of(detail)
     assert (role, sqlite_store.archive.verify(path, size=len(LINES))) == ("stdout", len(LINES))
@@ -91,9 +90,8 @@ def test_fault_02_a_full_artifact_has_the_first_byte_and_the_last(sqlite_store: 
 def test_fault_02_a_text_in_memory_becomes_a_whole_artifact_too(
     sqlite_store: Store,
 ) -> None:
-    detail = sqlite_store.reader.invocation(
-        run_tool(sqlite_store.open_session(), LINES.decode()).invocation_id
-    )
+    finished = run_tool(sqlite_store.open_session(), LINES.decode())
+    detail = sqlite_store.reader.invocation(finished.invocation_id)
     assert content_of(sqlite_store.reader, stream_of(detail, "content.0")) == LINES
 
 
@@ -250,9 +248,8 @@ def test_fault_06_two_calls_with_one_call_id_are_two_invocations(
 def test_fault_07_every_reference_of_a_result_and_of_a_receipt_resolves(
     sqlite_store: Store,
 ) -> None:
-    detail = sqlite_store.reader.invocation(
-        run_command(sqlite_store.open_session(), LINES, LINES[::-1]).invocation_id
-    )
+    finished = run_command(sqlite_store.open_session(), LINES, LINES[::-1])
+    detail = sqlite_store.reader.invocation(finished.invocation_id)
     result = canonical_of(detail)["result"]
     for role, data in (("stdout", LINES), ("stderr", LINES[::-1])):
         path = result["artifacts"][result[f"{role}_artifact"]]["path"]
@@ -285,7 +282,8 @@ def test_fault_07_a_reference_whose_bytes_wait_for_the_root_is_listed_and_resolv
 
 def test_fault_07_a_blob_that_went_away_is_named_and_not_read_as_empty(tmp_path: Path) -> None:
     with create_store(tmp_path / "trail.db") as store:
-        detail = store.reader.invocation(run_command(store.open_session(), LINES).invocation_id)
+        finished = run_command(store.open_session(), LINES)
+        detail = store.reader.invocation(finished.invocation_id)
         ((_, path),) = detail.artifacts
         (tmp_path / "artifacts" / path).unlink()
         with pytest.raises(MissingArtifactError) as caught:

@@ -32,7 +32,7 @@ HUGE = 200_000_000
 """Characters of the longest text."""
 
 COPIES = 6
-"""Of a huge text beside itself: its JSON as text and in UTF-8, the frame, and the rows."""
+"""Of a huge text beside itself: its JSON as text and as bytes, the frame, and the rows."""
 
 
 def nested(levels: int) -> Any:
