@@ -10,10 +10,6 @@ TEST_FLAGS ?=
 SUBJECTS ?=
 # Three on two processors, since they wait for servers and for commands.
 PYTEST := $(BIN)/python -m pytest -n 3 --dist worksteal
-# Those that fork are by themselves, since a fork of a process in which all tests are loaded takes four times as long.
-FORKING := tests/store/store tests/cli tests/migrations
-OTHERS := tests $(addprefix --ignore=,$(FORKING))
-
 .PHONY: demo test check coverage bench docs build clean help
 .DEFAULT_GOAL := help
 
@@ -47,13 +43,11 @@ check: $(STAMP)
 	$(BIN)/lint-imports
 
 test: check
-	$(PYTEST) $(FORKING) $(TEST_FLAGS)
-	$(PYTEST) $(OTHERS) $(TEST_FLAGS)
+	$(PYTEST) $(TEST_FLAGS)
 
 coverage: $(STAMP)
 	$(BIN)/coverage erase
-	$(PYTEST) $(FORKING) --cov --cov-report= --cov-fail-under=0 $(TEST_FLAGS)
-	$(PYTEST) $(OTHERS) --cov --cov-append --cov-report=term $(TEST_FLAGS)
+	$(PYTEST) --cov --cov-report=term $(TEST_FLAGS)
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks $(SUBJECTS)

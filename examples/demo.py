@@ -49,7 +49,7 @@ INTERLEAVED = 'for n in 1 2 3; do echo "step $n"; echo "warning $n" >&2; sleep 0
 SETTINGS = "import json, sysconfig; print(json.dumps(sysconfig.get_paths()))"
 
 WIDE = 120
-"""Characters of a line when nobody looks at a terminal."""
+"""Characters of a line when the output is not a terminal."""
 
 console = Console(highlight=False, markup=False, emoji=False)
 width = console.width if console.is_terminal else WIDE

@@ -9,7 +9,7 @@ from tests.cli.test_artifact_command import store_artifact
 from tests.support.cli import Cli, clean_environment
 
 from tooltrail.artifacts import FrameIndex
-from tooltrail.artifacts.codec import FRAME_SIZE
+from tooltrail.artifacts.sink import FRAME_SIZE
 
 LINES = [b"line %d\n" % n for n in range(1, 30_001)]
 TEXT = b"".join(LINES)

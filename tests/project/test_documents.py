@@ -74,3 +74,13 @@ def test_every_file_that_answers_a_question_is_there() -> None:
     for source_root, files in rows:
         for file in re.findall(r"`([^`]+)`", files):
             assert (ROOT / source_root / "tooltrail" / file).is_file(), file
+
+
+def test_no_document_names_what_was_removed() -> None:
+    removed = re.compile(
+        r"\b(told|outbox|set aside|set-aside|on_unavailable|durability|range_traits"
+        r"|maintenance_runs|group commit|add_message|start_alone)\b",
+        re.IGNORECASE,
+    )
+    for document in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]:
+        assert not removed.findall(document.read_text()), document.name

@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.altering import alter
 from tests.support.effort import times
 from tests.support.evidence import check_evidence
 from tests.support.processes import NOBODY, run_python
-from tests.support.recording import content_of, fail_tool, run_command, run_tool, say, stream_of
+from tests.support.recording import content_of, fail_tool, run_command, run_tool, stream_of
 
 from tooltrail.migrations import HEAD_REVISION, VERSION_TABLE
 from tooltrail.records import (
     DamageError,
     InvalidRecordError,
+    Message,
     SchemaMismatchError,
     StoreExistsError,
     StoreNotFoundError,
@@ -28,25 +28,24 @@ from tooltrail.records import (
 from tooltrail.store import (
     InvocationFilter,
     Store,
-    StoreInfo,
     check_database,
     create_store,
     open_store,
-    parse_target,
     store_revision,
     upgrade_store,
 )
 from tooltrail.store.engines.sqlite_library import sqlite3
+from tooltrail.store.engines.targets import parse_target
 from tooltrail.store.info import FORMAT
 from tooltrail.store.spools import default_spool
 
 BIG = b"a line of a long output\n" * 50_000
 
 
-def look_into(database: str | Path) -> StoreInfo:
+def look_into(database: str | Path) -> None:
     """Open a store that is there, and ask what it is."""
     with open_store(database, create=False) as store:
-        return store.info
+        _ = store.info
 
 
 LOOKS: list[Callable[[str | Path], object]] = [look_into, store_revision, upgrade_store]
@@ -59,7 +58,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with create_store(folder / "trail.db") as store:
         session = store.open_session(title="a title", agent="an agent")
         for number in range(3):
-            say(session, "user", f"message {number}")
+            session.message(Message.of("user", f"message {number}"))
             run_command(session, b"line %d\n" % number * 50, b"warning\n", exit_status=number)
             run_tool(session, "some text " * 100, b"\0\xff")
             fail_tool(session)
@@ -96,7 +95,7 @@ def test_a_new_store_is_empty_and_knows_itself(store: Store, database: str, tmp_
     assert store.info.format == FORMAT
     assert store.spool == tmp_path / "spool"
     check_evidence(store)
-    with open_store(database, spool=store.spool) as again:
+    with open_store(database) as again:
         assert again.info == store.info
         assert again.archive.sink.url == f"file://{tmp_path / 'artifacts'}"
 
@@ -131,9 +130,15 @@ def test_a_store_is_not_created_twice(store: Store, database: str, tmp_path: Pat
     assert store.reader.counts().invocations == {"success": 1}
 
 
-def set_revision(store: Store, revision: str) -> None:
+def test_a_store_without_its_own_row_is_no_store(store: Store, database: str) -> None:
     with store.database.write() as connection:
-        connection.execute(f"UPDATE {VERSION_TABLE} SET version_num = ?", (revision,))
+        if connection.is_sqlite:
+            connection.run("DROP TRIGGER store_info_no_delete")
+        else:
+            connection.run("ALTER TABLE store_info DISABLE TRIGGER USER")
+        connection.run("DELETE FROM store_info")
+    with pytest.raises(StoreNotFoundError, match="no row that says what it is"):
+        look_into(database)
 
 
 @pytest.mark.parametrize("revision", ["9999", "0000"])
@@ -155,12 +160,20 @@ def test_a_store_of_another_revision_is_refused_and_says_which(
     look_into(database)
 
 
-def test_a_store_of_a_later_format_is_refused(recorded: Path, tmp_path: Path) -> None:
-    database = copied(recorded, tmp_path / "copy")
-    with open_store(database) as store:
-        alter(store, f"UPDATE store_info SET format = {FORMAT + 1}")
-        with pytest.raises(SchemaMismatchError, match=f"format {FORMAT + 1}"):
-            _ = store.reader
+def set_revision(store: Store, revision: str) -> None:
+    with store.database.write() as connection:
+        connection.execute(f"UPDATE {VERSION_TABLE} SET version_num = ?", (revision,))
+
+
+def test_a_store_of_a_later_format_is_refused(store: Store, database: str) -> None:
+    with store.database.write() as connection:
+        if connection.is_sqlite:
+            connection.run("DROP TRIGGER store_info_no_update")
+        else:
+            connection.run("ALTER TABLE store_info DISABLE TRIGGER USER")
+        connection.execute("UPDATE store_info SET format = ?", (FORMAT + 1,))
+    with pytest.raises(SchemaMismatchError, match=f"format {FORMAT + 1}"):
+        look_into(database)
 
 
 def test_a_store_moves_as_a_folder(recorded: Path, tmp_path: Path) -> None:
@@ -179,8 +192,8 @@ def test_an_artifact_root_can_be_given_again(
     database = copied(recorded, tmp_path / "store")
     (tmp_path / "store" / "artifacts").rename(tmp_path / "big disk")
 
-    with pytest.raises(UnavailableError, match="artifacts"):
-        read_everything(database)
+    with open_store(database) as store, pytest.raises(UnavailableError, match="artifacts"):
+        content_of(store.reader, stream_of(store.reader.invocation("@last"), "stdout"))
     monkeypatch.chdir(tmp_path)
     for named in (str(tmp_path / "big disk"), f"file://{tmp_path / 'big disk'}", "big disk"):
         with open_store(database, artifacts=named) as store:
@@ -235,7 +248,6 @@ def test_an_artifact_root_that_cannot_be_made_leaves_no_store(tmp_path: Path) ->
     for _ in range(2):
         with pytest.raises(UnavailableError):
             create_store(tmp_path / "trail.db", artifacts=str(tmp_path / "file" / "below"))
-        assert not (tmp_path / "trail.db").exists()
         with pytest.raises(StoreNotFoundError):
             look_into(tmp_path / "trail.db")
     create_store(tmp_path / "trail.db").close()
@@ -245,14 +257,15 @@ def test_the_spool_is_beside_the_file_or_in_the_state_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert default_spool(parse_target(tmp_path / "trail.db")) == tmp_path / "spool"
+    one, other = parse_target("postgresql://host/db"), parse_target("postgresql://host/other")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    spool = default_spool(parse_target("postgresql://host/db"))
+    spool = default_spool(one)
     assert spool.parent == tmp_path / "state" / "tooltrail"
-    assert spool != default_spool(parse_target("postgresql://host/other"))
+    assert spool == default_spool(parse_target("postgresql://user:word@host:5432/db"))
+    assert spool != default_spool(other)
     monkeypatch.setenv("XDG_STATE_HOME", "")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    spool = default_spool(parse_target("postgresql://host/db"))
-    assert spool.parent == tmp_path / "home" / ".local" / "state" / "tooltrail"
+    assert default_spool(one).parent == tmp_path / "home" / ".local" / "state" / "tooltrail"
 
 
 @pytest.mark.parametrize("name", ["a b", "100%", "what?", "#1", "é😀", "q'uote", "\udcff\udcfe"])
@@ -353,7 +366,7 @@ try:
             store.reader.counts()
             store.open_session()
     else:
-        open_store(path, create=False).info
+        open_store(path).reader
 except UnavailableError as error:
     print("unavailable:", error)
 """
@@ -385,9 +398,8 @@ def test_a_read_only_folder_can_be_read_and_not_written(recorded: Path, open_fol
         said, _ = run_python(AS_NOBODY, "write", str(database), user=NOBODY)
     finally:
         unseal(database.parent)
-    assert said.strip() == (
-        f"unavailable: journal {database.parent}/spool/journal cannot be written: Permission denied"
-    )
+    assert said.startswith("unavailable: ")
+    assert str(database.parent / "spool") in said
 
 
 def test_a_read_only_file_can_be_read_and_not_written(recorded: Path, open_folder: Path) -> None:
@@ -396,9 +408,7 @@ def test_a_read_only_file_can_be_read_and_not_written(recorded: Path, open_folde
     database.parent.chmod(0o777)
     database.chmod(0o444)
     said, _ = run_python(AS_NOBODY, "write", str(database), user=NOBODY)
-    assert said.strip() == (
-        f"unavailable: journal {database.parent}/spool/journal cannot be written: Permission denied"
-    )
+    assert said.startswith("unavailable: ")
 
 
 @pytest.mark.parametrize("what", ["open", "create"])
@@ -459,3 +469,18 @@ def test_every_error_of_opening_is_one_sentence(tmp_path: Path) -> None:
         with pytest.raises(TooltrailError) as caught:
             look_into(target)
         assert "\n" not in str(caught.value)
+
+
+def test_a_session_that_was_only_joined_is_found_by_its_name(sqlite_store: Store) -> None:
+    run_command(sqlite_store.join_session("nightly build"), b"done\n")
+    (session,) = sqlite_store.reader.sessions()
+    assert sqlite_store.reader.session("nightly build") == session
+
+
+def test_a_record_is_not_acknowledged_by_the_store_while_its_output_waits(tmp_path: Path) -> None:
+    with create_store(tmp_path / "trail.db", acknowledge="store") as store:
+        session = store.open_session()
+        assert run_command(session, BIG).acknowledged == "store"
+        (tmp_path / "artifacts").rename(tmp_path / "away")
+        assert run_command(session, BIG[24:]).acknowledged == "journal"
+        assert run_command(session, b"short\n").acknowledged == "store"

@@ -1,23 +1,21 @@
-"""The store of a team: rows in PostgreSQL, artifacts in S3, spools on each machine."""
+"""The store of a team: rows in PostgreSQL, artifacts in S3, a spool on each machine."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.support import object_stores
+from tests.support.ended import BASH, made
 from tests.support.evidence import check_evidence
-from tests.support.keeping import prune_all, publish
 from tests.support.object_stores import S3Admin, ServerProcess
-from tests.support.processes import finish_all, start_worker
-from tests.support.recording import content_of, run_command
+from tests.support.recording import content_of
 from tests.support.spool_writer import SpoolWriter, digits
 
 from tooltrail.artifacts import open_sink
-from tooltrail.store import Store, create_store, open_store, relocate, repair
-from tooltrail.store._roots.marks import mark_root
+from tooltrail.store import EndedCall, Store, create_store, open_store
+from tooltrail.store.marks import mark_root
 
 BIG = b"a line of a long output\n" * 5_000
-COUNT = 5
 
 
 @pytest.fixture
@@ -37,20 +35,20 @@ def stored(admin: S3Admin, root: str) -> list[str]:
     return [key for key in keys if key.startswith("trail/sha256/")]
 
 
+def record(store: Store, *outputs: bytes) -> list[str]:
+    """Record calls, and return what each is acknowledged as."""
+    with store.open_session() as session:
+        return [session.record(EndedCall(BASH, made(one))).acknowledged for one in outputs]
+
+
 def test_what_two_machines_record_alike_is_stored_once(
     team: Store, postgres_url: str, root: str, s3_admin: S3Admin, tmp_path: Path
 ) -> None:
-    workers = [
-        start_worker(
-            *("record", postgres_url, root, str(tmp_path / f"spool {number}"), str(COUNT)),
-            module="tests.support.upkeep_worker",
-        )
-        for number in range(2)
-    ]
-    finish_all(workers)
-    assert team.reader.counts().invocations == {"success": 2 * COUNT}
-    # Both streams of a content, in either machine.
-    assert len(stored(s3_admin, root)) == len(team.reader.artifacts()) == 2 * COUNT
+    for number in range(2):
+        with open_store(postgres_url, spool=tmp_path / f"spool {number}") as machine:
+            assert record(machine, BIG, BIG[24:]) == ["store", "store"]
+    assert team.reader.counts().invocations == {"success": 4}
+    assert len(stored(s3_admin, root)) == len(team.reader.artifacts()) == 2
     check_evidence(team)
 
 
@@ -64,26 +62,12 @@ def test_what_a_killed_machine_had_printed_is_recovered_where_its_spool_is(
         writer.do("flush", "stdout")
         writer.kill()
 
-    assert repair(team).folders == ()
     with open_store(postgres_url, spool=spool) as there:
-        assert [folder.outcome for folder in repair(there).folders] == ["interrupted"]
+        assert there.ingest().recovered_count == 1
     detail = team.reader.invocation(invocation)
+    assert detail.summary.state == "interrupted"
     (stream,) = detail.streams
     assert content_of(team.reader, stream) == digits(3_000_000)
-    check_evidence(team)
-
-
-def test_artifacts_are_pruned_and_moved_out_of_the_bucket_and_back(
-    team: Store, root: str, s3_admin: S3Admin, tmp_path: Path
-) -> None:
-    run_command(team.open_session(), BIG)
-    publish(team, BIG[1:])
-    assert prune_all(team).unreferenced.count == 1
-    assert relocate(team, str(tmp_path / "folder"), delete_old=True).switched
-    assert stored(s3_admin, root) == []
-    check_evidence(team)
-    assert relocate(team, root, delete_old=True).switched
-    assert len(stored(s3_admin, root)) == 1
     check_evidence(team)
 
 
@@ -105,18 +89,15 @@ def test_records_go_on_while_the_bucket_is_away(
     create_store(postgres_url, artifacts="s3://trail", spool=tmp_path / "spool").close()
     mortal.kill()
 
-    with open_store(postgres_url, spool=tmp_path / "spool") as store:
-        session = store.open_session()
-        waiting = [run_command(session, BIG[n:]) for n in range(2)]
-        assert [len(finished.postponed) for finished in waiting] == [1, 1]
-        assert {folder.outcome for folder in repair(store).folders} == {"failed"}
+    with open_store(postgres_url, spool=tmp_path / "spool", acknowledge="journal") as store:
+        assert record(store, BIG) == ["journal"]
+        assert store.ingest().pending_count + len(store.reader.waiting_streams()) >= 1
 
         mortal.start()
         S3Admin(mortal.url).make_bucket("trail")
-        # The server kept everything in memory, its mark too: this is not the root any more.
-        assert len(run_command(session, BIG[2:]).postponed) == 1
+        # The server kept everything in memory, the mark too: this is not the root any more.
+        assert store.ingest().published_count == 0
         mark_root(open_sink("s3://trail"), store.info.id, "here")
-        assert run_command(session, BIG[3:]).postponed == ()
-        assert {folder.outcome for folder in repair(store).folders} == {"stored"}
-        assert len(store.reader.artifacts()) == 4
+        assert store.ingest().published_count == 1
+        assert len(store.reader.artifacts()) == 1
         check_evidence(store)

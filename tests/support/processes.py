@@ -40,12 +40,9 @@ def run_python(
 
 
 def start_worker(
-    *arguments: str,
-    module: str = "tests.support.store_worker",
-    takes_input: bool = False,
-    under: Sequence[str] = (),
+    *arguments: str, module: str, takes_input: bool = False, under: Sequence[str] = ()
 ) -> subprocess.Popen[bytes]:
-    """Start `store_worker`, or another module, with its arguments; by another program, if named."""
+    """Start a module with arguments; by another program, if one is named."""
     return subprocess.Popen(
         [*under, sys.executable, "-m", module, *arguments],
         cwd=ROOT,
@@ -54,16 +51,6 @@ def start_worker(
         stderr=subprocess.PIPE,
         env=_without_coverage(),
     )
-
-
-def finish_all(workers: Sequence[subprocess.Popen[bytes]]) -> list[str]:
-    """Wait for workers that must succeed; give what each printed."""
-    printed: list[str] = []
-    for worker in workers:
-        out, err = worker.communicate()
-        assert worker.returncode == 0, err.decode()
-        printed.append(out.decode())
-    return printed
 
 
 # Imported before the user changes, who may not be allowed to read the interpreter's libraries.

@@ -45,4 +45,4 @@ def _read(kind: object, value: Any) -> Any:
     reader = _READERS.get(id(kind))
     if reader is not None:
         return reader(value)
-    return bytes(value) if isinstance(value, memoryview) else value
+    return value

@@ -8,7 +8,7 @@ A released script is never written again: a change of the tables is a new revisi
 from pathlib import Path
 from typing import Literal
 
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects import registry
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 from tooltrail.migrations import HEAD_REVISION
@@ -19,7 +19,7 @@ FOLDER = Path(__file__).parents[2] / "migrations" / "tooltrail" / "migrations" /
 
 def script_of(dialect: Literal["sqlite", "postgresql"]) -> str:
     """The script of the tables as they are now."""
-    known = sqlite.dialect() if dialect == "sqlite" else postgresql.dialect()
+    known = registry.load(dialect)()
     statements = list[str]()
     for table in schema.metadata.sorted_tables:
         statements.append(str(CreateTable(table).compile(dialect=known)))

@@ -34,7 +34,6 @@ from tooltrail.store import (
     Session,
     Store,
     create_store,
-    iter_rerenderings,
     open_store,
     rerender,
 )
@@ -117,9 +116,8 @@ async def run_an_awaited_handler(session: Session) -> None:
 
 
 def compare_receipts(store: Store) -> None:
-    for found in iter_rerenderings(store.reader, store.families):
-        assert_type(found, Rerendering)
-    assert_type(rerender(store.reader, "@last", store.families), Rerendering)
+    detail = store.reader.invocation("@last")
+    assert_type(rerender(store.reader, detail, store.families), Rerendering)
 
 
 def read_it_back(database: str) -> None:

@@ -67,7 +67,7 @@ def filter_options(function: Decorated) -> Decorated:
 _LISTS = ("tools", "families", "states", "statuses", "error_kinds", "agents", "exit_statuses")
 
 _OPTIONS = (
-    _many("--session", "session_names", "Invocations of this session."),
+    _many("--session", "session_names", "Invocations of this session: an id, a name, or @last."),
     _many("--invocation", "invocation_names", "This invocation only."),
     _many("--tool", "tools", "Invocations of this tool."),
     _many("--family", "families", "Invocations of this family of tools."),

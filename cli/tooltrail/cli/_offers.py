@@ -61,7 +61,7 @@ def wanted_tools_options(function: Decorated) -> Decorated:
         click.option(
             "--session",
             metavar="SESSION",
-            help="Tools that this session offered last: an id, a unique part of an id, or @last.",
+            help="Tools that this session offered last: an id, a name, a part of an id, or @last.",
         ),
         click.option(
             "--tool",

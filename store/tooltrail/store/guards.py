@@ -51,7 +51,9 @@ def guard_ddl(dialect: str) -> list[str]:
     statements = [] if dialect == "sqlite" else [_REFUSE]
     for table in schema.EVIDENCE:
         statements += make(table.name, rules.get(table.name))
-    return [*statements, *(_SQLITE_ERASURE if dialect == "sqlite" else _POSTGRESQL_ERASURE)]
+    if dialect == "sqlite":
+        return [*statements, _SQLITE_ERASURE]
+    return [*statements, _REFUSE_ERASURE, _POSTGRESQL_ERASURE]
 
 
 def _update_rules(differs: str) -> dict[str, str]:
@@ -89,15 +91,17 @@ _UNBURIED: Final = (
 )
 _SQLITE_ERASURE: Final = (
     f"CREATE TRIGGER bodies_no_erasure BEFORE UPDATE ON bodies WHEN {_UNBURIED}"
-    " BEGIN SELECT RAISE(ABORT, 'bodies is append-only without a tombstone'); END",
+    " BEGIN SELECT RAISE(ABORT, 'bodies is append-only without a tombstone'); END"
 )
 # A condition of a trigger of PostgreSQL takes no subquery.
-_POSTGRESQL_ERASURE: Final = (
+_REFUSE_ERASURE: Final = (
     "CREATE FUNCTION tooltrail_refuse_erasure() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
     f" IF {_UNBURIED} THEN RAISE EXCEPTION 'bodies is append-only without a tombstone'; END IF;"
-    " RETURN NEW; END $$",
+    " RETURN NEW; END $$"
+)
+_POSTGRESQL_ERASURE: Final = (
     "CREATE TRIGGER bodies_no_erasure BEFORE UPDATE ON bodies FOR EACH ROW"
-    " EXECUTE FUNCTION tooltrail_refuse_erasure()",
+    " EXECUTE FUNCTION tooltrail_refuse_erasure()"
 )
 
 

@@ -23,11 +23,11 @@ from tests.support.sinks import Framed
 from tooltrail.artifacts.archive import ArtifactArchive, StoredArtifact
 from tooltrail.artifacts.capture import Capture
 from tooltrail.artifacts.captured import CapturedStream
-from tooltrail.artifacts.codec import FRAME_SIZE, encode
+from tooltrail.artifacts.codec import encode
 from tooltrail.artifacts.frame_index import FrameIndex
 from tooltrail.artifacts.fsspec_sink import open_sink
 from tooltrail.artifacts.paths import artifact_path
-from tooltrail.artifacts.sink import ArtifactSink
+from tooltrail.artifacts.sink import FRAME_SIZE, ArtifactSink
 from tooltrail.records.digests import digest_of, hex_of
 from tooltrail.records.errors import (
     DamageError,

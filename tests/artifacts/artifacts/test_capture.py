@@ -24,8 +24,9 @@ from tooltrail.artifacts._flusher import Flusher
 from tooltrail.artifacts._progress import end_of
 from tooltrail.artifacts.capture import Capture
 from tooltrail.artifacts.captured import CapturedStream
-from tooltrail.artifacts.codec import FRAME_SIZE, open_plain
+from tooltrail.artifacts.codec import open_plain
 from tooltrail.artifacts.salvaging import SpoolReader
+from tooltrail.artifacts.sink import FRAME_SIZE
 from tooltrail.records.counted_streams import count_lines
 from tooltrail.records.digests import digest_of
 from tooltrail.records.errors import InvalidRecordError, UnavailableError

@@ -13,15 +13,9 @@ import pyzstd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tooltrail.artifacts.codec import (
-    FRAME_SIZE,
-    FrameWriter,
-    PlainReader,
-    compress_frame,
-    encode,
-    open_plain,
-)
+from tooltrail.artifacts.codec import FrameWriter, PlainReader, compress_frame, encode, open_plain
 from tooltrail.artifacts.frame_index import FrameIndex
+from tooltrail.artifacts.sink import FRAME_SIZE
 from tooltrail.records.errors import DamageError, UnavailableError
 
 needs_zstd = pytest.mark.skipif(shutil.which("zstd") is None, reason="there is no zstd program")

@@ -29,6 +29,7 @@ def test_whether_a_stream_is_spooled_is_known_or_unavailable(tmp_path: Path) -> 
     assert not is_stream_spooled(folder / "stdout.zst", "stdout")
     loop = tmp_path / "loop"
     loop.symlink_to(loop)
-    for look in (spooled_streams, lambda one: is_stream_spooled(one, "stdout")):
-        with pytest.raises(UnavailableError, match=r"loop cannot be read: Too many levels"):
-            look(loop)
+    with pytest.raises(UnavailableError, match=r"loop cannot be read: Too many levels"):
+        spooled_streams(loop)
+    with pytest.raises(UnavailableError, match=r"loop cannot be read: Too many levels"):
+        is_stream_spooled(loop, "stdout")

@@ -197,11 +197,11 @@ def test_a_commit_that_comes_after_its_client_gave_up_is_noticed(
 
         def is_waiting() -> bool:
             with direct.database.read() as connection:
-                found = connection.exec_driver_sql(
+                ((count,),) = connection.query(
                     "SELECT count(*) FROM pg_stat_activity"
                     " WHERE wait_event_type = 'Lock' AND datname = current_database()"
                 )
-                return bool(found.scalar())
+                return bool(count)
 
         def ingest_meanwhile() -> None:
             second.start()

@@ -192,7 +192,8 @@ def test_texts_that_the_ingester_made_come_back_byte_for_byte(new_store: ReadSto
     shown = shown_json(made_shown(texts[0], texts[1], ("mine", 1), (), ()))
     new_store.damage("DELETE FROM surfaces")
     with new_store.database.write() as connection:
-        columns = {"arguments": made.arguments.decode(), "output": before.complete_json}
+        columns: dict[str, object] = {"arguments": made.arguments.decode()}
+        columns["output"] = before.complete_json
         columns |= {"canonical": before.canonical_json, "receipt": "a substitute"}
         columns |= {"renderer": "mine", "renderer_version": 1}
         row = {"invocation_key": 1, **columns, "shown": connection.sha(digest_of(shown))}

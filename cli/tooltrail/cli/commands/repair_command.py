@@ -40,7 +40,7 @@ def command(location: Location, as_json: bool) -> int:
         reason = printable(left.pending[0].reason)
         say(f"{counted(left.pending_count, 'artifact')} waiting for the artifact root: {reason}")
         return ExitCode.UNAVAILABLE
-    if left.rejected_count:
+    if left.rejected_count or left.damaged_count:
         say(f"{counted(left.rejected_count, 'fact')} could not be applied: see `tooltrail status`")
         return ExitCode.INCOMPLETE
     return ExitCode.OK

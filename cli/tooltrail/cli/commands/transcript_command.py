@@ -70,8 +70,9 @@ def command(
 ) -> ExitCode:
     """Print a session as a conversation, with the receipt that the model saw of each tool call.
 
-    SESSION is an id, a unique beginning or end of an id, or @last. By default, $TOOLTRAIL_SESSION,
-    or @last if the variable is not set. On a terminal, control characters are replaced.
+    SESSION is an id, a name, a unique beginning or end of an id, or @last. By default,
+    $TOOLTRAIL_SESSION, or @last if the variable is not set. On a terminal, control characters are
+    replaced.
 
     With --compact, a compaction of the canonical result may replace the receipt of a tool call. A
     replaced receipt is marked. Messages, arguments, and the outcome, ids and artifacts of results

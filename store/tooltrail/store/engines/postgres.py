@@ -52,6 +52,7 @@ def connect(target: PostgresTarget) -> "psycopg.Connection[tuple[Any, ...]]":
     """
     try:
         import psycopg  # noqa: PLC0415  slow, and comes with the extra `postgres`
+        from psycopg.conninfo import make_conninfo  # noqa: PLC0415
     except ImportError as error:
         raise UnavailableError(
             "PostgreSQL needs psycopg, which is not installed: pip install 'tooltrail[postgres]'"
@@ -60,7 +61,7 @@ def connect(target: PostgresTarget) -> "psycopg.Connection[tuple[Any, ...]]":
     settings = {name: value for name, value in _DEFAULTS.items() if name not in named}
     options = " ".join([_OPTIONS, *named.get("options", ())])
     try:
-        conninfo = psycopg.conninfo.make_conninfo(target.url, options=options, **settings)
+        conninfo = make_conninfo(target.url, options=options, **settings)
     except psycopg.ProgrammingError:
         # Without the cause, which may quote a part of a password.
         raise InvalidRecordError("the database URL cannot be read") from None

@@ -103,9 +103,12 @@ class BackgroundIngester:
                 self._is_noticed = self._is_urgent = True
                 self._state.notify_all()
                 self._state.wait(left)
-        reasons = self._connected().rejections(positions)
+        ingester = self._connected()
+        reasons = ingester.rejections(positions)
         if reasons:
             raise InvalidRecordError(reasons[0])
+        if waiting := ingester.pending_reason(positions):
+            raise UnavailableError(f"output waits for the artifact root: {waiting}")
 
     def close(self) -> None:
         """Ingest what was appended until now, if that is possible, and stop the thread."""

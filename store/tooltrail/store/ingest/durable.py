@@ -11,7 +11,7 @@ from tooltrail.store.engines.targets import SqliteTarget
 def make_durable(database: Database) -> None:
     """Return when every committed transaction survives a power cut.
 
-    A store whose commits do not wait for the disk (`durability="process"`) is synced here.
+    Commits of the ingester do not wait for the disk, since the journal still has their facts.
 
     Raises:
         UnavailableError: the disk or the server failed.

@@ -56,6 +56,7 @@ from tooltrail.store.ingest.waiting import WaitingRoom
 from tooltrail.store.locking import ingest_lock
 
 _LOCK: Final = "ingest.lock"
+_USES: Final = ("streams", "invocation_artifacts")
 BATCH_FRAMES: Final = 512
 BATCH_BYTES: Final = 8 << 20
 
@@ -181,15 +182,40 @@ class Ingester:
         Raises:
             UnavailableError: the database cannot be read.
         """
+        return self._reasons(
+            "SELECT reason FROM rejected_facts WHERE journal_key = {key} AND n IN (?)", positions
+        )
+
+    def pending_reason(self, positions: Sequence[Position]) -> str | None:
+        """Why output of facts at these positions is not in the sink yet; None when all of it is.
+
+        Raises:
+            UnavailableError: the database cannot be read.
+        """
+        used = (
+            "EXISTS (SELECT 1 FROM {table} AS u"
+            " WHERE u.invocation_key = i.key AND u.digest = p.digest)"
+        )
+        either = " OR ".join(used.replace("{table}", one) for one in _USES)
+        reasons = self._reasons(
+            "SELECT p.reason FROM pending_artifacts AS p JOIN invocations AS i"
+            " ON i.end_journal_key = p.journal_key WHERE p.journal_key = {key}"
+            f" AND ({either}) AND i.end_entry IN (?)",
+            positions,
+        )
+        return reasons[0] if reasons else None
+
+    def _reasons(self, sql: str, positions: Sequence[Position]) -> list[str]:
         journal = read_journal_id(self._folder)
         if journal is None:
             return []
         with self._database.read() as connection:
             name = connection.uuid(journal)
-            (found,) = connection.query("SELECT key FROM journals WHERE id = ?", (name,)) or [(0,)]
+            row = connection.query_one("SELECT key FROM journals WHERE id = ?", (name,))
+            if row is None:
+                return []
             rows = connection.query_each(
-                f"SELECT reason FROM rejected_facts WHERE journal_key = {found[0]} AND n IN (?)",
-                [one.index for one in positions],
+                sql.replace("{key}", str(int(row[0]))), [one.index for one in positions]
             )
         return [str(reason) for (reason,) in rows]
 

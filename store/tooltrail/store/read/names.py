@@ -9,6 +9,7 @@ from typing import Final, Literal
 from uuid import UUID
 
 from tooltrail.records.errors import AmbiguousNameError, NotFoundError
+from tooltrail.records.ids import MAX_KEY_CHARS, keyed_id
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.read.columns import Columns
 from tooltrail.store.read.pages import MAX_KEY_DIGITS
@@ -60,8 +61,13 @@ def find_session(connection: Connection, name: str) -> int:
     if name == LAST:
         newest = Sql("SELECT key FROM sessions ORDER BY opened_at DESC, key DESC LIMIT 1")
         return _key(connection, newest, "the store has no session yet")
-    query = f"SELECT key, id FROM sessions WHERE name = ? ORDER BY key DESC LIMIT {_CANDIDATES}"
-    named = _candidates(connection, Sql(query, (name,)))
+    # A session that was only joined has no name of its own, but an id that is made of the name.
+    keyed = keyed_id("name", name) if 0 < len(name) <= MAX_KEY_CHARS else None
+    query = (
+        "SELECT key, id FROM sessions WHERE name = ? OR id = ?"
+        f" ORDER BY key DESC LIMIT {_CANDIDATES}"
+    )
+    named = _candidates(connection, Sql(query, (name, keyed)))
     if named and _whole_id(name) is None:
         return _only(named, name, "session")
     return _by_id(connection, name, "sessions")
