@@ -70,8 +70,13 @@ def test_a_recorded_call_has_the_surfaces_of_one_that_was_started_and_finished(
 def test_how_long_it_took_is_not_made_up(sqlite_store: Store, given_name: str | None) -> None:
     moment = datetime(2025, 3, 4, tzinfo=UTC)
     before = datetime.now(UTC)
-    times_given = {} if given_name is None else {given_name: moment}
-    finished = sqlite_store.open_session().record(EndedCall(BASH, made(), **times_given))
+    ended = EndedCall(
+        BASH,
+        made(),
+        started_at=moment if given_name == "started_at" else None,
+        finished_at=moment if given_name == "finished_at" else None,
+    )
+    finished = sqlite_store.open_session().record(ended)
     summary = sqlite_store.reader.invocation(finished.invocation_id).summary
     assert summary.duration_ms is None
     assert summary.finished_at is not None
