@@ -1,0 +1,141 @@
+"""A reading command sees every fact that was acknowledged before it began."""
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+import pytest
+from tests.support.altering import alter
+from tests.support.cli import Cli, without_coverage
+from tests.support.evidence import check_evidence
+from tests.support.processes import ROOT
+from tests.support.recording import run_command
+
+WRITERS = 8
+READINGS = 5
+
+WRITE = """
+import sys
+from tests.support.recording import run_command
+from tooltrail.store import open_store
+with open_store(sys.argv[1]) as store, store.open_session() as session:
+    while True:
+        print(run_command(session, b"some output\\n").invocation_id, flush=True)
+"""
+
+
+class Acknowledged:
+    """What the writers said was acknowledged, read as it comes. For threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._ids: list[str] = []
+
+    def read(self, lines: IO[bytes]) -> None:
+        for line in lines:
+            with self._lock:
+                self._ids.append(line.decode().strip())
+
+    def so_far(self) -> set[str]:
+        with self._lock:
+            return set(self._ids)
+
+
+@contextmanager
+def writing(cli: Cli, count: int) -> Generator[Acknowledged]:
+    """Processes that record until the block ends, when they are killed."""
+    acknowledged = Acknowledged()
+    environment = without_coverage(cli.full_environment)
+    command = [sys.executable, "-c", WRITE, cli.database]
+    writers = [
+        subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE)
+        for _ in range(count)
+    ]
+    threads = [threading.Thread(target=acknowledged.read, args=[one.stdout]) for one in writers]
+    for thread in threads:
+        thread.start()
+    try:
+        yield acknowledged
+    finally:
+        for writer in writers:
+            writer.kill()
+            writer.wait()
+        for thread in threads:
+            thread.join()
+        for writer in writers:
+            assert writer.stdout
+            writer.stdout.close()
+
+
+def test_beside_many_writing_processes_nothing_acknowledged_is_missing(cli: Cli) -> None:
+    with writing(cli, WRITERS) as acknowledged:
+        while len(acknowledged.so_far()) < WRITERS:
+            time.sleep(0.01)
+        for _ in range(READINGS):
+            before = acknowledged.so_far()
+            listed = {row["id"] for row in cli.ok("log", "-n", "0", "--json").records}
+            assert before <= listed
+    assert acknowledged.so_far() <= {
+        row["id"] for row in cli.ok("log", "-n", "0", "--json").records
+    }
+    with cli.open() as store:
+        check_evidence(store)
+
+
+def test_a_store_of_which_only_the_journal_is_left_gets_its_database_back(cli: Cli) -> None:
+    with cli.open() as store, store.open_session() as session:
+        names = [str(run_command(session, b"x" * size).invocation_id) for size in (10, 50_000)]
+    shown = [cli.ok("show", name, "--json").records for name in names]
+    for file in cli.folder.glob("trail.db*"):
+        file.unlink()
+    for file in (cli.folder / "artifacts").glob("store-*"):
+        file.unlink()  # the mark of the lost database
+    assert [cli.ok("show", name, "--json").records for name in names] == shown
+    assert cli.ok("verify").text == ""
+
+
+def test_a_database_that_cannot_be_written_is_read_and_the_rest_is_said_to_wait(cli: Cli) -> None:
+    with cli.open() as store:
+        run_command(store.open_session(), b"first\n")
+    assert len(cli.ok("log", "--json").records) == 1
+    assert cli.exec("--", "true").code == 0
+    lock = Path(f"{cli.database}-ingest.lock")
+    with suppress(FileNotFoundError):
+        lock.unlink()
+    lock.mkdir()
+    ended = cli.ok("log", "--json")
+    assert len(ended.records) == 1
+    assert ended.sentence.startswith(f"the newest facts wait in {cli.folder}/spool: ")
+    lock.rmdir()
+    assert len(cli.ok("log", "--json").records) == 2
+
+
+@pytest.mark.parametrize(
+    ("statement", "column"),
+    [
+        ("UPDATE invocations SET started_at = 'yesterday' WHERE key = 1", "started_at"),
+        ("UPDATE invocations SET exit_status = 'none' WHERE key = 1", "exit_status"),
+    ],
+)
+def test_a_damaged_row_is_named_and_hides_no_other(cli: Cli, statement: str, column: str) -> None:
+    with cli.open() as store, store.open_session() as session:
+        damaged, whole = (str(run_command(session, b"x\n").invocation_id) for _ in range(2))
+        store.ingest()
+        alter(store, statement)
+    rows = {row["id"]: row["damage"] for row in cli.ok("log", "--json").records}
+    assert set(rows) == {damaged, whole}
+    assert rows[whole] is None
+    assert column in rows[damaged]
+    assert whole[-8:] in cli.ok("log").text
+    shown = cli.run("show", damaged)
+    assert shown.code == 1
+    assert column in shown.message
+    assert "x\n" in shown.text
+    assert cli.ok("show", whole).code == 0
+    assert cli.ok("status", "--json").records[0]["invocations"] == {"success": 2}
+    assert cli.run("verify").code == 1
