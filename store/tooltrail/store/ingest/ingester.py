@@ -8,10 +8,7 @@ COMMIT, reads the cursor and knows. One ingester works on a journal at a time; t
 machines work side by side.
 """
 
-import fcntl
-import os
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -47,6 +44,7 @@ from tooltrail.store.ingest.cursors import (
     move_place,
 )
 from tooltrail.store.ingest.durable import make_durable
+from tooltrail.store.ingest.journal_lock import journal_lock
 from tooltrail.store.ingest.known import load_known
 from tooltrail.store.ingest.outcomes import OutcomeMaker
 from tooltrail.store.ingest.preparing import Item, Prepared, Preparer, frames_of
@@ -55,7 +53,6 @@ from tooltrail.store.ingest.recovery import Recovery
 from tooltrail.store.ingest.waiting import WaitingRoom
 from tooltrail.store.locking import ingest_lock
 
-_LOCK: Final = "ingest.lock"
 _USES: Final = ("streams", "invocation_artifacts")
 BATCH_FRAMES: Final = 512
 BATCH_BYTES: Final = 8 << 20
@@ -124,7 +121,8 @@ class Ingester:
 
         Calls and answers whose program died are ended, and artifacts that wait for the sink are
         published. When nothing was appended since the last run of this ingester, nothing is looked
-        at.
+        at. While another ingester works on the journal, this one only waits until the other one has
+        committed these facts.
 
         Args:
             thoroughly: whether to look for dead programs and waiting artifacts in any case.
@@ -144,10 +142,15 @@ class Ingester:
         if not self._folder.is_dir():
             return Ingested()
         try:
-            with self._locked(), ingest_lock(self._database) as self._confirm:
-                if self._prepare is not None:
-                    self._prepare()
-                return self._ingest_locked(is_thorough=thoroughly or is_first, at_once=thoroughly)
+            with journal_lock(self._database, self._folder, is_required=thoroughly) as passed:
+                if passed is not None:
+                    self._cursor = passed
+                    return Ingested()
+                with ingest_lock(self._database) as self._confirm:
+                    if self._prepare is not None:
+                        self._prepare()
+                    is_thorough = thoroughly or is_first
+                    return self._ingest_locked(is_thorough=is_thorough, at_once=thoroughly)
         except UnavailableError:
             if not self._database.is_server:
                 # SQLite keeps a connection read-only that it opened while the disk was.
@@ -346,22 +349,6 @@ class Ingester:
         if numbers and numbers[0] < place.cursor.segment:
             make_durable(self._database)
             delete_segments(self._folder, before=place.cursor.segment)
-
-    @contextmanager
-    def _locked(self) -> Generator[None]:
-        """One ingester at a time; others wait."""
-        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-        try:
-            descriptor = os.open(self._folder / _LOCK, flags, 0o600)
-        except OSError as error:
-            raise UnavailableError(
-                f"journal {self._folder} cannot be ingested: {error.strerror}"
-            ) from error
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(descriptor)
 
 
 def _batches(items: Iterator[Frame | Gap]) -> Iterator[list[Frame | Gap]]:
