@@ -11,7 +11,7 @@ from typing import IO
 
 import pytest
 from tests.support.altering import alter
-from tests.support.cli import Cli, without_coverage
+from tests.support.cli import Cli, python, without_coverage
 from tests.support.evidence import check_evidence
 from tests.support.processes import ROOT
 from tests.support.recording import run_command
@@ -87,16 +87,20 @@ def test_beside_many_writing_processes_nothing_acknowledged_is_missing(cli: Cli)
         check_evidence(store)
 
 
-def test_a_store_of_which_only_the_journal_is_left_gets_its_database_back(cli: Cli) -> None:
-    with cli.open() as store, store.open_session() as session:
-        names = [str(run_command(session, b"x" * size).invocation_id) for size in (10, 50_000)]
-    shown = [cli.ok("show", name, "--json").records for name in names]
-    for file in cli.folder.glob("trail.db*"):
-        file.unlink()
-    for file in (cli.folder / "artifacts").glob("store-*"):
-        file.unlink()  # the mark of the lost database
-    assert [cli.ok("show", name, "--json").records for name in names] == shown
-    assert cli.ok("verify").text == ""
+@pytest.mark.parametrize("reading", ["log", "show", "status", "session ls", "transcript", "verify"])
+def test_a_store_that_has_only_a_journal_gets_its_database_by_the_first_reading_command(
+    nowhere: Cli, reading: str
+) -> None:
+    for size in (10, 50_000):
+        assert nowhere.exec("--", *python(f"print('x' * {size})")).code == 0
+    assert not Path(nowhere.database).exists()
+    nowhere.ok(*reading.split())
+    rows = nowhere.ok("log", "--json").records
+    assert [(row["state"], row["output_size"]) for row in rows] == [
+        ("success", 50_001),
+        ("success", 11),
+    ]
+    assert nowhere.ok("verify").text == ""
 
 
 def test_a_database_that_cannot_be_written_is_read_and_the_rest_is_said_to_wait(cli: Cli) -> None:
