@@ -1,4 +1,4 @@
-"""Real disks: one that can be full, and folders that are mounted twice."""
+"""Real disks: one that can be full, read-only or away."""
 
 import errno
 import os
@@ -70,26 +70,6 @@ def small_disk(folder: Path, size: int) -> Generator[SmallDisk]:
         yield SmallDisk(folder)
     finally:
         subprocess.run(["umount", "--lazy", str(folder)], check=True)
-
-
-@contextmanager
-def mounted_again(one: Path, where: Path) -> Generator[None]:
-    """A folder or a file that is there under a second name; skips where nobody may mount."""
-    if one.is_dir():
-        where.mkdir(parents=True)
-    with _mounted("--bind", str(one), where=where):
-        yield
-
-
-@contextmanager
-def laid_over(lower: Path, upper: Path, where: Path) -> Generator[None]:
-    """A folder that shows another one beneath what is put into it; skips where nobody may mount."""
-    work = upper.with_name(f"{upper.name}-work")
-    for folder in (upper, work, where):
-        folder.mkdir(parents=True, exist_ok=True)
-    options = f"lowerdir={lower},upperdir={upper},workdir={work}"
-    with _mounted("-t", "overlay", "overlay", "-o", options, where=where):
-        yield
 
 
 @contextmanager

@@ -1,7 +1,6 @@
 """Calls that have ended."""
 
 from tooltrail.records import CommandOutput, CompleteOutput, StreamRecord, ToolCall, ToolError
-from tooltrail.store import EndedCall
 
 BASH = ToolCall.of("Bash", {"command": "make"}, call_id="call 1")
 
@@ -19,15 +18,3 @@ def made(stdout: bytes = b"made\n", stderr: bytes = b"", exit_status: int = 0) -
 
 def failed(kind: str = "tool_execution_failed") -> CompleteOutput:
     return CompleteOutput.failure("Bash", ToolError(kind=kind, message="no", details={"n": 1}))
-
-
-def numbered_calls(count: int, *, first: int = 0, keyed: bool = False) -> list[EndedCall]:
-    """Calls that print their number."""
-    return [
-        EndedCall(
-            ToolCall.of("Bash", {"command": f"echo {n}"}, call_id=str(n)),
-            made(b"%d\n" % n),
-            idempotency_key=f"call {n}" if keyed else None,
-        )
-        for n in range(first, first + count)
-    ]
