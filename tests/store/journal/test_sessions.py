@@ -311,6 +311,19 @@ def test_the_commit_of_a_repository_is_found_without_git(tmp_path: Path) -> None
     assert git_commit(inside) == "c" * 40
 
 
+def test_a_commit_between_two_calls_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head = tmp_path / ".git" / "HEAD"
+    head.parent.mkdir()
+    monkeypatch.chdir(tmp_path)
+    for commit in ("a" * 40, "b" * 40):
+        head.write_text(commit)
+        environment = decode(environment_json())
+        assert isinstance(environment, dict)
+        assert environment["git_commit"] == commit
+
+
 def test_threads_share_a_session(store: LeanStore) -> None:
     session = Session.open(store.recorder)
 
