@@ -213,6 +213,7 @@ def test_a_command_that_outlives_its_killed_exec_is_running_until_it_ends(cli: C
         wait_for(lambda: state_of_last(cli) != "started")
     assert states(cli) == ["interrupted"]
     assert cli.ok("show", "--stream", "stdout").stdout == b"so far\n"
+    assert "last second may be missing" in cli.ok("show", "--surface", "receipt").text
 
 
 def state_of_last(cli: Cli) -> str:
