@@ -177,6 +177,29 @@ class Store:
             at=at,
         )
 
+    async def aopen_session(
+        self,
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        agent: str | None = None,
+        parent: UUID | None = None,
+        idempotency_key: str | None = None,
+        at: datetime | None = None,
+    ) -> "Session":
+        """Like `open_session`, without blocking the event loop."""
+        from tooltrail.journal.session import Session  # noqa: PLC0415  see `families`
+
+        return await Session.aopen(
+            self.recorder,
+            name=name,
+            title=title,
+            agent=agent,
+            parent=parent,
+            idempotency_key=idempotency_key,
+            at=at,
+        )
+
     def join_session(self, session: UUID | str) -> "Session":
         """Go on with a session of this or any other process; see `Session.join`."""
         from tooltrail.journal.session import Session  # noqa: PLC0415  see `families`
