@@ -145,6 +145,23 @@ def test_an_end_that_cannot_be_recorded_is_said_and_the_call_is_recovered(cli: C
         said,
     )
     assert states(cli) == ["interrupted", "success"]
+    for name, byte in (("stdout", b"x"), ("stderr", b"y")):
+        assert cli.ok("show", "--stream", name).stdout == byte * 16_000
+
+
+def test_output_that_fits_neither_into_the_journal_nor_into_the_spool_is_counted(
+    cli: Cli, disk: SmallDisk
+) -> None:
+    cli.environment["TOOLTRAIL_SPOOL"] = str(disk.folder / "spool")
+    print_much = "head -c 16000 /dev/zero; head -c 16000 /dev/zero >&2"
+    assert cli.exec("--", "sh", "-c", print_much).code == 0
+    fill = f"cat /dev/zero > {disk.folder}/filler 2>/dev/null; {print_much}; exit 3"
+    ended = cli.exec("--", "sh", "-c", fill)
+    assert (ended.code, ended.stdout) == (3, b"\0" * 16_000)
+    for name in ("stdout", "stderr"):
+        assert f"tooltrail: {name}: 16,000 bytes not kept: " in ended.message
+    disk.free()
+    assert states(cli) == ["interrupted", "success"]
 
 
 def test_a_spool_that_fills_during_capture_shortens_the_record_and_says_so(
@@ -196,6 +213,7 @@ def test_a_command_that_outlives_its_killed_exec_is_running_until_it_ends(cli: C
         wait_for(lambda: state_of_last(cli) != "started")
     assert states(cli) == ["interrupted"]
     assert cli.ok("show", "--stream", "stdout").stdout == b"so far\n"
+    assert "last second may be missing" in cli.ok("show", "--surface", "receipt").text
 
 
 def state_of_last(cli: Cli) -> str:

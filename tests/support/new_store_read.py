@@ -86,7 +86,7 @@ class ReadStore:
         """Run a statement past the triggers and checks, as a fault of a disk would."""
         with self.database.write() as connection:
             for table in schema.EVIDENCE:
-                for event in ("update", "delete"):
+                for event in ("update", "delete", "erasure"):
                     on = "" if self.is_sqlite else f" ON {table.name}"
                     connection.execute(f"DROP TRIGGER IF EXISTS {table.name}_no_{event}{on}")
             if self.is_sqlite:

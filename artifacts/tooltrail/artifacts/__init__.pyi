@@ -1,5 +1,11 @@
 from ._local import make_durable_folders, sync_file, sync_folder
-from ._private import PRIVATE_FILE, PRIVATE_FOLDER, create_private, make_private_folders
+from ._private import (
+    PRIVATE_FILE,
+    PRIVATE_FOLDER,
+    create_private,
+    make_private_folders,
+    open_without_links,
+)
 from .archive import ArtifactArchive, Outcome, StoredArtifact
 from .capture import Capture
 from .captured import CapturedStream
@@ -53,6 +59,7 @@ __all__ = [
     "open_plain",
     "open_reader",
     "open_sink",
+    "open_without_links",
     "path_beginning",
     "salvage",
     "spooled_streams",

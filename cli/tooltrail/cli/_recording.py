@@ -139,20 +139,20 @@ class Recording:
     def capture(self, role: str) -> ShortCapture:
         """A writer for one stream."""
         inline, most = self._policy.inline_bytes, self._policy.stream_bytes
+        held = inline if most is None else min(inline, most)
+        return ShortCapture(role, held, lambda: self._spool_capture(role, inline))
 
-        def open_capture() -> "Capture":
-            from tooltrail.artifacts.capture import Capture  # noqa: PLC0415  loads the codec
-            from tooltrail.artifacts.limits import CaptureLimits  # noqa: PLC0415
+    def _spool_capture(self, role: str, inline_bytes: int) -> "Capture":
+        from tooltrail.artifacts.capture import Capture  # noqa: PLC0415  loads the codec
+        from tooltrail.artifacts.limits import CaptureLimits  # noqa: PLC0415
 
-            return Capture(
-                role,
-                self._spool / str(self.id) / f"{role}.zst",
-                edge_bytes=0,
-                inline_bytes=inline,
-                limits=CaptureLimits(most, self._request.free_bytes),
-            )
-
-        return ShortCapture(role, inline if most is None else min(inline, most), open_capture)
+        return Capture(
+            role,
+            self._spool / str(self.id) / f"{role}.zst",
+            edge_bytes=0,
+            inline_bytes=inline_bytes,
+            limits=CaptureLimits(self._policy.stream_bytes, self._request.free_bytes),
+        )
 
     def end(self, ended: ChildExit, captured: Sequence[CapturedStream]) -> None:
         """Record how the command ended and what it printed, or say that this is not recorded."""
@@ -181,6 +181,8 @@ class Recording:
             signal=ended.signal,
             timed_out=ended.timed_out,
         )
+        if self.end_position is None:
+            self._spool_held(captured)
         for stream in streams:
             if stream.loss_reason is not None:
                 lost = stream.produced_size - stream.size
@@ -211,6 +213,22 @@ class Recording:
             return
         if self._request.v:
             say(f"tooltrail: recorded {self.id}")
+
+    def _spool_held(self, captured: Sequence[CapturedStream]) -> None:
+        """Write output that is only in memory into the spool, or say how much is lost."""
+        for stream in captured:
+            role, content = stream.counted.role, stream.counted.content
+            if stream.staged is not None or not content:
+                continue
+            with self._spool_capture(role, inline_bytes=0) as capture:
+                capture.write(content)
+            kept = capture.close()
+            size = 0 if kept.staged is None else kept.counted.size
+            if size < len(content):
+                say(
+                    f"tooltrail: {role}: {len(content) - size:,} bytes not kept:"
+                    f" {kept.counted.loss_reason}"
+                )
 
     def _append(self, entries: Sequence[Entry]) -> Position:
         if self._request.acknowledge == "process":

@@ -6,7 +6,7 @@ Standard library only, and no other program is started.
 import os
 import pwd
 import sys
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -18,18 +18,22 @@ _MOST_PARENTS: Final = 64
 _MOST_REF_BYTES: Final = 1 << 20
 """Bytes of a file of git that are read."""
 
+_MOST_CACHED: Final = 16
+"""Pairs of folder and commit whose JSON is kept."""
+
 
 def environment_json() -> bytes:
     """Canonical JSON of where this process is now.
 
     Members: `host`, `user`, `cwd`, `pid`, `platform`, `python`, and `git_commit` inside a
-    repository. Computed once for each folder that this process is in.
+    repository. The commit is read anew at each call, since it changes while a process runs.
     """
-    return _encoded(os.getpid(), _current_folder())
+    cwd = _current_folder()
+    return _encoded(os.getpid(), cwd, git_commit(Path(cwd)) if cwd else None)
 
 
-@cache
-def _encoded(pid: int, cwd: str) -> bytes:
+@lru_cache(maxsize=_MOST_CACHED)
+def _encoded(pid: int, cwd: str, commit: str | None) -> bytes:
     system = os.uname()
     environment: dict[str, str | int] = {
         "host": system.nodename,
@@ -39,7 +43,6 @@ def _encoded(pid: int, cwd: str) -> bytes:
         "platform": f"{system.sysname}-{system.release}-{system.machine}",
         "python": ".".join(map(str, sys.version_info[:3])),
     }
-    commit = git_commit(Path(cwd)) if cwd else None
     if commit is not None:
         environment["git_commit"] = commit
     return encode(environment)

@@ -134,19 +134,11 @@ class Invocation:
             UnavailableError: the spool cannot be written; or with `strict` the database cannot be
                 reached.
         """
-        ended = self._made(output, output.streams, seen)
-        level = self._recorder.append(Work([ended.entry], ended.sync))
-        return self._finished(output, ended, level)
+        return self._finish(output, output.streams, seen)
 
     async def afinish(self, output: CompleteOutput, *, seen: str | None = None) -> Finished:
         """Like `finish`, without blocking the event loop."""
-
-        def make() -> tuple[Work, Ended]:
-            ended = self._made(output, output.streams, seen)
-            return Work([ended.entry], ended.sync), ended
-
-        level, ended = await self._recorder.append_async(make)
-        return self._finished(output, ended, level)
+        return await self._afinish(output, output.streams, seen)
 
     def interrupt(self, reason: str, partial_output: Sequence[StreamRecord] = ()) -> Finished:
         """Record that the call was interrupted, and what it printed until then.
@@ -159,7 +151,29 @@ class Invocation:
             InvocationFinishedError, UnavailableError: see `finish`.
         """
         output = CompleteOutput.failure(self.call.tool_name, error_of_interruption(reason))
-        ended = self._made(output, tuple(partial_output), None)
+        return self._finish(output, tuple(partial_output), None)
+
+    async def ainterrupt(
+        self, reason: str, partial_output: Sequence[StreamRecord] = ()
+    ) -> Finished:
+        """Like `interrupt`, without blocking the event loop."""
+        output = CompleteOutput.failure(self.call.tool_name, error_of_interruption(reason))
+        return await self._afinish(output, tuple(partial_output), None)
+
+    async def _afinish(
+        self, output: CompleteOutput, streams: Sequence[StreamRecord], seen: str | None
+    ) -> Finished:
+        def make() -> tuple[Work, Ended]:
+            ended = self._made(output, streams, seen)
+            return Work([ended.entry], ended.sync), ended
+
+        level, ended = await self._recorder.append_async(make)
+        return self._finished(output, ended, level)
+
+    def _finish(
+        self, output: CompleteOutput, streams: Sequence[StreamRecord], seen: str | None
+    ) -> Finished:
+        ended = self._made(output, streams, seen)
         level = self._recorder.append(Work([ended.entry], ended.sync))
         return self._finished(output, ended, level)
 

@@ -80,7 +80,7 @@ class Recorder:
         self.strict = strict
         self.free_bytes = free_bytes
         self._ingestion = ingestion
-        self._thread = AppendingThread(self._append_all)
+        self._thread = AppendingThread(self.log.append, self._acknowledged)
 
     def append(self, work: Work) -> Acknowledge:
         """Append facts, and return what they survive.
@@ -90,7 +90,9 @@ class Recorder:
             UnavailableError: the spool cannot be written; or with `strict` the database cannot be
                 reached.
         """
-        return self._append_all([work])
+        if work.sync is not None:
+            work.sync()
+        return self._acknowledged(self.log.append(work.entries))
 
     async def append_async(self, make: Callable[[], tuple[Work, T]]) -> tuple[Acknowledge, T]:
         """Make facts and append them in a thread, together with those of other tasks.
@@ -111,12 +113,7 @@ class Recorder:
         self.log.close()
         self.owner.release()
 
-    def _append_all(self, works: Sequence[Work]) -> Acknowledge:
-        for work in works:
-            if work.sync is not None:
-                work.sync()
-        entries = [entry for work in works for entry in work.entries]
-        positions = self.log.append(entries)
+    def _acknowledged(self, positions: Sequence[Position]) -> Acknowledge:
         if self.acknowledge != "process":
             self.log.sync(positions[-1])
         if self.acknowledge == "store":

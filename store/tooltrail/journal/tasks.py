@@ -4,9 +4,13 @@ import asyncio
 import queue
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from itertools import islice
 from typing import Any, Final, NamedTuple, TypeVar, cast
 
+from tooltrail.journal.log import Entry, Position
 from tooltrail.journal.work import Acknowledge, Work
+from tooltrail.records.errors import InvalidRecordError
 
 T = TypeVar("T")
 
@@ -20,15 +24,36 @@ class _Job(NamedTuple):
     future: "asyncio.Future[Any]"
 
 
+class _Made(NamedTuple):
+    job: _Job
+    entries: Sequence[Entry]
+    result: object
+
+
+class _Written(NamedTuple):
+    job: _Job
+    positions: Sequence[Position]
+    result: object
+
+
 class AppendingThread:
     """A thread that appends what tasks submit. It starts with the first task.
 
+    Every fact is appended once. A fact that is refused or rejected fails its own task alone; an
+    error of the journal or of the database fails every task that it concerns.
+
     Args:
-        append: appends facts together and says what they survive.
+        append: appends facts together, and returns where each one stands.
+        acknowledge: waits for appended facts, and says what they survive.
     """
 
-    def __init__(self, append: "Callable[[Sequence[Work]], Acknowledge]") -> None:
+    def __init__(
+        self,
+        append: "Callable[[Sequence[Entry]], Sequence[Position]]",
+        acknowledge: "Callable[[Sequence[Position]], Acknowledge]",
+    ) -> None:
         self._append = append
+        self._acknowledge = acknowledge
         self._lock = threading.Lock()
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
@@ -71,31 +96,55 @@ class AppendingThread:
             self._do(batch)
 
     def _do(self, batch: Sequence[_Job]) -> None:
-        made: list[tuple[_Job, Work, Any]] = []
-        for job in batch:
-            try:
-                work, result = job.make()
-            except BaseException as error:  # noqa: BLE001  it belongs to the task
-                _answer([(job, None, error)])
-            else:
-                made.append((job, work, result))
-        if not made:
-            return
+        written = self._write([made for job in batch if (made := _make(job)) is not None])
+        if written:
+            self._wait(written)
+
+    def _write(self, made: Sequence[_Made]) -> list[_Written]:
+        """Append facts together, and fail the tasks whose facts are not appended."""
         try:
-            level = self._append([work for _, work, _ in made])
+            positions = iter(self._append([entry for one in made for entry in one.entries]))
+        except InvalidRecordError as error:
+            if len(made) > 1:
+                # One fact was refused, and none was appended: append those of each task alone.
+                return [written for one in made for written in self._write([one])]
+            _answer([(one.job, None, error) for one in made])
         except BaseException as error:  # noqa: BLE001  it belongs to the tasks
-            if len(made) == 1:
-                _answer([(made[0][0], None, error)])
-                return
-            # One fact may be at fault: append each by itself, and answer each by itself.
-            for job, work, result in made:
-                self._do([job._replace(make=_known(work, result))])
+            _answer([(one.job, None, error) for one in made])
         else:
-            _answer([(job, (level, result), None) for job, _, result in made])
+            return [
+                _Written(one.job, list(islice(positions, len(one.entries))), one.result)
+                for one in made
+            ]
+        return []
+
+    def _wait(self, written: Sequence[_Written]) -> None:
+        """Acknowledge appended facts together, and answer their tasks."""
+        try:
+            level = self._acknowledge([place for one in written for place in one.positions])
+        except InvalidRecordError as error:
+            if len(written) > 1:
+                # The database has every fact, and rejected one: each task asks for its own.
+                for one in written:
+                    self._wait([one])
+                return
+            _answer([(one.job, None, error) for one in written])
+        except BaseException as error:  # noqa: BLE001  it belongs to the tasks
+            _answer([(one.job, None, error) for one in written])
+        else:
+            _answer([(one.job, (level, one.result), None) for one in written])
 
 
-def _known(work: "Work", result: object) -> "Callable[[], tuple[Work, object]]":
-    return lambda: (work, result)
+def _make(job: _Job) -> _Made | None:
+    """Make the facts of a task and sync the files that they name; None if that fails the task."""
+    try:
+        work, result = job.make()
+        if work.sync is not None:
+            work.sync()
+    except BaseException as error:  # noqa: BLE001  it belongs to the task
+        _answer([(job, None, error)])
+        return None
+    return _Made(job, work.entries, result)
 
 
 def _answer(answers: "Sequence[tuple[_Job, object, BaseException | None]]") -> None:
@@ -104,7 +153,7 @@ def _answer(answers: "Sequence[tuple[_Job, object, BaseException | None]]") -> N
     for one in answers:
         by_loop.setdefault(one[0].loop, []).append(one)
     for loop, some in by_loop.items():
-        if not loop.is_closed():
+        with suppress(RuntimeError):  # the loop is closed, and nobody waits any more
             loop.call_soon_threadsafe(_resolve, some)
 
 

@@ -1,8 +1,13 @@
 """Triggers that make the evidence tables append-only.
 
-Two kinds of rows change once in their life: an invocation and its surfaces when the call ends, a
-session when it is opened late and when it is closed. Retention may take a text or the bytes of a
-body away, and leaves a tombstone.
+These rows may change:
+
+- an invocation and its surfaces, when the call ends;
+- a session, when it is opened after its first record and when it is closed;
+- a body, when retention removes its bytes: the tombstone must be there first;
+- a text of the surfaces, when retention removes it: no trigger asks for the tombstone, `verify`
+  does;
+- the row of the store itself, but for its id, format and time of creation.
 """
 
 from typing import Final

@@ -12,15 +12,21 @@ moves the facts into the database meanwhile.
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
+from threading import RLock
 from types import TracebackType
-from typing import TYPE_CHECKING, BinaryIO, Self
+from typing import TYPE_CHECKING, BinaryIO, Self, TypeVar
 from uuid import UUID
 
-from tooltrail.records.errors import StoreExistsError, UnavailableError
+from tooltrail.records.errors import (
+    DamageError,
+    StoreExistsError,
+    TooltrailError,
+    UnavailableError,
+)
 from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.targets import is_there
 from tooltrail.store.info import StoreInfo, check_revision, read_info, read_revision
-from tooltrail.store.ingest.behind import is_behind
+from tooltrail.store.ingest.behind import what_is_behind
 from tooltrail.store.roots import mark_path, named_root, remembered_root, resolve_root
 from tooltrail.store.settings import Settings
 
@@ -32,6 +38,18 @@ if TYPE_CHECKING:
     from tooltrail.store.ingest.background import BackgroundIngester
     from tooltrail.store.ingest.ingester import Ingested, Ingester
     from tooltrail.store.read.reader import Reader
+
+T = TypeVar("T")
+
+
+class _made_once(cached_property[T]):  # noqa: N801  a decorator
+    """A cached property that two threads never make twice."""
+
+    if not TYPE_CHECKING:
+
+        def __get__(self, store: "Store", owner: type["Store"] | None = None) -> T:
+            with store._making:  # noqa: SLF001  of the same module
+                return super().__get__(store, owner)
 
 
 class Store:
@@ -52,22 +70,23 @@ class Store:
         self.settings = settings
         self._archive: ArtifactArchive | None = None
         self._opened: tuple[str, str] | None = None
+        self._making = RLock()
 
-    @cached_property
+    @_made_once
     def families(self) -> "FamilyRegistry":
         """The tool families."""
         from tooltrail.records import default_families  # noqa: PLC0415  slow, for recorders only
 
         return self.settings.families or default_families()
 
-    @cached_property
+    @_made_once
     def policy(self) -> "Policy":
         """The budgets of new records."""
         from tooltrail.records import default_policy  # noqa: PLC0415  see `families`
 
         return self.settings.policy or default_policy(self.families)
 
-    @cached_property
+    @_made_once
     def recorder(self) -> "Recorder":
         """Appends facts to the journal."""
         from tooltrail.journal.recorder import Recorder  # noqa: PLC0415  see `families`
@@ -132,7 +151,7 @@ class Store:
         self.lag = self._catch_up()
         return Reader(self.database, _Artifacts(self), self.spool)
 
-    lag: UnavailableError | None = None
+    lag: TooltrailError | None = None
     """Why the facts of the journal could not be ingested when `reader` was last asked for."""
 
     def open_session(
@@ -149,6 +168,29 @@ class Store:
         from tooltrail.journal.session import Session  # noqa: PLC0415  see `families`
 
         return Session.open(
+            self.recorder,
+            name=name,
+            title=title,
+            agent=agent,
+            parent=parent,
+            idempotency_key=idempotency_key,
+            at=at,
+        )
+
+    async def aopen_session(
+        self,
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        agent: str | None = None,
+        parent: UUID | None = None,
+        idempotency_key: str | None = None,
+        at: datetime | None = None,
+    ) -> "Session":
+        """Like `open_session`, without blocking the event loop."""
+        from tooltrail.journal.session import Session  # noqa: PLC0415  see `families`
+
+        return await Session.aopen(
             self.recorder,
             name=name,
             title=title,
@@ -186,7 +228,7 @@ class Store:
             self._background.close()
         self.database.close()
 
-    @cached_property
+    @_made_once
     def _background(self) -> "BackgroundIngester":
         from tooltrail.store.ingest.background import (  # noqa: PLC0415  see `families`
             BackgroundIngester,
@@ -197,7 +239,7 @@ class Store:
     def _ingester(self) -> "Ingester":
         return self._made_ingester
 
-    @cached_property
+    @_made_once
     def _made_ingester(self) -> "Ingester":
         from tooltrail.store.ingest.ingester import Ingester  # noqa: PLC0415  see `families`
 
@@ -206,13 +248,13 @@ class Store:
 
         return Ingester(self.database, self.archive, self.spool, self.families, prepare)
 
-    def _catch_up(self) -> UnavailableError | None:
+    def _catch_up(self) -> TooltrailError | None:
         try:
             with self.database.read() as connection:
-                wanted = is_behind(connection, self.spool)
-            if wanted:
-                self._ingester().ingest()
-        except UnavailableError as error:
+                behind = what_is_behind(connection, self.spool)
+            if behind is not None:
+                self._ingester().ingest(thoroughly=behind == "dead program")
+        except (UnavailableError, DamageError) as error:
             return error
         return None
 

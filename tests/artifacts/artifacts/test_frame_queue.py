@@ -94,6 +94,7 @@ ALONE = textwrap.dedent(
     from pathlib import Path
     from tooltrail.artifacts import Capture
     from tooltrail.artifacts.codec import open_plain
+    from tooltrail.records import StreamRecord  # Another user may not read the interpreter's files.
 
     def capture(name):
         data = b"".join(b"line %d\\n" % n for n in range(100_000))

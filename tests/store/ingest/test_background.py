@@ -1,6 +1,7 @@
 """The ingester in a thread, and acknowledgement by the database."""
 
 import os
+import signal
 import time
 from pathlib import Path
 
@@ -77,7 +78,7 @@ def test_closing_ingests_what_was_appended(tmp_path: Path) -> None:
         assert committed(store) == 1
 
 
-def test_a_forked_child_has_a_thread_of_its_own(tmp_path: Path) -> None:
+def test_a_forked_child_records_without_an_ingester(tmp_path: Path) -> None:
     with lean_store(str(tmp_path / "a.db"), tmp_path, acknowledge="store") as store:
         session = Session.open(store.recorder)
         session.start(shell_call()).finish(shell_output())
@@ -85,9 +86,11 @@ def test_a_forked_child_has_a_thread_of_its_own(tmp_path: Path) -> None:
         if child == 0:
             status = 1
             try:
+                signal.alarm(10)  # long before the 30 seconds of `wait` are over
                 joined = Session.join(store.recorder, session.id)
-                joined.record(EndedCall(shell_call(), shell_output()))
-                status = 0
+                finished = joined.record(EndedCall(shell_call(), shell_output()))
+                store.background.close()
+                status = 0 if finished.acknowledged == "journal" else 1
             finally:
                 os._exit(status)
         _, status = os.waitpid(child, 0)

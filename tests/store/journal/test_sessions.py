@@ -14,6 +14,7 @@ from tests.support.lean_store import LeanStore, lean_store, shell_call, shell_ou
 
 from tooltrail.journal.ended_calls import EndedCall
 from tooltrail.journal.environment import environment_json, git_commit
+from tooltrail.journal.invocation import Finished
 from tooltrail.journal.session import Session
 from tooltrail.records import (
     CompleteOutput,
@@ -311,6 +312,19 @@ def test_the_commit_of_a_repository_is_found_without_git(tmp_path: Path) -> None
     assert git_commit(inside) == "c" * 40
 
 
+def test_a_commit_between_two_calls_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head = tmp_path / ".git" / "HEAD"
+    head.parent.mkdir()
+    monkeypatch.chdir(tmp_path)
+    for commit in ("a" * 40, "b" * 40):
+        head.write_text(commit)
+        environment = decode(environment_json())
+        assert isinstance(environment, dict)
+        assert environment["git_commit"] == commit
+
+
 def test_threads_share_a_session(store: LeanStore) -> None:
     session = Session.open(store.recorder)
 
@@ -381,6 +395,21 @@ def test_every_kind_of_fact_can_be_recorded_from_a_task(store: LeanStore) -> Non
     ]
     assert store.rows("SELECT count(*) FROM invocations WHERE state = 'success'") == [(3,)]
     assert store.rows("SELECT close_reason FROM sessions") == [(None,)]
+
+
+def test_a_task_interrupts_a_call(sqlite_store: Store) -> None:
+    async def run() -> Finished:
+        async with await sqlite_store.aopen_session(title="agent") as session:
+            invocation = await session.astart(shell_call())
+            stream = StreamRecord.from_bytes("stdout", b"so far")
+            finished = await invocation.ainterrupt("the user left", [stream])
+            with pytest.raises(InvocationFinishedError):
+                await invocation.ainterrupt("again")
+            return finished
+
+    finished = asyncio.run(run())
+    assert finished.state == "interrupted"
+    assert sqlite_store.reader.invocation(finished.invocation_id).summary.state == "interrupted"
 
 
 def test_what_fails_for_one_task_leaves_the_others_alone(store: LeanStore) -> None:

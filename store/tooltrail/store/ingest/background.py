@@ -41,9 +41,6 @@ class BackgroundIngester:
         """Prepare. The thread starts with the first `notice`."""
         self._connect = connect
         self._timeout_s = timeout_s
-        self._forget()
-
-    def _forget(self) -> None:
         self._pid = os.getpid()
         self._ingester: Ingester | None = None
         self._state = threading.Condition()
@@ -65,8 +62,8 @@ class BackgroundIngester:
         Args:
             urgent: whether somebody waits for the facts.
         """
-        if self._pid != os.getpid():
-            return  # a forked child appends alone; its parent or the next reader ingests
+        if self._is_in_child():
+            return
         with self._state:
             self._is_noticed = True
             self._is_urgent |= urgent
@@ -87,6 +84,8 @@ class BackgroundIngester:
             UnavailableError: the database or the sink cannot be used, or not in time.
             InvalidRecordError: one of the facts was rejected.
         """
+        if self._is_in_child():
+            raise UnavailableError("a forked child has no ingester; the facts are in the journal")
         deadline = time.monotonic() + self._timeout_s
         self.notice(urgent=True)
         last = positions[-1]
@@ -112,12 +111,19 @@ class BackgroundIngester:
 
     def close(self) -> None:
         """Ingest what was appended until now, if that is possible, and stop the thread."""
+        if self._is_in_child():
+            return
         with self._state:
             self._is_closing = True
             self._state.notify_all()
             thread, self._thread = self._thread, None
-        if thread is not None and thread.is_alive() and self._pid == os.getpid():
+        if thread is not None and thread.is_alive():
             thread.join()
+
+    def _is_in_child(self) -> bool:
+        # A forked child appends alone; its parent or the next reader ingests. It has no thread, and
+        # its copy of `_state` may be locked for ever.
+        return self._pid != os.getpid()
 
     def _connected(self) -> Ingester:
         if self._ingester is None:

@@ -214,7 +214,10 @@ class Ingester:
             return []
         with self._database.read() as connection:
             name = connection.uuid(journal)
-            row = connection.query_one("SELECT key FROM journals WHERE id = ?", (name,))
+            row = connection.query_one(
+                "SELECT key FROM journals WHERE id = ? OR branch_of = ? ORDER BY key DESC",
+                (name, name),
+            )
             if row is None:
                 return []
             rows = connection.query_each(

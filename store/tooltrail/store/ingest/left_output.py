@@ -68,7 +68,7 @@ def _salvage(file: Path, kept: Path, inline_bytes: int) -> list[CapturedStream]:
 
 
 def _sync(file: Path) -> None:
-    descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+    descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
         os.fsync(descriptor)
     finally:

@@ -1,6 +1,7 @@
 """Publishes the artifacts of a batch before the commit that refers to them."""
 
 import hashlib
+import io
 import os
 import re
 import shutil
@@ -15,6 +16,7 @@ from tooltrail.artifacts import (
     SpoolReader,
     StoredArtifact,
     check_path,
+    open_without_links,
 )
 from tooltrail.records import DamageError, InvalidRecordError, StreamRecord, UnavailableError
 from tooltrail.records.digests import ALGORITHM, Digest
@@ -84,7 +86,7 @@ class SpooledStreams:
         path = self._path_of(stream.spooled or "")
         head, tail, size, digest = b"", b"", 0, hashlib.sha256()
         try:
-            with path.open("rb") as stored:
+            with io.BufferedReader(open_without_links(path)) as stored:
                 for block in SpoolReader(stored, str(path)):
                     size += len(block)
                     digest.update(block)

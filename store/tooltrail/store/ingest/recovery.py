@@ -26,7 +26,10 @@ from tooltrail.store.ingest.interruption import interrupted_output
 from tooltrail.store.ingest.left_output import read_left_output
 from tooltrail.store.packed_facts import unpack_fact
 
-_REASON: Final = "the program that recorded the call ended before the call did"
+_REASON: Final = (
+    "the program that recorded the call ended before the call did; the output of its last second"
+    " may be missing"
+)
 _INLINE_BYTES: Final = 16 << 10
 """Longest stream that travels inside a frame."""
 

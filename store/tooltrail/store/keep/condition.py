@@ -11,7 +11,7 @@ from tooltrail.journal.clock import now
 from tooltrail.journal.lock import peek_hint
 from tooltrail.journal.segments import JOURNAL_FOLDER
 from tooltrail.records.digests import Digest
-from tooltrail.records.errors import UnavailableError
+from tooltrail.records.errors import DamageError, UnavailableError
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.disk import free_bytes
 from tooltrail.store.engines.targets import SqliteTarget
@@ -168,7 +168,7 @@ def _waiting_count(connection: Connection, folder: Path) -> int | None:
             return 0
         _, cursor = find_cursor(connection, journal)
         return _count_behind(folder, cursor) if has_frames(folder, cursor) else 0
-    except UnavailableError:
+    except (UnavailableError, DamageError):
         return None
 
 

@@ -1,6 +1,6 @@
 """Checks that every body and every artifact that something names is there, and unaltered."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
@@ -86,10 +86,15 @@ class Needed:
                 checking.damage(subject, "streams", "receipt_offset", message)
 
 
-def _without(checking: Checking, table: str, wanted: dict[Digest, str]) -> dict[Digest, str]:
-    """Those digests that a table does not have."""
+def _without(
+    checking: Checking,
+    table: str,
+    wanted: dict[Digest, str],
+    where: Mapping[str, object] | None = None,
+) -> dict[Digest, str]:
+    """Those digests that a table does not have, in rows with certain values."""
     keys: list[object] = [checking.connection.sha(one) for one in wanted]
-    rows = checking.source.rows(schema.metadata.tables[table], ("digest",), "digest", keys)
+    rows = checking.source.rows(schema.metadata.tables[table], ("digest",), "digest", keys, where)
     found = {checking.digest(one) for (one,) in rows}
     return {one: subject for one, subject in wanted.items() if one not in found}
 
@@ -112,7 +117,7 @@ def check_bodies(checking: Checking) -> Iterator[list[Finding]]:
                 message = f"body {digest} (key {key}) is damaged: {reason}"
                 checking.damage(f"body {digest}", "bodies", None, message)
         checking.totals.checked["bodies"] += len(rows)
-        for digest in _without(checking, "tombstones", erased):
+        for digest in _without(checking, "tombstones", erased, {"kind": "body"}):
             message = f"body {digest} has no bytes, and no tombstone says why"
             checking.damage(f"body {digest}", "bodies", "data", message)
         yield checking.take()
@@ -177,7 +182,8 @@ def _artifact_rows(checking: Checking, at: int) -> Iterator[list[Any]]:
 def _removed(checking: Checking, stored: Iterable[Any]) -> set[Any]:
     """Digests of artifacts that retention removed."""
     keys: list[object] = [one for one in stored if isinstance(one, bytes)]
-    rows = checking.source.rows(schema.tombstones, ("digest",), "digest", keys)
+    where = {"kind": "artifact"}
+    rows = checking.source.rows(schema.tombstones, ("digest",), "digest", keys, where)
     return {one for (one,) in rows}
 
 

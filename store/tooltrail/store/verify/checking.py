@@ -289,11 +289,13 @@ class Checking:
             return None
 
     def is_removed(self, digest: Digest) -> bool:
-        """Whether retention removed the bytes of a digest."""
+        """Whether retention removed the body of a digest."""
         if not digest:
             return False
         keys = [self.connection.sha(digest)]
-        return bool(self.source.rows(schema.tombstones, ("digest",), "digest", keys))
+        return bool(
+            self.source.rows(schema.tombstones, ("digest",), "digest", keys, {"kind": "body"})
+        )
 
     def digest(self, value: Any) -> Digest:
         """A stored digest in words."""

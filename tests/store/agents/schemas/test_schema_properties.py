@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hypothesis import assume, given
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from tests.support.agents.schemas import outputs, schemas, values
@@ -30,6 +30,8 @@ def fill(document: dict[str, Any], value: dict[str, Any]) -> Any:
     return filled
 
 
+# Few pairs of a schema and a value fit each other.
+@settings(suppress_health_check=[HealthCheck.filter_too_much])
 @given(outputs, st.data())
 def test_what_is_null_only_because_it_must_be_there_is_taken_out_again(
     document: dict[str, Any], data: st.DataObject

@@ -1,0 +1,80 @@
+"""Facts of many tasks are appended together, once, and each task gets the answer to its own."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.support.lean_store import LeanStore, lean_store, shell_call, shell_output
+
+from tooltrail.journal import Acknowledge, Cursor, Frame, read_journal
+from tooltrail.journal.ended_calls import EndedCall
+from tooltrail.journal.session import Session
+from tooltrail.journal.work import Work
+from tooltrail.records import InvalidRecordError, UnavailableError
+
+ROWS = "SELECT count(*) FROM invocations"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[LeanStore]:
+    with lean_store(str(tmp_path / "a.db"), tmp_path, acknowledge="store") as opened:
+        yield opened
+
+
+def frame_count(store: LeanStore) -> int:
+    items = read_journal(store.spool / "journal", Cursor())
+    return sum(isinstance(item, Frame) for item in items)
+
+
+async def together(store: LeanStore, outputs: dict[str, bytes]) -> list[object]:
+    """Record calls with these keys from one task each; give what they got or what they raised."""
+    session = Session.join(store.recorder, "s")
+
+    async def record(key: str, output: bytes) -> Acknowledge:
+        ended = EndedCall(shell_call(), shell_output(output), idempotency_key=key.strip("+"))
+        return (await session.arecord(ended)).acknowledged
+
+    work = (record(key, output) for key, output in outputs.items())
+    return await asyncio.gather(*work, return_exceptions=True)
+
+
+def test_a_rejected_fact_fails_its_task_alone_and_no_fact_is_appended_twice(
+    store: LeanStore,
+) -> None:
+    asyncio.run(together(store, {"taken": b"first"}))
+    before = frame_count(store)
+    got = asyncio.run(together(store, {"a": b"", "taken": b"second", "b": b""}))
+    assert [got[0], type(got[1]), got[2]] == ["store", InvalidRecordError, "store"]
+    assert frame_count(store) == before + 3 * 2
+
+
+def test_a_failed_sync_fails_every_task_and_nothing_is_appended_twice(
+    store: LeanStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: object) -> None:
+        raise UnavailableError("the disk failed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store.recorder.log, "sync", fail)
+        got = asyncio.run(together(store, {"a": b"", "b": b"", "c": b""}))
+    assert {type(one) for one in got} == {UnavailableError}
+    assert store.rows(ROWS) == [(3,)]
+    assert frame_count(store) == 3 * 2
+
+
+def test_a_task_whose_loop_was_closed_leaves_the_thread_working(store: LeanStore) -> None:
+    may_go_on = threading.Event()
+
+    def make() -> tuple[Work, None]:
+        may_go_on.wait(60)
+        raise InvalidRecordError("nobody waits for this")
+
+    async def leave() -> None:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(store.recorder.append_async(make), 0.01)
+
+    asyncio.run(leave())
+    may_go_on.set()
+    assert asyncio.run(together(store, {"a": b""})) == ["store"]
