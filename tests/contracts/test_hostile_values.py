@@ -31,8 +31,9 @@ from tooltrail.store import InvocationDetail, Store
 HUGE = 200_000_000
 """Characters of the longest text."""
 
-COPIES = 6
-"""Of a huge text beside itself: its JSON as text and as bytes, the frame, and the rows."""
+COPIES = 8
+"""Of a huge text beside itself: its JSON as text and as bytes, the frame, and the rows, which the
+thread of the store and the reader may make at once."""
 
 
 def nested(levels: int) -> Any:
