@@ -11,6 +11,7 @@ from uuid import UUID
 import pytest
 from tests.support.agents.recorded import beginning, ending, version
 from tests.support.lean_store import LeanStore, lean_store, shell_call, shell_output
+from tests.support.waiting import until
 
 from tooltrail.journal.ended_calls import EndedCall
 from tooltrail.journal.environment import environment_json, git_commit
@@ -99,7 +100,8 @@ def test_a_captured_stream_becomes_an_artifact_and_leaves_the_spool(
         invocation.finish(CompleteOutput.success("Bash", result))
     assert store.rows("SELECT size FROM artifacts") == [(101_000,)]
     assert len(list((tmp_path / "artifacts").rglob("*.zst"))) == 1
-    assert not invocation.spool.exists()
+    # The ingester commits first, and removes the folder then.
+    until(lambda: not invocation.spool.exists())
 
 
 @pytest.mark.parametrize("count", [50, 5_000])
