@@ -28,7 +28,7 @@ from .keep.pruning import PruningReport, prune
 from .keep.pruning_plan import DEFAULT_GRACE, Amount, PruningPlan, plan_pruning
 from .keep.relocating import RelocationReport, relocate
 from .keep.rerendering import Rerendering, RerenderingState, Wording, rerender
-from .keep.upgrading import Downgrade, downgrade_store, plan_downgrade, upgrade_store
+from .keep.upgrading import upgrade_store
 from .opening import create_store, open_existing, open_store, store_revision
 from .read.agent_runs import (
     AcceptedValue,
@@ -70,7 +70,6 @@ __all__ = [
     "Backup",
     "Condition",
     "Database",
-    "Downgrade",
     "EndedCall",
     "Finding",
     "Finished",
@@ -111,7 +110,6 @@ __all__ = [
     "back_up_store",
     "check_database",
     "create_store",
-    "downgrade_store",
     "iter_accepted_values",
     "iter_legs",
     "iter_problems",
@@ -121,7 +119,6 @@ __all__ = [
     "open_existing",
     "open_store",
     "parse_target",
-    "plan_downgrade",
     "plan_pruning",
     "prune",
     "read_condition",
