@@ -10,6 +10,7 @@ from typing import Any, cast
 from uuid import UUID
 
 from sqlalchemy import Table
+from tests.support.empty_databases import empty_database
 from tests.support.raw_rows import table_rows
 
 from tooltrail.artifacts import ArtifactArchive, ArtifactSink, Capture, open_sink
@@ -142,8 +143,7 @@ def ingested_store(
 
 
 def _create(database: str) -> None:
-    target = parse_target(database)
-    opened = open_database(target, create=True)
+    opened = empty_database(database)
     try:
         ensure_wal(opened)
         with opened.write() as connection:

@@ -9,6 +9,7 @@ from tooltrail.journal.ended_calls import EndedCall
 from tooltrail.journal.invocation import Finished, Invocation
 from tooltrail.journal.session import Session
 from tooltrail.journal.tool_results import tool_results_message
+from tooltrail.journal.work import Acknowledge
 
 from .engines.database import Database, open_database
 from .engines.targets import parse_target
@@ -42,9 +43,7 @@ from .read.agent_runs import (
 )
 from .read.feed import InvocationFeed
 from .read.reader import Reader
-from .settings import Acknowledge
 from .store import Store
-from .verify import Finding, Totals, verify
 from .views import (
     ArtifactView,
     InvocationDetail,
@@ -71,7 +70,6 @@ __all__ = [
     "Condition",
     "Database",
     "EndedCall",
-    "Finding",
     "Finished",
     "Ingested",
     "Ingester",
@@ -102,7 +100,6 @@ __all__ = [
     "StoreInfo",
     "StreamView",
     "ToolView",
-    "Totals",
     "WaitingStream",
     "Wording",
     "agent_version",
@@ -129,5 +126,4 @@ __all__ = [
     "store_revision",
     "tool_results_message",
     "upgrade_store",
-    "verify",
 ]

@@ -173,7 +173,7 @@ class Store:
             UnavailableError: the database or the spool cannot be used now.
             TooltrailError: see `info`.
         """
-        return self._ingester().ingest(thoroughly=True)
+        return self._ingester.ingest(thoroughly=True)
 
     def close(self) -> None:
         """Ingest what was recorded, if the database can be used, and give everything back.
@@ -192,13 +192,10 @@ class Store:
             BackgroundIngester,
         )
 
-        return BackgroundIngester(self._ingester)
-
-    def _ingester(self) -> "Ingester":
-        return self._made_ingester
+        return BackgroundIngester(lambda: self._ingester)
 
     @cached_property
-    def _made_ingester(self) -> "Ingester":
+    def _ingester(self) -> "Ingester":
         from tooltrail.store.ingest.ingester import Ingester  # noqa: PLC0415  see `families`
 
         def prepare() -> None:
@@ -211,7 +208,7 @@ class Store:
             with self.database.read() as connection:
                 wanted = is_behind(connection, self.spool)
             if wanted:
-                self._ingester().ingest()
+                self._ingester.ingest()
         except UnavailableError as error:
             return error
         return None

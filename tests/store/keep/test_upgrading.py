@@ -6,13 +6,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from tests.support.effort import times
+from tests.support.empty_databases import empty_database
 from tests.support.keeping import check, ingested
 from tests.support.killing import count_moments, run_and_kill
 from tests.support.threads import at_once
 
 from tooltrail.migrations import HEAD_REVISION
 from tooltrail.records import SchemaMismatchError, StoreNotFoundError
-from tooltrail.store.engines.database import open_database
 from tooltrail.store.engines.targets import parse_target
 from tooltrail.store.info import read_revision
 from tooltrail.store.keep.checking import check_database
@@ -75,9 +75,7 @@ def test_a_database_without_a_store_cannot_be_upgraded(database: str) -> None:
 
 def test_migrations_that_are_killed_at_any_moment_did_all_or_nothing(database: str) -> None:
     target = parse_target(database)
-    opened = open_database(target, create=True)
-    with opened.write():
-        pass  # the file is made at the first connection
+    opened = empty_database(database)
 
     def revision() -> str | None:
         with opened.read() as connection:

@@ -126,7 +126,7 @@ def _engine(target: Target) -> "sqlalchemy.Engine":
         path = target.path
         return create_engine(
             "sqlite://",
-            creator=lambda: sqlite.connect(path, create=False, is_migration=True),
+            creator=lambda: sqlite.connect(path, is_migration=True),
             module=sqlite3,
         )
     return create_engine("postgresql+psycopg://", creator=lambda: postgres.connect(target))

@@ -44,7 +44,6 @@ _END: Final = slice(CALL.index("end_journal_key"), CALL.index("end_entry") + 1)
 _END_ENTRY: Final = CALL.index("end_entry")
 _JOURNAL: Final = CALL.index("journal_key")
 _START_ENTRY: Final = CALL.index("start_entry")
-_STATE: Final = CALL.index("state")
 _OPEN: Final = ("started", *(None for _ in rows.NO_END))
 _NO_TEXTS: Final = (None,) * len(rows.NO_SURFACES)
 
