@@ -36,8 +36,8 @@ from tooltrail.store.packed_facts import pack_fact, unpack_fact
 _NOT_COMPARED: Final = frozenset(
     {"at", "duration_ms", "environment", "owner", "policy", "shown", "title"}
 )
-"""Members that may differ between two facts of one id: they belong to whoever recorded the fact,
-and a later version of an importer must meet what an earlier one recorded."""
+"""Members that may differ between two facts with one id. They describe the recorder, not the call.
+So a newer importer can import again what an older one recorded."""
 
 
 class Batch:

@@ -1,9 +1,8 @@
 """Ends the calls and answers whose program died: appends the facts that the program could not.
 
 A call and a streamed answer name the owner lock of their program. Where the lock is free, the
-program is dead, and what it left in the spool is all there will be. Whether a program is dead is
-asked before the journal is read to its end, so an end that the program appended at the last moment
-is seen.
+program is dead, and the spool has all of its output. First find the dead programs, then read the
+journal to its end: a program may have appended the end of its call just before it died.
 """
 
 from collections.abc import Iterator, Sequence

@@ -89,7 +89,7 @@ class Checking:
 
     Attributes:
         totals: what was compared.
-        is_strict: whether every place of a session can be told from the ledger: the store has one
+        is_strict: whether the ledger determines every place of a session: the store has one
             journal, and its sessions fit into memory.
         has_forgotten: whether there were more sessions than are remembered.
         matched: rows that were compared with a fact, by table.

@@ -25,7 +25,7 @@ from tooltrail.store.ingest.outcomes import (
     text_of,
     verdict_of,
 )
-from tooltrail.store.references import stream_members, whole_canonical, whole_output
+from tooltrail.store.references import expand_canonical, expand_output, stream_members
 from tooltrail.store.verify.bodies import Needed, Unplaced
 from tooltrail.store.verify.checking import Checking
 from tooltrail.store.verify.source import Unreadable, Values
@@ -164,9 +164,9 @@ class Texts:
             return None
         if name == "canonical":
             receipt = self.exact.get("receipt")
-            stored = whole_canonical(stored, receipt if receipt is not None else b"")
+            stored = expand_canonical(stored, receipt if receipt is not None else b"")
         if name == "output":
-            stored = whole_output(stored, [stream_members(one) for one in self.streams])
+            stored = expand_output(stored, [stream_members(one) for one in self.streams])
         return stored.encode("utf-8", "surrogateescape")
 
     def _check_made(
