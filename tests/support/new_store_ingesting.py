@@ -178,19 +178,6 @@ def started(
     return Entry(fact, [arguments], [POLICY_JSON])
 
 
-def stream_fact(record: StreamRecord, spooled: str | None = None) -> StreamFact:
-    return StreamFact(
-        role=record.role,
-        digest=record.digest,
-        size=record.size,
-        line_count=record.line_count,
-        produced_size=record.produced_size,
-        produced_line_count=record.produced_line_count,
-        loss_reason=record.loss_reason,
-        spooled=spooled,
-    )
-
-
 def ended(
     session: UUID,
     call: UUID,
@@ -223,7 +210,7 @@ def ended(
         state="success",
         output=digest_of(document),
         streams=tuple(
-            stream_fact(one, spooled if one.role == "stdout" else None) for one in output.streams
+            StreamFact.of(one, spooled if one.role == "stdout" else None) for one in output.streams
         ),
         exit_status=exit_status,
         duration_ms=3,

@@ -240,7 +240,7 @@ def call(
     fields: dict[str, Any] = {
         "duration_ms": 5,
         "exit_status": 0,
-        "streams": tuple(stream_fact(one) for one in output.streams),
+        "streams": tuple(StreamFact.of(one) for one in output.streams),
         **(end or {}),
     }
     made.ended = CallEnded(
@@ -253,19 +253,6 @@ def call(
         **fields,
     )
     return made
-
-
-def stream_fact(one: StreamRecord) -> StreamFact:
-    """The fact of a stream."""
-    return StreamFact(
-        role=one.role,
-        digest=one.digest,
-        size=one.size,
-        line_count=one.line_count,
-        produced_size=one.produced_size,
-        produced_line_count=one.produced_line_count,
-        loss_reason=one.loss_reason,
-    )
 
 
 def entries_of(calls: Sequence[Call]) -> list[Entry]:

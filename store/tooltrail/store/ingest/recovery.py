@@ -141,19 +141,10 @@ class Recovery:
         return Entry(fact, [document, *bodies])
 
     def _stream_fact(self, captured: CapturedStream) -> StreamFact:
-        record, spooled = captured.record, None
-        if record.content is None and captured.staged is not None:
+        spooled = None
+        if captured.record.content is None and captured.staged is not None:
             spooled = captured.staged.relative_to(self._spool).as_posix()
-        return StreamFact(
-            role=record.role,
-            digest=record.digest,
-            size=record.size,
-            line_count=record.line_count,
-            produced_size=record.produced_size,
-            produced_line_count=record.produced_line_count,
-            loss_reason=record.loss_reason,
-            spooled=spooled,
-        )
+        return StreamFact.of(captured.record, spooled)
 
     def _messages(self, answer: OpenAnswer) -> list[Entry]:
         """The facts of an answer, as far as it had come."""

@@ -13,6 +13,7 @@ from tooltrail.records.errors import DamageError
 from tooltrail.records.facts import Fact, read_fact
 from tooltrail.store import schema
 from tooltrail.store.bodies import decode_body
+from tooltrail.store.column_groups import CLOSING, OPENING
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.ingest.batch import compared_members
 from tooltrail.store.packed_facts import unpack_fact
@@ -27,17 +28,8 @@ SESSION: Final = (
     "id",
     "journal_key",
     "opened_at",
-    "name",
-    "parent_id",
-    "title",
-    "agent",
-    "environment",
-    "open_journal_key",
-    "entry",
-    "closed_at",
-    "close_reason",
-    "close_journal_key",
-    "close_entry",
+    *OPENING,
+    *CLOSING,
 )
 _KINDS: Final = {"call.started": "calls", "message": "messages", "session.opened": "sessions"}
 

@@ -18,6 +18,7 @@ from tooltrail.records.facts import (
     read_shown,
     shown_json,
 )
+from tooltrail.store.column_groups import OUTCOME
 from tooltrail.store.ingest.outcomes import (
     VERDICTS,
     Verdict,
@@ -30,17 +31,7 @@ from tooltrail.store.verify.bodies import Needed, Unplaced
 from tooltrail.store.verify.checking import Checking
 from tooltrail.store.verify.source import Unreadable, Values
 
-SURFACES: Final = (
-    "invocation_key",
-    "arguments",
-    "output",
-    "canonical",
-    "receipt",
-    "renderer",
-    "renderer_version",
-    "shown",
-    "is_exact",
-)
+SURFACES: Final = ("invocation_key", "arguments", *OUTCOME, "is_exact")
 _NOTHING: Final = Shown(canonical=EMPTY, receipt=EMPTY, renderer="", renderer_version=0)
 _NAMES: Final = {"arguments": "arguments", "output": "complete output", "canonical": "canonical"}
 
