@@ -29,7 +29,7 @@ class Assembler(Protocol):
         """The answer; called once, when nothing follows.
 
         Args:
-            is_done: whether the stream told its end by the `[DONE]` of server-sent events.
+            is_done: whether the stream marked its end by the `[DONE]` of server-sent events.
         """
         ...
 
